@@ -13,7 +13,7 @@ import click
 
 from jobs.program import called, in_own_words, is_completer
 from reconciler import __version__
-from reconciler.errors import ReconcilerError
+from reconciler.model.errors import ReconcilerError
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from reconciler.act import act
-from reconciler.assess import assess
-from reconciler.decide import decide
 from reconciler.model.examination import Examination
 from reconciler.model.outcome import Outcome
 from reconciler.model.outside import Outside, WritableOutside
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
-from reconciler.observe import add_pods, observe
-from reconciler.preview import preview
+from reconciler.passes.act import act
+from reconciler.passes.assess import assess
+from reconciler.passes.decide import decide
+from reconciler.passes.observe import add_pods, observe
+from reconciler.passes.preview import preview
 from reconciler.settings.schema import Settings
 
 

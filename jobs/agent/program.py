@@ -20,16 +20,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from jobs.agent.figures import Figures
+from jobs.agent.imds import DEFAULT_ADDRESS, Imds, ImdsError
+from jobs.agent.own_node import Access, OwnNode, OwnNodeClient, in_cluster
 from jobs.runtime.health import HealthServer
 from jobs.runtime.log_line import write_lines, write_utf8
 from jobs.runtime.log_words import Level, LogEvent, log_line
 from reconciler import USER_AGENT
-from reconciler.clients.agent.imds import DEFAULT_ADDRESS, Imds, ImdsError
-from reconciler.clients.agent.own_node import Access, OwnNode, OwnNodeClient, in_cluster
-from reconciler.errors import ClusterError, ReconcilerError
+from reconciler.model.errors import ClusterError, ReconcilerError
 from reconciler.model.event import Signal, Status
 from reconciler.model.keys import DEFAULT_PREFIX
-from reconciler.sources import imds as scheduled_events
+from reconciler.sources.imds import signals as scheduled_events
 
 SPOT_INTERVAL = 1.0
 """Seconds. A spot VM has a notice of 30 seconds at most, and Azure recommends one request per second."""

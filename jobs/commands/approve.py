@@ -13,7 +13,7 @@ from jobs.runtime.environment import Target
 from jobs.runtime.instructing import Asked, Chosen, Scene, carry_out
 from jobs.runtime.outside import Wiring
 from jobs.runtime.settings_source import SettingsSource
-from reconciler.instruct import Instructed, approved, approved_as_recorded, unapproved
+from reconciler.features.approvals.instruct import Instructed, approved, approved_as_recorded, unapproved
 from reconciler.model.node import Node
 from reconciler.model.plan import NodePlan
 from reconciler.run import rehearse

@@ -55,8 +55,8 @@ def _missing(config: SettingsSource, settings: Settings, target: Target) -> Iter
     grants = grants_of(settings)
     if isinstance(config, Path) or not grants.any:
         return
-    from reconciler.clients.kubernetes.connection import Connection
-    from reconciler.clients.kubernetes.granted import missing_grants
+    from reconciler.kubernetes.connection import Connection
+    from reconciler.kubernetes.granted import missing_grants
 
     connection = Connection(target.kubeconfig, target.context)
     try:

@@ -11,7 +11,7 @@ from jobs.runtime import instructing
 from jobs.runtime.environment import Target
 from jobs.runtime.instructing import Asked, Chosen, Scene, carry_out
 from jobs.runtime.settings_source import SettingsSource
-from reconciler.instruct import deferred
+from reconciler.features.approvals.instruct import deferred
 from reconciler.model.instructions import Deferral
 
 

@@ -24,15 +24,15 @@ from jobs.runtime.installed_prefix import prefix_in_use
 from jobs.runtime.person import person
 from jobs.runtime.signals import ended_by_signals
 from jobs.runtime.terminal import echo
-from reconciler.claim import ClaimRefused, claim
-from reconciler.clients.kubernetes.cluster import Cluster
-from reconciler.clients.kubernetes.connection import Connection
-from reconciler.clients.kubernetes.cordon_owner import BY_HAND
-from reconciler.clients.kubernetes.fleet_holds import read_holds
-from reconciler.errors import ClusterError, Forbidden, NotFound, Rejected, Unauthorized
-from reconciler.eviction.filters import Action
-from reconciler.eviction.survey import Survey, survey
+from reconciler.drain.claim import ClaimRefused, claim
+from reconciler.drain.filters import Action
+from reconciler.drain.survey import Survey, survey
+from reconciler.kubernetes.cluster import Cluster
+from reconciler.kubernetes.connection import Connection
+from reconciler.kubernetes.cordon_owner import BY_HAND
+from reconciler.kubernetes.fleet_holds import read_holds
 from reconciler.model.drains import DrainOptions, DrainOrder, DrainProgress, Phase, WaitLimit
+from reconciler.model.errors import ClusterError, Forbidden, NotFound, Rejected, Unauthorized
 from reconciler.model.instructions import PersonHold, instructions_of
 from reconciler.model.node import POOL_ANNOTATIONS, Node, Wanted
 from reconciler.model.other_prefixes import NAMES, other_prefixes
@@ -354,9 +354,9 @@ def _drain(
     from jobs.runtime.events_by_hand import EventsByHand
     from jobs.runtime.progress import Bars
     from jobs.runtime.tracing import tracing_of
-    from reconciler.clients.kubernetes.eviction import Evictions
-    from reconciler.drainer import Drainer
-    from reconciler.notifiers.pod_events import PodEvents
+    from reconciler.drain.drainer import Drainer
+    from reconciler.features.events.pod_events import PodEvents
+    from reconciler.kubernetes.eviction import Evictions
 
     complaints: list[str] = []
     about_pods = PodEvents(ledger.connection, lambda: None, warn=complaints.append)

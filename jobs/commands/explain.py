@@ -16,16 +16,16 @@ from jobs.runtime.outside import Wiring
 from jobs.runtime.repeating import Shown, print_again_and_again
 from jobs.runtime.settings_source import SettingsSource, settings_in_use
 from jobs.runtime.terminal import width
-from reconciler.assess import assess
 from reconciler.calendar.values import near
-from reconciler.clients.kubernetes.connection import Connection
-from reconciler.errors import Forbidden, NotFound
-from reconciler.explain import explain_node, explain_pod, find_pod
+from reconciler.kubernetes.connection import Connection
+from reconciler.model.errors import Forbidden, NotFound
 from reconciler.model.examination import Examination
 from reconciler.model.explanation import NodeExplanation
 from reconciler.model.names import is_object_name, quoted
 from reconciler.model.pod import Pod
 from reconciler.model.unseen import PODS
+from reconciler.passes.assess import assess
+from reconciler.report.explain import explain_node, explain_pod, find_pod
 from reconciler.report.explained import as_text, to_document
 from reconciler.report.values import Document
 from reconciler.run import examine

@@ -11,8 +11,8 @@ from jobs import options
 from jobs.runtime.documents import echo_document
 from jobs.runtime.history_lines import MOST_CASES, HistoryLines, TooManyCases
 from jobs.runtime.terminal import echo
-from reconciler.report.history import to_document
-from reconciler.report.history_text import as_text
+from reconciler.features.history.document import to_document
+from reconciler.features.history.text import as_text
 
 BROKEN = 1
 """The exit code if a line could not be read."""

@@ -11,7 +11,7 @@ from jobs.runtime import instructing
 from jobs.runtime.environment import Target
 from jobs.runtime.instructing import Asked, Chosen, Scene, carry_out, hold_many
 from jobs.runtime.settings_source import SettingsSource
-from reconciler.instruct import Instructed, held, stopped
+from reconciler.features.approvals.instruct import Instructed, held, stopped
 from reconciler.model.instructions import PersonHold
 from reconciler.model.node import Node
 

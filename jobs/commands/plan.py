@@ -16,16 +16,16 @@ from jobs.runtime.repeating import Shown, print_again_and_again
 from jobs.runtime.screen import screen
 from jobs.runtime.settings_source import SettingsInUse, SettingsSource, settings_in_use
 from reconciler.calendar.values import format_duration
-from reconciler.clients.kubernetes.cluster import Cluster
-from reconciler.clients.kubernetes.connection import Connection
-from reconciler.errors import NotFound
+from reconciler.features.planning.cases import LONGEST, SHORTEST, PlanAhead, plan_ahead
+from reconciler.features.planning.document import ahead_document
+from reconciler.features.planning.line import Line
+from reconciler.features.planning.text import as_lines
+from reconciler.kubernetes.cluster import Cluster
+from reconciler.kubernetes.connection import Connection
+from reconciler.model.errors import NotFound
 from reconciler.model.node import Wanted
 from reconciler.model.plan import Plan
 from reconciler.model.selector import LabelSelector
-from reconciler.report.ahead.cases import LONGEST, SHORTEST, PlanAhead, plan_ahead
-from reconciler.report.ahead.document import ahead_document
-from reconciler.report.ahead.line import Line
-from reconciler.report.ahead.text import as_lines
 from reconciler.report.document import as_json
 from reconciler.run import examine
 from reconciler.settings.schema import Settings

@@ -11,16 +11,16 @@ from jobs.runtime.documents import echo_document
 from jobs.runtime.environment import Target
 from jobs.runtime.settings_source import SettingsSource, settings_in_use
 from jobs.runtime.terminal import echo
-from reconciler.clients.kubernetes.cluster import Cluster
-from reconciler.clients.kubernetes.connection import Connection
-from reconciler.clients.kubernetes.dry_evictions import ask_webhooks
-from reconciler.clients.kubernetes.volumes import Volumes
+from reconciler.features.readiness import in_turn, judge_nodes, read, summed_up
+from reconciler.features.readiness.dry_evictions import ask_webhooks
+from reconciler.features.readiness.report.document import to_document
+from reconciler.features.readiness.report.markdown import as_markdown
+from reconciler.features.readiness.report.text import as_text
+from reconciler.kubernetes.cluster import Cluster
+from reconciler.kubernetes.connection import Connection
+from reconciler.kubernetes.volumes import Volumes
 from reconciler.model.readiness import Readiness
 from reconciler.model.selector import EVERYTHING, LabelSelector
-from reconciler.readiness import in_turn, judge_nodes, read, summed_up
-from reconciler.report.readiness.document import to_document
-from reconciler.report.readiness.markdown import as_markdown
-from reconciler.report.readiness.text import as_text
 from reconciler.settings.schema import Settings
 
 

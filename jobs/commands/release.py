@@ -11,22 +11,22 @@ from jobs import options
 from jobs.runtime.environment import Target
 from jobs.runtime.events_by_hand import EventsByHand
 from jobs.runtime.installed_prefix import prefix_in_use
+from jobs.runtime.leftovers import objects_of_ours
 from jobs.runtime.person import person
 from jobs.runtime.terminal import echo
-from reconciler.clients.kubernetes.cluster import Cluster
-from reconciler.clients.kubernetes.connection import Connection
-from reconciler.clients.kubernetes.fleet_holds import read_holds
-from reconciler.clients.kubernetes.leftovers import objects_of_ours
-from reconciler.errors import ClusterError, NotFound, RecordUnreadable
+from reconciler.features.publishing.registry import ANNOTATIONS, CONDITIONS
+from reconciler.kubernetes.cluster import Cluster
+from reconciler.kubernetes.connection import Connection
+from reconciler.kubernetes.fleet_holds import read_holds
+from reconciler.model.errors import ClusterError, NotFound, RecordUnreadable
 from reconciler.model.keys import Writer, keys_of
 from reconciler.model.maintenance import MaintenanceWrite
 from reconciler.model.node import Node, Wanted
 from reconciler.model.other_prefixes import NAMES, other_prefixes
 from reconciler.model.plan import Notice
 from reconciler.model.selector import LabelSelector
-from reconciler.publishing.registry import ANNOTATIONS, CONDITIONS
-from reconciler.release import left_on, ours_on, publications_off, why_left
-from reconciler.release import release as released
+from reconciler.passes.release import left_on, ours_on, publications_off, why_left
+from reconciler.passes.release import release as released
 
 _NAMED = 5
 """Nodes that a line names."""

@@ -22,8 +22,8 @@ from jobs.runtime.readiness_read import for_page, read_readiness
 from jobs.runtime.repeating import Shown, print_again_and_again
 from jobs.runtime.settings_source import SettingsInUse, SettingsSource, settings_in_use
 from jobs.runtime.terminal import echo, width
-from reconciler.clients.kubernetes.connection import Connection
-from reconciler.errors import ClusterError
+from reconciler.kubernetes.connection import Connection
+from reconciler.model.errors import ClusterError
 from reconciler.model.plan import Plan
 from reconciler.model.selector import LabelSelector
 from reconciler.report.document import to_document
@@ -35,7 +35,7 @@ from reconciler.run import examine
 from reconciler.settings.schema import Settings
 
 if TYPE_CHECKING:
-    from reconciler.report.page.facts import KnownReadiness
+    from reconciler.features.page.facts import KnownReadiness
 
 HTML = "html"
 
@@ -165,8 +165,8 @@ def _made(seen: _Seen, way: _Way) -> tuple[Document, str]:
 
 def _page(seen: _Seen) -> str:
     from jobs.runtime.live_page import Passed, page_facts
-    from reconciler.report.page.facts import History
-    from reconciler.report.page.html import as_html
+    from reconciler.features.page.facts import History
+    from reconciler.features.page.html import as_html
 
     return as_html(page_facts(Passed(seen.plan, seen.policy.settings), History(), readiness=seen.readiness))
 
@@ -176,9 +176,9 @@ def _notices(connection: Connection, target: Target, settings: Settings) -> tupl
     instances = settings.profiles.instances.notify
     if not settings.notify and not instances:
         return ()
-    from reconciler.clients.kubernetes.notice_memory import NoticeMemory
-    from reconciler.notices.failing import failing
-    from reconciler.notices.memory import from_text
+    from reconciler.features.notices.failing import failing
+    from reconciler.features.notices.memory import from_text
+    from reconciler.features.notices.stored_memory import NoticeMemory
 
     try:
         known = from_text(NoticeMemory(connection, target.namespace, guard=lambda: None).load())

@@ -16,9 +16,9 @@ from jobs.runtime.node_names import check_nodes
 from jobs.runtime.outside import Wiring
 from jobs.runtime.settings_source import SettingsSource, settings_in_use
 from jobs.runtime.terminal import echo, width
-from reconciler.clients.kubernetes.cluster import Cluster
-from reconciler.clients.kubernetes.connection import Connection
-from reconciler.errors import ClusterError, Conflict, NotFound, SettingsError, Unauthorized, Unreachable
+from reconciler.kubernetes.cluster import Cluster
+from reconciler.kubernetes.connection import Connection
+from reconciler.model.errors import ClusterError, Conflict, NotFound, SettingsError, Unauthorized, Unreachable
 from reconciler.model.event import Kind
 from reconciler.model.node import Node, Wanted
 from reconciler.model.other_prefixes import NAMES
@@ -27,10 +27,17 @@ from reconciler.model.selector import LabelSelector
 from reconciler.report.document import to_document
 from reconciler.report.limited import Limit, limited
 from reconciler.report.text import rows_as_text, shown
-from reconciler.request import Request, RequestRefused, cancelled, describe, parse_not_before, requested
 from reconciler.run import rehearse
 from reconciler.settings.schema import Mode, Settings
-from reconciler.sources.request import KINDS, parse_kind
+from reconciler.sources.request.source import KINDS, parse_kind
+from reconciler.sources.request.writing import (
+    Request,
+    RequestRefused,
+    cancelled,
+    describe,
+    parse_not_before,
+    requested,
+)
 
 
 class _KindName(click.ParamType[Kind]):

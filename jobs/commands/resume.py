@@ -12,7 +12,7 @@ from jobs.runtime.environment import Target
 from jobs.runtime.instructing import Asked, Chosen, Scene, carry_out, holds_of_many, resume_many
 from jobs.runtime.person import person
 from jobs.runtime.settings_source import SettingsSource
-from reconciler.instruct import resumed, resumed_with_many
+from reconciler.features.approvals.instruct import resumed, resumed_with_many
 
 
 @click.command("resume")

@@ -38,17 +38,17 @@ from jobs.runtime.supervised import Ending
 from jobs.runtime.tracing import tracing_of
 from jobs.runtime.watching import FileWatcher, NodeWatcher
 from jobs.runtime.yields import Yields
-from reconciler.clients.kubernetes.connection import Connection
-from reconciler.clients.kubernetes.workloads import Workloads
-from reconciler.errors import ClusterError, LockHeld, LockLost, SettingsError
+from reconciler.features.events.own_pod import OwnPodEvents
+from reconciler.features.workflows.shuffles import ShuffleCounts
+from reconciler.kubernetes.connection import Connection
+from reconciler.kubernetes.workloads import Workloads
 from reconciler.model.drains import DrainProgress, Phase
+from reconciler.model.errors import ClusterError, LockHeld, LockLost, SettingsError
 from reconciler.model.problems import guarded
-from reconciler.notifiers.own_pod import OwnPodEvents
-from reconciler.observe import wanted
+from reconciler.passes.observe import wanted
 from reconciler.run import rehearse
 from reconciler.settings.load import load_settings
 from reconciler.settings.schema import Mode, Settings
-from reconciler.workflows.shuffles import ShuffleCounts
 
 log = logging.getLogger(__name__)
 
@@ -158,7 +158,7 @@ def _serve(
 
 def _past(history: Path) -> Past | None:
     """Return the cases of the hours that the page looks back, as far as the file has them."""
-    from reconciler.report.page.facts import BACK
+    from reconciler.features.page.facts import BACK
 
     now = datetime.now(UTC)
     found, _ = guarded("the page", partial(recent_cases, history, now - BACK, now), None)

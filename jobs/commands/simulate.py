@@ -15,12 +15,12 @@ from jobs.runtime.environment import Target
 from jobs.runtime.history_lines import MOST_CASES, HistoryLines, TooManyCases
 from jobs.runtime.settings_source import SettingsInUse, SettingsSource, settings_in_use
 from jobs.runtime.terminal import echo
-from reconciler.comparison.document import Policy, to_document
-from reconciler.comparison.made_up import made_up
-from reconciler.comparison.play import play
-from reconciler.comparison.recorded import recorded
-from reconciler.comparison.scenario import LARGEST_FLEET, LONGEST, MOST_EVENTS, Scenario
-from reconciler.comparison.text import as_text
+from reconciler.features.simulate.document import Policy, to_document
+from reconciler.features.simulate.made_up import made_up
+from reconciler.features.simulate.play import play
+from reconciler.features.simulate.recorded import recorded
+from reconciler.features.simulate.scenario import LARGEST_FLEET, LONGEST, MOST_EVENTS, Scenario
+from reconciler.features.simulate.text import as_text
 from reconciler.model import limits
 from reconciler.model.limits import EARLIEST, LATEST
 from reconciler.settings.schema import Settings

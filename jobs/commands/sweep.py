@@ -27,10 +27,10 @@ from jobs.runtime.signals import ended_by_signals
 from jobs.runtime.terminal import echo
 from jobs.runtime.tracing import tracing_of
 from jobs.runtime.yields import Yields
-from reconciler.clients.kubernetes.connection import Connection
-from reconciler.errors import LockHeld
+from reconciler.kubernetes.connection import Connection
 from reconciler.model.actions import ActionName
 from reconciler.model.drains import DrainProgress, Phase
+from reconciler.model.errors import LockHeld
 from reconciler.model.holds import HoldCode
 from reconciler.model.outcome import Outcome, Result
 from reconciler.model.plan import Plan

@@ -15,10 +15,10 @@ from jobs.runtime.forms import echo_for_programs, for_programs
 from jobs.runtime.screen import echo_lines, screen
 from jobs.runtime.settings_source import SettingsInUse, SettingsSource, settings_in_use
 from jobs.runtime.terminal import echo
-from reconciler.errors import SettingsError
-from reconciler.report.ahead.line import Line
-from reconciler.report.ahead.look import Look
-from reconciler.report.fortnight import fortnight
+from reconciler.features.planning.fortnight import fortnight
+from reconciler.features.planning.line import Line
+from reconciler.features.planning.look import Look
+from reconciler.model.errors import SettingsError
 from reconciler.settings.explain import parse_at, windows_as_data, windows_as_text
 
 

@@ -15,8 +15,8 @@ from typing import Any
 import msgspec
 
 from jobs.runtime.environment import Target
-from reconciler.clients.kubernetes.connection import Connection, Request
-from reconciler.clients.kubernetes.paths import CORE, NODES, ApiPath, core
+from reconciler.kubernetes.connection import Connection, Request
+from reconciler.kubernetes.paths import CORE, NODES, ApiPath, core
 from reconciler.model.node import POOL_LABELS
 
 LIMIT = 1.0

@@ -14,23 +14,23 @@ from jobs.runtime.lazy_drainer import DrainerWhenNeeded
 from jobs.runtime.open_cases import OpenCases
 from jobs.runtime.outside import Wiring
 from jobs.runtime.tracing import NOTHING, Tracing
-from reconciler.clients.kubernetes.connection import Connection
-from reconciler.clients.kubernetes.lease import Lock
-from reconciler.clients.kubernetes.notice_memory import NoticeMemory
+from reconciler.features.events.own_pod import OwnPodEvents
+from reconciler.features.notices.escalations import Escalations
+from reconciler.features.notices.stored_memory import NoticeMemory
+from reconciler.kubernetes.connection import Connection
+from reconciler.kubernetes.lease import Lock
 from reconciler.model.drains import DrainOrder, DrainProgress
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
 from reconciler.model.pod import Pod
 from reconciler.model.ports import CaseHistory, Clock
-from reconciler.notifiers.escalations import Escalations
-from reconciler.notifiers.own_pod import OwnPodEvents
 from reconciler.run import run_pass
 from reconciler.settings.schema import Settings
 
 if TYPE_CHECKING:
-    from reconciler.drainer import Drainer
-    from reconciler.notifiers.pod_events import PodEvents
-    from reconciler.notifiers.queue import NoticeQueue
+    from reconciler.drain.drainer import Drainer
+    from reconciler.features.events.pod_events import PodEvents
+    from reconciler.features.notices.queue import NoticeQueue
 
 LAST_NOTICES = 10.0
 """Seconds that the end of a process waits for messages that are due."""
@@ -155,11 +155,11 @@ class Acting:
         instances = self.settings.profiles.instances.notify
         if self._notices is None and (self.settings.notify or instances):
             # Most clusters tell nobody, and need none of this.
-            from reconciler.notifiers.concerned import Concerned
-            from reconciler.notifiers.queue import Around, NoticeQueue
-            from reconciler.notifiers.transports.http import Http
-            from reconciler.notifiers.transports.registry import silencer_of, transport_of
-            from reconciler.notifiers.transports.workflows import Senders
+            from reconciler.features.notices.concerned import Concerned
+            from reconciler.features.notices.queue import Around, NoticeQueue
+            from reconciler.features.notices.transports.http import Http
+            from reconciler.features.notices.transports.registry import silencer_of, transport_of
+            from reconciler.features.notices.transports.workflows import Senders
 
             own_pod = OwnPodEvents(self._connection, self._wiring.itself)
             http = Http()
@@ -188,8 +188,8 @@ class Acting:
 
     def _make_drainer(self) -> Drainer:
         from jobs.runtime.counted_evictions import CountedEvictions
-        from reconciler.drainer import Drainer, Limits
-        from reconciler.notifiers.pod_events import PodEvents
+        from reconciler.drain.drainer import Drainer, Limits
+        from reconciler.features.events.pod_events import PodEvents
 
         self._pod_events = PodEvents(self._connection, self._guard_eviction, lambda: self.settings.time_zone)
         keys, drain = self.settings.keys, self.settings.drain

@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from reconciler.clients.kubernetes.connection import Connection, Request, Stream
-from reconciler.errors import Rejected
+from reconciler.kubernetes.connection import Connection, Request, Stream
+from reconciler.model.errors import Rejected
 
 
 class BoundedConnection(Connection):

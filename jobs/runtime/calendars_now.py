@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 
 from jobs.runtime.environment import Target
-from reconciler.clients.calendars import Calendars
-from reconciler.errors import ClusterError
+from reconciler.features.calendars.reading import Calendars
 from reconciler.model.calendar_text import CalendarText, Holder
+from reconciler.model.errors import ClusterError
 from reconciler.settings.schema import Settings
 
 
@@ -23,7 +23,7 @@ def with_calendars(settings: Settings, target: Target | None, now: datetime) -> 
     if target is None or all(place.holder is Holder.FILE for place in places):
         found = dict(Calendars().read(places, now))
     else:
-        from reconciler.clients.kubernetes.connection import Connection
+        from reconciler.kubernetes.connection import Connection
 
         try:
             connection = Connection(target.kubeconfig, target.context)

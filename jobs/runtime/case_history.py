@@ -10,9 +10,9 @@ from pathlib import Path
 from jobs.runtime.log_line import write_lines
 from jobs.runtime.log_words import LogEvent, log_line
 from jobs.runtime.output_file import check_output
-from reconciler.errors import OutputError
 from reconciler.model.case_line import to_fields
 from reconciler.model.ended_case import EndedCase
+from reconciler.model.errors import OutputError
 
 
 class HistoryFile:

@@ -7,10 +7,10 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from threading import Condition
 
-from reconciler.clients.kubernetes.connection import Connection, Request
-from reconciler.clients.kubernetes.paths import VERSION
-from reconciler.clients.kubernetes.server_time import boottime
-from reconciler.errors import ClusterError
+from reconciler.kubernetes.connection import Connection, Request
+from reconciler.kubernetes.paths import VERSION
+from reconciler.kubernetes.server_time import boottime
+from reconciler.model.errors import ClusterError
 
 _PATIENCE = 5.0
 """Seconds for the request that asks for the server's time."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from jobs.runtime.counting import Counting
-from reconciler.clients.kubernetes.eviction import Evictions
-from reconciler.drainer.refusals import refusal_reason
-from reconciler.errors import ReconcilerError
+from reconciler.drain.drainer.refusals import refusal_reason
+from reconciler.kubernetes.eviction import Evictions
+from reconciler.model.errors import ReconcilerError
 from reconciler.model.pod import Pod
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
+from reconciler.features.workflows.shuffles import ShuffleCounts
 from reconciler.model.drains import DrainProgress
 from reconciler.model.ended_case import EndedCase
 from reconciler.model.plan import Plan
 from reconciler.model.ports import CaseHistory
-from reconciler.workflows.shuffles import ShuffleCounts
 
 
 class Counting:

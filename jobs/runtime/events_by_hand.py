@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from jobs.runtime.terminal import echo
-from reconciler.clients.kubernetes.cluster import LEDGER
-from reconciler.clients.kubernetes.connection import Connection
-from reconciler.errors import ClusterError
+from reconciler.features.events.kubernetes_events import KubernetesEvents
+from reconciler.kubernetes.cluster import LEDGER
+from reconciler.kubernetes.connection import Connection
+from reconciler.model.errors import ClusterError
 from reconciler.model.node import Node
 from reconciler.model.notification import Notification
 from reconciler.model.plan import Notice
-from reconciler.notifiers.kubernetes_events import KubernetesEvents
 
 
 class EventsByHand:

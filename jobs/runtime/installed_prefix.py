@@ -6,9 +6,9 @@ import os
 
 from jobs.runtime.environment import VariablesAsWritten
 from jobs.runtime.terminal import echo
-from reconciler.clients.kubernetes.config_maps import read_installed
-from reconciler.clients.kubernetes.connection import Connection
-from reconciler.errors import SettingsError
+from reconciler.kubernetes.config_maps import read_installed
+from reconciler.kubernetes.connection import Connection
+from reconciler.model.errors import SettingsError
 from reconciler.model.keys import DEFAULT_PREFIX
 
 

@@ -21,9 +21,10 @@ from jobs.runtime.settings_source import SettingsInUse, SettingsSource, settings
 from jobs.runtime.terminal import echo, width
 from reconciler.calendar.moments_ahead import parse_ahead
 from reconciler.calendar.values import literal
-from reconciler.clients.kubernetes.cluster import Cluster
-from reconciler.clients.kubernetes.connection import Connection
-from reconciler.errors import (
+from reconciler.features.approvals.instruct import Instructed, consequence
+from reconciler.kubernetes.cluster import Cluster
+from reconciler.kubernetes.connection import Connection
+from reconciler.model.errors import (
     ClusterError,
     Conflict,
     Forbidden,
@@ -33,7 +34,6 @@ from reconciler.errors import (
     Unauthorized,
     Unreachable,
 )
-from reconciler.instruct import Instructed, consequence
 from reconciler.model.instructions import ALL, PersonHold, Word, is_scope, pool_scope
 from reconciler.model.node import POOL_ANNOTATIONS, Node, Wanted
 from reconciler.model.other_prefixes import NAMES, other_prefixes
@@ -217,7 +217,7 @@ def _consequences(word: Word, nodes: list[Node], scene: Scene) -> list[dict[str,
 def hold_many(hold: PersonHold, scene: Scene) -> str:
     """Hold all nodes, or a pool, with the ledger; return in words what was done."""
     # The ledger knows every source, and their settings: few commands need it.
-    from reconciler.clients.kubernetes.fleet_holds import change_holds
+    from reconciler.kubernetes.fleet_holds import change_holds
 
     def change(before: tuple[PersonHold, ...]) -> tuple[PersonHold, ...]:
         others = (
@@ -235,7 +235,7 @@ def hold_many(hold: PersonHold, scene: Scene) -> str:
 
 def resume_many(scope: str, scene: Scene) -> tuple[str, tuple[PersonHold, ...]]:
     """End the hold of all nodes, or of a pool; return in words what was done, and the holds that ended."""
-    from reconciler.clients.kubernetes.fleet_holds import change_holds
+    from reconciler.kubernetes.fleet_holds import change_holds
 
     def change(before: tuple[PersonHold, ...]) -> tuple[PersonHold, ...]:
         return tuple(one for one in before if one.word.scope != scope)

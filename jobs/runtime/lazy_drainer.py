@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from reconciler.model.drains import DrainOrder, DrainProgress
 
 if TYPE_CHECKING:
-    from reconciler.drainer import Drainer
+    from reconciler.drain.drainer import Drainer
 
 
 class DrainerWhenNeeded:

@@ -22,7 +22,7 @@ from reconciler.report.node_info import to_node_info
 from reconciler.settings.schema import Settings
 
 if TYPE_CHECKING:
-    from reconciler.report.page.facts import History, KnownReadiness, PageFacts
+    from reconciler.features.page.facts import History, KnownReadiness, PageFacts
 
 MOST_CASES = 1_000
 """Ended cases that are kept for the page, the last ones."""
@@ -61,10 +61,10 @@ def page_facts(
     passed: Passed, history: History, trouble: tuple[str, ...] = (), readiness: KnownReadiness | None = None
 ) -> PageFacts:
     """Return what the page of a pass is made of."""
-    from reconciler.explain import obstacles
+    from reconciler.features.page.facts import KnownReadiness, PageFacts
     from reconciler.model.keys import keys_of
     from reconciler.model.problems import guarded
-    from reconciler.report.page.facts import KnownReadiness, PageFacts
+    from reconciler.report.explain import obstacles
     from reconciler.settings.explain import explain_settings
 
     plan = passed.plan
@@ -159,8 +159,8 @@ class LivePage:
 
     def _make(self, shown: _Shown, trouble: str) -> Document:
         # A process that nobody asks for its page does not load what makes it.
-        from reconciler.report.page.facts import History
-        from reconciler.report.page.html import as_html, style_hash
+        from reconciler.features.page.facts import History
+        from reconciler.features.page.html import as_html, style_hash
 
         history = History(self._since, self._ended, self._read_from)
         facts = page_facts(shown.passed, history, (trouble,) if trouble else (), shown.readiness)

@@ -13,9 +13,9 @@ from jobs.runtime.readiness_read import for_page
 from reconciler.settings.schema import Settings
 
 if TYPE_CHECKING:
+    from reconciler.features.page.facts import KnownReadiness
+    from reconciler.features.page.readiness import ReadinessPart
     from reconciler.model.readiness import Readiness
-    from reconciler.report.page.facts import KnownReadiness
-    from reconciler.report.page.readiness import ReadinessPart
 
 APART = 15 * 60.0
 """Seconds between the starts of two reads at least, also if a read fails."""
@@ -52,7 +52,7 @@ class LiveReadiness:
 
         The same object is returned until something changes. Call it from one thread at a time.
         """
-        from reconciler.report.page.facts import KnownReadiness
+        from reconciler.features.page.facts import KnownReadiness
 
         now = self._clock()
         old = self._began is None or now - self._began >= APART

@@ -19,11 +19,10 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 from jobs.runtime.counting import Counting
 from jobs.runtime.health import Document
 from reconciler import __version__
-from reconciler.clients.reporting import report_requests
-from reconciler.drainer.refusals import REASONS
-from reconciler.metrics import catalogue
-from reconciler.metrics.exposition import CONTENT_TYPE, Counters, Samples, Taken, to_text
-from reconciler.metrics.samples import (
+from reconciler.drain.drainer.refusals import REASONS
+from reconciler.features.metrics import catalogue
+from reconciler.features.metrics.exposition import CONTENT_TYPE, Counters, Samples, Taken, to_text
+from reconciler.features.metrics.samples import (
     HoldsSince,
     PassView,
     ProcessView,
@@ -37,12 +36,13 @@ from reconciler.metrics.samples import (
     process_samples,
     shuffle_samples,
 )
+from reconciler.features.workflows.shuffles import ShuffleCounts
+from reconciler.http.reporting import report_requests
 from reconciler.model.case_outcome import ENDS
 from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.ended_case import EndedCase
 from reconciler.model.plan import Plan
 from reconciler.model.problems import guarded
-from reconciler.workflows.shuffles import ShuffleCounts
 
 SUCCEEDED, STANDBY, FAILED = "succeeded", "standby", "failed"
 """The results of a pass."""

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, TypeVar
 
 from jobs.runtime.counting import Counting
 from jobs.runtime.output_file import check_output, write_output
-from reconciler.errors import GatewayError, OutputError, ReconcilerError
 from reconciler.model.drains import DrainProgress
+from reconciler.model.errors import GatewayError, OutputError, ReconcilerError
 from reconciler.model.plan import Plan
 from reconciler.model.problems import guarded
 
 if TYPE_CHECKING:
     from jobs.runtime.metering import Meter
-    from reconciler.metrics.exposition import Taken
-    from reconciler.metrics.samples import HoldsSince
+    from reconciler.features.metrics.exposition import Taken
+    from reconciler.features.metrics.samples import HoldsSince
 
 Value = TypeVar("Value")
 
@@ -119,7 +119,7 @@ class MetricsOfRun:
 
     def _holds(self) -> HoldsSince | None:
         """Return since when nodes are held, by the file that the last run has left; None without a file."""
-        from reconciler.metrics.exposition import holds_in
+        from reconciler.features.metrics.exposition import holds_in
 
         if self._output.metrics_file is None:
             return None
@@ -131,12 +131,12 @@ class MetricsOfRun:
 
 
 def _to_gateway(url: str, taken: Taken) -> None:
-    from reconciler.clients.push_gateway import push
+    from reconciler.features.metrics.push_gateway import push
 
     push(url, taken)
 
 
 def _by_otlp(url: str, taken: Taken, began: datetime) -> None:
-    from reconciler.clients.otlp_metrics import push
+    from reconciler.features.metrics.otlp import push
 
     push(url, taken, began, datetime.now(UTC))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from reconciler.calendar.values import near
-from reconciler.errors import NotFound
+from reconciler.model.errors import NotFound
 from reconciler.model.limits import excerpt
 from reconciler.model.names import is_object_name
 

@@ -6,7 +6,7 @@ import os
 import stat
 from pathlib import Path
 
-from reconciler.errors import OutputError
+from reconciler.model.errors import OutputError
 
 
 def check_output(path: Path) -> None:

@@ -5,20 +5,20 @@ from __future__ import annotations
 import time
 
 from jobs.runtime.environment import Target, itself
-from reconciler.clients.calendars import Calendars
-from reconciler.clients.guard import Guard
-from reconciler.clients.hooks import SettingsHooks
-from reconciler.clients.kubernetes.cluster import Cluster
-from reconciler.clients.kubernetes.connection import Connection
-from reconciler.clients.kubernikus import Kubernikus
-from reconciler.clients.machine_providers import MachineProviders, Surroundings
-from reconciler.clients.prometheus import Prometheus
-from reconciler.clients.sources import SourceClients
-from reconciler.eviction.ahead import PodsAhead
+from reconciler.drain.ahead import PodsAhead
+from reconciler.features.calendars.reading import Calendars
+from reconciler.features.events.registry import AllNotifiers, notifiers
+from reconciler.features.hooks.runner import SettingsHooks
+from reconciler.features.machines.providers import MachineProviders, Surroundings
+from reconciler.features.workflows.kubernikus import Kubernikus
+from reconciler.features.workflows.prometheus import Prometheus
+from reconciler.http.guard import Guard
+from reconciler.kubernetes.cluster import Cluster
+from reconciler.kubernetes.connection import Connection
 from reconciler.model.outside import Outside, WritableOutside
 from reconciler.model.ports import Drains
-from reconciler.notifiers.registry import AllNotifiers, notifiers
 from reconciler.settings.schema import Settings
+from reconciler.sources.clients import SourceClients
 
 
 class Wiring:

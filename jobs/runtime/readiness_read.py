@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from jobs.runtime.bounded_connection import BoundedConnection
 from jobs.runtime.environment import Target
-from reconciler.clients.kubernetes.connection import Connection
-from reconciler.errors import ClusterError
+from reconciler.kubernetes.connection import Connection
+from reconciler.model.errors import ClusterError
 from reconciler.model.problems import internal
 from reconciler.settings.schema import Settings
 
 if TYPE_CHECKING:
+    from reconciler.features.page.facts import KnownReadiness
     from reconciler.model.readiness import Readiness
-    from reconciler.report.page.facts import KnownReadiness
 
 MOST_REQUESTS = 150
 """Requests of a process that also makes passes: 75,000 objects, which take about 150 MiB."""
@@ -25,9 +25,9 @@ LONGEST = 120.0
 
 def read_readiness(connection: Connection, target: Target, settings: Settings) -> Readiness:
     """Return what would keep nodes from a drain now; raises ClusterError."""
-    from reconciler.clients.kubernetes.cluster import Cluster
-    from reconciler.clients.kubernetes.volumes import Volumes
-    from reconciler.readiness import judge_nodes, read, summed_up
+    from reconciler.features.readiness import judge_nodes, read, summed_up
+    from reconciler.kubernetes.cluster import Cluster
+    from reconciler.kubernetes.volumes import Volumes
 
     seen = read(Cluster(connection, namespace=target.namespace), Volumes(connection), settings)
     now = connection.time.now()
@@ -45,8 +45,8 @@ def read_apart(target: Target, settings: Settings) -> Readiness:
 
 def for_page(read: Callable[[], Readiness]) -> KnownReadiness:
     """Return what the page shows of what `read` returns, or why that failed. Raises nothing."""
-    from reconciler.report.page.facts import KnownReadiness
-    from reconciler.report.page.readiness import readiness_part
+    from reconciler.features.page.facts import KnownReadiness
+    from reconciler.features.page.readiness import readiness_part
 
     try:
         return KnownReadiness(readiness_part(read()))

@@ -16,8 +16,8 @@ from jobs.runtime.screen import echo_lines
 from jobs.runtime.terminal import echo
 from jobs.runtime.unchanged import is_unchanged
 from reconciler.calendar.values import format_duration
-from reconciler.errors import NotFound, ReconcilerError
-from reconciler.report.ahead.line import Line
+from reconciler.features.planning.line import Line
+from reconciler.model.errors import NotFound, ReconcilerError
 from reconciler.report.values import Document
 
 SHARE = 4

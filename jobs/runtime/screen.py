@@ -10,10 +10,10 @@ from dataclasses import astuple
 
 import click
 
+from reconciler.features.planning.line import Line
+from reconciler.features.planning.signs import ASCII, BLOCKS
+from reconciler.features.planning.text import Screen
 from reconciler.report import safe
-from reconciler.report.ahead.line import Line
-from reconciler.report.ahead.signs import ASCII, BLOCKS
-from reconciler.report.ahead.text import Screen
 
 _COERCED = ("C.UTF-8", "C.utf8", "UTF-8")
 """What Python sets `LC_CTYPE` to in the locale C."""

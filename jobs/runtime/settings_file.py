@@ -11,7 +11,7 @@ from datetime import datetime
 from enum import Enum, auto
 from pathlib import Path
 
-from reconciler.errors import SettingsError
+from reconciler.model.errors import SettingsError
 from reconciler.model.moments import to_text
 from reconciler.settings.load import load_settings, parse_content, read_settings
 from reconciler.settings.schema import Settings

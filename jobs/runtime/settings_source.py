@@ -57,8 +57,8 @@ def settings_in_use(source: SettingsSource | None, target: Target, now: datetime
     """
     if source is not None:
         return SettingsInUse(settings_from(source, target, now), str(source))
-    from reconciler.clients.kubernetes.config_maps import read_installed
-    from reconciler.clients.kubernetes.connection import Connection
+    from reconciler.kubernetes.config_maps import read_installed
+    from reconciler.kubernetes.connection import Connection
 
     connection = Connection(target.kubeconfig, target.context)
     try:
@@ -80,8 +80,8 @@ def settings_from(source: SettingsSource, target: Target, now: datetime) -> Sett
     """
     if isinstance(source, Path):
         return load_settings(source, now, os.environ)
-    from reconciler.clients.kubernetes.config_maps import read_settings
-    from reconciler.clients.kubernetes.connection import Connection
+    from reconciler.kubernetes.config_maps import read_settings
+    from reconciler.kubernetes.connection import Connection
 
     connection = Connection(target.kubeconfig, target.context)
     try:

@@ -7,10 +7,10 @@ import time
 from collections.abc import Callable
 
 from jobs.runtime.environment import Target, itself
-from reconciler.clients.kubernetes.connection import Connection
-from reconciler.errors import SettingsError
+from reconciler.features.events.own_pod import OwnPodEvents
+from reconciler.kubernetes.connection import Connection
+from reconciler.model.errors import SettingsError
 from reconciler.model.plan import Notice, NoticeType
-from reconciler.notifiers.own_pod import OwnPodEvents
 
 log = logging.getLogger(__name__)
 

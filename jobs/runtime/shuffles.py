@@ -7,12 +7,12 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
-from reconciler.errors import ClusterError, Unreachable
+from reconciler.features.workflows.shuffles import ShuffleCounts, entered
+from reconciler.model.errors import ClusterError, Unreachable
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
 from reconciler.model.problems import internal
 from reconciler.model.workload import Workload
-from reconciler.workflows.shuffles import ShuffleCounts, entered
 
 log = logging.getLogger(__name__)
 

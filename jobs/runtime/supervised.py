@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from reconciler.errors import ReconcilerError
+from reconciler.model.errors import ReconcilerError
 
 log = logging.getLogger(__name__)
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+AKS = "AKS"
+"""The name of the provider of agent pools, as the settings have it."""
+
 
 @dataclass(frozen=True, slots=True)
 class MachineRef:

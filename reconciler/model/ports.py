@@ -1,6 +1,6 @@
 """What the stages need from outside, as protocols. The clients and the simulation implement them.
 
-Every call may raise the errors of `reconciler.errors.ClusterError`. Reads are consistent.
+Every call may raise the errors of `reconciler.model.errors.ClusterError`. Reads are consistent.
 """
 
 from __future__ import annotations

@@ -13,9 +13,9 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
-from reconciler.errors import RecordUnreadable
 from reconciler.model import limits
 from reconciler.model.drains import MOST_NAMES, KeptPods
+from reconciler.model.errors import RecordUnreadable
 from reconciler.model.event import Kind
 from reconciler.model.hooks import HookEnd, HookId, HookKind, HookRecord, HookStep
 from reconciler.model.keys import keys_of

@@ -169,7 +169,7 @@ class ReadForSettings:
 
     `namespaces` are the labels of every namespace, for rules of the drain. `checks` is what the checks of
     workflows need. `groups` are the groups with pods on nodes that may be drained, by node
-    (eviction/groups.py). `calendars` is what was read of the calendars of the settings, by their names.
+    (drain/groups.py). `calendars` is what was read of the calendars of the settings, by their names.
     `ahead` is what says whether the drains of announced nodes can end.
     """
 

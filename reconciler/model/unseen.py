@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from reconciler.errors import ClusterError
+from reconciler.model.errors import ClusterError
 
 PODS = "the pods"
 BUDGETS = "PodDisruptionBudgets"

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from reconciler.errors import NotFound
 from reconciler.model.drains import Phase
+from reconciler.model.errors import NotFound
 from reconciler.model.holds import HoldCode
 from reconciler.model.node import Node
 from reconciler.model.plan import NodePlan, Plan

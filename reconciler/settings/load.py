@@ -9,7 +9,7 @@ from pathlib import Path as FilePath
 from pydantic import ValidationError
 
 from reconciler.calendar.values import literal
-from reconciler.errors import SettingsError
+from reconciler.model.errors import SettingsError
 from reconciler.model.limits import LARGEST_SETTINGS
 from reconciler.model.settings_version import SettingsVersion, short_hash
 from reconciler.settings.foreign import around, is_of_maintenance_controller

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from reconciler.errors import ClusterError, Conflict, NotFound, NotKept, Rejected, TooManyRequests
 from reconciler.model.actions import ActionName
 from reconciler.model.check_reads import LeaseRef, LeaseSeen, LeaseTake
+from reconciler.model.errors import ClusterError, Conflict, NotFound, NotKept, Rejected, TooManyRequests
 from reconciler.model.hypervisor import Hypervisor, HypervisorWrite
 from reconciler.model.keys import DEFAULT_PREFIX, keys_of
 from reconciler.model.maintenance import Maintenance, MaintenanceWrite

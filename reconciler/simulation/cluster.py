@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from reconciler.errors import ReconcilerError
 from reconciler.model.check_reads import LeaseRef, LeaseSeen
+from reconciler.model.errors import ReconcilerError
 from reconciler.model.hypervisor import Hypervisor
 from reconciler.model.maintenance import Maintenance
 from reconciler.model.moments import shifted

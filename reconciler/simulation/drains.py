@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import TypeVar
 
-from reconciler.drainer.core import DrainCore
-from reconciler.drainer.messages import (
+from reconciler.drain.drainer.core import DrainCore
+from reconciler.drain.drainer.messages import (
     BudgetNews,
     Command,
     Event,
@@ -22,9 +22,9 @@ from reconciler.drainer.messages import (
     WatchBudgets,
     WatchPods,
 )
-from reconciler.drainer.requests import ask, failed
-from reconciler.errors import ReconcilerError
+from reconciler.drain.drainer.requests import ask, failed
 from reconciler.model.drains import DrainOrder, DrainProgress
+from reconciler.model.errors import ReconcilerError
 from reconciler.model.ports import BudgetChange, PodChange
 from reconciler.simulation.api import SimulatedApi
 from reconciler.simulation.clock import VirtualClock

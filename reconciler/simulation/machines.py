@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from reconciler.errors import Conflict, Unreachable
-from reconciler.machines import aks, karpenter, openshift
+from reconciler.features.machines import aks, karpenter, openshift
+from reconciler.model.errors import Conflict, Unreachable
 from reconciler.model.machine import Machine, MachineRef, Pool, Remove, ScaleUp
 from reconciler.model.node import KARPENTER_LABEL, Condition, Node
 from reconciler.simulation.api import Call, SimulatedApi

@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
-from reconciler.assess import assess
-from reconciler.decide.seen import rests
-from reconciler.engine.judging import judge
 from reconciler.model.node import Condition, Node, Wanted
 from reconciler.model.pod import Pod
 from reconciler.model.snapshot import Resting, Snapshot
-from reconciler.observe import wanted
+from reconciler.passes.assess import assess
+from reconciler.passes.decide.seen import rests
+from reconciler.passes.observe import wanted
+from reconciler.profiles.judging import judge
 from reconciler.settings.schema import Settings
 from reconciler.simulation.api import SimulatedApi
 from reconciler.simulation.cluster import SimulatedCluster

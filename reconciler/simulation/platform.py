@@ -16,7 +16,7 @@ from reconciler.model.node import Condition, Node
 from reconciler.simulation.aks import no_event
 from reconciler.simulation.cluster import SimulatedCluster
 from reconciler.simulation.log import Actor
-from reconciler.sources import imds
+from reconciler.sources.imds import signals as imds
 
 # Azure's own words (scheduled-events.md, and its mock server); only these words identify a live migration.
 _DESCRIPTIONS: Mapping[Kind, str] = {

@@ -11,13 +11,13 @@ from datetime import date, datetime
 from zoneinfo import ZoneInfo
 
 from reconciler.calendar.formatting import in_zone
-from reconciler.checks.events_gone import events_gone
-from reconciler.checks.node_ready import node_ready
-from reconciler.checks.start_planned import start_planned
-from reconciler.checks.window_open import window_open
 from reconciler.model.holds import HoldCode
 from reconciler.model.plan import Hold, JudgedEvent, NodePlan
 from reconciler.model.record import State
+from reconciler.profiles.checks.events_gone import events_gone
+from reconciler.profiles.checks.node_ready import node_ready
+from reconciler.profiles.checks.start_planned import start_planned
+from reconciler.profiles.checks.window_open import window_open
 from reconciler.settings.policies import OutsideWindow
 from reconciler.settings.schema import Settings
 

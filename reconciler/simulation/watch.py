@@ -8,7 +8,7 @@ from datetime import timedelta
 from types import TracebackType
 from typing import Generic, TypeVar
 
-from reconciler.errors import ReconcilerError
+from reconciler.model.errors import ReconcilerError
 from reconciler.simulation.clock import VirtualClock
 
 Item = TypeVar("Item")

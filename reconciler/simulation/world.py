@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
-from reconciler.drainer.messages import Limits
-from reconciler.eviction.ahead import PodsAhead
+from reconciler.drain.ahead import PodsAhead
+from reconciler.drain.drainer.messages import Limits
 from reconciler.model.drains import DrainProgress
 from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.outside import Self, WritableOutside

@@ -1,0 +1,1 @@
+"""Where announcements come from: each source is a folder or a file."""

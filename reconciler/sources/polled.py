@@ -15,8 +15,8 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, ClassVar, Generic, Protocol
 
-from reconciler.errors import SourceError
 from reconciler.model import limits
+from reconciler.model.errors import SourceError
 from reconciler.model.event import Answer, Reading, Signal, WaitForNotice
 from reconciler.model.moments import from_text, to_text
 from reconciler.model.node import Node

@@ -10,16 +10,16 @@ from typing import Any
 from reconciler.model.polling import AnyMemory
 from reconciler.model.problems import guarded
 from reconciler.settings.schema import Settings
-from reconciler.sources.arm import ArmPlans
-from reconciler.sources.aws import Ec2Events
-from reconciler.sources.esx import EsxHosts
+from reconciler.sources.arm.source import ArmPlans
+from reconciler.sources.aws.source import Ec2Events
+from reconciler.sources.condition import AksConditions, NamedConditions
+from reconciler.sources.esx.labels import EsxHosts
+from reconciler.sources.esx.vcenter import VCenterHosts
+from reconciler.sources.imds.published import PublishedEvents
 from reconciler.sources.kubernikus import KubeletVersions
-from reconciler.sources.node_condition import AksConditions, NamedConditions
 from reconciler.sources.polled import PolledSource
-from reconciler.sources.published import PublishedEvents
-from reconciler.sources.request import Requests
+from reconciler.sources.request.source import Requests
 from reconciler.sources.source import Source, Wants
-from reconciler.sources.vcenter import VCenterHosts
 
 SOURCES: tuple[Source, ...] = (
     AksConditions(),
@@ -34,8 +34,8 @@ SOURCES: tuple[Source, ...] = (
 )
 """In the order of a node's readings in reports."""
 
-CLIENTS: Mapping[str, str] = {"arm": "azure.arm", "aws": "aws.ec2", "vcenter": "vcenter"}
-"""For each polled source, the module below `reconciler.clients` whose `for_source` creates its client.
+CLIENTS: Mapping[str, str] = {"arm": "arm.client", "aws": "aws.client", "vcenter": "esx.client"}
+"""For each polled source, the module below `reconciler.sources` whose `for_source` creates its client.
 
 It is text because sources must not import clients, and because a client is loaded only if its source is
 enabled.

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from jobs.agent.own_node import Access
 from jobs.agent.program import Agent, Arguments, Health
-from reconciler.clients.agent.own_node import Access
 from tests.agent.fake_node_api import NODE, FakeNodeApi
 from tests.support.fakes.imds import FakeImds
 

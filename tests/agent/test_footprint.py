@@ -21,13 +21,12 @@ OURS = {
     "jobs.runtime.log_line",
     "jobs.runtime.log_words",
     "reconciler",
-    "reconciler.clients",
-    "reconciler.clients.agent",
-    "reconciler.clients.agent.imds",
-    "reconciler.clients.agent.own_node",
-    "reconciler.clients.agent.plain_http",
-    "reconciler.clients.retry_after",
-    "reconciler.errors",
+    "reconciler.http",
+    "jobs.agent.imds",
+    "jobs.agent.own_node",
+    "jobs.agent.plain_http",
+    "reconciler.http.retry_after",
+    "reconciler.model.errors",
     "reconciler.model",
     "reconciler.model.event",
     "reconciler.model.keys",
@@ -37,6 +36,7 @@ OURS = {
     "reconciler.model.printable",
     "reconciler.sources",
     "reconciler.sources.imds",
+    "reconciler.sources.imds.signals",
 }
 
 
@@ -81,4 +81,4 @@ def test_it_loads_the_standard_library_and_a_handful_of_our_own(
     # A virtual environment's own hooks are not in the image; `copy` looks in vain for Jython's `org`.
     hooks = {"_distutils_hack", "_virtualenv", "sitecustomize", "org"}
     assert {name.partition(".")[0] for name in foreign} <= hooks
-    assert {"reconciler.sources.imds", "ssl"} <= loaded
+    assert {"reconciler.sources.imds.signals", "ssl"} <= loaded

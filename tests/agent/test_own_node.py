@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.clients.agent.own_node import Access, Annotations, OwnNode, OwnNodeClient, in_cluster
-from reconciler.errors import (
+from jobs.agent.own_node import Access, Annotations, OwnNode, OwnNodeClient, in_cluster
+from reconciler.model.errors import (
     ClusterError,
     Conflict,
     Forbidden,

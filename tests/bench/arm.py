@@ -11,11 +11,11 @@ import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from reconciler.clients.azure.arm import Arm
 from reconciler.model.azure import Planned, Scope
 from reconciler.model.node import Node
 from reconciler.model.polling import Memory
-from reconciler.sources.arm import ArmPlans
+from reconciler.sources.arm.client import Arm
+from reconciler.sources.arm.source import ArmPlans
 from tests.support import builders
 from tests.support.controlplane.fill import Pool
 from tests.support.fakes.arm import FakeArm, compute, provider_id, status

@@ -29,9 +29,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from reconciler import USER_AGENT
-from reconciler.clients.kubernetes.connection import Connection
-from reconciler.clients.kubernetes.eviction import Evictions
-from reconciler.drainer import Drainer
+from reconciler.drain.drainer import Drainer
+from reconciler.kubernetes.connection import Connection
+from reconciler.kubernetes.eviction import Evictions
 from reconciler.model.drains import DrainOptions, DrainOrder, Phase
 from tests.bench import bare
 from tests.bench.timeline import BudgetNews, Timeline, as_table

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import time
 
-from reconciler.report.page.html import as_html
-from tests.report.page.scene import facts
+from reconciler.features.page.html import as_html
+from tests.features.page.scene import facts
 
 ROUNDS = 5
 FLEETS = ((100, 10), (1000, 100), (5000, 345))

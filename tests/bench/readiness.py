@@ -15,13 +15,13 @@ import sys
 import time
 from datetime import UTC, datetime
 
+from reconciler.features.readiness import Seen, judge_nodes, summed_up
+from reconciler.features.readiness.report.document import to_document
+from reconciler.features.readiness.report.text import as_text
 from reconciler.model.node import ZONE_LABEL, Condition, Node
 from reconciler.model.pod import Owner, Placement, Pod, PodDisruptionBudget
 from reconciler.model.selector import LabelSelector, Requirement
 from reconciler.model.volume import Volume
-from reconciler.readiness import Seen, judge_nodes, summed_up
-from reconciler.report.readiness.document import to_document
-from reconciler.report.readiness.text import as_text
 from reconciler.settings.load import parse_settings
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from reconciler.calendar.values import parse_days, parse_limit
-from reconciler.errors import SettingsError
+from reconciler.model.errors import SettingsError
 from reconciler.settings.load import parse_settings
 from reconciler.settings.schema import Settings
 

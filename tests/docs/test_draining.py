@@ -6,9 +6,9 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from reconciler.engine.orders import drain_options
-from reconciler.eviction import judge
+from reconciler.drain import judge
 from reconciler.model.pod import DO_NOT_DISRUPT
+from reconciler.profiles.orders import drain_options
 from reconciler.settings.load import parse_settings
 from tests.support.builders import NOW, known, pod
 

@@ -11,7 +11,8 @@ import click
 import pytest
 
 from jobs.cli import COMMANDS, commands
-from reconciler.checks import CHECKS
+from reconciler.features.planning.document import ahead_document
+from reconciler.features.readiness.report.document import to_document as readiness_document
 from reconciler.model.explanation import NodeExplanation
 from reconciler.model.holds import HoldCode
 from reconciler.model.notices import Topic
@@ -19,15 +20,14 @@ from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.readiness import Finding, FindingCode, Readiness, Severity, Workload, WorkloadFindings
 from reconciler.model.record import State
 from reconciler.model.schedule import CaseForecast, CaseSchedule, DrainObstacle, ObstacleCode, Prospect
-from reconciler.report.ahead.document import ahead_document
+from reconciler.profiles.checks import CHECKS
+from reconciler.profiles.triggers import TRIGGERS
 from reconciler.report.document import to_document
 from reconciler.report.explained import to_document as explained
-from reconciler.report.readiness.document import to_document as readiness_document
 from reconciler.report.values import schedule_value
 from reconciler.settings.sections.notify import TRANSPORTS
 from reconciler.settings.sections.notify_types import NOTIFY_TYPES, SCHEDULE_TYPES
-from reconciler.triggers import TRIGGERS
-from tests.report.ahead.scene import everything
+from tests.features.planning.scene import everything
 
 ROOT = Path(__file__).parents[2]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.clients.kubernetes.hook_jobs import job
+from reconciler.features.hooks.jobs import job
 from reconciler.model.hooks import HookId, HookKey, HookKind, HookRun, HookStep, hooks_of
 from reconciler.model.keys import OwnKeys
 from reconciler.settings.load import parse_settings

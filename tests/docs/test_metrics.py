@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 from jobs.agent import figures
-from reconciler.metrics.catalogue import FAMILIES, PREFIX, Family, Type
-from tests.metrics.cardinality import table
+from reconciler.features.metrics.catalogue import FAMILIES, PREFIX, Family, Type
+from tests.features.metrics.cardinality import table
 
 PAGE = Path(__file__).parents[2] / "docs" / "metrics.md"
 ROW = re.compile(rf"^\| `({PREFIX}\w+)` \| (\w+) \|([^|]*)\| \S", re.MULTILINE)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.notifiers.transports import registry
+from reconciler.features.notices.transports import registry
 from reconciler.settings.load import parse_settings
 from reconciler.settings.sections.notify import TRANSPORTS
 

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 import yaml
 
+from reconciler.features.publishing.drainsafe import Drainsafe
+from reconciler.features.publishing.registry import ANNOTATIONS, CONDITIONS
 from reconciler.model.maintenance import Stage
-from reconciler.publishing.drainsafe import Drainsafe
-from reconciler.publishing.registry import ANNOTATIONS, CONDITIONS
 from reconciler.settings.load import parse_settings
 from reconciler.settings.sections.others import Sign
-from reconciler.sources.aws import CODES
+from reconciler.sources.aws.source import CODES
 from tests.docs.test_headings import headings, written
 
 ROOT = Path(__file__).parents[2]

@@ -6,9 +6,9 @@ from itertools import groupby
 
 import pytest
 
+from reconciler.features.publishing.drainsafe import DRAINSAFE_STATE, DRAINSAFE_TYPE
 from reconciler.model.event import Kind
 from reconciler.model.node import Node
-from reconciler.publishing.drainsafe import DRAINSAFE_STATE, DRAINSAFE_TYPE
 from reconciler.simulation.log import Happening
 from reconciler.simulation.platform import Reporter, VmEvent
 from reconciler.simulation.world import World

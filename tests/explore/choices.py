@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import lru_cache
 
-from reconciler.errors import SettingsError
+from reconciler.model.errors import SettingsError
 from reconciler.settings.load import parse_settings
 from reconciler.settings.schema import Settings
 from tests.explore.workflow_texts import CAREFUL, PLAIN

@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Generic, TypeVar
 
-from reconciler.errors import CloudError
 from reconciler.model.aws import InstanceEvent
 from reconciler.model.azure import PerformMaintenance, Planned, Scope, vm_of
+from reconciler.model.errors import CloudError
 from reconciler.model.polling import Listing
 from reconciler.simulation.cluster import SimulatedCluster
 from reconciler.simulation.log import Actor
-from reconciler.sources import arm, aws
+from reconciler.sources.arm import source as arm
+from reconciler.sources.aws import source as aws
 
 Fact = TypeVar("Fact")
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from reconciler.errors import (
+from reconciler.model.errors import (
     ClusterError,
     Conflict,
     Forbidden,

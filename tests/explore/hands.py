@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from reconciler.errors import RecordUnreadable
+from reconciler.model.errors import RecordUnreadable
 from reconciler.model.node import AUTOSCALER_TAINT, MECHANIC_LABEL, REMEDIATOR_TAINT, Taint
 from tests.explore.choices import LINES
 from tests.explore.laws import KEYS

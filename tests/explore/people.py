@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from reconciler.instruct import (
+from reconciler.features.approvals.instruct import (
     Instructed,
     approved,
     approved_as_recorded,

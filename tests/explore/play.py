@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from random import Random
 
-from reconciler.claim import claim
-from reconciler.errors import ClusterError, LockLost
-from reconciler.machines import aks, karpenter, openshift
+from reconciler.drain.claim import claim
+from reconciler.features.machines import aks, karpenter, openshift
 from reconciler.model.aks_conditions import MAIN
 from reconciler.model.drains import DrainProgress, Phase
+from reconciler.model.errors import ClusterError, LockLost
 from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.maintenance import Maintenance, MaintenanceWrite
 from reconciler.model.node import ZONE_LABEL, Node
@@ -23,7 +23,7 @@ from reconciler.model.pod import Pod
 from reconciler.model.record import Unreadable
 from reconciler.model.record_text import record_of
 from reconciler.model.selector import EVERYTHING, LabelSelector
-from reconciler.release import publications_off, release
+from reconciler.passes.release import publications_off, release
 from reconciler.run import rehearse, run_pass
 from reconciler.settings.schema import Mode, Settings
 from reconciler.simulation.aks import no_event

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections import Counter
 
+from reconciler.features.workflows.configured import workflows_of
 from reconciler.model.node import Node
 from reconciler.model.plan import NodeWrite
 from reconciler.model.record import ClaimKind, Record, State
 from reconciler.model.record_text import from_annotation, record_of
 from reconciler.settings.schema import Settings
 from reconciler.simulation.world import World
-from reconciler.workflows.configured import workflows_of
 from tests.explore.broken import Broken
 from tests.explore.truth import KEYS
 from tests.laws import checked

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from reconciler.errors import ClusterError, Rejected, TooManyRequests
+from reconciler.model.errors import ClusterError, Rejected, TooManyRequests
 from reconciler.model.limits import EARLIEST
 from reconciler.model.pod import DO_NOT_DISRUPT, ON_COMPLETION, SAFE_TO_EVICT, Pod
 from reconciler.simulation.api import Call

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from reconciler import act, decide
-from reconciler.decide import facts
-from reconciler.drainer.one import NodeDrain
-from reconciler.engine import budget, case, situation
+from reconciler.drain.drainer.one import NodeDrain
 from reconciler.model import case_outcome
 from reconciler.model.node import Node
 from reconciler.model.outcome import Outcome, Result
 from reconciler.model.pod import PodDisruptionBudget
+from reconciler.passes import act, decide
+from reconciler.passes.decide import facts
+from reconciler.profiles import budget, case, situation
 from tests.explore import exploring
 from tests.explore.exploring import Sum, as_test, broken_law, explore, smallest
 from tests.explore.generator import draw

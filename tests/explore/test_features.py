@@ -7,15 +7,15 @@ from datetime import timedelta
 
 import pytest
 
-from reconciler.decide import context, workflows
-from reconciler.drainer import one as drainer
-from reconciler.engine import hooks, instructed, situation
+from reconciler.drain.drainer import one as drainer
+from reconciler.features.workflows import run
+from reconciler.features.workflows.trigger import TriggerInput, Worked
+from reconciler.features.workflows.triggers import uncordon as triggers
 from reconciler.model.drains import WaitLimit
 from reconciler.model.instructions import Instructions
 from reconciler.model.moments import shifted
-from reconciler.workflows import run
-from reconciler.workflows.trigger import TriggerInput, Worked
-from reconciler.workflows.triggers import uncordon as triggers
+from reconciler.passes.decide import context, workflows
+from reconciler.profiles import hooks, instructed, situation
 from tests.explore.exploring import broken_law
 from tests.explore.history import History, Scene, Step
 from tests.explore.workflow_texts import PLAIN
@@ -82,7 +82,7 @@ def test_a_hook_without_an_end_is_found(monkeypatch: pytest.MonkeyPatch) -> None
 def test_an_eviction_while_a_hook_holds_the_drain_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     history = played(Step("hook", value="pre-drain.leader"), REBOOT)
     assert broken_law(history) == ""
-    monkeypatch.setattr("reconciler.decide.draining.drain_hold", lambda *_: None)
+    monkeypatch.setattr("reconciler.passes.decide.draining.drain_hold", lambda *_: None)
 
     assert broken_law(history) == "hooks"
 

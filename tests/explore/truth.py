@@ -18,7 +18,7 @@ from reconciler.settings.schema import Settings
 from reconciler.simulation.api import HEARTBEAT
 from reconciler.simulation.platform import Reporter
 from reconciler.simulation.world import World
-from reconciler.sources.aws import CODES
+from reconciler.sources.aws.source import CODES
 from tests.explore.clouds import Said, SimulatedArm, SimulatedEc2
 
 KEYS = OwnKeys(DEFAULT_PREFIX)

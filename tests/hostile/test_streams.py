@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from reconciler.clients.kubernetes.answers import JSON, PROTOBUF, read_status
-from reconciler.clients.kubernetes.wire import messages, protobuf
+from reconciler.kubernetes.answers import JSON, PROTOBUF, read_status
+from reconciler.kubernetes.wire import messages, protobuf
 from tests.hostile import streams
 from tests.hostile.streams import Bender
 

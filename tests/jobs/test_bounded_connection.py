@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from jobs.runtime.bounded_connection import BoundedConnection
-from reconciler.clients.kubernetes.connection import Request
-from reconciler.clients.kubernetes.paths import VERSION
-from reconciler.errors import Rejected
+from reconciler.kubernetes.connection import Request
+from reconciler.kubernetes.paths import VERSION
+from reconciler.model.errors import Rejected
 from tests.support.stub import Stub, json_answer
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from jobs.cli import main
 from jobs.runtime.case_history import CaseHistory, HistoryFile
-from reconciler.errors import OutputError
 from reconciler.model.case_line import from_fields
+from reconciler.model.errors import OutputError
 from tests.support.ended import ended
 
 

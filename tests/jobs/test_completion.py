@@ -18,7 +18,7 @@ import pytest
 from jobs.cli import COMMANDS, commands, main
 from jobs.completion import cluster_names
 from jobs.completion.protocol import answer_shell, completions
-from reconciler.clients.kubernetes.connection import Connection
+from reconciler.kubernetes.connection import Connection
 from tests.support.shells import completes
 from tests.support.stub import Answer, Asked, Stub, json_answer, status
 

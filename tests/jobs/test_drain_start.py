@@ -26,7 +26,7 @@ UNNEEDED = (
     "prometheus_client",
     "reconciler.run",
     "reconciler.settings",
-    "reconciler.decide",
+    "reconciler.passes.decide",
 )
 
 
@@ -65,7 +65,7 @@ def test_a_whole_drain_imports_neither_a_pass_nor_the_settings_nor_the_official_
     loaded = set(re.findall(r"^import time:.*\|\s+([\w.]+)$", done.stderr, re.MULTILINE))
 
     assert (done.returncode, done.stdout) == (0, "n: cordoned\nn: drained, 0 pods gone\n")
-    assert {"reconciler.drainer", "reconciler.clients.kubernetes.eviction"} <= loaded
+    assert {"reconciler.drain.drainer", "reconciler.kubernetes.eviction"} <= loaded
     assert [name for name in loaded for part in UNNEEDED if f"{name}.".startswith(f"{part}.")] == []
     patched = [json.loads(asked.body) for asked in api.asked if asked.method == "PATCH"]
     assert [patch["spec"] for patch in patched] == [{"unschedulable": True}]

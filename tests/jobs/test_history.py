@@ -13,8 +13,8 @@ import pytest
 
 from jobs.cli import main
 from jobs.runtime import history_lines
+from reconciler.features.history.document import to_document
 from reconciler.model.case_outcome import CaseResult
-from reconciler.report.history import to_document
 from tests.docs.test_headings import headings
 from tests.support.builders import NOW
 from tests.support.ended import ended, line

@@ -8,9 +8,9 @@ from collections.abc import Callable
 import pytest
 
 from jobs.runtime.live_readiness import APART, BEING_READ, LiveReadiness
-from reconciler.errors import Unreachable
+from reconciler.features.page.facts import KnownReadiness
+from reconciler.model.errors import Unreachable
 from reconciler.model.readiness import Readiness
-from reconciler.report.page.facts import KnownReadiness
 from reconciler.settings.schema import Settings
 from tests.support import builders
 from tests.support.builders import NOW

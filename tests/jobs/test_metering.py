@@ -15,16 +15,16 @@ from prometheus_client.parser import text_string_to_metric_families
 from jobs.runtime import metering
 from jobs.runtime.counting import CountedHistory
 from jobs.runtime.metering import Meter
-from reconciler.clients.reporting import report
-from reconciler.metrics.catalogue import FAMILIES, PREFIX
-from reconciler.metrics.samples import ProcessView
+from reconciler.features.metrics.catalogue import FAMILIES, PREFIX
+from reconciler.features.metrics.samples import ProcessView
+from reconciler.http.reporting import report
 from reconciler.model.case_outcome import CaseResult
 from reconciler.model.drains import DrainOrder, DrainProgress, Phase
 from reconciler.model.ended_case import EndedCase
 from reconciler.model.event import Kind
 from reconciler.model.plan import Actions, CheckAnswer, NodePlan, Plan, Verdict, WorkflowReport
 from reconciler.model.record import State
-from tests.metrics.everything import full
+from tests.features.metrics.everything import full
 from tests.support.builders import NOW, held_node, minutes, node, planned, record, reported, signal, snapshot
 from tests.support.ended import ended
 

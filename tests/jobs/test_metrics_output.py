@@ -14,10 +14,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from jobs.cli import main
 from jobs.runtime.metrics_output import MetricsOfRun, MetricsOutput
-from reconciler.clients import push_gateway
-from reconciler.errors import OutputError, Unreachable
-from reconciler.metrics.exposition import holds_in
+from reconciler.features.metrics import push_gateway
+from reconciler.features.metrics.exposition import holds_in
 from reconciler.model.drains import DrainProgress, Phase
+from reconciler.model.errors import OutputError, Unreachable
 from reconciler.model.plan import Hold, NodePlan, Plan
 from reconciler.model.record import State
 from tests.support.builders import NOW, minutes
@@ -167,7 +167,7 @@ def test_metrics_go_by_otlp_too_and_without_the_extra_that_is_a_warning(
     assert run(both, held()) == []
     assert [one.path for one in gateway.asked] == ["/metrics/job/node-maintenance", "/v1/metrics"]
 
-    monkeypatch.delitem(sys.modules, "reconciler.clients.otlp_metrics")
+    monkeypatch.delitem(sys.modules, "reconciler.features.metrics.otlp")
     monkeypatch.setitem(sys.modules, "opentelemetry.sdk.metrics.export", None)
     (warning,) = run(both, held())
     assert warning == "the metrics are not pushed: --metrics-otlp needs the extra [otel]"

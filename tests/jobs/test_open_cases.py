@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from jobs.runtime.open_cases import OpenCases
-from reconciler.machines import openshift
+from reconciler.features.machines import openshift
 from reconciler.model.case_outcome import CaseResult, InTime
 from reconciler.model.ended_case import EndedCase
 from reconciler.model.event import Kind
 from reconciler.simulation.machines import SimulatedMachines
-from tests.decide.test_history import CLOSED, NOTHING, OPEN, Kept, history, imds
 from tests.laws.histories import History
+from tests.passes.decide.test_history import CLOSED, NOTHING, OPEN, Kept, history, imds
 from tests.support import builders
 from tests.support.builders import IMDS, NOW, REQUEST, minutes
 from tests.support.worlds import in_pool, world_of

@@ -17,8 +17,8 @@ from jobs.cli import main
 from jobs.commands import explain, plan, report
 from jobs.runtime.repeating import Shown, print_again_and_again
 from jobs.runtime.unchanged import is_unchanged
-from reconciler.errors import NotFound, SettingsError, Unreachable
-from reconciler.report.ahead.line import Line
+from reconciler.features.planning.line import Line
+from reconciler.model.errors import NotFound, SettingsError, Unreachable
 from tests.support.builders import REQUEST
 from tests.support.programs import ROOT, install
 from tests.support.stub import Answer, Asked, Stub, json_answer, status

@@ -14,11 +14,11 @@ import pytest
 
 from jobs.cli import main
 from jobs.runtime.output_file import write_output
-from reconciler.clients.kubernetes.notice_memory import KEY, NAME
-from reconciler.errors import OutputError
-from reconciler.notices.deliveries import failed
-from reconciler.notices.memory import Memory, to_text
-from tests.report.page.reading import parsed, section
+from reconciler.features.notices.deliveries import failed
+from reconciler.features.notices.memory import Memory, to_text
+from reconciler.features.notices.stored_memory import KEY, NAME
+from reconciler.model.errors import OutputError
+from tests.features.page.reading import parsed, section
 from tests.support.builders import NOW
 from tests.support.stub import Answer, Asked, Stub, json_answer, status
 

@@ -13,8 +13,8 @@ from typing import TextIO
 import pytest
 
 from jobs.runtime.screen import echo_lines, screen
-from reconciler.report.ahead.line import Line
-from reconciler.report.ahead.signs import ASCII, BLOCKS
+from reconciler.features.planning.line import Line
+from reconciler.features.planning.signs import ASCII, BLOCKS
 
 LINES = (Line("fine"), Line("late\x1b[2J", alarm=True))
 

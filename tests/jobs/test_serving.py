@@ -21,11 +21,11 @@ from jobs.runtime.metering import Meter
 from jobs.runtime.pacing import Cause
 from jobs.runtime.pass_loop import PassLoop
 from jobs.runtime.supervised import Ending
-from reconciler.clients.kubernetes.connection import Connection
-from reconciler.errors import LockHeld, SettingsError, Unreachable
+from reconciler.features.workflows.shuffles import ShuffleCounts, ShuffleRow
+from reconciler.kubernetes.connection import Connection
+from reconciler.model.errors import LockHeld, SettingsError, Unreachable
 from reconciler.model.plan import Plan
 from reconciler.settings.load import parse_settings
-from reconciler.workflows.shuffles import ShuffleCounts, ShuffleRow
 from tests.support import builders
 from tests.support.controlplane.waiting import wait_for
 from tests.support.handlers import restored

@@ -7,7 +7,7 @@ import logging
 import pytest
 
 from jobs.runtime.shuffles import LONGEST, NODES, ShuffleCounter
-from reconciler.errors import Forbidden, Unreachable
+from reconciler.model.errors import Forbidden, Unreachable
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
 from reconciler.model.workload import Workload, WorkloadKind

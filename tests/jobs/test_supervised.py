@@ -15,7 +15,7 @@ import jobs.runtime.watching as watching
 from jobs.runtime.pacing import Cause
 from jobs.runtime.supervised import LONGEST_PAUSE, Ending, Supervised, pause_after
 from jobs.runtime.watching import FileWatcher
-from reconciler.errors import Forbidden
+from reconciler.model.errors import Forbidden
 from tests.support.controlplane.waiting import wait_for
 
 AT_ONCE: Callable[[int], float] = lambda _: 0.0  # noqa: E731

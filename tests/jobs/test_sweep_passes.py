@@ -13,8 +13,8 @@ import pytest
 
 from jobs.cli import main
 from jobs.commands import sweep
-from reconciler.errors import ReconcilerError, Unreachable
 from reconciler.model.drains import DrainProgress, Phase
+from reconciler.model.errors import ReconcilerError, Unreachable
 from reconciler.model.holds import HoldCode
 from reconciler.model.outcome import Outcome, Result
 from reconciler.model.plan import Hold, NodePlan, Plan, Transition

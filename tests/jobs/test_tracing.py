@@ -22,9 +22,9 @@ from opentelemetry.trace import StatusCode
 from jobs.runtime import otel
 from jobs.runtime.otel import OtelTracing
 from jobs.runtime.tracing import NOTHING, tracing_of
-from reconciler.clients.bounded import bound
-from reconciler.errors import Unreachable
+from reconciler.http.bounded import bound
 from reconciler.model.drains import DrainOrder, DrainProgress, Phase
+from reconciler.model.errors import Unreachable
 from reconciler.model.event import Kind
 from reconciler.model.outcome import Outcome, Result
 from reconciler.model.pod import Pod

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from tests.laws.mutant import Mutant
 
-_CASES = "reconciler/report/ahead/cases.py"
+_CASES = "reconciler/features/planning/cases.py"
 
 AHEAD_RULES = (
     Mutant(
         8,
         "a start that is spaced from one that gave way moves with the clock",
-        "reconciler/decide/drift.py",
+        "reconciler/passes/decide/drift.py",
         "    reached = [*seeds, *(at for at in waiting if _is_spaced(at, seeds, limits.spacing))]\n",
         "    reached = [*seeds]\n",
         "tests/laws/test_law_08_a_converged_pass_writes_nothing.py",
@@ -18,10 +18,10 @@ AHEAD_RULES = (
     Mutant(
         0,
         "a miss has its sign also without colours",
-        "reconciler/report/ahead/chart.py",
+        "reconciler/features/planning/chart.py",
         "{signs.missed if missed else ' '}",
         "{' '}",
-        "tests/report/ahead/test_chart.py",
+        "tests/features/planning/test_chart.py",
     ),
     Mutant(
         0,
@@ -29,7 +29,7 @@ AHEAD_RULES = (
         _CASES,
         "return case.status is not Status.MISSED, case.first",
         "return False, case.first",
-        "tests/report/ahead/test_cases.py",
+        "tests/features/planning/test_cases.py",
     ),
     Mutant(
         0,
@@ -37,7 +37,7 @@ AHEAD_RULES = (
         _CASES,
         "schedule.started and schedule.planned_start < now",
         "schedule.started",
-        "tests/report/ahead/test_cases.py",
+        "tests/features/planning/test_cases.py",
     ),
     Mutant(
         0,
@@ -45,39 +45,39 @@ AHEAD_RULES = (
         _CASES,
         "one.first is not None and until <= one.first",
         "False",
-        "tests/report/ahead/test_cases.py",
+        "tests/features/planning/test_cases.py",
     ),
     Mutant(
         0,
         "cases that the screen has no lines for are counted",
-        "reconciler/report/ahead/text.py",
+        "reconciler/features/planning/text.py",
         "    if hidden:\n",
         "    if False:\n",
-        "tests/report/ahead/test_text.py",
+        "tests/features/planning/test_text.py",
     ),
     Mutant(
         0,
         "short names can be told apart",
-        "reconciler/report/ahead/fitting.py",
+        "reconciler/features/planning/fitting.py",
         "if len(set(found.values())) > len(set(best.values())):",
         "if not best:",
-        "tests/report/ahead/test_fitting.py",
+        "tests/features/planning/test_fitting.py",
     ),
     Mutant(
         0,
         "a round time that the clocks skip has no label",
-        "reconciler/report/ahead/timeline.py",
+        "reconciler/features/planning/timeline.py",
         "if moment.astimezone(zone).replace(tzinfo=None) == wall:",
         "if True:",
-        "tests/report/ahead/test_timeline.py",
+        "tests/features/planning/test_timeline.py",
     ),
     Mutant(
         0,
         "a column that is open for some of its time is open",
-        "reconciler/report/ahead/timeline.py",
+        "reconciler/features/planning/timeline.py",
         "last = -((self.start - end) // self.step)",
         "last = (end - self.start) // self.step",
-        "tests/report/ahead/test_timeline.py",
+        "tests/features/planning/test_timeline.py",
     ),
     Mutant(
         0,

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from tests.laws.mutant import Mutant
 
-_CHECKS = "reconciler/workflows/checks"
-_TESTS = "tests/workflows/checks"
-_KUBERNIKUS = "tests/clients/test_kubernikus.py"
-_TIMES = "reconciler/workflows/weekly_times.py"
+_CHECKS = "reconciler/features/workflows/checks"
+_TESTS = "tests/features/workflows/checks"
+_KUBERNIKUS = "tests/features/workflows/test_kubernikus.py"
+_TIMES = "reconciler/features/workflows/weekly_times.py"
 
 CHECK_RULES = (
     Mutant(
         5,
         "an error of Kubernikus is no cluster without node pools",
-        "reconciler/clients/kubernikus.py",
+        "reconciler/features/workflows/kubernikus.py",
         "        if answer.status != 200:\n",
         "        if False:\n",
         _KUBERNIKUS,
@@ -21,7 +21,7 @@ CHECK_RULES = (
     Mutant(
         17,
         "clusters of Kubernikus share the time of a pass",
-        "reconciler/clients/kubernikus.py",
+        "reconciler/features/workflows/kubernikus.py",
         "            if self._clock() >= ends:\n",
         "            if False:\n",
         _KUBERNIKUS,
@@ -29,7 +29,7 @@ CHECK_RULES = (
     Mutant(
         0,
         "a password of OpenStack is not sent in the open",
-        "reconciler/clients/kubernikus.py",
+        "reconciler/features/workflows/kubernikus.py",
         'if parts.scheme != "https" and not (parts.scheme == "http" and host in _LOCAL):',
         "if False:",
         _KUBERNIKUS,
@@ -37,7 +37,7 @@ CHECK_RULES = (
     Mutant(
         0,
         "the region of the credentials is no other host",
-        "reconciler/clients/kubernikus.py",
+        "reconciler/features/workflows/kubernikus.py",
         "if not _REGION.fullmatch(values[5]):",
         "if False:",
         _KUBERNIKUS,
@@ -45,7 +45,7 @@ CHECK_RULES = (
     Mutant(
         0,
         "what is no token is not sent on",
-        "reconciler/clients/kubernikus.py",
+        "reconciler/features/workflows/kubernikus.py",
         "or not _TOKEN.fullmatch(token):",
         "or not token:",
         _KUBERNIKUS,
@@ -53,7 +53,7 @@ CHECK_RULES = (
     Mutant(
         19,
         "a node whose data can't be read counts as in maintenance",
-        "reconciler/workflows/input.py",
+        "reconciler/features/workflows/input.py",
         "if self.problem or self.platform is State.IN_MAINTENANCE:",
         "if self.platform is State.IN_MAINTENANCE:",
         f"{_TESTS}/test_max_maintenance.py",
@@ -61,7 +61,7 @@ CHECK_RULES = (
     Mutant(
         19,
         "a node that an event of the platform has taken counts as in maintenance",
-        "reconciler/workflows/input.py",
+        "reconciler/features/workflows/input.py",
         "if self.problem or self.platform is State.IN_MAINTENANCE:",
         "if self.problem:",
         f"{_TESTS}/test_max_maintenance.py",
@@ -125,50 +125,50 @@ CHECK_RULES = (
     Mutant(
         19,
         "a node that does not get its Lease takes no step",
-        "reconciler/act.py",
+        "reconciler/passes/act.py",
         "refused.add(node.node)\n                break",
         "break",
-        "tests/stages/test_act.py::test_a_node_that_does_not_get_its_lease_takes_no_step",
+        "tests/passes/test_act.py::test_a_node_that_does_not_get_its_lease_takes_no_step",
     ),
     Mutant(
         16,
         "a Lease that may not be read harms no other",
-        "reconciler/workflows/reading.py",
+        "reconciler/features/workflows/reading.py",
         'silent = unread[ref] if isinstance(error, Unreachable) else ""',
         "silent = unread[ref]",
-        "tests/workflows/test_reading.py",
+        "tests/features/workflows/test_reading.py",
     ),
     Mutant(
         17,
         "a server that is silent is asked for one Lease",
-        "reconciler/workflows/reading.py",
+        "reconciler/features/workflows/reading.py",
         'silent = unread[ref] if isinstance(error, Unreachable) else ""',
         'silent = ""',
-        "tests/workflows/test_reading.py",
+        "tests/features/workflows/test_reading.py",
     ),
     Mutant(
         17,
         "a Prometheus that fails has a pause",
-        "reconciler/clients/prometheus.py",
+        "reconciler/features/workflows/prometheus.py",
         "if query.url in self._failed:",
         "if False:",
-        "tests/clients/test_prometheus.py",
+        "tests/features/workflows/test_prometheus.py",
     ),
     Mutant(
         17,
         "an answer of Prometheus has a total time",
-        "reconciler/clients/prometheus.py",
+        "reconciler/features/workflows/prometheus.py",
         "with within_bounds(Bounds(seconds, SIZE)):",
         "with within_bounds(Bounds(60, SIZE)):",
-        "tests/clients/test_prometheus.py",
+        "tests/features/workflows/test_prometheus.py",
     ),
     Mutant(
         16,
         "an answer of Prometheus has a size",
-        "reconciler/clients/prometheus.py",
+        "reconciler/features/workflows/prometheus.py",
         "with within_bounds(Bounds(seconds, SIZE)):",
         "with within_bounds(Bounds(seconds, None)):",
-        "tests/clients/test_prometheus.py",
+        "tests/features/workflows/test_prometheus.py",
     ),
     Mutant(
         5,
@@ -245,9 +245,9 @@ CHECK_RULES = (
     Mutant(
         18,
         "what a pod prefers has a limit",
-        "reconciler/clients/kubernetes/wire/reducing.py",
+        "reconciler/kubernetes/wire/reducing.py",
         "islice(ours, PREFERENCES)",
         "islice(ours, None)",
-        "tests/clients/kubernetes/test_memory.py",
+        "tests/kubernetes/test_memory.py",
     ),
 )

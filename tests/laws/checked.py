@@ -9,19 +9,19 @@ from functools import lru_cache
 from typing import Any
 
 from reconciler.calendar.values import Limit
-from reconciler.engine.case import allowed
-from reconciler.engine.orders import drain_options
-from reconciler.errors import RecordUnreadable
-from reconciler.eviction.survey import survey
+from reconciler.drain.survey import survey
+from reconciler.model.errors import RecordUnreadable
 from reconciler.model.event import Kind, Status
 from reconciler.model.node import Node
 from reconciler.model.plan import JudgedEvent, NodePlan
 from reconciler.model.record import CaseRecord, State
 from reconciler.model.record_text import from_annotation
+from reconciler.profiles.case import allowed
+from reconciler.profiles.orders import drain_options
 from reconciler.settings.policies import OutsideWindow
 from reconciler.settings.schema import Settings
 from reconciler.simulation.cluster import SimulatedCluster
-from reconciler.sources import imds
+from reconciler.sources.imds import signals as imds
 from tests.support.builders import ACKNOWLEDGE, IMDS, RECORD
 
 

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from tests.laws.mutant import Mutant
 
-_RETRYING = "reconciler/clients/retrying.py"
-_PLAIN = "reconciler/clients/kubernetes/plain_access.py"
-_ACCESS_TEST = "tests/clients/kubernetes/test_access.py"
-_CONNECTION = "reconciler/clients/kubernetes/connection.py"
-_LIMITS_TEST = "tests/clients/kubernetes/test_limits.py"
-_MEMORY_TEST = "tests/clients/kubernetes/test_memory.py"
-_LEASE = "reconciler/clients/kubernetes/lease.py"
+_RETRYING = "reconciler/http/retrying.py"
+_PLAIN = "reconciler/kubernetes/plain_access.py"
+_ACCESS_TEST = "tests/kubernetes/test_access.py"
+_CONNECTION = "reconciler/kubernetes/connection.py"
+_LIMITS_TEST = "tests/kubernetes/test_limits.py"
+_MEMORY_TEST = "tests/kubernetes/test_memory.py"
+_LEASE = "reconciler/kubernetes/lease.py"
 _LEASE_TEST = "tests/real/clients/test_lease.py"
-_SERVER_TIME = "reconciler/clients/kubernetes/server_time.py"
-_SERVER_TIME_TEST = "tests/clients/kubernetes/test_server_time.py"
-_PATHS = "reconciler/clients/kubernetes/paths.py"
-_PATHS_TEST = "tests/clients/kubernetes/test_paths.py"
+_SERVER_TIME = "reconciler/kubernetes/server_time.py"
+_SERVER_TIME_TEST = "tests/kubernetes/test_server_time.py"
+_PATHS = "reconciler/kubernetes/paths.py"
+_PATHS_TEST = "tests/kubernetes/test_paths.py"
 
 CLIENT_RULES = (
     Mutant(
         0,
         "an unanswered write leaves the lock to whom the Lease names",
-        "reconciler/clients/kubernetes/lease.py",
+        "reconciler/kubernetes/lease.py",
         "            return found is not None and found.spec.holderIdentity == self._identity",
         "            return found is not None",
         "tests/real/clients/test_lease.py::test_a_create_whose_answer_was_lost_is_not_ours_if_the_lease_names_another",
@@ -29,7 +29,7 @@ CLIENT_RULES = (
     Mutant(
         0,
         "a renewal counts from before it was sent",
-        "reconciler/clients/kubernetes/lease.py",
+        "reconciler/kubernetes/lease.py",
         '                self._renewed, self._failure = max(self._renewed, began), ""\n',
         '                self._renewed, self._failure = max(self._renewed, self._held_clock()), ""\n',
         "tests/real/clients/test_lease.py::test_the_age_of_a_renewal_counts_from_before_it_was_sent",
@@ -37,7 +37,7 @@ CLIENT_RULES = (
     Mutant(
         0,
         "the lock is renewed for as long as it is held",
-        "reconciler/clients/kubernetes/lease.py",
+        "reconciler/kubernetes/lease.py",
         '                self._renewed, self._failure = max(self._renewed, began), ""\n',
         '                self._failure = ""\n',
         "tests/real/clients/test_lease.py::test_a_lock_is_renewed_for_as_long_as_it_is_held",
@@ -45,10 +45,10 @@ CLIENT_RULES = (
     Mutant(
         16,
         "only a missing connection or login stops the queries of ARM",
-        "reconciler/clients/azure/arm.py",
+        "reconciler/sources/arm/client.py",
         "isinstance(error, ServiceRequestError | CredentialUnavailableError | TimeoutError)",
         "status_of(error) == 0",
-        "tests/clients/azure/test_arm.py",
+        "tests/sources/arm/test_client.py",
     ),
     Mutant(
         0,
@@ -56,7 +56,7 @@ CLIENT_RULES = (
         _RETRYING,
         "if settled():",
         "if settled() and False:",
-        "tests/clients/test_retrying.py",
+        "tests/http/test_retrying.py",
     ),
     Mutant(
         17,
@@ -64,7 +64,7 @@ CLIENT_RULES = (
         _RETRYING,
         "if not last and (pause := _pause(attempt, failure)) > 0:",
         "if settled() or (pause := _pause(attempt, failure)) > 0:",
-        "tests/clients/test_retrying.py",
+        "tests/http/test_retrying.py",
     ),
     Mutant(
         0,
@@ -72,7 +72,7 @@ CLIENT_RULES = (
         _RETRYING,
         "failure.retry_after or 0.0)",
         "0.0)",
-        "tests/clients/test_retrying.py",
+        "tests/http/test_retrying.py",
     ),
     Mutant(
         17,
@@ -101,7 +101,7 @@ CLIENT_RULES = (
     Mutant(
         17,
         "what a pass reads is requested at the same time",
-        "reconciler/observe.py",
+        "reconciler/passes/observe.py",
         "if isinstance(reader, EarlyReader):",
         "if isinstance(reader, EarlyReader) and not reader:",
         "tests/real/passes/test_slow_server.py",
@@ -141,10 +141,10 @@ CLIENT_RULES = (
     Mutant(
         0,
         "a Retry-After date in the past is no wait",
-        "reconciler/clients/retry_after.py",
+        "reconciler/http/retry_after.py",
         "max(0.0, moment - wall())",
         "moment - wall()",
-        "tests/clients/test_retry_after.py",
+        "tests/http/test_retry_after.py",
     ),
     Mutant(
         0,
@@ -190,8 +190,8 @@ CLIENT_RULES = (
         0,
         "a drain by hand loads no settings",
         "jobs/commands/drain.py",
-        "from reconciler.claim import ClaimRefused, claim",
-        "import reconciler.run\nfrom reconciler.claim import ClaimRefused, claim",
+        "from reconciler.drain.claim import ClaimRefused, claim",
+        "import reconciler.run\nfrom reconciler.drain.claim import ClaimRefused, claim",
         "tests/jobs/test_drain_start.py",
     ),
     Mutant(
@@ -213,7 +213,7 @@ CLIENT_RULES = (
     Mutant(
         16,
         "a Machine whose owner has a hostile name is a problem of that machine",
-        "reconciler/clients/kubernetes/machines/machine_sets.py",
+        "reconciler/features/machines/kubernetes/machine_sets.py",
         "            if not is_object_name(name):",
         "            if False:",
         _PATHS_TEST,
@@ -221,7 +221,7 @@ CLIENT_RULES = (
     Mutant(
         16,
         "the agent sends no request for a Node that can't exist",
-        "reconciler/clients/agent/own_node.py",
+        "jobs/agent/own_node.py",
         "if not is_object_name(node):",
         "if False:",
         _PATHS_TEST,
@@ -229,7 +229,7 @@ CLIENT_RULES = (
     Mutant(
         16,
         "an answer has a total time, in its headers too",
-        "reconciler/clients/bounded.py",
+        "reconciler/http/bounded.py",
         "seconds = self._ends - time.monotonic()",
         "seconds = 30.0",
         _LIMITS_TEST,
@@ -253,7 +253,7 @@ CLIENT_RULES = (
     Mutant(
         16,
         "a watch event has a limit",
-        "reconciler/clients/kubernetes/watching.py",
+        "reconciler/kubernetes/watching.py",
         "if sum(map(len, rest)) > LARGEST_EVENT:",
         "if False:",
         _LIMITS_TEST,
@@ -261,7 +261,7 @@ CLIENT_RULES = (
     Mutant(
         18,
         "of a pod's annotations only those that are read are kept",
-        "reconciler/clients/kubernetes/wire/reducing.py",
+        "reconciler/kubernetes/wire/reducing.py",
         "if key in annotations}",
         "if key in annotations} | dict(annotations)",
         f"{_MEMORY_TEST}::test_what_is_read_of_a_pod_is_kept",
@@ -269,7 +269,7 @@ CLIENT_RULES = (
     Mutant(
         18,
         "a pod's labels have a limit",
-        "reconciler/clients/kubernetes/wire/reducing.py",
+        "reconciler/kubernetes/wire/reducing.py",
         "if len(found) > LABELS:",
         "if False:",
         f"{_MEMORY_TEST}::test_of_very_many_labels_those_that_ask_something_are_kept",
@@ -277,7 +277,7 @@ CLIENT_RULES = (
     Mutant(
         18,
         "the selector of a PodDisruptionBudget has a limit",
-        "reconciler/clients/kubernetes/wire/reducing.py",
+        "reconciler/kubernetes/wire/reducing.py",
         "_size(selector) > SELECTOR:",
         "False:",
         f"{_MEMORY_TEST}::test_a_selector_that_is_too_large_selects_its_whole_namespace",
@@ -285,7 +285,7 @@ CLIENT_RULES = (
     Mutant(
         18,
         "a reference of a pod has a limit",
-        "reconciler/clients/kubernetes/wire/reducing.py",
+        "reconciler/kubernetes/wire/reducing.py",
         "(limits.text(part[:_REFERENCE]) for part in parts)",
         "parts",
         f"{_MEMORY_TEST}::test_a_reference_that_is_too_long_stays_no_name",
@@ -293,7 +293,7 @@ CLIENT_RULES = (
     Mutant(
         18,
         "a page that is too large is requested in smaller ones",
-        "reconciler/clients/kubernetes/wire/lists.py",
+        "reconciler/kubernetes/wire/lists.py",
         "if size <= 1:",
         "if True:",
         f"{_MEMORY_TEST}::test_an_object_that_is_too_large_alone_is_refused_and_pages_shrink_to_it",
@@ -301,7 +301,7 @@ CLIENT_RULES = (
     Mutant(
         18,
         "a list that repeats itself ends",
-        "reconciler/clients/kubernetes/wire/lists.py",
+        "reconciler/kubernetes/wire/lists.py",
         "following == token or ",
         "",
         f"{_MEMORY_TEST}::test_a_list_that_never_goes_on_ends",
@@ -309,39 +309,39 @@ CLIENT_RULES = (
     Mutant(
         16,
         "an authority that was replaced is noticed",
-        "reconciler/clients/kubernetes/connection.py",
+        "reconciler/kubernetes/connection.py",
         "if now is not None and now != self._seen:",
         "if False:",
-        "tests/clients/kubernetes/test_rotated_authority.py",
+        "tests/kubernetes/test_rotated_authority.py",
     ),
     Mutant(
         16,
         "the authority in a kubeconfig is read again",
-        "reconciler/clients/kubernetes/connection.py",
+        "reconciler/kubernetes/connection.py",
         "except (Unauthorized, _Untrusted):",
         "except Unauthorized:",
-        "tests/clients/kubernetes/test_rotated_authority.py",
+        "tests/kubernetes/test_rotated_authority.py",
     ),
     Mutant(
         16,
         "an answer of Azure has a limit when it is decoded",
-        "reconciler/clients/azure/bounded_adapter.py",
+        "reconciler/azure/bounded_adapter.py",
         "if left < 0:",
         "if False:",
-        "tests/clients/test_bounded_clouds.py",
+        "tests/http/test_bounded_clouds.py",
     ),
     Mutant(
         16,
         "an answer of EC2 has limits",
-        "reconciler/clients/aws/ec2.py",
+        "reconciler/sources/aws/client.py",
         'bound(client._endpoint.http_session._manager, "ec2")',
         "pass",
-        "tests/clients/test_bounded_clouds.py",
+        "tests/http/test_bounded_clouds.py",
     ),
     Mutant(
         16,
         "an answer for the agent has a limit",
-        "reconciler/clients/agent/plain_http.py",
+        "jobs/agent/plain_http.py",
         "if len(received) > LARGEST_BODY:",
         "if False:",
         "tests/agent/test_imds_client.py",

@@ -5,20 +5,20 @@ from __future__ import annotations
 from tests.laws.mutant import Mutant
 
 _ONE, _CORE, _REFUSALS = (
-    "reconciler/drainer/one.py",
-    "reconciler/drainer/core.py",
-    "reconciler/drainer/refusals.py",
+    "reconciler/drain/drainer/one.py",
+    "reconciler/drain/drainer/core.py",
+    "reconciler/drain/drainer/refusals.py",
 )
-_DENIALS = "tests/drainer/test_denials.py"
+_DENIALS = "tests/drain/drainer/test_denials.py"
 
 DENIAL_RULES = (
     Mutant(
         16,
         "a drain that fails gives its budgets back",
-        "reconciler/drainer/core.py",
+        "reconciler/drain/drainer/core.py",
         "            self._pdbs.release(uid)\n        drain.end",
         "            pass\n        drain.end",
-        "tests/drainer/test_hostile_pods.py",
+        "tests/drain/drainer/test_hostile_pods.py",
     ),
     Mutant(
         0,
@@ -26,7 +26,7 @@ DENIAL_RULES = (
         _REFUSALS,
         "if isinstance(error, ClusterError) and (denied := _denied(error)) is not None:",
         "if isinstance(error, Rejected) and (denied := _denied(error)) is not None:",
-        "tests/drainer/test_refusals.py",
+        "tests/drain/drainer/test_refusals.py",
     ),
     Mutant(
         16,
@@ -87,10 +87,10 @@ DENIAL_RULES = (
     Mutant(
         0,
         "a pod that a webhook may have moved is not told as blocked",
-        "reconciler/notices/facts.py",
+        "reconciler/features/notices/facts.py",
         "[one for one in progress.blockers if not one.leaving]",
         "[*progress.blockers]",
-        "tests/notices/test_deriving.py",
+        "tests/features/notices/test_deriving.py",
     ),
     Mutant(
         0,

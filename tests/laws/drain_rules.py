@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from tests.laws.mutant import Mutant
 
-_CORE, _ONE = "reconciler/drainer/core.py", "reconciler/drainer/one.py"
-_SHELL = "reconciler/drainer/shell.py"
-_DRAINS, _GOING_ON = "tests/drainer/test_core.py", "tests/drainer/test_going_on.py"
-_THREADS = "tests/drainer/test_threads.py"
-_SELECTED = "tests/eviction/test_survey.py"
-_PREVIEW = "tests/eviction/test_preview.py"
+_CORE, _ONE = "reconciler/drain/drainer/core.py", "reconciler/drain/drainer/one.py"
+_SHELL = "reconciler/drain/drainer/shell.py"
+_DRAINS, _GOING_ON = "tests/drain/drainer/test_core.py", "tests/drain/drainer/test_going_on.py"
+_THREADS = "tests/drain/drainer/test_threads.py"
+_SELECTED = "tests/drain/test_survey.py"
+_PREVIEW = "tests/drain/test_preview.py"
 
 DRAIN_RULES = (
     Mutant(
@@ -223,7 +223,7 @@ DRAIN_RULES = (
     Mutant(
         0,
         "a deletion asks no budget",
-        "reconciler/eviction/preview.py",
+        "reconciler/drain/preview.py",
         "() if options.use_delete else budgets",
         "budgets",
         _PREVIEW,
@@ -231,7 +231,7 @@ DRAIN_RULES = (
     Mutant(
         0,
         "a rule is for the namespaces that it names",
-        "reconciler/eviction/rules.py",
+        "reconciler/drain/rules.py",
         "rule.namespaces is not None and pod.namespace not in rule.namespaces",
         "False",
         _SELECTED,
@@ -239,7 +239,7 @@ DRAIN_RULES = (
     Mutant(
         0,
         "a rule is for the namespaces that it selects",
-        "reconciler/eviction/rules.py",
+        "reconciler/drain/rules.py",
         "    if rule.namespace_selector is not None and not",
         "    if False and not",
         _SELECTED,
@@ -247,7 +247,7 @@ DRAIN_RULES = (
     Mutant(
         0,
         "a rule is for the pods that it selects",
-        "reconciler/eviction/rules.py",
+        "reconciler/drain/rules.py",
         "return rule.pods.matches(pod.labels)",
         "return True",
         _SELECTED,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tests.laws.mutant import Mutant
 
-_SCHEDULE, _TOGETHER = "reconciler/schedule.py", "reconciler/decide/together.py"
-_GROUPS, _DECIDED = "tests/schedule/test_groups.py", "tests/decide/test_together.py"
+_SCHEDULE, _TOGETHER = "reconciler/profiles/schedule.py", "reconciler/passes/decide/together.py"
+_GROUPS, _DECIDED = "tests/profiles/schedule/test_groups.py", "tests/passes/decide/test_together.py"
 
 GROUP_RULES = (
     Mutant(
@@ -59,7 +59,7 @@ GROUP_RULES = (
     Mutant(
         0,
         "what a person put off joins nothing",
-        "reconciler/decide/scheduling.py",
+        "reconciler/passes/decide/scheduling.py",
         "for each, _ in waiting) and not times.kept",
         "for each, _ in waiting)",
         _DECIDED,
@@ -67,7 +67,7 @@ GROUP_RULES = (
     Mutant(
         13,
         "groups that can't be read hold no drain",
-        "reconciler/observe.py",
+        "reconciler/passes/observe.py",
         '    except ClusterError as error:\n        return {}, (f"groups',
         '    except Unauthorized as error:\n        return {}, (f"groups',
         _DECIDED,
@@ -75,7 +75,7 @@ GROUP_RULES = (
     Mutant(
         18,
         "a group moves no pods of another namespace",
-        "reconciler/observe.py",
+        "reconciler/passes/observe.py",
         "for node in shared[:_GROUPED_AT_MOST] if in_one_namespace(reader.pods(node))]",
         "for node in shared[:_GROUPED_AT_MOST]]",
         _DECIDED,
@@ -83,7 +83,7 @@ GROUP_RULES = (
     Mutant(
         0,
         "groups are read only where two drains may start",
-        "reconciler/observe.py",
+        "reconciler/passes/observe.py",
         "return any(policy is not None and policy.drain for policy in policies)",
         "return any(True for policy in policies)",
         _DECIDED,

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from tests.laws.mutant import Mutant
 
-_FACTS = "reconciler/decide/facts.py"
+_FACTS = "reconciler/passes/decide/facts.py"
 _OUTCOME = "reconciler/model/case_outcome.py"
 _FILE = "jobs/runtime/case_history.py"
 _OPEN = "jobs/runtime/open_cases.py"
 _LINES = "jobs/runtime/history_lines.py"
-_CASES = "tests/decide/test_history.py"
-_CORE = "reconciler/drainer/core.py"
-_AGAIN = "tests/drainer/test_going_on.py"
+_CASES = "tests/passes/decide/test_history.py"
+_CORE = "reconciler/drain/drainer/core.py"
+_AGAIN = "tests/drain/drainer/test_going_on.py"
 
 HISTORY_RULES = (
     Mutant(
         0,
         "a case that ends is kept",
-        "reconciler/act.py",
+        "reconciler/passes/act.py",
         "    _keep(others, plan, outside.history)\n",
         "",
         _CASES,
@@ -73,7 +73,7 @@ HISTORY_RULES = (
     Mutant(
         0,
         "another attempt does not count the pods of the one before",
-        "reconciler/drainer/one.py",
+        "reconciler/drain/drainer/one.py",
         "        if not same:\n            return\n",
         "",
         _AGAIN,
@@ -81,7 +81,7 @@ HISTORY_RULES = (
     Mutant(
         0,
         "a drain that is ordered again for another pod ends with that pod",
-        "reconciler/drainer/one.py",
+        "reconciler/drain/drainer/one.py",
         "again = phase is Phase.DRAINED and self._had == self._had_before",
         "again = phase is Phase.DRAINED",
         _AGAIN,
@@ -89,10 +89,10 @@ HISTORY_RULES = (
     Mutant(
         0,
         "a drain runs from its order on",
-        "reconciler/drainer/shell.py",
+        "reconciler/drain/drainer/shell.py",
         "waiting = tuple(self._waiting)",
         "waiting = ()",
-        "tests/drainer/test_threads.py",
+        "tests/drain/drainer/test_threads.py",
     ),
     Mutant(
         0,
@@ -105,7 +105,7 @@ HISTORY_RULES = (
     Mutant(
         0,
         "a pass that ends a drain acts",
-        "reconciler/decide/planned.py",
+        "reconciler/passes/decide/planned.py",
         " and record.drain == one.case.drain",
         "",
         _CASES,
@@ -129,7 +129,7 @@ HISTORY_RULES = (
     Mutant(
         21,
         "a line of an earlier version says no other outcome than that of its case",
-        "reconciler/report/history.py",
+        "reconciler/features/history/document.py",
         "in_time = Counter(case.outcome.in_time for case in cases)",
         "in_time = Counter(InTime.YES for case in cases)",
         "tests/laws/test_law_21_outcomes_agree.py",
@@ -137,7 +137,7 @@ HISTORY_RULES = (
     Mutant(
         21,
         "the page names a late case as late",
-        "reconciler/report/page/timeline.py",
+        "reconciler/features/page/timeline.py",
         'drawing.mark("miss", times.not_before or times.ended, case.outcome.value)',
         'drawing.mark("miss", times.not_before or times.ended, "missed")',
         "tests/laws/test_law_21_outcomes_agree.py",
@@ -225,9 +225,9 @@ HISTORY_RULES = (
     Mutant(
         0,
         "a clock that went back makes no negative hours",
-        "reconciler/report/history.py",
+        "reconciler/features/history/document.py",
         "max(end - start, timedelta())",
         "end - start",
-        "tests/report/test_history.py",
+        "tests/features/history/test_report.py",
     ),
 )

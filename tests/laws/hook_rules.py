@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from tests.laws.mutant import Mutant
 
-_DEFAULT = "reconciler/engine/profiles/default.yaml"
-_DRAINING, _DECIDE = "reconciler/decide/draining.py", "reconciler/decide/hooks.py"
-_ENGINE = "reconciler/engine/hooks.py"
-_REQUESTS, _WEBHOOKS = "reconciler/clients/hook_requests.py", "tests/clients/test_hook_requests.py"
-_HOOKS, _PODS = "tests/decide/test_hooks.py", "tests/drainer/test_pod_hooks.py"
+_DEFAULT = "reconciler/profiles/default.yaml"
+_DRAINING, _DECIDE = "reconciler/passes/decide/draining.py", "reconciler/passes/decide/hooks.py"
+_ENGINE = "reconciler/profiles/hooks.py"
+_REQUESTS, _WEBHOOKS = "reconciler/features/hooks/requests.py", "tests/features/hooks/test_requests.py"
+_HOOKS, _PODS = "tests/passes/decide/test_hooks.py", "tests/drain/drainer/test_pod_hooks.py"
 
 _UNCORDON = "eventsGone && selfServiceDone && nodeReady && leftByRemediator && machineStays"
 
@@ -16,10 +16,10 @@ HOOK_RULES = (
     Mutant(
         0,
         "a hook that has ended is not asked for",
-        "reconciler/observe.py",
+        "reconciler/passes/observe.py",
         "if entry.id.kind is not HookKind.ANNOTATION and entry.end is None",
         "if entry.id.kind is not HookKind.ANNOTATION",
-        "tests/decide/test_configured_hooks.py",
+        "tests/passes/decide/test_configured_hooks.py",
     ),
     Mutant(
         0,
@@ -75,7 +75,7 @@ HOOK_RULES = (
         _ENGINE,
         "    if entry.id.step is HookStep.PRE_DRAIN:\n",
         "    if True:\n",
-        "tests/checks/test_pre_uncordon_hooks_done.py",
+        "tests/profiles/checks/test_pre_uncordon_hooks_done.py",
     ),
     Mutant(
         0,
@@ -83,7 +83,7 @@ HOOK_RULES = (
         _ENGINE,
         "    if entry.id.step is HookStep.POST_DRAIN:\n",
         "    if False:\n",
-        "tests/checks/test_post_drain_hooks_done.py",
+        "tests/profiles/checks/test_post_drain_hooks_done.py",
     ),
     Mutant(
         0,
@@ -91,7 +91,7 @@ HOOK_RULES = (
         _ENGINE,
         "if date is not None and date > entry.since]",
         "if date is not None]",
-        "tests/checks/test_post_drain_hooks_done.py",
+        "tests/profiles/checks/test_post_drain_hooks_done.py",
     ),
     Mutant(
         0,
@@ -123,20 +123,20 @@ HOOK_RULES = (
         _DEFAULT,
         "replaceDue && notStopped && postDrainHooksDone",
         "replaceDue && notStopped",
-        "tests/decide/test_replacing.py",
+        "tests/passes/decide/test_replacing.py",
     ),
     Mutant(
         12,
         "an event waits for the hooks of all of its nodes",
-        "reconciler/decide/acknowledging.py",
+        "reconciler/passes/decide/acknowledging.py",
         '    return f"node {names[0]} has a hook: {hooks[0]}" if hooks else ""\n',
         '    return ""\n',
-        "tests/decide/test_acknowledging.py",
+        "tests/passes/decide/test_acknowledging.py",
     ),
     Mutant(
         18,
         "the hook of a pod holds it for a limited time",
-        "reconciler/eviction/filters.py",
+        "reconciler/drain/filters.py",
         "    until = limit.ends(timedelta())\n    if around.now < until:\n",
         "    until = limit.ends(timedelta())\n    if True:\n",
         _PODS,
@@ -144,7 +144,7 @@ HOOK_RULES = (
     Mutant(
         0,
         "the hook of a pod holds its eviction",
-        "reconciler/eviction/filters.py",
+        "reconciler/drain/filters.py",
         "    _unmanaged,\n    _hook,\n",
         "    _unmanaged,\n",
         _PODS,
@@ -152,7 +152,7 @@ HOOK_RULES = (
     Mutant(
         9,
         "a run has the same name after a restart",
-        "reconciler/clients/kubernetes/hook_jobs.py",
+        "reconciler/features/hooks/jobs.py",
         "        except Conflict:\n",
         "        except NotFound:\n",
         "tests/real/manifests/test_hooks.py",
@@ -163,7 +163,7 @@ HOOK_RULES = (
         _ENGINE,
         "if one.id.kind is HookKind.ANNOTATION or one.end is not None or not absent:",
         "if one.id.kind is HookKind.ANNOTATION or one.end is not None:",
-        "tests/decide/test_configured_hooks.py",
+        "tests/passes/decide/test_configured_hooks.py",
     ),
     Mutant(
         0,
@@ -171,23 +171,23 @@ HOOK_RULES = (
         _ENGINE,
         "    if _is_done(entry):\n        return replace(entry, end=HookEnd.DONE)\n",
         "",
-        "tests/decide/test_configured_hooks.py",
+        "tests/passes/decide/test_configured_hooks.py",
     ),
     Mutant(
         0,
         "a pass gives up after hooks that can't be run",
-        "reconciler/act.py",
+        "reconciler/passes/act.py",
         "if hooks is None or failed >= _MOST_FAILED:",
         "if hooks is None:",
-        "tests/decide/test_configured_hooks.py",
+        "tests/passes/decide/test_configured_hooks.py",
     ),
     Mutant(
         10,
         "a hook of a node that could not be written is not run",
-        "reconciler/act.py",
+        "reconciler/passes/act.py",
         "            if node.node in refused:\n                continue\n            if hooks is None",
         "            if hooks is None",
-        "tests/decide/test_configured_hooks.py",
+        "tests/passes/decide/test_configured_hooks.py",
     ),
     Mutant(
         0,

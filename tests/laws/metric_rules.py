@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from tests.laws.mutant import Mutant
 
-_SAMPLES = "reconciler/metrics/samples.py"
-_SAMPLES_TEST = "tests/metrics/test_samples.py"
-_EXPOSITION = "reconciler/metrics/exposition.py"
-_EXPOSITION_TEST = "tests/metrics/test_exposition.py"
+_SAMPLES = "reconciler/features/metrics/samples.py"
+_SAMPLES_TEST = "tests/features/metrics/test_samples.py"
+_EXPOSITION = "reconciler/features/metrics/exposition.py"
+_EXPOSITION_TEST = "tests/features/metrics/test_exposition.py"
 _METERING = "jobs/runtime/metering.py"
 _METERING_TEST = "tests/jobs/test_metering.py"
 _OUTPUT = "jobs/runtime/metrics_output.py"
 _OUTPUT_TEST = "tests/jobs/test_metrics_output.py"
-_ANSWERS = "reconciler/decide/answers.py"
+_ANSWERS = "reconciler/passes/decide/answers.py"
 _SERVING_TEST = "tests/jobs/test_serving.py"
 
 METRIC_RULES = (
@@ -27,7 +27,7 @@ METRIC_RULES = (
     Mutant(
         0,
         "a drain that has begun keeps the deadline by which alerts know how urgent it is",
-        "reconciler/decide/scheduling.py",
+        "reconciler/passes/decide/scheduling.py",
         "CaseSchedule(drain.since, _deadline(one, context), because",
         "CaseSchedule(drain.since, because",
         _SAMPLES_TEST,
@@ -171,18 +171,18 @@ METRIC_RULES = (
     Mutant(
         0,
         "a request that gets no answer is counted, too",
-        "reconciler/clients/bounded.py",
+        "reconciler/http/bounded.py",
         "        finally:\n            report(",
         "        except ZeroDivisionError:\n            report(",
-        "tests/clients/test_reporting.py",
+        "tests/http/test_reporting.py",
     ),
     Mutant(
         16,
         "whoever gets reports harms no request",
-        "reconciler/clients/reporting.py",
+        "reconciler/http/reporting.py",
         "with suppress(Exception):",
         "with suppress():",
-        "tests/clients/test_reporting.py",
+        "tests/http/test_reporting.py",
     ),
     Mutant(
         0,
@@ -211,9 +211,9 @@ METRIC_RULES = (
     Mutant(
         0,
         "a value is in one bucket of a histogram by OTLP",
-        "reconciler/clients/otlp_metrics.py",
+        "reconciler/features/metrics/otlp.py",
         "count - before for before",
         "count for before",
-        "tests/clients/test_otlp_metrics.py",
+        "tests/features/metrics/test_otlp.py",
     ),
 )

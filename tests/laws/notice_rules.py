@@ -4,54 +4,54 @@ from __future__ import annotations
 
 from tests.laws.mutant import Mutant
 
-_QUEUE = "reconciler/notifiers/queue.py"
-_QUEUE_TEST = "tests/notifiers/test_queue.py"
-_DERIVING = "reconciler/notices/deriving.py"
-_DERIVING_TEST = "tests/notices/test_deriving.py"
-_DELIVERIES = "reconciler/notices/deliveries.py"
-_DELIVERIES_TEST = "tests/notices/test_deliveries.py"
-_HTTP = "reconciler/notifiers/transports/http.py"
-_HTTP_TEST = "tests/notifiers/test_transports.py"
+_QUEUE = "reconciler/features/notices/queue.py"
+_QUEUE_TEST = "tests/features/notices/test_queue.py"
+_DERIVING = "reconciler/features/notices/deriving.py"
+_DERIVING_TEST = "tests/features/notices/test_deriving.py"
+_DELIVERIES = "reconciler/features/notices/deliveries.py"
+_DELIVERIES_TEST = "tests/features/notices/test_deliveries.py"
+_HTTP = "reconciler/features/notices/transports/http.py"
+_HTTP_TEST = "tests/features/notices/test_transports.py"
 _TIMES = "reconciler/calendar/notice_times.py"
 _TIMES_TEST = "tests/calendar/test_notice_times.py"
 
-_POD_EVENTS = "reconciler/notifiers/pod_events.py"
-_POD_EVENTS_TEST = "tests/notifiers/test_pod_events.py"
-_DEPLOYMENTS = "reconciler/notifiers/deployments.py"
-_DEPLOYMENTS_TEST = "tests/notifiers/test_deployments.py"
+_POD_EVENTS = "reconciler/features/events/pod_events.py"
+_POD_EVENTS_TEST = "tests/features/events/test_pod_events.py"
+_DEPLOYMENTS = "reconciler/features/events/deployments.py"
+_DEPLOYMENTS_TEST = "tests/features/events/test_deployments.py"
 
 NOTICE_RULES = (
     Mutant(
         0,
         "a write that fails ends no hold",
-        "reconciler/notices/deriving.py",
+        "reconciler/features/notices/deriving.py",
         'if not unwritten and "Held" in known.said and',
         'if "Held" in known.said and',
-        "tests/notices/test_deriving.py",
+        "tests/features/notices/test_deriving.py",
     ),
     Mutant(
         0,
         "a notice goes through the proxy of the environment",
-        "reconciler/notifiers/transports/http.py",
+        "reconciler/features/notices/transports/http.py",
         "        if not proxy or proxy_bypass(",
         "        if True or proxy_bypass(",
-        "tests/notifiers/test_encryption.py",
+        "tests/features/notices/test_encryption.py",
     ),
     Mutant(
         0,
         "a notice does not go through the proxy to a host in NO_PROXY",
-        "reconciler/notifiers/transports/http.py",
+        "reconciler/features/notices/transports/http.py",
         'if not proxy or proxy_bypass(parts.netloc.rpartition("@")[2]):',
         "if not proxy:",
-        "tests/notifiers/test_encryption.py",
+        "tests/features/notices/test_encryption.py",
     ),
     Mutant(
         0,
         "a mail goes only to a server whose certificate is trusted",
-        "reconciler/notifiers/transports/mail.py",
+        "reconciler/features/notices/transports/mail.py",
         "server.starttls(context=ssl.create_default_context())",
         "server.starttls()",
-        "tests/notifiers/test_encryption.py",
+        "tests/features/notices/test_encryption.py",
     ),
     Mutant(
         9,
@@ -120,7 +120,7 @@ NOTICE_RULES = (
     Mutant(
         0,
         "a node that waits for its time is not reported as held by the budget",
-        "reconciler/notices/facts.py",
+        "reconciler/features/notices/facts.py",
         "    matters = {WaitsFor.OTHER} if early else ",
         "    matters = ",
         _DERIVING_TEST,
@@ -160,7 +160,7 @@ NOTICE_RULES = (
     Mutant(
         0,
         "what could not be written is not said to be done",
-        "reconciler/notices/facts.py",
+        "reconciler/features/notices/facts.py",
         "    if not any(one.notable for one in outcomes):\n",
         "    if True:\n",
         _DERIVING_TEST,
@@ -216,34 +216,34 @@ NOTICE_RULES = (
     Mutant(
         0,
         "a mail server gets no password without the encryption that the settings ask for",
-        "reconciler/notifiers/transports/mail.py",
+        "reconciler/features/notices/transports/mail.py",
         "        if settings.tls is Tls.START_TLS:\n",
         "        if False:\n",
-        "tests/notifiers/test_mail.py",
+        "tests/features/notices/test_mail.py",
     ),
     Mutant(
         9,
         "a restarted process finds a silence again",
-        "reconciler/notices/silences.py",
+        "reconciler/features/notices/silences.py",
         "        if before is None or before.matchers != matchers:",
         "        if True:",
-        "tests/notices/test_silences.py",
+        "tests/features/notices/test_silences.py",
     ),
     Mutant(
         0,
         "a silence that is not ours stays",
-        "reconciler/notices/silences.py",
+        "reconciler/features/notices/silences.py",
         "        if uid in wanted.ours and uid",
         "        if uid",
-        "tests/notices/test_silences.py",
+        "tests/features/notices/test_silences.py",
     ),
     Mutant(
         5,
         "the silence of a node that can't be judged stays",
-        "reconciler/notices/silences.py",
+        "reconciler/features/notices/silences.py",
         " and uid not in wanted.unknown and",
         " and",
-        "tests/notices/test_silences.py",
+        "tests/features/notices/test_silences.py",
     ),
     Mutant(
         0,
@@ -272,34 +272,34 @@ NOTICE_RULES = (
     Mutant(
         18,
         "who may change a namespace sends no mail to other domains",
-        "reconciler/notices/owners.py",
+        "reconciler/features/notices/owners.py",
         "            if is_address(address) and domain in {one.casefold() for one in to.domains}:",
         "            if is_address(address):",
-        "tests/notices/test_owners.py",
+        "tests/features/notices/test_owners.py",
     ),
     Mutant(
         18,
         "a namespace has a few addresses",
-        "reconciler/notices/owners.py",
+        "reconciler/features/notices/owners.py",
         "in sorted(turns, key=itemgetter(0)) if turn < ADDRESSES]",
         "in sorted(turns, key=itemgetter(0))]",
-        "tests/notices/test_owners.py",
+        "tests/features/notices/test_owners.py",
     ),
     Mutant(
         18,
         "namespaces take turns in a delivery to owners",
-        "reconciler/notices/owners.py",
+        "reconciler/features/notices/owners.py",
         "sorted(turns, key=itemgetter(0))",
         "turns",
-        "tests/notices/test_owners.py",
+        "tests/features/notices/test_owners.py",
     ),
     Mutant(
         18,
         "an address that is cut is not used",
-        "reconciler/notices/owners.py",
+        "reconciler/features/notices/owners.py",
         "texts[:-1] if len(found) > _LONGEST else texts",
         "texts",
-        "tests/notices/test_owners.py",
+        "tests/features/notices/test_owners.py",
     ),
     Mutant(
         18,
@@ -456,9 +456,9 @@ NOTICE_RULES = (
     Mutant(
         0,
         "an eviction that is refused has no Event about the pod",
-        "reconciler/drainer/shell.py",
+        "reconciler/drain/drainer/shell.py",
         " and isinstance(answer, WriteDone) and answer.error is None:",
         ":",
-        "tests/drainer/test_threads.py",
+        "tests/drain/drainer/test_threads.py",
     ),
 )

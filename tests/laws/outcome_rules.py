@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from tests.laws.mutant import Mutant
 
-_FACTS = "reconciler/decide/facts.py"
+_FACTS = "reconciler/passes/decide/facts.py"
 _OUTCOME = "reconciler/model/case_outcome.py"
-_TEST = "tests/decide/test_outcomes.py"
-_ENDS = "tests/publishing/test_how_maintenances_end.py"
+_TEST = "tests/passes/decide/test_outcomes.py"
+_ENDS = "tests/features/publishing/test_how_maintenances_end.py"
 
 OUTCOME_RULES = (
     Mutant(
@@ -16,47 +16,47 @@ OUTCOME_RULES = (
         "reconciler/model/record.py",
         "return passed is not None and announced is not None and passed <= announced",
         "return False",
-        "tests/decide/test_outcomes.py",
+        "tests/passes/decide/test_outcomes.py",
     ),
     Mutant(
         0,
         "the first start of a case is kept",
-        "reconciler/decide/facts.py",
+        "reconciler/passes/decide/facts.py",
         "(*starts[:1], *starts[1 - limits.EVENTS :])",
         "starts[-limits.EVENTS :]",
-        "tests/decide/test_outcomes.py",
+        "tests/passes/decide/test_outcomes.py",
     ),
     Mutant(
         0,
         "a condition bears the time of its last change",
-        "reconciler/publishing/node_maintenances.py",
+        "reconciler/features/publishing/node_maintenances.py",
         "        since = old.transition if old is not None and old.status == status else now\n",
         "        since = old.transition if old is not None else now\n",
-        "tests/publishing/test_node_maintenances.py",
+        "tests/features/publishing/test_node_maintenances.py",
     ),
     Mutant(
         0,
         "a condition that stays keeps its time",
-        "reconciler/publishing/node_maintenances.py",
+        "reconciler/features/publishing/node_maintenances.py",
         "        since = old.transition if old is not None and old.status == status else now\n",
         "        since = now\n",
-        "tests/publishing/test_node_maintenances.py",
+        "tests/features/publishing/test_node_maintenances.py",
     ),
     Mutant(
         0,
         "pods that were not counted at the start are not those of a drain",
-        "reconciler/decide/facts.py",
+        "reconciler/passes/decide/facts.py",
         "if start.pods is not None or (not pods and record.drain is not None):",
         "if start.pods is not None:",
-        "tests/decide/test_outcomes.py",
+        "tests/passes/decide/test_outcomes.py",
     ),
     Mutant(
         0,
         "what the platform has started passes no deadline",
-        "reconciler/decide/facts.py",
+        "reconciler/passes/decide/facts.py",
         "if not any(event.cannot_wait(context.now) and not event.event.started for event in events):",
         "if not any(event.cannot_wait(context.now) for event in events):",
-        "tests/decide/test_outcomes.py",
+        "tests/passes/decide/test_outcomes.py",
     ),
     Mutant(
         0,
@@ -120,7 +120,7 @@ OUTCOME_RULES = (
         _FACTS,
         "asked = record.open and record.cordon is not Cordon.ADOPTED_MECHANIC",
         "asked = record.open",
-        "tests/decide/test_closed_nodes.py",
+        "tests/passes/decide/test_closed_nodes.py",
     ),
     Mutant(
         0,
@@ -128,7 +128,7 @@ OUTCOME_RULES = (
         _FACTS,
         "or _is_left(old, one, context) or",
         "or",
-        "tests/decide/test_closed_nodes.py",
+        "tests/passes/decide/test_closed_nodes.py",
     ),
     Mutant(
         0,
@@ -141,7 +141,7 @@ OUTCOME_RULES = (
     Mutant(
         0,
         "no warning is sent twice",
-        "reconciler/decide/draining.py",
+        "reconciler/passes/decide/draining.py",
         "noted=second_patch(one, write, noted, context) if noted is not None else None,",
         "noted=None,",
         _TEST,
@@ -149,7 +149,7 @@ OUTCOME_RULES = (
     Mutant(
         0,
         "a killed pass loses no warning",
-        "reconciler/act.py",
+        "reconciler/passes/act.py",
         "untold = _notify(plan, sender, lambda node: node.todo.pending, ())",
         "untold: set[str] = set()",
         _TEST,
@@ -157,7 +157,7 @@ OUTCOME_RULES = (
     Mutant(
         16,
         "no maintenance ends because its node can't be judged",
-        "reconciler/publishing/node_maintenances.py",
+        "reconciler/features/publishing/node_maintenances.py",
         "if any(hold.code == HoldCode.INTERNAL for hold in plan.holds):",
         "if False:",
         _ENDS,
@@ -165,15 +165,15 @@ OUTCOME_RULES = (
     Mutant(
         9,
         "a warning that was not sent is not noted as sent",
-        "reconciler/act.py",
+        "reconciler/passes/act.py",
         "_note(plan, outside.writer, refused | untold)",
         "_note(plan, outside.writer, refused)",
-        "tests/decide/test_foretold.py",
+        "tests/passes/decide/test_foretold.py",
     ),
     Mutant(
         0,
         "a case ends after its warnings could be sent",
-        "reconciler/act.py",
+        "reconciler/passes/act.py",
         "            refused.add(node.node)\n            why =",
         "            why =",
         _TEST,
@@ -181,7 +181,7 @@ OUTCOME_RULES = (
     Mutant(
         0,
         "no uncordon waits for a warning",
-        "reconciler/act.py",
+        "reconciler/passes/act.py",
         "write is not None and write.unschedulable is None:",
         "write is not None:",
         _TEST,
@@ -189,34 +189,34 @@ OUTCOME_RULES = (
     Mutant(
         0,
         "a pass sends no more notices after some have failed",
-        "reconciler/act.py",
+        "reconciler/passes/act.py",
         "if self._failed >= _MOST_FAILED:",
         "if False:",
-        "tests/stages/test_act.py",
+        "tests/passes/test_act.py",
     ),
     Mutant(
         0,
         "a refusal for now is tried again",
-        "reconciler/notifiers/kubernetes_events.py",
+        "reconciler/features/events/kubernetes_events.py",
         "return not error.temporary",
         "return True",
-        "tests/notifiers/test_kubernetes_events.py",
+        "tests/features/events/test_kubernetes_events.py",
     ),
     Mutant(
         0,
         "a conflict of a quota is no Event that exists",
-        "reconciler/notifiers/kubernetes_events.py",
+        "reconciler/features/events/kubernetes_events.py",
         ' or error.reason != "AlreadyExists"',
         "",
-        "tests/notifiers/test_kubernetes_events.py",
+        "tests/features/events/test_kubernetes_events.py",
     ),
     Mutant(
         0,
         "an escalation that could not be sent keeps its name",
-        "reconciler/notifiers/escalations.py",
+        "reconciler/features/notices/escalations.py",
         "self._names.get(stage) or uuid4().hex",
         "uuid4().hex",
-        "tests/notifiers/test_escalations.py",
+        "tests/features/notices/test_escalations.py",
     ),
     Mutant(
         0,
@@ -229,7 +229,7 @@ OUTCOME_RULES = (
     Mutant(
         0,
         "the pods of a struck node are read",
-        "reconciler/observe.py",
+        "reconciler/passes/observe.py",
         "is_struck(node, readable.get(node.name), readings[node.name], settings)",
         "False",
         _TEST,
@@ -237,7 +237,7 @@ OUTCOME_RULES = (
     Mutant(
         0,
         "the end of a missed case is a warning",
-        "reconciler/triggers/uncordon.py",
+        "reconciler/profiles/triggers/uncordon.py",
         "NoticeType.WARNING if missed else NoticeType.NORMAL",
         "NoticeType.NORMAL",
         _TEST,
@@ -253,7 +253,7 @@ OUTCOME_RULES = (
     Mutant(
         0,
         "a miss that is known is found out no second time",
-        "reconciler/decide/planned.py",
+        "reconciler/passes/decide/planned.py",
         "return known is None or known.result is not found.result",
         "return True",
         _TEST,
@@ -269,23 +269,23 @@ OUTCOME_RULES = (
     Mutant(
         0,
         "a drain that runs is not done",
-        "reconciler/act.py",
+        "reconciler/passes/act.py",
         "yield replace(started, result=Result.RUNNING) if started.result is Result.DONE else started",
         "yield started",
-        "tests/stages/test_act.py",
+        "tests/passes/test_act.py",
     ),
     Mutant(
         0,
         "a drain that was slow is reported by half of its notice",
-        "reconciler/engine/orders.py",
+        "reconciler/profiles/orders.py",
         "min((deadline - since) / 2, LATEST_WARNING)",
         "LATEST_WARNING",
-        "tests/engine/test_orders.py",
+        "tests/profiles/test_orders.py",
     ),
     Mutant(
         0,
         "an object of a missed event ends as missed",
-        "reconciler/publishing/node_maintenances.py",
+        "reconciler/features/publishing/node_maintenances.py",
         "    if result is CaseResult.MISSED or MISSED in flags:\n        return Stage.MISSED\n",
         "",
         _ENDS,
@@ -293,7 +293,7 @@ OUTCOME_RULES = (
     Mutant(
         0,
         "a node that went with its pods was missed",
-        "reconciler/publishing/node_maintenances.py",
+        "reconciler/features/publishing/node_maintenances.py",
         "    if gone and one.state in _NOT_DRAINED and _took_place(one, now):\n        return Stage.MISSED\n",
         "",
         _ENDS,
@@ -301,23 +301,23 @@ OUTCOME_RULES = (
     Mutant(
         0,
         "only a source that reported the event keeps its object open",
-        "reconciler/publishing/node_maintenances.py",
+        "reconciler/features/publishing/node_maintenances.py",
         "not set(one.sources).isdisjoint(plan.silent)",
         "bool(plan.silent)",
-        "tests/publishing/test_node_maintenances.py",
+        "tests/features/publishing/test_node_maintenances.py",
     ),
     Mutant(
         0,
         "an object stays open while a source that reported its event can't be read",
-        "reconciler/publishing/node_maintenances.py",
+        "reconciler/features/publishing/node_maintenances.py",
         "not set(one.sources).isdisjoint(plan.silent)",
         "False",
-        "tests/publishing/test_node_maintenances.py",
+        "tests/features/publishing/test_node_maintenances.py",
     ),
     Mutant(
         0,
         "what is no longer published is deleted",
-        "reconciler/publishing/registry.py",
+        "reconciler/features/publishing/registry.py",
         "one.changes if on else one.removed",
         "one.changes",
         _ENDS,
@@ -325,7 +325,7 @@ OUTCOME_RULES = (
     Mutant(
         0,
         "what is no longer published is read until it is gone",
-        "reconciler/publishing/registry.py",
+        "reconciler/features/publishing/registry.py",
         "if not on and one.sign not in earlier:",
         "if not on:",
         _ENDS,
@@ -333,7 +333,7 @@ OUTCOME_RULES = (
     Mutant(
         0,
         "what is gone is not read any more",
-        "reconciler/publishing/registry.py",
+        "reconciler/features/publishing/registry.py",
         "known = one.sign in earlier and (on or objects is None)",
         "known = one.sign in earlier",
         _ENDS,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from tests.laws.mutant import Mutant
 
-_HTML = "reconciler/report/page/html.py"
-_TOP = "reconciler/report/page/top.py"
-_TIMELINE = "reconciler/report/page/timeline.py"
+_HTML = "reconciler/features/page/html.py"
+_TOP = "reconciler/features/page/top.py"
+_TIMELINE = "reconciler/features/page/timeline.py"
 _LIVE = "jobs/runtime/live_page.py"
-_PAGE_TEST = "tests/report/page/test_page.py"
-_TIMELINE_TEST = "tests/report/page/test_timeline.py"
+_PAGE_TEST = "tests/features/page/test_page.py"
+_TIMELINE_TEST = "tests/features/page/test_timeline.py"
 _READINESS = "jobs/runtime/live_readiness.py"
 _BOUNDED = "jobs/runtime/bounded_connection.py"
 _TAIL = "jobs/runtime/history_tail.py"
@@ -38,7 +38,7 @@ PAGE_RULES = (
     Mutant(
         0,
         "long texts do not make the page larger than 1 MiB",
-        "reconciler/report/page/cases.py",
+        "reconciler/features/page/cases.py",
         "if size > MOST_BYTES:",
         "if False:",
         _PAGE_TEST,
@@ -62,7 +62,7 @@ PAGE_RULES = (
     Mutant(
         0,
         "what is blocked after its latest start is red",
-        "reconciler/report/page/facts.py",
+        "reconciler/features/page/facts.py",
         "return schedule.missed or blocked or any(not one.by_itself for one in held)",
         "return False",
         _PAGE_TEST,
@@ -70,7 +70,7 @@ PAGE_RULES = (
     Mutant(
         0,
         "what is blocked before its latest start can wait",
-        "reconciler/report/page/facts.py",
+        "reconciler/features/page/facts.py",
         "schedule.latest_start is None or schedule.latest_start > self.plan.now:",
         "schedule.latest_start is None:",
         _PAGE_TEST,
@@ -86,7 +86,7 @@ PAGE_RULES = (
     Mutant(
         0,
         "in mode Observe nothing is said to start",
-        "reconciler/decide/scheduling.py",
+        "reconciler/passes/decide/scheduling.py",
         "{name: replace(one, observed=True) for name, one in found.items()}",
         "found",
         _PAGE_TEST,
@@ -94,7 +94,7 @@ PAGE_RULES = (
     Mutant(
         0,
         "in mode Observe a person is asked about a drain that would start now",
-        "reconciler/explain/nodes.py",
+        "reconciler/report/explain/nodes.py",
         "plan.schedule.observed and plan.drain_begins:",
         "False:",
         _PAGE_TEST,
@@ -102,10 +102,10 @@ PAGE_RULES = (
     Mutant(
         0,
         "a dry run leaves each node of the page in its state",
-        "reconciler/report/page/fleet.py",
+        "reconciler/features/page/fleet.py",
         "state = node.before if rehearsed else node.after",
         "state = node.after",
-        "tests/report/page/test_fleet.py",
+        "tests/features/page/test_fleet.py",
     ),
     Mutant(
         0,
@@ -230,7 +230,7 @@ PAGE_RULES = (
     Mutant(
         0,
         "the page says how many findings of readiness it leaves out",
-        "reconciler/report/page/readiness.py",
+        "reconciler/features/page/readiness.py",
         " if more > 0 else",
         " if False else",
         _PAGE_TEST,

@@ -6,9 +6,9 @@ from tests.laws.mutant import Mutant
 
 _TEXTS = "reconciler/model/instructions.py"
 _READ = "tests/model/test_instructions.py"
-_WAITS = "reconciler/engine/instructed.py"
-_SCHEDULE = "reconciler/schedule.py"
-_DECIDED = "tests/decide/test_instructions.py"
+_WAITS = "reconciler/profiles/instructed.py"
+_SCHEDULE = "reconciler/profiles/schedule.py"
+_DECIDED = "tests/passes/decide/test_instructions.py"
 _COMMANDS = "tests/jobs/test_instructing.py"
 _POLICY = "tests/jobs/test_policy_of_the_cluster.py"
 
@@ -16,39 +16,39 @@ PEOPLE_RULES = (
     Mutant(
         0,
         "a held node is not drained",
-        "reconciler/checks/not_held.py",
+        "reconciler/profiles/checks/not_held.py",
         "    if hold is None:\n",
         "    if True:\n",
-        "tests/checks/test_not_held.py",
+        "tests/profiles/checks/test_not_held.py",
     ),
     Mutant(
         0,
         "only a hold with --now stops what runs",
-        "reconciler/checks/not_stopped.py",
+        "reconciler/profiles/checks/not_stopped.py",
         "if hold is None or not hold.stops:",
         "if hold is None:",
-        "tests/checks/test_not_stopped.py",
+        "tests/profiles/checks/test_not_stopped.py",
     ),
     Mutant(
         0,
         "an event that may not start opens nothing for an event without an approval",
-        "reconciler/checks/approved.py",
+        "reconciler/profiles/checks/approved.py",
         "return tuple(one for one in asking if one.open) or asking",
         "return asking",
-        "tests/checks/test_approved.py",
+        "tests/profiles/checks/test_approved.py",
     ),
     Mutant(
         0,
         "a drain that runs evicts nothing once a hold with --now was seen",
-        "reconciler/drainer/one.py",
+        "reconciler/drain/drainer/one.py",
         "elif held := self._held(found, now):",
         "elif held := '':",
-        "tests/drainer/test_core.py",
+        "tests/drain/drainer/test_core.py",
     ),
     Mutant(
         0,
         "a pass stops the drain of a node that is held with --now",
-        "reconciler/decide/draining.py",
+        "reconciler/passes/decide/draining.py",
         "if hold is not None and hold.stops:",
         "if False and hold is not None:",
         _DECIDED,
@@ -144,7 +144,7 @@ PEOPLE_RULES = (
     Mutant(
         0,
         "the approval of a case goes with its end",
-        "reconciler/decide/planned.py",
+        "reconciler/passes/decide/planned.py",
         "if keys.approved in node.annotations and one.case.open and not case.open:",
         "if False:",
         _DECIDED,
@@ -168,10 +168,10 @@ PEOPLE_RULES = (
     Mutant(
         0,
         "a hold of many nodes with --now stops a drain that the pass was about to begin",
-        "reconciler/act.py",
+        "reconciler/passes/act.py",
         "if one.stops and one.applies(node.pool, plan.now)), None)",
         "if False), None)",
-        "tests/stages/test_act.py",
+        "tests/passes/test_act.py",
     ),
     Mutant(
         0,
@@ -184,7 +184,7 @@ PEOPLE_RULES = (
     Mutant(
         0,
         "a hold of many nodes with --now stops the drains of workflows",
-        "reconciler/instruct.py",
+        "reconciler/features/approvals/instruct.py",
         "record.claimed_by or record.workflows",
         "record.claimed_by",
         _COMMANDS,
@@ -200,7 +200,7 @@ PEOPLE_RULES = (
     Mutant(
         0,
         "a drain by hand does not begin on a node that a person holds",
-        "reconciler/claim.py",
+        "reconciler/drain/claim.py",
         "if hold is not None and (hold.stops or not record.claimed_by):",
         "if False:",
         "tests/jobs/test_drain_of_held_nodes.py",
@@ -232,7 +232,7 @@ PEOPLE_RULES = (
     Mutant(
         0,
         "settings of another name are found by their label",
-        "reconciler/clients/kubernetes/config_maps.py",
+        "reconciler/kubernetes/config_maps.py",
         "        if len(named) == 1:\n",
         "        if False:\n",
         _POLICY,
@@ -248,7 +248,7 @@ PEOPLE_RULES = (
     Mutant(
         21,
         "a deferral that the deadline ends says so",
-        "reconciler/instruct.py",
+        "reconciler/features/approvals/instruct.py",
         "    if word.until is not None and start < word.until:\n",
         "    if False:\n",
         _COMMANDS,
@@ -256,7 +256,7 @@ PEOPLE_RULES = (
     Mutant(
         21,
         "a hold that makes a miss says so",
-        "reconciler/instruct.py",
+        "reconciler/features/approvals/instruct.py",
         "    if schedule.missed:\n",
         "    if False:\n",
         _COMMANDS,
@@ -272,15 +272,15 @@ PEOPLE_RULES = (
     Mutant(
         0,
         "readiness lists the nodes that wait for an approval",
-        "reconciler/readiness/people.py",
+        "reconciler/features/readiness/people.py",
         "not policy.approval or _is_approved(said, kind)",
         "not policy.approval or True",
-        "tests/readiness/test_people.py",
+        "tests/features/readiness/test_people.py",
     ),
     Mutant(
         0,
         "readiness lists the holds of all nodes",
-        "reconciler/readiness/reading.py",
+        "reconciler/features/readiness/reading.py",
         "holds=ledger.holds if ledger is not None else (),",
         "holds=(),",
         "tests/jobs/test_readiness.py",
@@ -288,7 +288,7 @@ PEOPLE_RULES = (
     Mutant(
         0,
         "what is given to all nodes does not end the hold of one node",
-        "reconciler/instruct.py",
+        "reconciler/features/approvals/instruct.py",
         "found = [keys.hold_of_many] if",
         "found = [keys.hold] if",
         _COMMANDS,
@@ -369,7 +369,7 @@ PEOPLE_RULES = (
     Mutant(
         22,
         "a taint under our key that we did not write is named",
-        "reconciler/release.py",
+        "reconciler/passes/release.py",
         "if theirs else found",
         "if False else found",
     ),

@@ -4,45 +4,45 @@ from __future__ import annotations
 
 from tests.laws.mutant import Mutant
 
-_ELSEWHERE = "reconciler/eviction/elsewhere.py"
-_AHEAD = "reconciler/eviction/ahead.py"
-_PROSPECT = "reconciler/eviction/prospect.py"
-_DECIDED = "reconciler/decide/prospects.py"
-_TEST = "tests/decide/test_prospects.py"
+_ELSEWHERE = "reconciler/drain/elsewhere.py"
+_AHEAD = "reconciler/drain/ahead.py"
+_PROSPECT = "reconciler/drain/prospect.py"
+_DECIDED = "reconciler/passes/decide/prospects.py"
+_TEST = "tests/passes/decide/test_prospects.py"
 
 PROSPECT_RULES = (
     Mutant(
         21,
         "a drain that is under way can be one that will be missed",
-        "reconciler/decide/facts.py",
+        "reconciler/passes/decide/facts.py",
         "if step.begun and planned.missed and not planned.by_pods:",
         "if step.begun:",
     ),
     Mutant(
         21,
         "metrics show the forecast of the case",
-        "reconciler/metrics/samples.py",
+        "reconciler/features/metrics/samples.py",
         "int(schedule.forecast is forecast)",
         "int(schedule.planned_start is None)",
     ),
     Mutant(
         21,
         "the page shows what is at risk, too",
-        "reconciler/report/page/top.py",
+        "reconciler/features/page/top.py",
         "for forecast in (CaseForecast.WILL_BE_MISSED, CaseForecast.AT_RISK):",
         "for forecast in (CaseForecast.WILL_BE_MISSED,):",
     ),
     Mutant(
         21,
         "the plan shows what is at risk",
-        "reconciler/report/ahead/cases.py",
+        "reconciler/features/planning/cases.py",
         "if schedule.forecast is CaseForecast.AT_RISK:",
         "if False:",
     ),
     Mutant(
         0,
         "a short notice waits for the pods of no other node",
-        "reconciler/observe.py",
+        "reconciler/passes/observe.py",
         ", asks=not soon",
         "",
         _TEST,
@@ -146,7 +146,7 @@ PROSPECT_RULES = (
     Mutant(
         0,
         "a plan knows no more of the nodes than the passes",
-        "reconciler/observe.py",
+        "reconciler/passes/observe.py",
         "            labels=_labels(needed, settings),\n",
         "            labels=_labels(needed, settings).union({'disk'} if capacity else ()),\n",
         _TEST,
@@ -194,7 +194,7 @@ PROSPECT_RULES = (
     Mutant(
         0,
         "a short notice is cordoned before pods are read",
-        "reconciler/observe.py",
+        "reconciler/passes/observe.py",
         "_short_and_new(waiting, readings, readable, now) if cordons else frozenset()",
         "frozenset()",
         _TEST,

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from tests.laws.mutant import Mutant
 
-_BUDGETS = "reconciler/eviction/budgets.py"
-_PODS = "reconciler/readiness/pods.py"
-_REFUSAL = "reconciler/eviction/refusal.py"
-_ROOM = "reconciler/readiness/room.py"
-_VOLUMES = "reconciler/readiness/volumes.py"
-_DRY = "reconciler/clients/kubernetes/dry_evictions.py"
-_OF_PODS = "tests/readiness/test_pods.py"
-_OF_ROOM = "tests/readiness/test_room.py"
-_OF_VOLUMES = "tests/readiness/test_volumes.py"
-_OF_DRY = "tests/clients/kubernetes/test_dry_evictions.py"
-_OF_SUMMING = "tests/readiness/test_summing.py"
+_BUDGETS = "reconciler/drain/budgets.py"
+_PODS = "reconciler/features/readiness/pods.py"
+_REFUSAL = "reconciler/drain/refusal.py"
+_ROOM = "reconciler/features/readiness/room.py"
+_VOLUMES = "reconciler/features/readiness/volumes.py"
+_DRY = "reconciler/features/readiness/dry_evictions.py"
+_OF_PODS = "tests/features/readiness/test_pods.py"
+_OF_ROOM = "tests/features/readiness/test_room.py"
+_OF_VOLUMES = "tests/features/readiness/test_volumes.py"
+_OF_DRY = "tests/features/readiness/test_dry_evictions.py"
+_OF_SUMMING = "tests/features/readiness/test_summing.py"
 
 READINESS_RULES = (
     Mutant(
@@ -31,7 +31,7 @@ READINESS_RULES = (
         _BUDGETS,
         "places: list[tuple[str, ...]] = [()]",
         "places: list[tuple[str, ...]] = []",
-        "tests/eviction/test_budgets.py",
+        "tests/drain/test_budgets.py",
     ),
     Mutant(
         0,
@@ -84,7 +84,7 @@ READINESS_RULES = (
     Mutant(
         0,
         "a drain waits only for pods beyond those that the budget allows to be down",
-        "reconciler/readiness/stuck.py",
+        "reconciler/features/readiness/stuck.py",
         "if len(down) <= allowed:",
         "if len(down) < allowed:",
         _OF_ROOM,
@@ -92,7 +92,7 @@ READINESS_RULES = (
     Mutant(
         0,
         "a pod that no budget counts uses none of its disruptions",
-        "reconciler/readiness/stuck.py",
+        "reconciler/features/readiness/stuck.py",
         " and asks(covering[0], one.pod)",
         "",
         _OF_ROOM,
@@ -124,18 +124,18 @@ READINESS_RULES = (
     Mutant(
         0,
         "a volume that is no longer bound binds nobody",
-        "reconciler/clients/kubernetes/volumes.py",
+        "reconciler/kubernetes/volumes.py",
         'if claim is None or found.status.phase != "Bound":',
         "if claim is None:",
-        "tests/clients/kubernetes/test_volumes.py",
+        "tests/kubernetes/test_volumes.py",
     ),
     Mutant(
         0,
         "an affinity that is too large is not read",
-        "reconciler/clients/kubernetes/volumes.py",
+        "reconciler/kubernetes/volumes.py",
         "if max(lengths) > TERMS:",
         "if False:",
-        "tests/clients/kubernetes/test_volumes.py",
+        "tests/kubernetes/test_volumes.py",
     ),
     Mutant(
         0,
@@ -164,7 +164,7 @@ READINESS_RULES = (
     Mutant(
         0,
         "a cluster whose pods or budgets are unseen is not called ready",
-        "reconciler/readiness/judging.py",
+        "reconciler/features/readiness/judging.py",
         "& {PODS, BUDGETS})",
         "& {PODS})",
         _OF_SUMMING,
@@ -172,7 +172,7 @@ READINESS_RULES = (
     Mutant(
         0,
         "an error about one node harms that node's findings only",
-        "reconciler/readiness/judging.py",
+        "reconciler/features/readiness/judging.py",
         'guarded(f"node {node.name} can\'t be judged", work, ([], []))',
         "(work(), ())",
         _OF_SUMMING,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tests.laws.mutant import Mutant
 
-_REQUEST = "reconciler/request.py"
-_REQUESTED = "tests/stages/test_request.py"
+_REQUEST = "reconciler/sources/request/writing.py"
+_REQUESTED = "tests/sources/request/test_writing.py"
 _LIMITED = "reconciler/report/limited.py"
 
 REQUEST_RULES = (
@@ -76,26 +76,26 @@ REQUEST_RULES = (
     Mutant(
         0,
         "pods that could not be seen are not taken for an empty node",
-        "reconciler/explain/nodes.py",
+        "reconciler/report/explain/nodes.py",
         "    if PODS in unseen:\n",
         "    if False:\n",
-        "tests/explain/test_nodes.py",
+        "tests/report/explain/test_nodes.py",
     ),
     Mutant(
         0,
         "a node without an event has no obstacles",
-        "reconciler/explain/nodes.py",
+        "reconciler/report/explain/nodes.py",
         "if drain is not None and not assumed else ()",
         "if drain is not None else ()",
-        "tests/explain/test_nodes.py",
+        "tests/report/explain/test_nodes.py",
     ),
     Mutant(
         0,
         "the drain is explained for the events of the node",
-        "reconciler/explain/nodes.py",
+        "reconciler/report/explain/nodes.py",
         '    return (events, "") if events else',
         '    return (events, "") if False else',
-        "tests/explain/test_nodes.py",
+        "tests/report/explain/test_nodes.py",
     ),
     Mutant(
         0,

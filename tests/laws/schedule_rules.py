@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from tests.laws.mutant import Mutant
 
-_SCHEDULE, _SCHEDULING = "reconciler/schedule.py", "reconciler/decide/scheduling.py"
-_TIMES, _JUDGING = "reconciler/engine/start_times.py", "reconciler/engine/judging.py"
-_FACTS = "reconciler/decide/facts.py"
+_SCHEDULE, _SCHEDULING = "reconciler/profiles/schedule.py", "reconciler/passes/decide/scheduling.py"
+_TIMES, _JUDGING = "reconciler/profiles/start_times.py", "reconciler/profiles/judging.py"
+_FACTS = "reconciler/passes/decide/facts.py"
 _EARLY = "tests/laws/test_law_15_no_start_is_early.py"
 _LATEST = f"{_EARLY}::test_the_latest_start_is_the_last_moment_that_the_calendar_allows"
-_MISSES, _ONE = "tests/schedule/test_misses.py", "tests/schedule/test_one_start.py"
-_FORECASTS, _FORETOLD = "tests/decide/test_forecasts.py", "tests/decide/test_foretold.py"
+_MISSES, _ONE = "tests/profiles/schedule/test_misses.py", "tests/profiles/schedule/test_one_start.py"
+_FORECASTS, _FORETOLD = "tests/passes/decide/test_forecasts.py", "tests/passes/decide/test_foretold.py"
 _HELD = (
     "tests/laws/test_law_08_a_converged_pass_writes_nothing.py"
     "::test_what_follows_from_a_start_that_is_planned_for_now_and_held_changes_when_the_plan_says"
@@ -20,34 +20,34 @@ SCHEDULE_RULES = (
     Mutant(
         0,
         "a pass is planned for when a plan is offered",
-        "reconciler/engine/judging.py",
+        "reconciler/profiles/judging.py",
         "changes = min(one for one in (begins, offer) if one and one > now)",
         "changes = begins",
-        "tests/engine/test_judging.py",
+        "tests/profiles/test_judging.py",
     ),
     Mutant(
         0,
         "a plan that waits for its notice may be offered before",
-        "reconciler/engine/judging.py",
+        "reconciler/profiles/judging.py",
         "offer if offer and offer > now else None",
         "None",
-        "tests/engine/test_judging.py",
+        "tests/profiles/test_judging.py",
     ),
     Mutant(
         14,
         "a drain waits for its planned start",
-        "reconciler/checks/start_planned.py",
+        "reconciler/profiles/checks/start_planned.py",
         "    if plan.planned_start is not None and plan.planned_start <= situation.now:\n",
         "    if plan.planned_start is not None:\n",
-        "tests/checks/test_start_planned.py",
+        "tests/profiles/checks/test_start_planned.py",
     ),
     Mutant(
         15,
         "without a plan the earliest start holds",
-        "reconciler/checks/start_planned.py",
+        "reconciler/profiles/checks/start_planned.py",
         "        if first <= situation.now:\n            return passed()\n",
         "        return passed()\n",
-        "tests/checks/test_start_planned.py",
+        "tests/profiles/checks/test_start_planned.py",
     ),
     Mutant(
         15,
@@ -95,12 +95,12 @@ SCHEDULE_RULES = (
         _JUDGING,
         "(plan.waits is WaitForNotice.AUTO and notice)",
         "plan.waits is WaitForNotice.AUTO",
-        "tests/engine/test_planned.py",
+        "tests/profiles/test_planned.py",
     ),
     Mutant(
         14,
         "a planned start keeps its place",
-        "reconciler/engine/places_ahead.py",
+        "reconciler/profiles/places_ahead.py",
         "            taken = self._last_full_start(found, end(found))\n",
         "            taken = None\n",
         _MISSES,
@@ -214,14 +214,14 @@ SCHEDULE_RULES = (
     Mutant(
         3,
         "a node that the platform has started needs no place",
-        "reconciler/engine/exemption.py",
+        "reconciler/profiles/exemption.py",
         "    yield from (situation.now for one in situation.undrained if has_struck(one))\n",
         "",
     ),
     Mutant(
         3,
         "what the platform has started takes no place from a drain that would come too late",
-        "reconciler/decide/__init__.py",
+        "reconciler/passes/decide/__init__.py",
         "waits and any(map(has_struck, one.judged))",
         "False",
     ),
@@ -249,7 +249,7 @@ SCHEDULE_RULES = (
     Mutant(
         3,
         "only what the platform itself starts needs no place",
-        "reconciler/engine/exemption.py",
+        "reconciler/profiles/exemption.py",
         "judged.event.started and reports_start(known(judged.event))",
         "reports_start(known(judged.event))",
     ),
@@ -264,10 +264,10 @@ SCHEDULE_RULES = (
     Mutant(
         8,
         "the end of a place that somebody else holds moves with the clock",
-        "reconciler/decide/drift.py",
+        "reconciler/passes/decide/drift.py",
         "for one in limit.bookings.values() if one.moves)",
         "for one in limit.bookings.values() if False)",
-        "tests/decide/test_drift.py",
+        "tests/passes/decide/test_drift.py",
     ),
     Mutant(
         0,
@@ -288,7 +288,7 @@ SCHEDULE_RULES = (
     Mutant(
         8,
         "the moment at which people are warned is a moment of change",
-        "reconciler/decide/reporting.py",
+        "reconciler/passes/decide/reporting.py",
         "        waits.append(plan.record.facts.will_be_missed.warns)\n",
         "        pass\n",
         _FORETOLD,
@@ -307,7 +307,7 @@ SCHEDULE_RULES = (
         _FACTS,
         "    if not planned.missed:\n",
         "    if not planned.missed or step.begun:\n",
-        "tests/decide/test_prospects.py",
+        "tests/passes/decide/test_prospects.py",
     ),
     Mutant(
         0,
@@ -315,12 +315,12 @@ SCHEDULE_RULES = (
         "reconciler/model/record.py",
         "        facts=kept.facts.believed(times),\n",
         "",
-        "tests/decide/test_clock_was_ahead.py",
+        "tests/passes/decide/test_clock_was_ahead.py",
     ),
     Mutant(
         8,
         "a forecast that moves with the clock has an end",
-        "reconciler/decide/reporting.py",
+        "reconciler/passes/decide/reporting.py",
         "plan.schedule.ends, plan.schedule.forecast_until]",
         "plan.schedule.ends]",
         _HELD,
@@ -328,26 +328,26 @@ SCHEDULE_RULES = (
     Mutant(
         8,
         "what waits for a start that moves moves, too",
-        "reconciler/decide/drift.py",
+        "reconciler/passes/decide/drift.py",
         "            reached += follows\n",
         "",
-        "tests/decide/test_drift.py",
+        "tests/passes/decide/test_drift.py",
     ),
     Mutant(
         8,
         "the reason of a miss changes with the calendar",
-        "reconciler/decide/drift.py",
+        "reconciler/passes/decide/drift.py",
         "for case, at in (*starts, *missed)",
         "for case, at in starts",
-        "tests/decide/test_drift.py",
+        "tests/passes/decide/test_drift.py",
     ),
     Mutant(
         8,
         "a start that moves meets the end of a window",
-        "reconciler/decide/drift.py",
+        "reconciler/passes/decide/drift.py",
         "for case, at in (*starts, *missed)",
         "for case, at in missed",
-        "tests/decide/test_drift.py",
+        "tests/passes/decide/test_drift.py",
     ),
     Mutant(
         0,
@@ -363,7 +363,7 @@ SCHEDULE_RULES = (
         _FACTS,
         "if judged.times is not None and not judged.event.started",
         "if judged.times is not None",
-        "tests/decide/test_outcomes.py",
+        "tests/passes/decide/test_outcomes.py",
     ),
     Mutant(
         0,
@@ -371,20 +371,20 @@ SCHEDULE_RULES = (
         _FACTS,
         "(passed or known.cause == planned.cause)",
         "known.cause == planned.cause",
-        "tests/decide/test_foretold.py",
+        "tests/passes/decide/test_foretold.py",
     ),
     Mutant(
         0,
         "a fact that could not be reported is sent where nothing else is written",
-        "reconciler/act.py",
+        "reconciler/passes/act.py",
         "        write = node.todo.write or node.todo.noted\n",
         "        write = node.todo.write\n",
-        "tests/decide/test_foretold.py",
+        "tests/passes/decide/test_foretold.py",
     ),
     Mutant(
         0,
         "a request without a date is for now",
-        "reconciler/engine/start_times.py",
+        "reconciler/profiles/start_times.py",
         "on_sight = event.at_once or ",
         "on_sight = ",
         "tests/laws/test_law_15_no_start_is_early.py",
@@ -392,15 +392,15 @@ SCHEDULE_RULES = (
     Mutant(
         0,
         "what has lasted long says nothing about the next case",
-        "reconciler/decide/lasting.py",
+        "reconciler/passes/decide/lasting.py",
         "took <= LONGEST",
         "True",
-        "tests/decide/test_lasting.py",
+        "tests/passes/decide/test_lasting.py",
     ),
     Mutant(
         0,
         "a pause that has begun gets no late start",
-        "reconciler/schedule.py",
+        "reconciler/profiles/schedule.py",
         "start = self._find(case, case.too_late_from)",
         "start = self._find(case, None)",
         "tests/laws/test_law_14_the_forecast_comes_true.py",
@@ -408,7 +408,7 @@ SCHEDULE_RULES = (
     Mutant(
         14,
         "a short notice takes no place once its maintenance has begun",
-        "reconciler/schedule.py",
+        "reconciler/profiles/schedule.py",
         "in_time = first if case.date is None else shifted(case.date, -timedelta.resolution)",
         "in_time = first if case.date is None else max(first, shifted(case.date, -timedelta.resolution))",
         "tests/laws/test_law_14_the_forecast_comes_true.py",

@@ -14,7 +14,7 @@ _LOOP = "jobs/runtime/pass_loop.py"
 _LOOP_TEST = "tests/jobs/test_pass_loop.py"
 _PACING = "jobs/runtime/pacing.py"
 _PACING_TEST = "tests/jobs/test_pacing.py"
-_WATCHING = "reconciler/clients/kubernetes/watching.py"
+_WATCHING = "reconciler/kubernetes/watching.py"
 _WATCHING_TEST = "tests/real/clients/test_watching.py"
 _LINE = "jobs/runtime/log_line.py"
 _PRINTABLE = "reconciler/model/printable.py"
@@ -27,7 +27,7 @@ _BY_HAND = "jobs/runtime/events_by_hand.py"
 _BY_HAND_TEST = "tests/jobs/test_events_by_hand.py"
 _OUTPUT = "jobs/runtime/output_file.py"
 _REPORT_TEST = "tests/jobs/test_report.py"
-_CONFIG_MAPS = "reconciler/clients/kubernetes/config_maps.py"
+_CONFIG_MAPS = "reconciler/kubernetes/config_maps.py"
 _SERVING_TEST = "tests/jobs/test_serving.py"
 _SOURCE_TEST = "tests/jobs/test_settings_source.py"
 
@@ -430,10 +430,10 @@ SERVING_RULES = (
     Mutant(
         0,
         "Events are in the zone of the settings",
-        "reconciler/notifiers/registry.py",
+        "reconciler/features/events/registry.py",
         "zone=settings.time_zone",
         "",
-        "tests/notifiers/test_kubernetes_events.py",
+        "tests/features/events/test_kubernetes_events.py",
     ),
     Mutant(
         0,
@@ -454,10 +454,10 @@ SERVING_RULES = (
     Mutant(
         0,
         "a step has the words of its checks",
-        "reconciler/engine/expression.py",
+        "reconciler/profiles/expression.py",
         "return _supporters(part, answer, wanted=_OPPOSITE[wanted])",
         "return []",
-        "tests/engine/test_words.py",
+        "tests/profiles/test_words.py",
     ),
     Mutant(
         0,
@@ -465,15 +465,15 @@ SERVING_RULES = (
         "reconciler/settings/schema.py",
         "if meaning is not None and (not found or getattr(meaning, field) is not None):",
         "if meaning is not None and not found:",
-        "tests/engine/test_orders.py",
+        "tests/profiles/test_orders.py",
     ),
     Mutant(
         0,
         "the pods that stay are read until the case ends",
-        "reconciler/observe.py",
+        "reconciler/passes/observe.py",
         " or one.keeps_pods",
         "",
-        "tests/decide/test_kept_pods.py",
+        "tests/passes/decide/test_kept_pods.py",
     ),
     Mutant(
         0,
@@ -518,10 +518,10 @@ SERVING_RULES = (
     Mutant(
         0,
         "a server may ask for an hour at most",
-        "reconciler/clients/retry_after.py",
+        "reconciler/http/retry_after.py",
         "return min(float(text), LONGEST_WAIT)",
         "return float(text)",
-        "tests/clients/test_retry_after.py",
+        "tests/http/test_retry_after.py",
     ),
     Mutant(
         0,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from tests.laws.mutant import Mutant
 
-_PLAY = "reconciler/comparison/play.py"
-_SCORER = "reconciler/comparison/scorer.py"
+_PLAY = "reconciler/features/simulate/play.py"
+_SCORER = "reconciler/features/simulate/scorer.py"
 _PARTIAL = "reconciler/simulation/partial_api.py"
-_TEST = "tests/comparison/test_play.py"
+_TEST = "tests/features/simulate/test_play.py"
 
 SIMULATE_RULES = (
     Mutant(
@@ -45,7 +45,7 @@ SIMULATE_RULES = (
     Mutant(
         0,
         "nodes that are left out count in the budget",
-        "reconciler/engine/budget.py",
+        "reconciler/profiles/budget.py",
         "            fleet += one.count\n",
         "",
         _TEST,
@@ -85,10 +85,10 @@ SIMULATE_RULES = (
     Mutant(
         0,
         "a cancelled case is cancelled again",
-        "reconciler/comparison/recorded.py",
+        "reconciler/features/simulate/recorded.py",
         "gone if case.outcome is CaseResult.CANCELLED and gone > at else None",
         "None",
-        "tests/comparison/test_recorded.py",
+        "tests/features/simulate/test_recorded.py",
     ),
     Mutant(
         0,

@@ -4,27 +4,27 @@ from __future__ import annotations
 
 from tests.laws.mutant import Mutant
 
-_ONE, _CORE = "reconciler/drainer/one.py", "reconciler/drainer/core.py"
-_JUDGING = "reconciler/engine/judging.py"
-_DRAINING = "reconciler/decide/draining.py"
+_ONE, _CORE = "reconciler/drain/drainer/one.py", "reconciler/drain/drainer/core.py"
+_JUDGING = "reconciler/profiles/judging.py"
+_DRAINING = "reconciler/passes/decide/draining.py"
 _LAW_8 = "tests/laws/test_law_08_a_converged_pass_writes_nothing.py"
 _LAW = "tests/laws/test_law_17_slots_are_given_on.py"
-_SLOTS = "tests/drainer/test_slots.py"
-_DECIDED = "tests/decide/test_slots.py"
+_SLOTS = "tests/drain/drainer/test_slots.py"
+_DECIDED = "tests/passes/decide/test_slots.py"
 
 SLOT_RULES = (
     Mutant(
         17,
         "our own node waits for a drain without a slot",
-        "reconciler/decide/draining.py",
+        "reconciler/passes/decide/draining.py",
         "    held = step.hold is not None and step.hold.code != HoldCode.DRAIN_SLOT",
         "    held = step.hold is not None",
-        "tests/decide/test_slots.py",
+        "tests/passes/decide/test_slots.py",
     ),
     Mutant(
         16,
         "the slot of a node with an error counts",
-        "reconciler/decide/one_node.py",
+        "reconciler/passes/decide/one_node.py",
         "    progress.drains += holds_slot(drained)\n",
         "",
         "tests/laws/test_law_16_each_step_has_a_boundary.py",
@@ -32,7 +32,7 @@ SLOT_RULES = (
     Mutant(
         16,
         "our own node waits for a node with an error",
-        "reconciler/decide/one_node.py",
+        "reconciler/passes/decide/one_node.py",
         "progress.undrained += node.name != context.snapshot.own_node",
         "pass",
         "tests/laws/test_law_16_each_step_has_a_boundary.py",
@@ -121,7 +121,7 @@ SLOT_RULES = (
     Mutant(
         17,
         "fewer attempts come first",
-        "reconciler/decide/__init__.py",
+        "reconciler/passes/decide/__init__.py",
         "one.node.name == own, one.attempts)",
         "one.node.name == own)",
         _DECIDED,
@@ -129,7 +129,7 @@ SLOT_RULES = (
     Mutant(
         17,
         "our own node comes last among those in maintenance",
-        "reconciler/decide/__init__.py",
+        "reconciler/passes/decide/__init__.py",
         "one.node.name == own, one.attempts)",
         "one.attempts)",
         _DECIDED,
@@ -145,7 +145,7 @@ SLOT_RULES = (
     Mutant(
         8,
         "the moment at which a lost node needs a place of its own is a moment of change",
-        "reconciler/decide/__init__.py",
+        "reconciler/passes/decide/__init__.py",
         "                *_turns(progress),\n",
         "",
         f"{_LAW_8}::test_the_moment_at_which_a_lost_node_that_waits_needs_a_place_of_its_own_is_a_moment_of_change",
@@ -193,10 +193,10 @@ SLOT_RULES = (
     Mutant(
         17,
         "our own node starts at its deadline",
-        "reconciler/checks/others_first.py",
+        "reconciler/profiles/checks/others_first.py",
         "if any(one.cannot_wait(situation.now) for one in situation.judged):",
         "if False:",
-        "tests/checks/test_others_first.py",
+        "tests/profiles/checks/test_others_first.py",
     ),
     Mutant(
         17,
@@ -204,7 +204,7 @@ SLOT_RULES = (
         _JUDGING,
         "if event.started or event.date_unreadable:",
         "if event.started:",
-        "tests/checks/test_others_first.py",
+        "tests/profiles/checks/test_others_first.py",
     ),
     Mutant(
         17,
@@ -212,7 +212,7 @@ SLOT_RULES = (
         _JUDGING,
         "return EARLIEST if event.kind in exempt and event.plan is None else None",
         "return EARLIEST if event.plan is None else None",
-        "tests/checks/test_others_first.py",
+        "tests/profiles/checks/test_others_first.py",
     ),
     Mutant(
         17,

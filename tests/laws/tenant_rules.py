@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from tests.laws.mutant import Mutant
 
-_ONE = "reconciler/drainer/one.py"
-_RETURNS, _FILTERS = "reconciler/drainer/returns.py", "reconciler/eviction/filters.py"
-_COME_BACK, _SLOTS = "tests/drainer/test_returns.py", "tests/drainer/test_slots.py"
-_TIERS = "tests/drainer/test_tiers.py"
-_PLACES, _SHARES = "reconciler/drainer/places.py", "tests/drainer/test_places.py"
-_TRACKER, _MATCHING = "reconciler/drainer/pdb_tracker.py", "tests/drainer/test_budget_matching.py"
-_CORE, _BUDGET_WATCHES = "reconciler/drainer/core.py", "tests/drainer/test_budget_watches.py"
+_ONE = "reconciler/drain/drainer/one.py"
+_RETURNS, _FILTERS = "reconciler/drain/drainer/returns.py", "reconciler/drain/filters.py"
+_COME_BACK, _SLOTS = "tests/drain/drainer/test_returns.py", "tests/drain/drainer/test_slots.py"
+_TIERS = "tests/drain/drainer/test_tiers.py"
+_PLACES, _SHARES = "reconciler/drain/drainer/places.py", "tests/drain/drainer/test_places.py"
+_TRACKER, _MATCHING = "reconciler/drain/drainer/pdb_tracker.py", "tests/drain/drainer/test_budget_matching.py"
+_CORE, _BUDGET_WATCHES = "reconciler/drain/drainer/core.py", "tests/drain/drainer/test_budget_watches.py"
 _LAW = "tests/laws/test_law_18_what_tenants_share_has_shares.py"
-_REDUCING = "reconciler/clients/kubernetes/wire/reducing.py"
+_REDUCING = "reconciler/kubernetes/wire/reducing.py"
 
 TENANT_RULES = (
     Mutant(
@@ -186,10 +186,10 @@ TENANT_RULES = (
     Mutant(
         0,
         "an eviction that had no place is sent when there is one",
-        "reconciler/drainer/core.py",
+        "reconciler/drain/drainer/core.py",
         "        self._dirty.update(node for node in self._live if self._drains[node].starved)\n",
         "",
-        "tests/drainer/test_late_answers.py",
+        "tests/drain/drainer/test_late_answers.py",
     ),
     Mutant(
         18,
@@ -293,7 +293,7 @@ TENANT_RULES = (
         _ONE,
         "if [one.key for one in pdbs.covering(pod)] == [refusal.budget] and refusal.wait is None:",
         "if refusal.budget in pdbs.all and refusal.wait is None:",
-        "tests/drainer/test_refusals.py",
+        "tests/drain/drainer/test_refusals.py",
     ),
     Mutant(
         18,

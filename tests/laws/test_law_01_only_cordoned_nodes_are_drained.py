@@ -7,7 +7,7 @@ from datetime import timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconciler.errors import Conflict, Forbidden, NotFound, Unreachable
+from reconciler.model.errors import Conflict, Forbidden, NotFound, Unreachable
 from reconciler.model.plan import NodeWrite
 from reconciler.settings.schema import Settings
 from reconciler.simulation.api import Call

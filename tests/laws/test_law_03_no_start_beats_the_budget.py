@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from reconciler.machines import aks, openshift
+from reconciler.features.machines import aks, openshift
 from reconciler.model.node import UPGRADE_STATUS_LABEL, Condition, Node
 from reconciler.model.record import Cordon, State
 from reconciler.settings.schema import Settings

@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconciler.assess import assess
-from reconciler.decide import decide
 from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.event import Answer, Reading
 from reconciler.model.moments import to_text
 from reconciler.model.node import Node
 from reconciler.model.record import State
 from reconciler.model.snapshot import Agents, Snapshot
-from reconciler.observe import observe
+from reconciler.passes.assess import assess
+from reconciler.passes.decide import decide
+from reconciler.passes.observe import observe
 from reconciler.report.document import to_document
 from reconciler.report.text import as_text
 from reconciler.settings.schema import Settings

@@ -8,13 +8,13 @@ from datetime import datetime, timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconciler.assess import assess
 from reconciler.calendar.formatting import in_zone
-from reconciler.decide import decide
-from reconciler.engine.judging import judge
 from reconciler.model.event import Kind
 from reconciler.model.outside import Self
-from reconciler.observe import observe
+from reconciler.passes.assess import assess
+from reconciler.passes.decide import decide
+from reconciler.passes.observe import observe
+from reconciler.profiles.judging import judge
 from reconciler.report.document import to_document
 from reconciler.report.markdown import as_markdown
 from reconciler.report.text import as_text

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from reconciler.errors import Unreachable
+from reconciler.model.errors import Unreachable
 from reconciler.model.node import MECHANIC_LABEL
 from reconciler.model.plan import Notice
 from reconciler.settings.schema import Settings

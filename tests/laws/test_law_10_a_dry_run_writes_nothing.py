@@ -9,7 +9,7 @@ from datetime import timedelta
 
 from hypothesis import given, settings
 
-from reconciler.eviction.ahead import PodsAhead
+from reconciler.drain.ahead import PodsAhead
 from reconciler.model import ports
 from reconciler.model.check_reads import LeaseRef, LeaseSeen
 from reconciler.model.hypervisor import Hypervisor

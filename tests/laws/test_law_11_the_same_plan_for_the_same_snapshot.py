@@ -12,11 +12,11 @@ from datetime import datetime, timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconciler.assess import assess
-from reconciler.decide import decide
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
-from reconciler.observe import observe
+from reconciler.passes.assess import assess
+from reconciler.passes.decide import decide
+from reconciler.passes.observe import observe
 from reconciler.settings.schema import Settings
 from reconciler.simulation.world import World
 from tests.laws.hits import Hits

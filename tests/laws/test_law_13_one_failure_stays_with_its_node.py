@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from reconciler.errors import ClusterError, Conflict, Forbidden, NotFound, Rejected, Unreachable
+from reconciler.model.errors import ClusterError, Conflict, Forbidden, NotFound, Rejected, Unreachable
 from reconciler.model.event import Kind
 from reconciler.model.holds import HoldCode
 from reconciler.model.outcome import Result

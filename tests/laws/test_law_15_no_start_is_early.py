@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconciler.assess import join
 from reconciler.model.event import REQUEST, Kind, PlatformPlan, Signal, Status
+from reconciler.passes.assess import join
 from reconciler.settings.schema import Settings
 from tests.laws.hits import Hits
 from tests.laws.test_law_14_the_forecast_comes_true import TEXTS, Announced, announced, begin, run_on

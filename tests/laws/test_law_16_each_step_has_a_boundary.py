@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from reconciler.errors import LockLost
 from reconciler.model.drains import DrainProgress, Phase
+from reconciler.model.errors import LockLost
 from reconciler.model.holds import HoldCode
 from reconciler.model.notification import Notification
 from reconciler.model.outcome import Outcome, Result
@@ -22,7 +22,7 @@ from reconciler.report.document import as_json, to_document
 from reconciler.report.markdown import as_markdown
 from reconciler.report.text import as_text
 from reconciler.run import run_pass
-from reconciler.sources.aws import Ec2Events
+from reconciler.sources.aws.source import Ec2Events
 from tests.support import builders
 from tests.support.builders import DRAIN_NOW, NOW, REQUEST, codes, plan_of
 from tests.support.worlds import look, world_of
@@ -68,11 +68,11 @@ def _others(plan: Plan) -> list[object]:
 @pytest.mark.parametrize(
     ("module", "name"),
     [
-        ("reconciler.decide", "queue_key"),
-        ("reconciler.decide", "_has_place"),
-        ("reconciler.decide.replacing", "_in_hand"),
-        ("reconciler.decide.acknowledging", "_by_id"),
-        ("reconciler.engine.budget", "_seat"),
+        ("reconciler.passes.decide", "queue_key"),
+        ("reconciler.passes.decide", "_has_place"),
+        ("reconciler.passes.decide.replacing", "_in_hand"),
+        ("reconciler.passes.decide.acknowledging", "_by_id"),
+        ("reconciler.profiles.budget", "_seat"),
     ],
 )
 def test_an_error_in_a_step_over_all_nodes_holds_its_node_only(
@@ -91,9 +91,9 @@ def test_an_error_in_a_step_over_all_nodes_holds_its_node_only(
 @pytest.mark.parametrize(
     ("module", "name"),
     [
-        ("reconciler.decide.reporting", "_silence"),
-        ("reconciler.decide.reporting", "_moments"),
-        ("reconciler.publishing.node_maintenances", "_living"),
+        ("reconciler.passes.decide.reporting", "_silence"),
+        ("reconciler.passes.decide.reporting", "_moments"),
+        ("reconciler.features.publishing.node_maintenances", "_living"),
     ],
 )
 def test_an_error_in_what_is_shown_changes_no_plan(
@@ -214,7 +214,7 @@ def test_the_drain_of_a_node_with_an_error_still_counts(
         drains={Z: DrainProgress(Z, f"uid-{Z}", Phase.RUNNING, slot=True)},
         own_node=own,
     )
-    hits = _break(monkeypatch, "reconciler.decide.one_node", "decide_node")
+    hits = _break(monkeypatch, "reconciler.passes.decide.one_node", "decide_node")
     plan = builders.planned(seen, builders.settings(text))
 
     assert hits

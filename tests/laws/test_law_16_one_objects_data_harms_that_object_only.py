@@ -14,10 +14,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from reconciler.assess import assess
-from reconciler.decide import decide
-from reconciler.errors import ClusterError, Rejected, TooManyRequests, Unreachable
 from reconciler.model.drains import DrainProgress, Phase
+from reconciler.model.errors import ClusterError, Rejected, TooManyRequests, Unreachable
 from reconciler.model.event import Kind, Signal, Status
 from reconciler.model.holds import HoldCode
 from reconciler.model.node import ZONE_LABEL, Condition, Node
@@ -26,7 +24,9 @@ from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.record import DrainRecord, Record
 from reconciler.model.record_text import from_annotation
 from reconciler.model.snapshot import Problems, Snapshot
-from reconciler.preview import preview
+from reconciler.passes.assess import assess
+from reconciler.passes.decide import decide
+from reconciler.passes.preview import preview
 from reconciler.report.document import as_json, to_document
 from reconciler.report.markdown import as_markdown
 from reconciler.report.text import as_text

@@ -8,10 +8,10 @@ from datetime import datetime, timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconciler.drainer import Limits
+from reconciler.drain.drainer import Limits
 from reconciler.model.drains import Phase
 from reconciler.simulation.log import Actor
-from tests.drainer.driving import START, Drive, Scene
+from tests.drain.drainer.driving import START, Drive, Scene
 from tests.laws.hits import Hits
 from tests.support.searching import examples
 

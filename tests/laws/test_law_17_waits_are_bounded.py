@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.drainer import DrainCore, Limits
-from reconciler.drainer.messages import ListPods, NodeSeen, PodNews, PodsSeen, Start, Tick, WatchPods
+from reconciler.drain.drainer import DrainCore, Limits
+from reconciler.drain.drainer.messages import ListPods, NodeSeen, PodNews, PodsSeen, Start, Tick, WatchPods
 from reconciler.model.drains import DrainOrder, DrainProgress, Phase
 from reconciler.model.pod import Pod
 from reconciler.model.ports import Listed, PodChange, PodGone
 from reconciler.simulation.watch import SimulatedWatch
-from tests.drainer.driving import START, Drive, Scene
+from tests.drain.drainer.driving import START, Drive, Scene
 from tests.support import builders
 
 LIMITS = Limits()

@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.clients.kubernetes import watching
-from reconciler.clients.kubernetes.answers import JSON
-from reconciler.clients.kubernetes.connection import Connection
-from reconciler.clients.kubernetes.paths import NODES
-from reconciler.clients.kubernetes.watching import LONGEST, RELIST_EVERY, Watched, Watching
-from reconciler.errors import Unreachable
+from reconciler.kubernetes import watching
+from reconciler.kubernetes.answers import JSON
+from reconciler.kubernetes.connection import Connection
+from reconciler.kubernetes.paths import NODES
+from reconciler.kubernetes.watching import LONGEST, RELIST_EVERY, Watched, Watching
+from reconciler.model.errors import Unreachable
 from tests.laws.hits import Hits
 
 Thing = tuple[str, str]

@@ -13,15 +13,15 @@ from functools import cache
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconciler.drainer import Limits
-from reconciler.drainer.messages import BudgetNews
-from reconciler.drainer.one import AWAITED
-from reconciler.errors import ReconcilerError, Unreachable
+from reconciler.drain.drainer import Limits
+from reconciler.drain.drainer.messages import BudgetNews
+from reconciler.drain.drainer.one import AWAITED
 from reconciler.model.drains import DrainOptions, Escalation, WaitLimit
+from reconciler.model.errors import ReconcilerError, Unreachable
 from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.selector import EVERYTHING, LabelSelector, Requirement
 from reconciler.simulation.workloads import BudgetSpec, Workload
-from tests.drainer.driving import START, CountedSelector, Drive, Scene
+from tests.drain.drainer.driving import START, CountedSelector, Drive, Scene
 from tests.laws.hits import Hits
 from tests.support.builders import PREFIX
 from tests.support.searching import examples

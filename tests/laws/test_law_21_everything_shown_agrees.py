@@ -10,24 +10,24 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from jobs.runtime.live_page import Passed, page_facts
-from reconciler.assess import assess
-from reconciler.explain import explain_node
-from reconciler.metrics.samples import PassView, pass_samples
+from reconciler.features.metrics.samples import PassView, pass_samples
+from reconciler.features.notices.facts import facts_of
+from reconciler.features.page.facts import History as Ended
+from reconciler.features.page.fleet import Cell, cell_of
+from reconciler.features.page.top import wrong
+from reconciler.features.planning.cases import Status, plan_ahead
+from reconciler.features.planning.document import ahead_document
 from reconciler.model.notices import Topic
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.pod import Owner, Placement
 from reconciler.model.schedule import CaseForecast, ObstacleCode
 from reconciler.model.selector import LabelSelector, Operator, Requirement
-from reconciler.notices.facts import facts_of
+from reconciler.passes.assess import assess
 from reconciler.report import explained
-from reconciler.report.ahead.cases import Status, plan_ahead
-from reconciler.report.ahead.document import ahead_document
 from reconciler.report.columns import schedule_line
 from reconciler.report.document import to_document
-from reconciler.report.page.facts import History as Ended
-from reconciler.report.page.fleet import Cell, cell_of
-from reconciler.report.page.top import wrong
+from reconciler.report.explain import explain_node
 from reconciler.run import examine
 from reconciler.simulation.workloads import BudgetSpec
 from tests.laws.histories import History

@@ -14,12 +14,12 @@ from prometheus_client.parser import text_string_to_metric_families
 from jobs.cli import main
 from jobs.runtime.live_page import Passed, page_facts
 from jobs.runtime.metering import Meter
-from reconciler.metrics.dashboard import dashboard
+from reconciler.features.metrics.dashboard import dashboard
+from reconciler.features.page.facts import History
+from reconciler.features.page.html import as_html
 from reconciler.model.case_outcome import ENDS, CaseResult, InTime
 from reconciler.model.ended_case import EndedCase
-from reconciler.report.page.facts import History
-from reconciler.report.page.html import as_html
-from tests.report.page.reading import parsed
+from tests.features.page.reading import parsed
 from tests.support import builders
 from tests.support.builders import NOW
 from tests.support.ended import ended, line

@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from jobs.cli import main
+from reconciler.features.publishing.drainsafe import DRAINSAFE_KEYS, DRAINSAFE_OWNER, DRAINSAFE_STATE
 from reconciler.model.instructions import PersonHold, Word, hold_text
 from reconciler.model.keys import NODE_KEYS, OwnKeys, Writer, keys_of
 from reconciler.model.maintenance import MaintenanceWrite
@@ -24,8 +25,7 @@ from reconciler.model.node import PREFERENCE
 from reconciler.model.plan import NodeWrite
 from reconciler.model.record import Claim, ClaimKind, Cordon, Record
 from reconciler.model.record_text import to_annotation
-from reconciler.publishing.drainsafe import DRAINSAFE_KEYS, DRAINSAFE_OWNER, DRAINSAFE_STATE
-from reconciler.release import left_on, publications_off, release
+from reconciler.passes.release import left_on, publications_off, release
 from tests.laws.histories import History, Step, people_steps, platform_steps, small_world, waits
 from tests.laws.hits import Hits
 from tests.support import builders

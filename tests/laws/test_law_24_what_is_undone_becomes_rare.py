@@ -11,7 +11,7 @@ from datetime import timedelta
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from reconciler.errors import Conflict, Forbidden, Rejected
+from reconciler.model.errors import Conflict, Forbidden, Rejected
 from reconciler.model.holds import HoldCode
 from reconciler.model.node import Node
 from reconciler.model.plan import NoticeType, Plan

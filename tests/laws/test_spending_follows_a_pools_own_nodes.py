@@ -13,7 +13,7 @@ from datetime import timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconciler.clients.azure.agent_pools import AgentPools
+from reconciler.features.machines.agent_pools import AgentPools
 from reconciler.model.node import Node
 from reconciler.simulation.world import World
 from tests.support import builders

@@ -12,10 +12,10 @@ from reconciler.model.case_line import from_fields, to_fields
 from reconciler.model.case_outcome import CaseResult
 from reconciler.model.ended_case import EndedCase
 from reconciler.model.record_text import record_of
-from tests.decide.test_history import Kept
 from tests.laws.histories import History
 from tests.laws.hits import Hits
 from tests.laws.test_outcomes_are_facts import MOVES, NAMES, POLICIES, Watcher, policy
+from tests.passes.decide.test_history import Kept
 from tests.support import builders
 from tests.support.builders import minutes, pod
 from tests.support.searching import examples

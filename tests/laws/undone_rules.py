@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from tests.laws.mutant import Mutant
 
-_WRITING = "reconciler/clients/kubernetes/node_writing.py"
-_OWNER = "reconciler/clients/kubernetes/cordon_owner.py"
+_WRITING = "reconciler/kubernetes/node_writing.py"
+_OWNER = "reconciler/kubernetes/cordon_owner.py"
 _LAW = "tests/laws/test_law_24_what_is_undone_becomes_rare.py"
 _LOST = "tests/real/passes/test_lost_records.py"
 _REAL = "tests/real/passes/test_undone_writes.py"
 
-_KEPT = "tests/clients/kubernetes/test_kept_records.py"
-_KEEPING = "reconciler/clients/kubernetes/kept_records.py"
+_KEPT = "tests/kubernetes/test_kept_records.py"
+_KEEPING = "reconciler/kubernetes/kept_records.py"
 
 UNDONE_RULES = (
     Mutant(
@@ -121,7 +121,7 @@ UNDONE_RULES = (
     Mutant(
         24,
         "a write that does not stay waits for its next try",
-        "reconciler/decide/one_node.py",
+        "reconciler/passes/decide/one_node.py",
         "if undone is None or not waits(plan, undone, context.now):",
         "if True:",
         _LAW,
@@ -129,7 +129,7 @@ UNDONE_RULES = (
     Mutant(
         24,
         "a conflict in two passes in a row is a reason to wait",
-        "reconciler/act.py",
+        "reconciler/passes/act.py",
         "        except (Conflict, Forbidden, Rejected):\n",
         "        except (Forbidden, Rejected):\n",
         _LAW,
@@ -137,7 +137,7 @@ UNDONE_RULES = (
     Mutant(
         24,
         "a record that is removed again is written after longer pauses",
-        "reconciler/decide/writable.py",
+        "reconciler/passes/decide/writable.py",
         "if write is not None and (node.cordoned_by_us or shown) and rewritten(write):",
         "if False:",
         _LAW,
@@ -145,7 +145,7 @@ UNDONE_RULES = (
     Mutant(
         24,
         "the label with the state shows a record that was removed, too",
-        "reconciler/decide/writable.py",
+        "reconciler/passes/decide/writable.py",
         "(node.cordoned_by_us or shown)",
         "node.cordoned_by_us",
         _LAW,
@@ -161,7 +161,7 @@ UNDONE_RULES = (
     Mutant(
         24,
         "a record that was removed is remembered until the case ends",
-        "reconciler/decide/writable.py",
+        "reconciler/passes/decide/writable.py",
         "known.lost == (REWRITTEN,) and (",
         "known.lost == () and (",
         _LAW,
@@ -169,7 +169,7 @@ UNDONE_RULES = (
     Mutant(
         24,
         "a Warning Event says that something removes the record",
-        "reconciler/decide/writable.py",
+        "reconciler/passes/decide/writable.py",
         "if undone.times > 1:",
         "if False:",
         _LAW,
@@ -177,7 +177,7 @@ UNDONE_RULES = (
     Mutant(
         24,
         "the hold says what undoes a write",
-        "reconciler/decide/writable.py",
+        "reconciler/passes/decide/writable.py",
         "HoldCode.NODE_WRITABLE",
         "HoldCode.INTERNAL",
         _LAW,
@@ -185,7 +185,7 @@ UNDONE_RULES = (
     Mutant(
         24,
         "a Warning Event says what did not stay",
-        "reconciler/act.py",
+        "reconciler/passes/act.py",
         "            sender.settles(Notification(node.node, write.uid, notice))\n",
         "            pass\n",
         _REAL,
@@ -193,7 +193,7 @@ UNDONE_RULES = (
     Mutant(
         24,
         "the ledger remembers what did not stay",
-        "reconciler/clients/kubernetes/ledger.py",
+        "reconciler/kubernetes/ledger.py",
         "undone=undone_memory.load(data.get(UNDONE)),",
         "",
         _REAL,

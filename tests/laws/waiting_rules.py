@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from tests.laws.mutant import Mutant
 
-_ONE = "reconciler/drainer/one.py"
-_CORE = "reconciler/drainer/core.py"
+_ONE = "reconciler/drain/drainer/one.py"
+_CORE = "reconciler/drain/drainer/core.py"
 
 WAITING_RULES = (
     Mutant(
         0,
         "a pod's hook ends before the first of two dates",
-        "reconciler/engine/orders.py",
+        "reconciler/profiles/orders.py",
         "    return min(found, default=None)",
         "    return max(found, default=None)",
-        "tests/engine/test_orders.py",
+        "tests/profiles/test_orders.py",
     ),
     Mutant(
         17,
@@ -76,21 +76,21 @@ WAITING_RULES = (
     Mutant(
         17,
         "after a refusal the pause counts, whatever the watch said",
-        "reconciler/drainer/pdb_tracker.py",
+        "reconciler/drain/drainer/pdb_tracker.py",
         " or budget.key in self._refusals",
         "",
     ),
     Mutant(
         17,
         "a watch lists again",
-        "reconciler/clients/kubernetes/watching.py",
+        "reconciler/kubernetes/watching.py",
         "self._list_at = time.monotonic() + RELIST_EVERY",
         "self._list_at = float('inf')",
     ),
     Mutant(
         17,
         "a list of a watch shows what is gone",
-        "reconciler/clients/kubernetes/watching.py",
+        "reconciler/kubernetes/watching.py",
         "                del self._known[uid]\n                yield False, value\n",
         "                del self._known[uid]\n",
     ),
@@ -104,25 +104,25 @@ WAITING_RULES = (
     Mutant(
         0,
         "a rule is stronger than a word to an autoscaler",
-        "reconciler/eviction/filters.py",
+        "reconciler/drain/filters.py",
         "    if rule_for(pod, around.options.rules, around.namespaces) is not None:\n        return _FINE\n",
         "",
-        "tests/eviction/test_survey.py",
+        "tests/drain/test_survey.py",
     ),
     Mutant(
         0,
         "a pod that asks an autoscaler to finish is waited for",
-        "reconciler/eviction/filters.py",
+        "reconciler/drain/filters.py",
         "    _others_word,\n",
         "",
-        "tests/eviction/test_survey.py",
+        "tests/drain/test_survey.py",
     ),
     Mutant(
         17,
         "no pod waits on a node that is lost at any moment",
-        "reconciler/engine/orders.py",
+        "reconciler/profiles/orders.py",
         "*([begun] if undated else [])",
         "*([])",
-        "tests/engine/test_orders.py",
+        "tests/profiles/test_orders.py",
     ),
 )

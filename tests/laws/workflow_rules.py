@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from tests.laws.mutant import Mutant
 
-_RUN = "reconciler/workflows/run.py"
-_SHUFFLES = "reconciler/workflows/shuffles.py"
-_DECIDED = "reconciler/decide/workflows.py"
-_PASSES = "tests/decide/test_workflows.py"
-_COUNTS = "tests/workflows/test_shuffles.py"
-_HYPERVISORS = "tests/decide/test_hypervisors.py"
-_NOTIFYING = "reconciler/workflows/notifying.py"
-_NOTIFYING_TEST = "tests/workflows/test_notifying.py"
-_CONFIGURED = "reconciler/workflows/configured.py"
-_MESSAGES = "reconciler/notices/workflow_messages.py"
-_MESSAGES_TEST = "tests/notices/test_workflow_messages.py"
-_SENDING_TEST = "tests/notifiers/test_workflow_transports.py"
+_RUN = "reconciler/features/workflows/run.py"
+_SHUFFLES = "reconciler/features/workflows/shuffles.py"
+_DECIDED = "reconciler/passes/decide/workflows.py"
+_PASSES = "tests/passes/decide/test_workflows.py"
+_COUNTS = "tests/features/workflows/test_shuffles.py"
+_HYPERVISORS = "tests/passes/decide/test_hypervisors.py"
+_NOTIFYING = "reconciler/features/workflows/notifying.py"
+_NOTIFYING_TEST = "tests/features/workflows/test_notifying.py"
+_CONFIGURED = "reconciler/features/workflows/configured.py"
+_MESSAGES = "reconciler/features/notices/workflow_messages.py"
+_MESSAGES_TEST = "tests/features/notices/test_workflow_messages.py"
+_SENDING_TEST = "tests/features/notices/test_workflow_transports.py"
 
 WORKFLOW_RULES = (
     Mutant(
         0,
         "a node that is cordoned for an operational profile says so",
-        "reconciler/decide/workflows.py",
+        "reconciler/passes/decide/workflows.py",
         ", *_left_over(one, work.record, ran.data, context))",
         ",)",
         _PASSES,
@@ -85,7 +85,7 @@ WORKFLOW_RULES = (
     Mutant(
         2,
         "only a chain that maintenance-controller began takes over the cordon that is there",
-        "reconciler/workflows/triggers/cordon.py",
+        "reconciler/features/workflows/triggers/cordon.py",
         "elif node.unschedulable and not given.taken_over:",
         "elif False:",
         _PASSES,
@@ -133,7 +133,7 @@ WORKFLOW_RULES = (
     Mutant(
         0,
         "a Lease that may not be taken is tried less and less often",
-        "reconciler/act.py",
+        "reconciler/passes/act.py",
         "if outcome.result is Result.FAILED and node.todo.write is not None:",
         "if False:",
         _PASSES,
@@ -149,10 +149,10 @@ WORKFLOW_RULES = (
     Mutant(
         0,
         "forceEviction deletes a pod only after one more grace period",
-        "reconciler/drainer/one.py",
+        "reconciler/drain/drainer/one.py",
         "return shifted(until, grace), ",
         "return until, ",
-        "tests/drainer/test_core.py",
+        "tests/drain/drainer/test_core.py",
     ),
     Mutant(
         0,
@@ -165,7 +165,7 @@ WORKFLOW_RULES = (
     Mutant(
         2,
         "a workflow leaves the cordon of somebody else",
-        "reconciler/workflows/triggers/uncordon.py",
+        "reconciler/features/workflows/triggers/uncordon.py",
         "(after.cordon is None and before.cordon.whose.may_be_undone)",
         "after.cordon is None",
         _PASSES,
@@ -173,7 +173,7 @@ WORKFLOW_RULES = (
     Mutant(
         0,
         "a step is not written if what its checks read has changed on the node",
-        "reconciler/decide/planned.py",
+        "reconciler/passes/decide/planned.py",
         "seen_by_checks=used_keys(node, needs.labels, needs.annotations)",
         "seen_by_checks={}",
         _PASSES,
@@ -197,7 +197,7 @@ WORKFLOW_RULES = (
     Mutant(
         0,
         "a node that enters maintenance counts for the nodes after it in the pass",
-        "reconciler/decide/members.py",
+        "reconciler/passes/decide/members.py",
         "        if (before.node, before.data) != (node, data):\n",
         "        if False:\n",
         _PASSES,
@@ -221,7 +221,7 @@ WORKFLOW_RULES = (
     Mutant(
         8,
         "a Hypervisor that has its values already is not written",
-        "reconciler/workflows/triggers/alter_hypervisor.py",
+        "reconciler/features/workflows/triggers/alter_hypervisor.py",
         "if found.spec[key] != value}",
         "if True}",
         _HYPERVISORS,
@@ -237,7 +237,7 @@ WORKFLOW_RULES = (
     Mutant(
         9,
         "a node takes no step without the change of its Hypervisor",
-        "reconciler/act.py",
+        "reconciler/passes/act.py",
         "partial(writer.write_hypervisor, wanted))\n        if outcome.result is not Result.DONE:",
         "partial(writer.write_hypervisor, wanted))\n        if False:",
         _HYPERVISORS,
@@ -245,7 +245,7 @@ WORKFLOW_RULES = (
     Mutant(
         13,
         "another Hypervisor with the name of the node is not changed",
-        "reconciler/clients/kubernetes/hypervisors.py",
+        "reconciler/kubernetes/hypervisors.py",
         'body = {"metadata": {"uid": wanted.uid}, "spec": fields}',
         'body = {"spec": fields}',
         "tests/real/clients/test_hypervisors.py",
@@ -253,10 +253,10 @@ WORKFLOW_RULES = (
     Mutant(
         5,
         "a field of another type than expected passes no check",
-        "reconciler/workflows/checks/check_hypervisor.py",
+        "reconciler/features/workflows/checks/check_hypervisor.py",
         "        if seen is None:\n",
         "        if False:\n",
-        "tests/workflows/checks/test_hypervisors.py",
+        "tests/features/workflows/checks/test_hypervisors.py",
     ),
     Mutant(
         8,
@@ -301,18 +301,18 @@ WORKFLOW_RULES = (
     Mutant(
         9,
         "a message of a workflow is kept before its node is written",
-        "reconciler/act.py",
+        "reconciler/passes/act.py",
         "    _put_out(plan, outside.outbox)\n    begun = (\n",
         "    begun = (\n",
-        "tests/stages/test_act.py",
+        "tests/passes/test_act.py",
     ),
     Mutant(
         9,
         "a pass goes on when a kill does not lose its messages",
-        "reconciler/notifiers/queue.py",
+        "reconciler/features/notices/queue.py",
         "            while self._is_unsaved(ids) and",
         "            while not ids and",
-        "tests/notifiers/test_queue.py",
+        "tests/features/notices/test_queue.py",
     ),
     Mutant(
         9,
@@ -333,7 +333,7 @@ WORKFLOW_RULES = (
     Mutant(
         0,
         "a password of a workflow is not sent in the open",
-        "reconciler/notifiers/transports/workflow_mail.py",
+        "reconciler/features/notices/transports/workflow_mail.py",
         "                if not encrypted and settings.host not in _LOCAL:",
         "                if False:",
         _SENDING_TEST,
@@ -341,7 +341,7 @@ WORKFLOW_RULES = (
     Mutant(
         17,
         "a Lease of the future does not keep a thread for ever",
-        "reconciler/notifiers/transports/workflow_slack.py",
+        "reconciler/features/notices/transports/workflow_slack.py",
         "    if seen.renewed is None or seen.renewed > shifted(now, _AHEAD):",
         "    if seen.renewed is None:",
         _SENDING_TEST,
@@ -373,10 +373,10 @@ WORKFLOW_RULES = (
     Mutant(
         17,
         "the owners of one node take a limited time",
-        "reconciler/clients/kubernetes/workloads.py",
+        "reconciler/kubernetes/workloads.py",
         "if self._clock() > ends:",
         "if False:",
-        "tests/clients/kubernetes/test_workloads.py",
+        "tests/kubernetes/test_workloads.py",
     ),
     Mutant(
         17,
@@ -389,15 +389,15 @@ WORKFLOW_RULES = (
     Mutant(
         9,
         "a failure among messages of a workflow repeats none that was sent",
-        "reconciler/notifiers/queue.py",
+        "reconciler/features/notices/queue.py",
         "                return partial(self._messages_sent, messages[:count], error)",
         "                raise",
-        "tests/notifiers/test_queue.py",
+        "tests/features/notices/test_queue.py",
     ),
     Mutant(
         8,
         "a plan names the moment at which the next notification is due",
-        "reconciler/decide/reporting.py",
+        "reconciler/passes/decide/reporting.py",
         "    yield plan.todo.next_message",
         "    yield None",
         _PASSES,

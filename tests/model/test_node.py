@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from reconciler.machines import aks
+from reconciler.features.machines import aks
 from reconciler.model.node import (
     READ_LABELS,
     SCALE_DOWN_ANNOTATION,

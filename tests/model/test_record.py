@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconciler.errors import RecordUnreadable
+from reconciler.model.errors import RecordUnreadable
 from reconciler.model.event import Kind
 from reconciler.model.hooks import HookEnd, HookId, HookRecord, HookStep
 from reconciler.model.record import (

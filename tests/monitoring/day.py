@@ -9,7 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from jobs.runtime.counting import CountedHistory
 from jobs.runtime.metering import Meter
-from reconciler.metrics.catalogue import PREFIX
+from reconciler.features.metrics.catalogue import PREFIX
 from reconciler.run import run_pass
 from reconciler.settings.load import parse_settings
 from reconciler.simulation.day import END, SETTINGS, START, build, chapters

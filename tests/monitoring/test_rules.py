@@ -7,10 +7,10 @@ import re
 import pytest
 
 from jobs.runtime.metering import FAILED, NOT_SENT, SENT, STANDBY, SUCCEEDED
-from reconciler.metrics.catalogue import FAMILIES
+from reconciler.features.metrics.catalogue import FAMILIES
 from reconciler.model.case_outcome import ENDS
 from reconciler.model.record import State
-from reconciler.sources import imds
+from reconciler.sources.imds import signals as imds
 from tests.monitoring.rules import (
     RUNBOOKS,
     Rule,

@@ -13,7 +13,7 @@ from reconciler.model.selector import EVERYTHING
 from reconciler.report.document import as_json
 from reconciler.report.explained import as_text
 from reconciler.simulation.workloads import BudgetSpec
-from tests.explain.explaining import Explained
+from tests.report.explain.explaining import Explained
 from tests.support import builders
 from tests.support.builders import DRAIN_NOW, NOW, REQUEST, known, minutes, record
 from tests.support.worlds import world_of

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from reconciler.errors import SettingsError
+from reconciler.model.errors import SettingsError
 from reconciler.settings.load import parse_settings
 from reconciler.settings.sections.sources import AzureCloud
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.errors import SettingsError
+from reconciler.model.errors import SettingsError
 from reconciler.settings.load import load_settings, parse_settings
 
 

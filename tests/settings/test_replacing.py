@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.errors import SettingsError
+from reconciler.model.errors import SettingsError
 from reconciler.model.event import Kind
 from reconciler.settings.explain import explain_settings
 from reconciler.settings.load import parse_settings

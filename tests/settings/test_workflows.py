@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from reconciler.errors import SettingsError
+from reconciler.model.errors import SettingsError
 from reconciler.model.record import State
 from reconciler.settings.explain import explain_settings
 from reconciler.settings.load import parse_settings

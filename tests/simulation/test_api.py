@@ -7,8 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from reconciler.errors import Conflict, NotFound, Unreachable
 from reconciler.model.aks_conditions import MAIN
+from reconciler.model.errors import Conflict, NotFound, Unreachable
 from reconciler.model.node import Wanted
 from reconciler.model.notification import Notification
 from reconciler.model.plan import Notice

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from reconciler.errors import Conflict, NotFound, Rejected, TooManyRequests
+from reconciler.model.errors import Conflict, NotFound, Rejected, TooManyRequests
 from reconciler.model.node import Condition
 from reconciler.model.ports import BudgetGone, Listed, PodGone
 from reconciler.simulation.workloads import Workload

@@ -9,8 +9,8 @@ import pytest
 from rich.console import Console
 
 from jobs.commands.demo import run
-from reconciler.errors import OutputError
-from tests.report.page.reading import parsed, section
+from reconciler.model.errors import OutputError
+from tests.features.page.reading import parsed, section
 
 GOLDEN = Path(__file__).parent / "demo.txt"
 # What a stranger has to find, in this order; each line is of one story.

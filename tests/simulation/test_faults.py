@@ -7,9 +7,9 @@ from datetime import timedelta
 
 import pytest
 
-from reconciler.drainer import Limits
-from reconciler.errors import Conflict, NotFound, TooManyRequests, Unreachable
+from reconciler.drain.drainer import Limits
 from reconciler.model.drains import DrainOptions, DrainOrder, Phase
+from reconciler.model.errors import Conflict, NotFound, TooManyRequests, Unreachable
 from reconciler.model.maintenance import MaintenanceWrite
 from reconciler.model.node import Wanted
 from reconciler.model.own import node_write

@@ -13,7 +13,9 @@ from reconciler.model.snapshot import Agents
 from reconciler.simulation.log import Actor
 from reconciler.simulation.platform import Reporter, VmEvent
 from reconciler.simulation.world import World
-from reconciler.sources import imds, node_condition, published
+from reconciler.sources import condition as node_condition
+from reconciler.sources.imds import published
+from reconciler.sources.imds import signals as imds
 from tests.simulation.building import PREFIX, START, name, web, world
 
 MINUTE = timedelta(minutes=1)

@@ -10,7 +10,7 @@ import pytest
 from reconciler.model.keys import OwnKeys
 from reconciler.model.record import Record, State
 from reconciler.model.record_text import record_of, to_annotation
-from reconciler.release import release
+from reconciler.passes.release import release
 from reconciler.run import run_pass
 from reconciler.simulation.world import World
 from tests.simulation.building import PREFIX, name

@@ -8,14 +8,14 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from reconciler.checks.budget_left import budget_left
-from reconciler.checks.events_gone import events_gone
-from reconciler.checks.node_ready import node_ready
-from reconciler.checks.window_open import window_open
 from reconciler.model.drains import Blocker, DrainProgress, Phase
 from reconciler.model.holds import HoldCode
 from reconciler.model.plan import DrainState, Hold, NodePlan
 from reconciler.model.record import State
+from reconciler.profiles.checks.budget_left import budget_left
+from reconciler.profiles.checks.events_gone import events_gone
+from reconciler.profiles.checks.node_ready import node_ready
+from reconciler.profiles.checks.window_open import window_open
 from reconciler.simulation.story import IGNORES, WAITS, Sentence, Story
 from tests.support import builders
 from tests.support.builders import NOW, event, judged, minutes

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from reconciler.errors import Unreachable
+from reconciler.model.errors import Unreachable
 from reconciler.model.event import Answer, Kind, Reading
 from reconciler.model.node import TYPE_LABEL
 from reconciler.model.snapshot import ServerVersion

@@ -7,20 +7,22 @@ from datetime import UTC, datetime
 
 import pytest
 
-from reconciler.clients.kubernetes import ledger, maintenances, replaced_memory
-from reconciler.clients.kubernetes.wire.lists import budget_format, node_format, pod_format
-from reconciler.clients.kubernetes.wire.shapes import ObjectMeta
-from reconciler.errors import Rejected
+from reconciler.kubernetes import ledger, maintenances, replaced_memory
+from reconciler.kubernetes.wire.lists import budget_format, node_format, pod_format
+from reconciler.kubernetes.wire.shapes import ObjectMeta
 from reconciler.model import limits
 from reconciler.model.aks_conditions import MAIN
+from reconciler.model.errors import Rejected
 from reconciler.model.event import Answer, Kind
 from reconciler.model.node import Condition, Wanted
 from reconciler.model.pod import LONGEST_GRACE
 from reconciler.model.record import Record, Unreadable
 from reconciler.model.record_text import record_of
 from reconciler.model.snapshot import Agents
-from reconciler.sources import imds, published, request
-from reconciler.sources.node_condition import parse_message, read, read_named
+from reconciler.sources.condition import parse_message, read, read_named
+from reconciler.sources.imds import published
+from reconciler.sources.imds import signals as imds
+from reconciler.sources.request import source as request
 from tests.support import builders, shapes
 from tests.support.builders import IMDS, PREFIX, RECORD, REQUEST
 
@@ -155,7 +157,7 @@ def test_half_a_surrogate_pair_in_a_record_is_replaced() -> None:
 
 @pytest.mark.parametrize("seconds", [-(2**63), -62135596801, 253402300800, 2**63 - 1])
 def test_times_of_nodes_and_pods_outside_of_the_calendar_break_no_list(seconds: int) -> None:
-    from reconciler.clients.kubernetes.wire import messages
+    from reconciler.kubernetes.wire import messages
 
     node = messages.Node()
     node.metadata.name = "a"
@@ -174,7 +176,7 @@ def test_times_of_nodes_and_pods_outside_of_the_calendar_break_no_list(seconds: 
 
 
 def test_the_end_of_a_pod_is_not_the_api_servers_sum_where_that_overflows() -> None:
-    from reconciler.clients.kubernetes.wire import messages
+    from reconciler.kubernetes.wire import messages
 
     pod = messages.Pod()
     pod.metadata.deletionTimestamp.seconds = 1_800_000_000
@@ -226,7 +228,7 @@ def test_what_a_polled_source_remembers_is_dropped_where_it_can_not_be_read() ->
 
 
 def test_texts_that_are_no_utf_8_break_no_list() -> None:
-    from reconciler.clients.kubernetes.wire import messages
+    from reconciler.kubernetes.wire import messages
 
     node = messages.Node()
     node.metadata.name = "a"
@@ -242,7 +244,7 @@ def test_texts_that_are_no_utf_8_break_no_list() -> None:
 
 @pytest.mark.parametrize("where", ["annotation", "phase", "condition", "owner"])
 def test_texts_of_a_pod_that_are_no_utf_8_break_no_list(where: str) -> None:
-    from reconciler.clients.kubernetes.wire import messages
+    from reconciler.kubernetes.wire import messages
 
     pod = messages.Pod()
     pod.metadata.name = "web"
@@ -263,7 +265,7 @@ def test_texts_of_a_pod_that_are_no_utf_8_break_no_list(where: str) -> None:
 
 
 def test_a_budget_with_texts_that_are_no_utf_8_breaks_no_list() -> None:
-    from reconciler.clients.kubernetes.wire import messages
+    from reconciler.kubernetes.wire import messages
 
     budget = messages.PodDisruptionBudget()
     budget.metadata.name = budget.metadata.namespace = "BROKEN"
@@ -274,7 +276,7 @@ def test_a_budget_with_texts_that_are_no_utf_8_breaks_no_list() -> None:
 
 
 def test_a_key_that_is_no_utf_8_is_refused_and_no_other_error() -> None:
-    from reconciler.clients.kubernetes.wire import messages
+    from reconciler.kubernetes.wire import messages
 
     node = messages.Node()
     node.metadata.labels["BROKEN"] = "x"

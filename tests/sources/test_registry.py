@@ -11,8 +11,7 @@ from typing import Protocol
 
 import pytest
 
-from reconciler.clients.kubernetes import ledger
-from reconciler.clients.sources import SourceClients, factory
+from reconciler.kubernetes import ledger
 from reconciler.model.event import Answer, Kind, Reading, Signal, Status
 from reconciler.model.moments import from_text, to_text
 from reconciler.model.node import Node
@@ -25,6 +24,7 @@ from reconciler.settings.load import parse_settings
 from reconciler.settings.schema import Settings
 from reconciler.simulation.world import World
 from reconciler.sources import registry
+from reconciler.sources.clients import SourceClients, factory
 from reconciler.sources.polled import PolledSource
 from reconciler.sources.source import Source, SourceContext, Wants
 from tests.simulation.building import name, world
@@ -131,7 +131,7 @@ def register(monkeypatch: pytest.MonkeyPatch) -> Register:
     def add(source: Source, client: PlanService | None = None) -> None:
         monkeypatch.setattr(registry, "SOURCES", (*registry.SOURCES, source))
         if client is not None:
-            module = ModuleType("reconciler.clients.toy")
+            module = ModuleType("reconciler.sources.toy")
             module.for_source = lambda settings, guard: client  # type: ignore[attr-defined]
             monkeypatch.setitem(sys.modules, module.__name__, module)
             monkeypatch.setattr(registry, "CLIENTS", {**registry.CLIENTS, source.name: "toy"})

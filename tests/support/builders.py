@@ -8,13 +8,6 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
-from reconciler.assess import assess
-from reconciler.checks import CHECKS
-from reconciler.decide import decide
-from reconciler.engine.budget import count_places
-from reconciler.engine.case import CaseView
-from reconciler.engine.judging import judge
-from reconciler.engine.situation import Check, Situation
 from reconciler.model.drains import DrainProgress
 from reconciler.model.event import Answer, Initiator, Kind, MaintenanceEvent, Reading, Signal, Status
 from reconciler.model.node import (
@@ -39,6 +32,13 @@ from reconciler.model.record import (
 )
 from reconciler.model.record_text import from_annotation, record_of, to_annotation
 from reconciler.model.snapshot import Agents, Ledger, Remediator, Snapshot
+from reconciler.passes.assess import assess
+from reconciler.passes.decide import decide
+from reconciler.profiles.budget import count_places
+from reconciler.profiles.case import CaseView
+from reconciler.profiles.checks import CHECKS
+from reconciler.profiles.judging import judge
+from reconciler.profiles.situation import Check, Situation
 from reconciler.settings.load import parse_settings
 from reconciler.settings.schema import Settings
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from reconciler.clients.kubernetes.connection import Connection
+from reconciler.kubernetes.connection import Connection
 
 _KUBECONFIG = """
 apiVersion: v1

@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
 
-from reconciler.clients.kubernetes.connection import Connection
-from reconciler.clients.machine_providers import CLIENTS, MachineClient, MachineProviders, Surroundings
-from reconciler.engine.situation import Situation
-from reconciler.machines import openshift
+from reconciler.features.machines import openshift
+from reconciler.features.machines.providers import CLIENTS, MachineClient, MachineProviders, Surroundings
+from reconciler.kubernetes.connection import Connection
 from reconciler.model.event import Kind
 from reconciler.model.machine import Machine, MachineRef, Pool
 from reconciler.model.record import CaseRecord, Replacement, State
+from reconciler.profiles.situation import Situation
 from reconciler.settings.schema import Settings
 from tests.support import builders
 from tests.support.builders import event, judged, settings

@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from reconciler.clients.kubernetes.wire import messages
+from reconciler.kubernetes.wire import messages
 
 Object = dict[str, Any]
 

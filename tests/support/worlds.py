@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from reconciler.machines import openshift
+from reconciler.features.machines import openshift
 from reconciler.model.node import Node
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan

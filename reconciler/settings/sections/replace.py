@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from reconciler.machines import aks
+from reconciler.model.machine import AKS
 from reconciler.settings.sections.fields import ClusterId, Flag
 from reconciler.settings.sections.section import Section
 
@@ -47,5 +47,5 @@ class Replacing(Section):
 
     def restores(self, provider: str) -> bool:
         """Whether we scale up a pool of this provider before a deletion lowers it; the default is yes."""
-        counts = {aks.NAME: self.aks.count}
+        counts = {AKS: self.aks.count}
         return counts.get(provider, PoolCount.RESTORE) is PoolCount.RESTORE

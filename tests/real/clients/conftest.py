@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.clients.kubernetes.cluster import Cluster
-from reconciler.clients.kubernetes.connection import Connection
-from reconciler.clients.kubernetes.eviction import Evictions
+from reconciler.kubernetes.cluster import Cluster
+from reconciler.kubernetes.connection import Connection
+from reconciler.kubernetes.eviction import Evictions
 from reconciler.model.node import Wanted
 from tests.support.controlplane.server import ControlPlane
 from tests.support.stub import Answer, Asked, Stub

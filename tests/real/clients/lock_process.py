@@ -5,9 +5,9 @@ Arguments: kubeconfig, identity, duration and renewal in seconds. Words: `check`
 
 import sys
 
-from reconciler.clients.kubernetes.connection import Connection
-from reconciler.clients.kubernetes.lease import Lock
-from reconciler.errors import LockHeld, LockLost
+from reconciler.kubernetes.connection import Connection
+from reconciler.kubernetes.lease import Lock
+from reconciler.model.errors import LockHeld, LockLost
 
 
 def main() -> None:

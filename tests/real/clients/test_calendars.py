@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from reconciler.clients.calendars import Calendars
-from reconciler.clients.kubernetes.connection import Connection
+from reconciler.features.calendars.reading import Calendars
+from reconciler.kubernetes.connection import Connection
 from reconciler.model.calendar_text import CalendarPlace, CalendarText, Holder
 from reconciler.settings.yaml import read_yaml
 from tests.support.builders import NOW

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from reconciler import USER_AGENT
-from reconciler.clients.kubernetes.cluster import Cluster
-from reconciler.clients.kubernetes.connection import Connection
-from reconciler.errors import Unauthorized
-from reconciler.eviction.groups import GROUP_LABELS, group_of
+from reconciler.drain.groups import GROUP_LABELS, group_of
+from reconciler.kubernetes.cluster import Cluster
+from reconciler.kubernetes.connection import Connection
 from reconciler.model import limits
+from reconciler.model.errors import Unauthorized
 from reconciler.model.selector import LabelSelector, Requirement
 from reconciler.model.snapshot import Agents, Ledger, Remediator, ServerVersion
 from tests.real.clients.conftest import PREFIX, WANTED, StubMaker

@@ -13,12 +13,12 @@ from subprocess import run
 import pytest
 
 from reconciler import USER_AGENT
-from reconciler.clients.kubernetes import credentials, plain_access
-from reconciler.clients.kubernetes.connection import Connection, Request
-from reconciler.clients.kubernetes.loading import load_access
-from reconciler.clients.kubernetes.paths import NODES, ApiPath
-from reconciler.clients.retrying import patiently
-from reconciler.errors import (
+from reconciler.http.retrying import patiently
+from reconciler.kubernetes import credentials, plain_access
+from reconciler.kubernetes.connection import Connection, Request
+from reconciler.kubernetes.loading import load_access
+from reconciler.kubernetes.paths import NODES, ApiPath
+from reconciler.model.errors import (
     ClusterError,
     Conflict,
     Forbidden,
@@ -300,7 +300,7 @@ def test_a_credential_plugin_that_hangs_is_given_up(tmp_path: Path) -> None:
 
 
 def test_the_official_package_is_not_imported_before_it_is_needed() -> None:
-    names = "import reconciler.clients.kubernetes.cluster, sys; print(sorted(name for name in sys.modules))"
+    names = "import reconciler.kubernetes.cluster, sys; print(sorted(name for name in sys.modules))"
     loaded = run([sys.executable, "-c", names], capture_output=True, encoding="utf-8", check=True).stdout
 
     # Measured: each of these costs a short-lived process more than all of our own code.

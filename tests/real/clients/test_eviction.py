@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from reconciler.clients.kubernetes.connection import Connection
-from reconciler.clients.kubernetes.eviction import Evictions
-from reconciler.clients.kubernetes.objects import DeploymentSpec, RollingUpdate, Strategy
-from reconciler.clients.kubernetes.restarting import RESTARTED_AT, resolved, why_not
-from reconciler.errors import Conflict, Forbidden, LockLost, NotFound, Rejected, TooManyRequests
+from reconciler.kubernetes.connection import Connection
+from reconciler.kubernetes.eviction import Evictions
+from reconciler.kubernetes.objects import DeploymentSpec, RollingUpdate, Strategy
+from reconciler.kubernetes.restarting import RESTARTED_AT, resolved, why_not
+from reconciler.model.errors import Conflict, Forbidden, LockLost, NotFound, Rejected, TooManyRequests
 from reconciler.model.pod import Owner, Pod
 from tests.real.clients.conftest import PREFIX
 from tests.support.controlplane import workloads

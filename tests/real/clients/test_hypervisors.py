@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from reconciler.clients.kubernetes.cluster import Cluster
-from reconciler.clients.kubernetes.connection import Connection
-from reconciler.errors import Conflict, LockLost, NotFound, Rejected
+from reconciler.kubernetes.cluster import Cluster
+from reconciler.kubernetes.connection import Connection
+from reconciler.model.errors import Conflict, LockLost, NotFound, Rejected
 from reconciler.model.hypervisor import SPEC, STATUS, HypervisorWrite
 from reconciler.model.limits import EVENTS, TEXT
 from tests.support.controlplane import hypervisors

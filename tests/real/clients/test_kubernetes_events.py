@@ -6,12 +6,12 @@ import subprocess
 
 import pytest
 
-from reconciler.clients.kubernetes.cluster import Cluster
-from reconciler.clients.kubernetes.connection import Connection
-from reconciler.errors import LockLost
+from reconciler.features.events.kubernetes_events import KubernetesEvents
+from reconciler.kubernetes.cluster import Cluster
+from reconciler.kubernetes.connection import Connection
+from reconciler.model.errors import LockLost
 from reconciler.model.notification import Notification
 from reconciler.model.plan import Notice, NoticeType
-from reconciler.notifiers.kubernetes_events import KubernetesEvents
 from tests.real.clients.conftest import WANTED, StubMaker
 from tests.support.controlplane.fill import fill
 from tests.support.controlplane.server import ControlPlane

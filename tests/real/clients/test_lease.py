@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from reconciler.clients.kubernetes.connection import Connection
-from reconciler.clients.kubernetes.lease import Lock
-from reconciler.clients.kubernetes.server_time import boottime
-from reconciler.errors import LockHeld, LockLost, Unauthorized
+from reconciler.kubernetes.connection import Connection
+from reconciler.kubernetes.lease import Lock
+from reconciler.kubernetes.server_time import boottime
+from reconciler.model.errors import LockHeld, LockLost, Unauthorized
 from tests.real.clients.conftest import StubMaker
 from tests.support.controlplane.api import Object
 from tests.support.controlplane.server import ControlPlane

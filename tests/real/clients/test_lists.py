@@ -9,18 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.clients.kubernetes.answers import GONE
-from reconciler.clients.kubernetes.connection import Connection
-from reconciler.clients.kubernetes.paths import BUDGETS, NODES, PODS
-from reconciler.clients.kubernetes.wire import messages, protobuf
-from reconciler.clients.kubernetes.wire.lists import (
-    ListResult,
-    budget_format,
-    list_all,
-    node_format,
-    pod_format,
-)
-from reconciler.errors import ClusterError, Rejected, Unreachable
+from reconciler.kubernetes.answers import GONE
+from reconciler.kubernetes.connection import Connection
+from reconciler.kubernetes.paths import BUDGETS, NODES, PODS
+from reconciler.kubernetes.wire import messages, protobuf
+from reconciler.kubernetes.wire.lists import ListResult, budget_format, list_all, node_format, pod_format
+from reconciler.model.errors import ClusterError, Rejected, Unreachable
 from reconciler.model.node import Node, Wanted
 from reconciler.model.pod import Pod, PodDisruptionBudget
 from tests.real.clients.conftest import PREFIX, WANTED, StubMaker

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from reconciler.clients.kubernetes.connection import Connection
-from reconciler.clients.machine_providers import MachineProviders
-from reconciler.clients.retrying import TRIES
-from reconciler.errors import Conflict, Forbidden, LockLost, NotFound, Rejected
-from reconciler.machines import aks, cluster_api, karpenter, openshift
+from reconciler.features.machines import aks, cluster_api, karpenter, openshift
+from reconciler.features.machines.providers import MachineProviders
+from reconciler.http.retrying import TRIES
+from reconciler.kubernetes.connection import Connection
+from reconciler.model.errors import Conflict, Forbidden, LockLost, NotFound, Rejected
 from reconciler.model.machine import Machine, MachineRef, Pool, Remove, ScaleUp
 from tests.real.clients.conftest import StubMaker
 from tests.support.controlplane.api import ApiError

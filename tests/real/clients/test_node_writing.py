@@ -7,10 +7,10 @@ from functools import partial
 
 import pytest
 
-from reconciler.clients.kubernetes.cluster import Cluster
-from reconciler.clients.kubernetes.connection import Connection
-from reconciler.clients.retrying import TRIES, UNANSWERED
-from reconciler.errors import Conflict, Forbidden, LockLost, NotFound, Unreachable
+from reconciler.http.retrying import TRIES, UNANSWERED
+from reconciler.kubernetes.cluster import Cluster
+from reconciler.kubernetes.connection import Connection
+from reconciler.model.errors import Conflict, Forbidden, LockLost, NotFound, Unreachable
 from reconciler.model.node import Node, Taint
 from reconciler.model.own import node_write, own_keys, used_keys
 from reconciler.model.plan import ListChanges, NodeWrite

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from reconciler.clients.kubernetes.connection import Connection
+from reconciler.features.events.pod_events import EVICTED, PodEvents
+from reconciler.kubernetes.connection import Connection
 from reconciler.model.drains import DrainOrder
 from reconciler.model.pod import Pod
-from reconciler.notifiers.pod_events import EVICTED, PodEvents
 from tests.support.controlplane.api import Api, ApiError
 from tests.support.controlplane.server import ControlPlane
 from tests.support.controlplane.waiting import wait_for

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from reconciler.clients.kubernetes.cluster import Cluster
-from reconciler.clients.kubernetes.connection import Connection
-from reconciler.errors import Forbidden, LockLost, NotFound
+from reconciler.kubernetes.cluster import Cluster
+from reconciler.kubernetes.connection import Connection
+from reconciler.model.errors import Forbidden, LockLost, NotFound
 from reconciler.model.node import Node, Taint
 from reconciler.model.plan import TaintWrite
 from tests.real.clients.conftest import PREFIX, WANTED, StubMaker

@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from reconciler.clients.kubernetes.cluster import Cluster
-from reconciler.clients.kubernetes.connection import Connection
-from reconciler.errors import Conflict, LockLost, NotFound, Rejected
+from reconciler.kubernetes.cluster import Cluster
+from reconciler.kubernetes.connection import Connection
 from reconciler.model.check_reads import LeaseRef, LeaseTake
+from reconciler.model.errors import Conflict, LockLost, NotFound, Rejected
 from tests.support.controlplane.server import ControlPlane
 
 REF = LeaseRef("default", "turn-0")

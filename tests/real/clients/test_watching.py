@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from reconciler.clients.kubernetes import watching
-from reconciler.clients.kubernetes.cluster import Cluster
-from reconciler.clients.kubernetes.connection import Connection
-from reconciler.clients.kubernetes.eviction import Evictions
-from reconciler.clients.kubernetes.node_watch import NodeChange, watch_nodes
-from reconciler.clients.kubernetes.watching import Watching
-from reconciler.errors import Forbidden
+from reconciler.kubernetes import watching
+from reconciler.kubernetes.cluster import Cluster
+from reconciler.kubernetes.connection import Connection
+from reconciler.kubernetes.eviction import Evictions
+from reconciler.kubernetes.node_watch import NodeChange, watch_nodes
+from reconciler.kubernetes.watching import Watching
+from reconciler.model.errors import Forbidden
 from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.ports import BudgetGone, Listed, PodGone
 from tests.real.clients.conftest import PREFIX, WANTED, StubMaker

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from reconciler.clients.azure.arm import Arm
-from reconciler.clients.kubernetes.cluster import LEDGER
+from reconciler.kubernetes.cluster import LEDGER
 from reconciler.run import rehearse
+from reconciler.sources.arm.client import Arm
 from tests.real.passes.scene import MONDAY_NOON, POOL, Scene
 from tests.support.controlplane.api import Api
 from tests.support.controlplane.audit import AuditEntry

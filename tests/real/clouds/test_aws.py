@@ -14,21 +14,21 @@ from botocore.stub import Stubber
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.assess import assess
-from reconciler.clients.aws import ec2 as ec2_client
-from reconciler.clients.aws.ec2 import PAGE, Aws, connect
-from reconciler.clients.kubernetes import ledger
-from reconciler.clients.kubernetes.cluster import LEDGER
-from reconciler.decide import decide
-from reconciler.errors import CloudError
+from reconciler.kubernetes import ledger
+from reconciler.kubernetes.cluster import LEDGER
 from reconciler.model.aws import InstanceEvent
+from reconciler.model.errors import CloudError
 from reconciler.model.event import Answer, Kind, Status
 from reconciler.model.node import Node
 from reconciler.model.outside import Outside
 from reconciler.model.polling import Memory, ScopeAnswer
-from reconciler.observe import observe
+from reconciler.passes.assess import assess
+from reconciler.passes.decide import decide
+from reconciler.passes.observe import observe
 from reconciler.run import rehearse
-from reconciler.sources import aws
+from reconciler.sources.aws import client as ec2_client
+from reconciler.sources.aws import source as aws
+from reconciler.sources.aws.client import PAGE, Aws, connect
 from tests.real.passes.scene import PassReport, Scene
 from tests.support import builders
 from tests.support.builders import NOW, minutes

@@ -6,8 +6,13 @@ from typing import Any
 
 import pytest
 
+from reconciler.features.publishing.drainsafe import (
+    DRAINSAFE_KEYS,
+    DRAINSAFE_OWNER,
+    DRAINSAFE_STATE,
+    DRAINSAFE_TYPE,
+)
 from reconciler.model.lifecycle import LIFECYCLE
-from reconciler.publishing.drainsafe import DRAINSAFE_KEYS, DRAINSAFE_OWNER, DRAINSAFE_STATE, DRAINSAFE_TYPE
 from tests.real.manifests.applying import applied, kubectl
 from tests.real.passes.processes import Programs
 from tests.real.passes.scene import PREFIX, Scene

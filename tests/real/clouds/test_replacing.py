@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from reconciler.clients.azure.agent_pools import AgentPools
-from reconciler.clients.machine_providers import CLIENTS
-from reconciler.machines import cluster_api, karpenter, openshift
+from reconciler.features.machines import cluster_api, karpenter, openshift
+from reconciler.features.machines.agent_pools import AgentPools
+from reconciler.features.machines.providers import CLIENTS
 from tests.real.passes.processes import Programs
 from tests.real.passes.scene import PassReport, Scene
 from tests.support.controlplane.fill import Pool

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from reconciler import USER_AGENT
-from reconciler.clients.kubernetes.connection import Connection
-from reconciler.clients.kubernetes.eviction import Evictions
-from reconciler.drainer import Drainer
+from reconciler.drain.drainer import Drainer
+from reconciler.kubernetes.connection import Connection
+from reconciler.kubernetes.eviction import Evictions
 from reconciler.model.drains import DrainOptions, DrainOrder, DrainProgress, Escalation, Phase, WaitLimit
 from tests.support.controlplane.audit import AuditEntry
 from tests.support.controlplane.certificates import make_certificates

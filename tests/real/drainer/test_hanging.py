@@ -9,9 +9,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from reconciler.clients.kubernetes.connection import Connection
-from reconciler.clients.kubernetes.eviction import Evictions
-from reconciler.drainer import Drainer, Limits
+from reconciler.drain.drainer import Drainer, Limits
+from reconciler.kubernetes.connection import Connection
+from reconciler.kubernetes.eviction import Evictions
 from reconciler.model.drains import DrainOrder, Phase
 from tests.support.controlplane.api import Api
 from tests.support.controlplane.certificates import make_certificates

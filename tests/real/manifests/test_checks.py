@@ -11,20 +11,20 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import yaml
 
-from reconciler.clients.kubernetes.cluster import Cluster
-from reconciler.clients.kubernetes.connection import Connection
-from reconciler.clients.kubernikus import KEY, Kubernikus
-from reconciler.errors import ClusterError, Forbidden
+from reconciler.features.notices.transports.http import Http
+from reconciler.features.notices.transports.transport import NotSent
+from reconciler.features.notices.transports.workflows import Senders
+from reconciler.features.workflows.checks import CHECK_TYPES
+from reconciler.features.workflows.kubernikus import KEY, Kubernikus
+from reconciler.features.workflows.reading import read_for_checks
+from reconciler.kubernetes.cluster import Cluster
+from reconciler.kubernetes.connection import Connection
 from reconciler.model.check_reads import LeaseRef, LeaseTake, Needs
+from reconciler.model.errors import ClusterError, Forbidden
 from reconciler.model.outside import Outside
 from reconciler.model.workflow_message import WorkflowMessage
-from reconciler.notifiers.transports.http import Http
-from reconciler.notifiers.transports.transport import NotSent
-from reconciler.notifiers.transports.workflows import Senders
 from reconciler.settings.grants import grants_as_manifests, grants_of
 from reconciler.settings.load import parse_settings
-from reconciler.workflows.checks import CHECK_TYPES
-from reconciler.workflows.reading import read_for_checks
 from tests.real.manifests.applying import K8S
 from tests.support.controlplane.server import ControlPlane
 from tests.support.controlplane.waiting import wait_for

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from reconciler.clients.hooks import SettingsHooks
-from reconciler.clients.kubernetes.connection import Connection
+from reconciler.features.hooks.runner import SettingsHooks
+from reconciler.kubernetes.connection import Connection
 from reconciler.model.hooks import HookId, HookKey, HookKind, HookRun, HookState, HookStep
 from reconciler.settings.load import parse_settings
 from tests.real.manifests.applying import applied

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from reconciler.clients.kubernetes.connection import Connection
-from reconciler.machines import cluster_api, karpenter, openshift
+from reconciler.features.machines import cluster_api, karpenter, openshift
+from reconciler.kubernetes.connection import Connection
 from reconciler.model.machine import MachineRef, Remove, ScaleUp
 from tests.real.manifests.applying import applied
 from tests.real.manifests.permissions import granted, missing, unused, used

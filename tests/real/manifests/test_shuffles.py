@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from reconciler.clients.kubernetes.connection import Connection
-from reconciler.clients.kubernetes.workloads import Workloads
-from reconciler.errors import ClusterError, Forbidden
+from reconciler.kubernetes.connection import Connection
+from reconciler.kubernetes.workloads import Workloads
+from reconciler.model.errors import ClusterError, Forbidden
 from reconciler.model.workload import Workload, WorkloadKind
 from tests.real.manifests.applying import applied
 from tests.real.manifests.permissions import granted, missing, unused, used

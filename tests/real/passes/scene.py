@@ -8,20 +8,20 @@ from pathlib import Path
 from typing import Any
 
 from reconciler import USER_AGENT
-from reconciler.clients.hooks import SettingsHooks
-from reconciler.clients.kubernetes.cluster import Cluster
-from reconciler.clients.kubernetes.connection import Connection
-from reconciler.clients.kubernetes.eviction import Evictions
-from reconciler.drainer import Drainer
+from reconciler.drain.drainer import Drainer
+from reconciler.features.events.kubernetes_events import KubernetesEvents
+from reconciler.features.hooks.runner import SettingsHooks
+from reconciler.kubernetes.cluster import Cluster
+from reconciler.kubernetes.connection import Connection
+from reconciler.kubernetes.eviction import Evictions
 from reconciler.model.outside import Self, WritableOutside
 from reconciler.model.plan import NodePlan
 from reconciler.model.ports import Machines, SourceClient
-from reconciler.notifiers.kubernetes_events import KubernetesEvents
 from reconciler.report.document import to_document
 from reconciler.report.text import as_text
 from reconciler.run import run_pass
 from reconciler.settings.load import parse_settings
-from reconciler.sources.imds import to_annotation
+from reconciler.sources.imds.signals import to_annotation
 from tests.support.controlplane.api import Api
 from tests.support.controlplane.audit import AuditEntry
 from tests.support.controlplane.fill import Pool, no_vm_event, patch_conditions, vm_event

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from reconciler.drainer import Limits
+from reconciler.drain.drainer import Limits
 from tests.real.passes.processes import Programs
 from tests.real.passes.scene import POOL, Scene
 from tests.support.controlplane.waiting import wait_for

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from reconciler.features.events.kubernetes_events import COMPONENT
 from reconciler.model.outside import Self
-from reconciler.notifiers.kubernetes_events import COMPONENT
 from tests.real.passes.processes import Programs
 from tests.real.passes.scene import PREFIX, Scene
 from tests.support.controlplane.waiting import wait_for

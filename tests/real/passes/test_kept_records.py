@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.clients.kubernetes.cluster import LEDGER, NAMESPACE, Cluster
-from reconciler.clients.kubernetes.kept_records import KEPT
-from reconciler.errors import LockLost
+from reconciler.kubernetes.cluster import LEDGER, NAMESPACE, Cluster
+from reconciler.kubernetes.kept_records import KEPT
+from reconciler.model.errors import LockLost
 from tests.real.passes.scene import PREFIX, Object, Scene
 from tests.support.controlplane.api import ApiError
 from tests.support.controlplane.policies import for_nodes, in_force

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.clients.kubernetes.notice_memory import NAME
+from reconciler.features.notices.stored_memory import NAME
 from tests.real.passes.processes import ENFORCE, Done, Programs, Running
 from tests.real.passes.scene import Scene
 from tests.support.stub import Answer, Asked, Stub

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.features.page.reading import parsed, section
 from tests.real.manifests.applying import applied
 from tests.real.passes.processes import Programs
 from tests.real.passes.scene import Scene
 from tests.real.passes.test_drains import cover
 from tests.real.passes.test_rights import account
-from tests.report.page.reading import parsed, section
 from tests.support.controlplane.waiting import wait_for
 from tests.support.ended import ended, line
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.notifiers.pod_events import EVICTED, MOVES
+from reconciler.features.events.pod_events import EVICTED, MOVES
 from tests.real.manifests.applying import applied, kubectl
 from tests.real.passes.processes import Programs
 from tests.real.passes.scene import Object, Scene

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from reconciler.eviction.filters import RETURNS_TOLERATING
+from reconciler.drain.filters import RETURNS_TOLERATING
 from reconciler.model.drains import Phase
 from tests.real.passes.processes import Programs
 from tests.real.passes.scene import Scene

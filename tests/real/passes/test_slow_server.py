@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.clients.kubernetes import lease
+from reconciler.kubernetes import lease
 from tests.real.passes.processes import Programs
 from tests.real.passes.scene import Scene
 from tests.support.controlplane.waiting import wait_for

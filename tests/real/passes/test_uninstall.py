@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from reconciler.features.publishing.drainsafe import DRAINSAFE_KEYS
 from reconciler.model.keys import keys_of
-from reconciler.publishing.drainsafe import DRAINSAFE_KEYS
 from tests.real.clouds.test_nodemaintenances import served
 from tests.real.manifests.applying import applied, kubectl
 from tests.real.passes.processes import Programs

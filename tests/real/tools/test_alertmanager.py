@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.notices.silences import WantedSilences
-from reconciler.notifiers.transports.alertmanager import Silencer
-from reconciler.notifiers.transports.http import Http
-from reconciler.notifiers.transports.transport import NotSent
-from tests.notices.following import entries
+from reconciler.features.notices.silences import WantedSilences
+from reconciler.features.notices.transports.alertmanager import Silencer
+from reconciler.features.notices.transports.http import Http
+from reconciler.features.notices.transports.transport import NotSent
+from tests.features.notices.following import entries
 from tests.real.forks import Forks
 from tests.real.passes.processes import ENFORCE, Programs
 from tests.real.passes.scene import Scene

@@ -11,9 +11,9 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from jobs.runtime.metering import Meter
-from reconciler.metrics.catalogue import PREFIX
-from reconciler.metrics.dashboard import dashboard
-from tests.metrics.everything import full
+from reconciler.features.metrics.catalogue import PREFIX
+from reconciler.features.metrics.dashboard import dashboard
+from tests.features.metrics.everything import full
 
 pytestmark = pytest.mark.tools
 

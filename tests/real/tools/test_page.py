@@ -12,11 +12,11 @@ import pytest
 
 from jobs.runtime.health import HealthServer
 from jobs.runtime.live_page import LivePage
+from tests.features.page.scene import facts
+from tests.features.page.test_page import NASTY
 from tests.real.forks import Forks
 from tests.real.passes.processes import ENFORCE, Programs
 from tests.real.passes.scene import Scene
-from tests.report.page.scene import facts
-from tests.report.page.test_page import NASTY
 from tests.support import builders
 from tests.support.builders import NOW
 from tests.support.controlplane.server import ControlPlane

@@ -11,8 +11,8 @@ import yaml
 
 from jobs.agent.figures import Figures
 from jobs.runtime.metering import Meter
-from reconciler.metrics.catalogue import FAMILIES, PREFIX
-from tests.metrics.everything import full
+from reconciler.features.metrics.catalogue import FAMILIES, PREFIX
+from tests.features.metrics.everything import full
 
 pytestmark = pytest.mark.tools
 

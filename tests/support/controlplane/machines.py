@@ -17,7 +17,7 @@ from typing import Any
 
 import yaml
 
-from reconciler.machines import cluster_api, karpenter, openshift
+from reconciler.features.machines import cluster_api, karpenter, openshift
 from reconciler.model.node import KARPENTER_LABEL
 from tests.support.controlplane.api import Api, ApiError
 from tests.support.controlplane.fill import REGION, condition, node, patch_conditions

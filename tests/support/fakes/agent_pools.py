@@ -21,7 +21,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from azure.core.pipeline.policies import HeadersPolicy
 
-from reconciler.clients.azure.agent_pools import API_VERSION, Pipeline, client_at
+from reconciler.features.machines.agent_pools import API_VERSION, Pipeline, client_at
 from tests.support.controlplane.fill import Pool
 from tests.support.fakes.arm import SUBSCRIPTION, TOKEN, Refusal
 from tests.support.fakes.loopback import Loopback

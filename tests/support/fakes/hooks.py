@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from reconciler.errors import ClusterError
+from reconciler.model.errors import ClusterError
 from reconciler.model.hooks import HookAnswer, HookKey, HookRun, HookState
 
 

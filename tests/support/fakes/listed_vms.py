@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from reconciler.model.azure import Planned, Scope
 from reconciler.model.polling import Listing
-from reconciler.sources import arm
+from reconciler.sources.arm import source as arm
 
 
 @dataclass(slots=True)

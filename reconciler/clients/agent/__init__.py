@@ -1,1 +1,0 @@
-"""The node agent's clients: IMDS and its own Node, with the standard library alone."""

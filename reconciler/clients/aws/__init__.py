@@ -1,1 +1,0 @@
-"""AWS: scheduled events (EC2)."""

@@ -1,0 +1,152 @@
+"""Reads the pods of nodes that wait for a drain, at a bounded pace, and keeps them between passes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from reconciler.model.errors import ClusterError, Forbidden, Unauthorized, Unreachable
+from reconciler.model.limits import EARLIEST
+from reconciler.model.pod import Placement, Pod, PodDisruptionBudget
+from reconciler.model.ports import ClusterReader
+from reconciler.model.problems import internal
+from reconciler.model.snapshot import ReadAhead
+
+AT_ONCE = 50
+"""Nodes whose pods one pass reads: each takes a request."""
+
+LONGEST = 1.0
+"""Seconds after which a pass begins no further request for them."""
+
+EVERY = timedelta(minutes=2)
+"""How long the pods of a node count before they are read again."""
+
+BUDGETS_EVERY = timedelta(seconds=30)
+"""How long the budgets count. They are one list, and people change them to end a forecast."""
+
+PLACEMENT = 4 << 10
+"""Characters of a pod's selector, affinity and tolerations that are kept. A larger one is not judged."""
+
+_LATER = "its pods were not read yet; a later pass reads them"
+
+_FOR_ALL = (Forbidden, Unauthorized, Unreachable)
+"""Answers about one node that the next node would get, too."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What one node had when it was asked, or why it could not be read."""
+
+    at: datetime
+    pods: tuple[Pod, ...] = ()
+    problem: str = ""
+
+
+class PodsAhead:
+    """An AheadReader. It forgets a node once it no longer waits."""
+
+    def __init__(
+        self,
+        reader: ClusterReader,
+        *,
+        every: timedelta = EVERY,
+        budgets_every: timedelta = BUDGETS_EVERY,
+        seconds: Callable[[], float] = lambda: 0.0,
+    ) -> None:
+        """Read with this reader; `seconds` is a clock that never goes back, for the time of one call."""
+        self._reader, self._every, self._budgets_every = reader, every, budgets_every
+        self._seconds = seconds
+        self._known: dict[str, _Known] = {}
+        self._budgets: tuple[PodDisruptionBudget, ...] | None = None
+        self._budgets_at = EARLIEST
+        self._unbudgeted = ""
+
+    def read(self, nodes: Sequence[str], now: datetime, *, drains: bool, asks: bool = True) -> ReadAhead:
+        """Return what is known of these nodes, after the reads that are due; see AheadReader."""
+        self._known = {name: self._known[name] for name in nodes if name in self._known}
+        later = self._read_pods(nodes, now) if asks else _LATER
+        if asks and (nodes or drains):
+            self._read_budgets(now)
+        unread = {name: one.problem for name, one in self._known.items() if one.problem}
+        return ReadAhead(
+            {name: one.pods for name, one in self._known.items() if not one.problem},
+            {**dict.fromkeys((name for name in nodes if name not in self._known), later), **unread},
+            self._budgets,
+            self._unbudgeted,
+        )
+
+    def _read_pods(self, nodes: Sequence[str], now: datetime) -> str:
+        """Read the nodes that are due, those first that were never read; return why others are left."""
+        began = self._seconds()
+        due = [name for name in nodes if self._is_due(name, now)]
+        # A sort is stable: nodes that were never read stay in the order of their urgency.
+        for number, name in enumerate(sorted(due, key=self._read_at)):
+            if number >= AT_ONCE or self._seconds() - began > LONGEST:
+                break
+            try:
+                pods = self._reader.pods(name, placement=True)
+            except _FOR_ALL as error:
+                why = f"its pods can't be read: {_words(error)}"
+                self._known |= dict.fromkeys(due[:AT_ONCE], _Known(now, problem=why))
+                return why
+            except ClusterError as error:
+                self._known[name] = _Known(now, problem=f"its pods can't be read: {_words(error)}")
+            except Exception as error:  # noqa: BLE001 - one node's data harms that node only
+                self._known[name] = _Known(
+                    now, problem=internal(f"node {name}: its pods can't be read", error)
+                )
+            else:
+                self._known[name] = _Known(now, tuple(_kept(pod) for pod in pods if _may_stay(pod)))
+        return _LATER
+
+    def _is_due(self, name: str, now: datetime) -> bool:
+        # A clock that was set back makes everything due.
+        return not timedelta() <= now - self._read_at(name) < self._every
+
+    def _read_at(self, name: str) -> datetime:
+        known = self._known.get(name)
+        return EARLIEST if known is None else known.at
+
+    def _read_budgets(self, now: datetime) -> None:
+        if timedelta() <= now - self._budgets_at < self._budgets_every:
+            return
+        self._budgets_at = now
+        try:
+            self._budgets, self._unbudgeted = self._reader.budgets(), ""
+        except ClusterError as error:
+            why = _words(error)
+        except Exception as error:  # noqa: BLE001 - without the budgets only the forecasts are unknown
+            why = internal("PodDisruptionBudgets can't be read", error)
+        else:
+            return
+        self._budgets, self._unbudgeted = None, f"PodDisruptionBudgets can't be read: {why}"
+
+
+def _may_stay(pod: Pod) -> bool:
+    """Whether a drain may have to wait for the pod."""
+    of_every_node = pod.owner is not None and pod.owner.kind == "DaemonSet"
+    return not (pod.mirror or of_every_node)
+
+
+def _kept(pod: Pod) -> Pod:
+    """Return the pod with what it requires of labels and taints, which stays until the next read."""
+    placement = pod.placement
+    if placement is None:
+        return pod
+    small = replace(placement, requests=(), prefers=()) if _size(placement) <= PLACEMENT else None
+    return replace(pod, placement=small)
+
+
+def _size(placement: Placement) -> int:
+    required = (one for term in placement.affinity for one in term)
+    texts = (
+        *(text for pair in placement.node_selector.items() for text in pair),
+        *(text for one in required for text in (one.key, *one.values)),
+        *(text for one in placement.tolerations for text in (one.key, one.value)),
+    )
+    return len(placement.affinity) + len(texts) + sum(map(len, texts))
+
+
+def _words(error: ClusterError) -> str:
+    return f"needs {error.needs}" if error.needs else str(error)

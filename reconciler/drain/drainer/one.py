@@ -1,0 +1,927 @@
+"""The drain of one node as a state machine: events and the time go in, commands come out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import Enum, auto
+from operator import attrgetter
+
+from reconciler.drain.budgets import asks, never_allows, would_refuse
+from reconciler.drain.drainer.messages import (
+    CheckNode,
+    Command,
+    Delete,
+    Evict,
+    Limits,
+    ListAttachments,
+    ListPods,
+    Restart,
+    Write,
+    WriteDone,
+)
+from reconciler.drain.drainer.pdb_tracker import PdbTracker, backoff
+from reconciler.drain.drainer.places import Places
+from reconciler.drain.drainer.refusals import (
+    EvictionRefusal,
+    RefusalMeaning,
+    read_refusal,
+    two_budgets,
+    waits_for,
+)
+from reconciler.drain.drainer.returns import Returns
+from reconciler.drain.filters import Action, PodDeleteStatus, judge
+from reconciler.drain.order import Tier
+from reconciler.drain.singletons import may_be_restarted
+from reconciler.drain.survey import NO_KEY, QueueKey, queue_key, summarise
+from reconciler.model.drains import Blocker, DrainOrder, DrainProgress, Phase
+from reconciler.model.errors import Forbidden, NotFound, ReconcilerError, Rejected, Unreachable
+from reconciler.model.instructions import stopping_hold
+from reconciler.model.moments import shifted, to_text
+from reconciler.model.node import Node
+from reconciler.model.pod import Pod, PodDisruptionBudget, grace_seconds, grace_text
+from reconciler.model.ports import Listed, PodChange, PodGone
+
+# A granted eviction sets the deletion timestamp at once. A pod without one after this time was kept by a
+# webhook, and is evicted again.
+_SPARED_AFTER = timedelta(seconds=60)
+
+# A restart that takes longer counts as blocked.
+_RESTARTED_WITHIN = timedelta(seconds=60)
+
+AWAITED = timedelta(seconds=60)
+"""How long the next tier waits for a pod that neither a budget nor a webhook refuses."""
+
+AHEAD = timedelta(minutes=2)
+"""A pod whose turn has not come goes so long before its grace period only just fits."""
+
+
+class Stage(Enum):
+    """The progress of one pod."""
+
+    QUEUED = auto()
+    IN_FLIGHT = auto()
+    LEAVING = auto()
+    RESTARTED = auto()
+
+
+@dataclass(slots=True)
+class Tracked:
+    """One pod of the node, and the results of its requests.
+
+    `looks_before` is how many reads of the node were sent before the pod appeared. It is 0 for the pods that
+    were there at the start of the drain. `denied_by` names a webhook while its denial is the last answer, and
+    `denied_since` is when the first denial came (UTC).
+    """
+
+    judged: PodDeleteStatus
+    stage: Stage = Stage.QUEUED
+    retry_at: datetime | None = None
+    failures: int = 0
+    because: str = ""
+    budget: str = ""
+    denied_by: str = ""
+    denied_since: datetime | None = None
+    asked_at: datetime | None = None
+    no_restart: str = ""
+    hastened: bool = False
+    forced: bool = False
+    looks_before: int = 0
+    _key_of: PodDeleteStatus | None = None
+    _key: QueueKey = NO_KEY
+
+    @property
+    def pod(self) -> Pod:
+        """The last known state of the pod."""
+        return self.judged.pod
+
+    @property
+    def remains(self) -> bool:
+        """Whether the drain must wait for it."""
+        return self.stage is not Stage.QUEUED or self.judged.goes or self.judged.action is Action.WAIT
+
+    @property
+    def key(self) -> QueueKey:
+        """The place in the order of evictions, which is asked for after every event."""
+        if self._key_of is not self.judged:
+            self._key_of, self._key = self.judged, queue_key(self.judged)
+        return self._key
+
+
+@dataclass(slots=True)
+class NodeDrain:
+    """One attempt at one node. `number` distinguishes its answers from those of earlier attempts."""
+
+    order: DrainOrder
+    number: int
+    limits: Limits
+    phase: Phase = Phase.RUNNING
+    error: str = ""
+    finished: datetime | None = None
+    listed: bool = False
+    wake: datetime | None = None
+    starved: bool = False
+    waits_on: set[str] = field(default_factory=set)
+    budgets_of: frozenset[str] = frozenset()
+    wants_budgets: bool = False
+    in_flight: int = 0
+    now: datetime | None = None
+    slot_free: bool = True
+    holds_slot: bool = False
+    waits_for_slot: bool = False
+    blocked_since: datetime | None = None
+    blocked_at: datetime | None = None
+    _pods: dict[str, Tracked] = field(default_factory=dict)
+    _had: set[str] = field(default_factory=set)
+    _had_before: frozenset[str] = frozenset()
+    _evicted_before: frozenset[str] = frozenset()
+    _drained_before: datetime | None = None
+    _in_this_watch: set[str] = field(default_factory=set)
+    _evicted: set[str] = field(default_factory=set)
+    _stages: dict[str, str] = field(default_factory=dict)
+    _ready: bool | None = None
+    _check_asked: datetime | None = None
+    _looks: int = 0
+    _last_look: int = 0
+    _at_start: bool = True
+    _cordoned_at: datetime | None = None
+    _listing: bool = False
+    _read_at: datetime | None = None
+    _seen_since_read: set[str] = field(default_factory=set)
+    _gone_since_read: set[str] = field(default_factory=set)
+    _gone: set[str] = field(default_factory=set)
+    _confirmed: bool = False
+    _attachments_asked: bool = False
+    _attachments_at: datetime | None = None
+    _empty_since: datetime | None = None
+    _left_attached: tuple[str, ...] = ()
+    _retry_at: datetime | None = None
+    _progress_at: datetime | None = None
+    _sent_at: datetime | None = None
+    _looked: bool = False
+    _wakes: list[datetime] = field(default_factory=list)
+    _returns: Returns = field(default_factory=Returns)
+    _refused_since: dict[str, datetime] = field(default_factory=dict)
+
+    @property
+    def running(self) -> bool:
+        """Whether it has not ended."""
+        return self.phase is Phase.RUNNING
+
+    def continue_after(self, former: NodeDrain) -> None:
+        """Count on from a run of the same attempt that has ended, or from the attempt that timed out before.
+
+        A pass that still saw an attempt run orders it again.
+        """
+        same = former.order.since == self.order.since
+        if former.phase is Phase.TIMED_OUT or (same and former.phase is Phase.DRAINED):
+            # In both the node was cordoned all the time.
+            self._returns.continue_after(former._returns, frozenset(former._had))
+        if not same:
+            return
+        self._had = set(former._had)
+        self._had_before = frozenset(former._had)
+        self._evicted_before = former._evicted_before | former._evicted
+        self._drained_before = former.finished if former.phase is Phase.DRAINED else None
+
+    # Events.
+
+    def see(self, change: PodChange, now: datetime) -> None:
+        """Handle one event of the pod watch."""
+        match change:
+            case Listed():
+                if not self.listed:
+                    # Pods that are not in the list have disappeared while there was no watch.
+                    self._forget_all_but(self._in_this_watch)
+                self.listed, self._at_start = True, False
+            case PodGone(uid):
+                if self._pods.pop(uid, None) is not None:
+                    self._progress_at = now
+                self._returns.gone(uid)
+                self._gone.add(uid)
+                self._gone_since_read.add(uid)
+            case pod:
+                if not self.listed:
+                    # It comes from the watch's list, which is newer than all earlier events.
+                    self._gone.discard(pod.uid)
+                if pod.uid in self._gone:
+                    # A late event. A UID never comes back.
+                    return
+                self._in_this_watch.add(pod.uid)
+                self._seen_since_read.add(pod.uid)
+                self._see_pod(pod, now)
+
+    def lose_sight(self) -> None:
+        """Handle the end of the watch. The drain pauses until the pods have been listed again."""
+        self.listed = self._at_start = False
+        self._in_this_watch.clear()
+
+    def see_node(self, found: Node | None, now: datetime) -> None:
+        """Handle the answer to CheckNode."""
+        asked, self._check_asked = self._check_asked, None
+        if found is None:
+            self.end(Phase.NODE_GONE, now, "the node no longer exists")
+        elif found.uid != self.order.uid:
+            self.end(Phase.NODE_GONE, now, "another node has this name now")
+        elif not found.unschedulable:
+            self.end(Phase.STOPPED, now, "the node is no longer cordoned")
+        elif held := self._held(found, now):
+            self.end(Phase.STOPPED, now, held)
+        else:
+            # The node was cordoned when the request was sent; it may have changed before the answer.
+            self._cordoned_at = asked or now
+            self._last_look = self._looks
+            self._readable()
+            self._ready = found.ready if found.condition("Ready") is not None else None
+
+    def _held(self, found: Node, now: datetime) -> str:
+        """Return in words which hold stops this drain, empty if none does."""
+        options = self.order.options
+        return "" if options.ignore_holds else stopping_hold(found, options.prefix, now)
+
+    def node_unread(self, error: ReconcilerError, now: datetime) -> None:
+        """Handle a failed CheckNode. The drain pauses until the node can be read."""
+        self._check_asked = None
+        self._cordoned_at = None
+        self._unreadable(f"the node can't be read: {error}")
+        self._attempt_later(now)
+
+    def see_pods(self, pods: tuple[Pod, ...], now: datetime) -> None:
+        """Handle a consistent list of the pods. It shows what the watch has missed, and whether none is left.
+
+        The watch may have reported changes since the list was requested. Those count, because a UID that is
+        gone never comes back, and a pod that is too new for the list is there.
+        """
+        self._listing = self._at_start = False
+        self._readable()
+        listed = {pod.uid for pod in pods}
+        self._forget_all_but(listed | self._seen_since_read)
+        self._gone -= listed - self._gone_since_read
+        for pod in pods:
+            if pod.uid not in self._gone:
+                self._see_pod(pod, now)
+        self.listed = True
+        # A list that shows a pod that is gone is too old to show that no other pod is left.
+        self._confirmed = not self._remaining() and not listed & self._gone_since_read
+
+    def pods_unread(self, error: ReconcilerError, now: datetime) -> None:
+        """Handle a failed ListPods. The node may not be empty."""
+        self._listing = False
+        self._unreadable(f"the pods can't be read: {error}")
+        self._attempt_later(now)
+
+    def see_attachments(self, names: tuple[str, ...], now: datetime) -> None:
+        """Handle the list of attached volumes."""
+        self._attachments_asked = False
+        self._left_attached = names
+        self._attachments_at = now + self.limits.attachments_every
+        since = self._empty_since or now
+        # The volume of a pod that stays is not detached, so do not wait for it.
+        staying = any(tracked.pod.claims for tracked in self._pods.values())
+        if not names or staying or now >= since + self.limits.attachments:
+            self.end(Phase.DRAINED, now)
+
+    def attachments_unread(self, error: ReconcilerError, now: datetime) -> None:
+        """Handle a failed ListAttachments. The limit for this wait applies too."""
+        self.see_attachments((f"unknown ({error})",), now)
+
+    def written(self, answer: WriteDone, pdbs: PdbTracker, now: datetime) -> str:
+        """Handle the answer to a write. Return the reason to stop all drains, or an empty text."""
+        uid, error, restarted = answer.write.pod.uid, answer.error, answer.restarted
+        self.in_flight -= 1
+        pdbs.release(uid)
+        tracked = self._pods.get(uid)
+        if error is not None and not isinstance(error, Unreachable):
+            # Without an answer, the write may have succeeded.
+            self._stages.pop(uid, None)
+        if tracked is None:
+            # The pod is gone, and the watch was faster than the answer.
+            if error is None and not restarted:
+                self._evicted.add(uid)
+            return ""
+        if error is not None:
+            return self._refused(tracked, answer.write, error, pdbs, now)
+        tracked.failures, tracked.because, tracked.budget, tracked.retry_at = 0, "", "", None
+        tracked.denied_by = ""
+        self._refused_since.pop(tracked.pod.namespace, None)
+        tracked.asked_at = self._progress_at = now
+        if restarted:
+            tracked.stage = Stage.RESTARTED
+            tracked.because = (
+                f"waits for the restart of {restarted}: the new pod starts on another node first"
+            )
+        else:
+            if uid not in self._evicted:
+                pdbs.spent(tracked.pod)
+            tracked.stage = Stage.LEAVING
+            self._evicted.add(uid)
+        return ""
+
+    def uids(self) -> tuple[str, ...]:
+        """Return the UIDs of the pods that it knows."""
+        return tuple(self._pods)
+
+    def end(self, phase: Phase, now: datetime, error: str = "") -> None:
+        """End the drain."""
+        if self.running:
+            # If there was nothing left to do, the drain has ended already, and it counts as one.
+            again = phase is Phase.DRAINED and self._had == self._had_before
+            finished = (self._drained_before or now) if again else now
+            self.phase, self.finished, self.error = phase, finished, error
+            self.wake = None
+
+    def _readable(self) -> None:
+        if self.running:
+            self.error = ""
+
+    def _unreadable(self, because: str) -> None:
+        # A late answer must not replace the reason why the drain has ended.
+        if self.running:
+            self.error = because
+
+    def hurry(self, now: datetime) -> None:
+        """Retry everything now, because the clock went back: no moment of this drain may be in the future."""
+        if not self.running:
+            return
+        for tracked in self._pods.values():
+            tracked.retry_at = _not_after(now, tracked.retry_at)
+            tracked.asked_at = _not_after(now, tracked.asked_at)
+            tracked.denied_since = _not_after(now, tracked.denied_since)
+        self._cordoned_at = None
+        self._read_at = _not_after(now, self._read_at)
+        self._retry_at = _not_after(now, self._retry_at)
+        self._refused_since = {place: min(at, now) for place, at in self._refused_since.items()}
+        self._attachments_at = _not_after(now, self._attachments_at)
+        self._empty_since = _not_after(now, self._empty_since)
+        self._progress_at = _not_after(now, self._progress_at)
+        self._sent_at = _not_after(now, self._sent_at)
+        self.blocked_since = _not_after(now, self.blocked_since)
+        self.wake = now
+
+    # Commands.
+
+    def advance(self, pdbs: PdbTracker, places: Places | None, now: datetime) -> list[Command]:
+        """Return the commands, with writes that find `places`. Set `wake`, `waits_on` and `starved`.
+
+        Without `places` no write is sent now. A drain that needs a slot evicts only while it holds one. It
+        takes one if `slot_free`, else it sets `waits_for_slot`. It gives the slot back when it is blocked.
+        """
+        self.now = now
+        if not self.running:
+            return []
+        self._wakes.clear()
+        self.waits_on.clear()
+        self.starved = self.waits_for_slot = False
+        commands = list(self._advance(pdbs, places, now))
+        if self.running:
+            self._count_progress(now)
+        self.wake = min(self._wakes, default=None) if self.running else None
+        return commands
+
+    def progress(self) -> DrainProgress:
+        """Return the progress."""
+        now = self.now or self.order.since
+        seen = summarise(tracked.judged for tracked in self._pods.values())
+        remaining = {tracked.pod.uid for tracked in self._remaining()}
+        blockers = () if self.phase is Phase.DRAINED else tuple(self._blockers(now))
+        return DrainProgress(
+            node=self.order.node,
+            uid=self.order.uid,
+            phase=self.phase,
+            total=len(self._had),
+            gone=len(self._had - remaining),
+            evicted=len(self._evicted_before | self._evicted),
+            kept=(*seen.kept, *seen.refused),
+            blockers=blockers,
+            warnings=(*seen.warnings, *self._still_attached()),
+            escalations=tuple(self._escalations(blockers, now)),
+            error=self.error,
+            finished=self.finished,
+            slot=self.running and self.order.slots is not None and (self.holds_slot or self._begins),
+            waits_for_slot=self.running and self.waits_for_slot,
+            blocked_since=self.blocked_since if self.running else None,
+            blocked_at=self.blocked_at if self.running else None,
+            returned=frozenset(uid for uid in self._returns.left if uid in self._pods),
+        )
+
+    @property
+    def _begins(self) -> bool:
+        """Whether it has not seen yet what there is to evict."""
+        return not self._looked and not self.error
+
+    def _count_progress(self, now: datetime) -> None:
+        """Note since when it is blocked, and give its slot back if it is."""
+        remaining = [tracked for tracked in self._pods.values() if tracked.remains]
+        self.blocked_at = self._late_at(remaining)
+        leaves = self.blocked_at is not None and not self._due(self.blocked_at, now)
+        goes_on = leaves or self._begins or (not remaining and not self.error)
+        self.blocked_since = None if goes_on else self.blocked_since or now
+        # A budget that allows one eviction at a time does not cost the slot after each of them.
+        kept_until = self._progress_at + self.limits.slot_kept if self._progress_at is not None else now
+        kept = self.holds_slot and not self._due(kept_until, now)
+        if not leaves:
+            self.blocked_at = kept_until if kept else None
+        # An eviction that a webhook keeps hanging costs the slot, as one that a budget refuses does.
+        sent = self.holds_slot and self.in_flight > 0 and self._sent_at is not None
+        hangs = sent and self._due((self._sent_at or now) + self.limits.slot_kept, now)
+        asks = (sent and not hangs) or self._check_asked is not None
+        self.holds_slot = self.holds_slot and (goes_on or kept or asks)
+
+    def _late_at(self, remaining: list[Tracked]) -> datetime | None:
+        """Return when the last pod that is on its way is late (UTC), None if there is none.
+
+        A pod that is late may never leave. A pod whose eviction a webhook denies is moved by its controller.
+        """
+        until = self._until()
+        moments: list[datetime | None] = [
+            gone
+            for tracked in remaining
+            if (gone := self._gone_at(tracked)) is not None and (until is None or gone <= until)
+        ]
+        moments += [self._denied_until(tracked) for tracked in remaining]
+        moments += [
+            tracked.asked_at + _RESTARTED_WITHIN
+            for tracked in remaining
+            if tracked.stage is Stage.RESTARTED and tracked.asked_at is not None
+        ]
+        return max((at for at in moments if at is not None), default=None)
+
+    def _until(self) -> datetime | None:
+        """Return until when this attempt helps the node (UTC): until its timeout, or its deadline.
+
+        An attempt that began after the deadline has only the timeout. None: by hand, without a timeout.
+        """
+        order, deadline = self.order, self.order.escalation.deadline
+        ends = shifted(order.since, order.timeout) if order.timeout is not None else None
+        if deadline is None or deadline <= order.since:
+            return ends
+        return deadline if ends is None else min(ends, deadline)
+
+    def _denied_until(self, tracked: Tracked) -> datetime | None:
+        """Return from when a pod counts as blocked that a webhook keeps (UTC), None if no webhook does."""
+        if not tracked.denied_by or tracked.denied_since is None:
+            return None
+        return shifted(tracked.denied_since, self.order.may_be_denied)
+
+    def _may_evict(self) -> bool:
+        """Return whether it needs no slot or holds one; take one if one is free."""
+        if self.order.slots is None or self.holds_slot:
+            return True
+        self.holds_slot, self.waits_for_slot = self.slot_free, not self.slot_free
+        return self.holds_slot
+
+    def _advance(self, pdbs: PdbTracker, places: Places | None, now: datetime) -> Iterator[Command]:
+        timeout = self.order.timeout
+        if timeout is not None and self._due(shifted(self.order.since, timeout), now):
+            self.end(Phase.TIMED_OUT, now, f"not drained within {timeout}")
+            return
+        loud = self.order.escalation.warn_after
+        if loud is not None:
+            self._due(shifted(self.order.since, loud), now)
+        if self._cordoned_at is None:
+            yield from self._check(now)
+            return
+        yield from self._reread(now)
+        if not self.listed:
+            return
+        self._looked = True
+        self._rejudge(now)
+        refused = [tracked for tracked in self._pods.values() if tracked.judged.action is Action.REFUSE]
+        if refused:
+            # Like kubectl: if one pod may not be evicted, none is.
+            self.end(Phase.FAILED, now, "some pods may not be evicted, so none was evicted")
+            return
+        remaining = self._remaining()
+        if not remaining:
+            yield from self._finish(now)
+            return
+        self._confirmed, self._empty_since = False, None
+        if self._due(self._cordoned_at + self.limits.check_idle, now):
+            yield from self._check(now)
+        if not all(self._seen_cordoned_with(tracked) for tracked in remaining):
+            # Nothing is scheduled to a cordoned node, so somebody may have uncordoned it.
+            yield from self._check(now)
+        writes = list(self._writes(remaining, pdbs, places, now)) if places is not None else []
+        seen_for = now - self._cordoned_at
+        if places is not None and writes and seen_for > self.limits.check_every:
+            self._take_back(writes, pdbs, places)
+            yield from self._check(now)
+            return
+        if writes and seen_for > self.limits.check_ahead:
+            # Evictions go on while the answer is on its way.
+            yield from self._check(now)
+        self.in_flight += len(writes)
+        self._sent_at = now if writes else self._sent_at
+        yield from writes
+
+    def _check(self, now: datetime) -> Iterator[Command]:
+        if self._check_asked is None and not self._later(now):
+            self._check_asked = now
+            self._looks += 1
+            yield CheckNode(self.order.node, self.number)
+
+    def _seen_cordoned_with(self, tracked: Tracked) -> bool:
+        """Return whether the node was seen cordoned by a read that was sent after the pod appeared."""
+        return self._last_look > tracked.looks_before
+
+    def _finish(self, now: datetime) -> Iterator[Command]:
+        """Confirm with a consistent read that no pods are left, and wait for volumes, within a limit."""
+        if self._listing or self._attachments_asked or self._later(now):
+            return
+        if not self._confirmed:
+            yield self._list(now)
+            return
+        self._empty_since = self._empty_since or now
+        if self._attachments_at is None or self._due(self._attachments_at, now):
+            self._attachments_asked = True
+            yield ListAttachments(self.order.node, self.number)
+
+    def _reread(self, now: datetime) -> Iterator[Command]:
+        """List the pods again when an expected event is overdue, and after `reread_every` in any case."""
+        self._read_at = self._read_at or now
+        due = self._read_at + self.limits.reread_every
+        for tracked in self._pods.values():
+            gone = self._gone_at(tracked)
+            if gone is not None and self._read_at < gone < due:
+                due = gone
+        if not self._listing and self._due(due, now) and not self._later(now):
+            yield self._list(now)
+
+    def _gone_at(self, tracked: Tracked) -> datetime | None:
+        """Return when the watch should have reported that the pod is gone. None: the pod does not leave."""
+        pod = tracked.pod
+        if pod.deleting_until is not None:
+            return shifted(pod.deleting_until, self.limits.overdue)
+        if tracked.stage is not Stage.LEAVING or tracked.asked_at is None:
+            return None
+        seconds = self._grace_seconds(pod)
+        return shifted(tracked.asked_at, timedelta(seconds=seconds) + self.limits.overdue)
+
+    def _list(self, now: datetime) -> ListPods:
+        self._listing, self._read_at = True, now
+        self._seen_since_read.clear()
+        self._gone_since_read.clear()
+        return ListPods(self.order.node, self.number)
+
+    def _writes(
+        self, remaining: list[Tracked], pdbs: PdbTracker, places: Places, now: datetime
+    ) -> Iterator[Write]:
+        turn = next((one.judged.group for one in remaining if self._is_awaited(one, pdbs, now)), None)
+        here = [
+            one for one in remaining if turn is None or one.judged.group <= turn or self._is_last(one, now)
+        ]
+        queued = sum(tracked.stage is Stage.QUEUED and tracked.judged.goes for tracked in here)
+        in_turn = {tracked.pod.uid for tracked in here}
+        if queued >= self.limits.budgets_from:
+            self.wants_budgets = True
+        if self.wants_budgets:
+            self.budgets_of = frozenset(one.pod.namespace for one in remaining)
+        # Without the budgets, many evictions would be refused. If they can't be read, evict and retry.
+        waiting_for_budgets = self.wants_budgets and not pdbs.knows(self.budgets_of) and not pdbs.broken
+        for tracked in remaining:
+            if tracked.stage is Stage.IN_FLIGHT or not self._seen_cordoned_with(tracked):
+                continue
+            if tracked.retry_at is not None and not self._due(tracked.retry_at, now):
+                continue
+            if not places.has_room(self.order.node, tracked.pod.namespace):
+                self.starved = True
+                continue
+            write = self._escalated(tracked, now)
+            if write is None and tracked.pod.uid in in_turn and not waiting_for_budgets:
+                write = self._ordinary(tracked, pdbs, now)
+                if tracked.judged.overruled and isinstance(write, Evict | Delete):
+                    self._stages[tracked.pod.uid] = f"{tracked.pod.key} goes: {tracked.judged.overruled}"
+            if write is not None:
+                places.take(self.order.node, tracked.pod.namespace)
+                tracked.stage = Stage.IN_FLIGHT
+                if not isinstance(write, Restart):
+                    self._returns.sent(tracked.pod)
+                yield write
+
+    def _is_awaited(self, tracked: Tracked, pdbs: PdbTracker, now: datetime) -> bool:
+        """Whether the pods of later tiers and orders wait for this one: it goes, or can go soon.
+
+        What its author wishes, and what never lets it go, keeps no other pod on a node that may be lost.
+        """
+        pod, until = tracked.pod, self._until()
+        if tracked.judged.action is Action.WAIT and pod.deleting_until is None:
+            # A rule of the settings has no end. What the pod itself asks for has one.
+            return tracked.judged.until is None
+        gone = self._gone_at(tracked)
+        if gone is not None:
+            return (until is None or gone <= until) and not self._due(gone, now)
+        if tracked.stage is Stage.RESTARTED:
+            return not self._due((tracked.asked_at or now) + _RESTARTED_WITHIN, now)
+        denied = self._denied_until(tracked)
+        if denied is not None:
+            return not self._due(denied, now)
+        since = self._refused_since.get(pod.namespace)
+        if since is not None and self._due(since + AWAITED, now):
+            # Also those of the namespace that were not tried yet: there may be hundreds, each of which hangs.
+            return False
+        budgets = pdbs.covering(pod)
+        if len(budgets) != 1 or tracked.stage is Stage.IN_FLIGHT:
+            return len(budgets) <= 1
+        never = would_refuse(budgets[0], pod) and never_allows(budgets[0])
+        return not never or self._may_restart(tracked, budgets)
+
+    def _is_last(self, tracked: Tracked, now: datetime) -> bool:
+        """Whether the pod has to go now to be gone by the deadline, whoever is before it."""
+        deadline = self.order.escalation.deadline
+        if deadline is None or tracked.judged.tier is Tier.OWN:
+            return False
+        needed = timedelta(seconds=self._grace_seconds(tracked.pod)) + AHEAD
+        return self._due(shifted(deadline, -needed), now)
+
+    def _may_restart(self, tracked: Tracked, budgets: tuple[PodDisruptionBudget, ...]) -> bool:
+        """Whether its Deployment is restarted instead of an eviction, because its budget refuses that."""
+        options, everywhere = self.order.options, self.order.restart_singletons
+        return not tracked.no_restart and may_be_restarted(
+            tracked.pod, budgets, prefix=options.prefix, everywhere=everywhere
+        )
+
+    def _ordinary(self, tracked: Tracked, pdbs: PdbTracker, now: datetime) -> Write | None:
+        if tracked.stage is not Stage.QUEUED or not tracked.judged.goes:
+            return None
+        node, number, pod = self.order.node, self.number, tracked.pod
+        own = tracked.judged.tier is Tier.OWN
+        if self.order.options.use_delete:
+            return Delete(node, number, pod, self._grace(pod), own) if self._may_evict() else None
+        budgets = pdbs.covering(pod)
+        if tracked.denied_by:
+            # Webhooks are asked before budgets. Such an eviction must not keep others of its budget waiting,
+            # and a webhook may act on it although the budget allows none.
+            return Evict(node, number, pod, self._grace(pod), own) if self._may_evict() else None
+        if len(budgets) == 1:
+            closed = pdbs.closed_until(budgets[0], pod, now, self.limits.backoff_last)
+            if closed is not None:
+                self.waits_on.add(budgets[0].key)
+                self._wakes.append(closed)
+                if self._may_restart(tracked, budgets):
+                    return Restart(node, number, pod) if self._may_evict() else None
+                tracked.because, tracked.budget = waits_for(budgets[0]), budgets[0].key
+                return None
+        elif budgets and not tracked.because:
+            tracked.because = two_budgets(budgets)
+        if not self._may_evict():
+            return None
+        counted = tuple(budget for budget in budgets if asks(budget, pod))
+        if not pdbs.take(counted, pod.uid):
+            self.waits_on.update(budget.key for budget in counted)
+            return None
+        return Evict(node, number, pod, self._grace(pod), own)
+
+    def _escalated(self, tracked: Tracked, now: datetime) -> Write | None:
+        """Return the escalation for a pod: before the deadline, or if it is stuck. None: there is none."""
+        steps, pod = self.order.escalation, tracked.pod
+        if (
+            steps.delete_before_deadline
+            and steps.deadline is not None
+            and tracked.judged.tier is not Tier.OWN
+        ):
+            left = max(1, int((steps.deadline - now).total_seconds()))
+            if pod.deleting_until is not None:
+                if pod.deleting_until > steps.deadline and not tracked.hastened:
+                    tracked.hastened = True
+                    return self._stage(
+                        pod, left, "has a shorter grace period now, to be gone by the deadline"
+                    )
+            elif tracked.judged.goes and tracked.stage in (Stage.QUEUED, Stage.RESTARTED):
+                grace = self._grace_seconds(pod)
+                if self._due(shifted(steps.deadline, -timedelta(seconds=grace)), now):
+                    tracked.hastened = True
+                    instead = "is deleted instead of evicted, to be gone by the deadline"
+                    return self._stage(pod, min(grace, left), instead)
+        if not tracked.forced and tracked.remains and tracked.judged.action is not Action.KEEP:
+            stuck_at, because = self._stuck_at(pod)
+            if stuck_at is not None and self._due(stuck_at, now):
+                tracked.forced = True
+                return self._stage(pod, 0, f"is deleted with grace period 0, because {because}")
+        return None
+
+    def _stuck_at(self, pod: Pod) -> tuple[datetime | None, str]:
+        """Return from when a pod that is being deleted is deleted without grace (UTC), and why then."""
+        steps, until = self.order.escalation, pod.deleting_until
+        if until is not None and steps.force_stuck_after is not None and not self._node_ready:
+            return shifted(until, steps.force_stuck_after), "it is stuck on a node that is not Ready"
+        if until is not None and steps.force_late:
+            grace = timedelta(seconds=self._grace_seconds(pod))
+            return shifted(until, grace), "it is still there after twice its grace period"
+        return None, ""
+
+    def _stage(self, pod: Pod, grace: int, done: str) -> Delete:
+        self._stages[pod.uid] = f"{pod.key} {done}"
+        return Delete(self.order.node, self.number, pod, grace)
+
+    def _refused(
+        self, tracked: Tracked, write: Write, error: ReconcilerError, pdbs: PdbTracker, now: datetime
+    ) -> str:
+        limits, pod = self.limits, tracked.pod
+        refusal = read_refusal(error, pod, pdbs.covering(pod))
+        restarting = isinstance(write, Restart)
+        tracked.stage = Stage.QUEUED
+        if restarting and (refusal.denied_by or isinstance(error, NotFound | Forbidden | Rejected)):
+            # The pod is evicted like any other, and the reason against a restart is reported.
+            tracked.no_restart = str(error) or type(error).__name__
+            return ""
+        tracked.because, tracked.budget = refusal.because, refusal.budget
+        tracked.denied_by = refusal.denied_by
+        pause = backoff(tracked.failures, limits.backoff_first, limits.backoff_last)
+        match refusal.meaning:
+            case RefusalMeaning.GONE if restarting:
+                # The conflict is about the Deployment, not the pod: someone else changes it too.
+                tracked.because = str(error)
+            case RefusalMeaning.GONE:
+                # The watch will report this soon. If it does not, the pod is evicted again after a while.
+                tracked.stage, tracked.asked_at, tracked.because = Stage.LEAVING, now, ""
+                return ""
+            case RefusalMeaning.STOP:
+                return refusal.because
+            case RefusalMeaning.BUDGET:
+                self.wants_budgets = True
+                if refusal.budget:
+                    pdbs.exhausted(refusal.budget, now, limits.backoff_first, limits.backoff_last)
+                if [one.key for one in pdbs.covering(pod)] == [refusal.budget] and refusal.wait is None:
+                    # The tracker of the budget decides when to retry, for all its pods. It does not where the
+                    # watch shows other budgets of the pod than the server has.
+                    tracked.retry_at = None
+                    return ""
+            case RefusalMeaning.DENIED:
+                self._deny(tracked, refusal, now)
+                return ""
+            case RefusalMeaning.DYING | RefusalMeaning.SLOWLY:
+                pause = backoff(tracked.failures, limits.slow, limits.slow * 4)
+            case RefusalMeaning.LATER:
+                pass
+        tracked.failures += 1
+        if refusal.meaning is not RefusalMeaning.BUDGET:
+            self._refused_since.setdefault(pod.namespace, now)
+        tracked.hastened = tracked.forced = False
+        tracked.retry_at = now + max(pause, limits.asked_wait(refusal.wait))
+        return ""
+
+    def _deny(self, tracked: Tracked, refusal: EvictionRefusal, now: datetime) -> None:
+        """Note that a webhook denied the write, and when the pod is asked for again."""
+        limits, steps = self.limits, self.order.escalation
+        tracked.denied_since = tracked.denied_since or now
+        pause = backoff(tracked.failures, limits.denied_first, limits.denied_last)
+        pause = max(pause, min(limits.asked_wait(refusal.wait), limits.denied_last))
+        tracked.failures += 1
+        tracked.hastened = tracked.forced = False
+        tracked.retry_at = now + pause
+        if steps.delete_before_deadline and steps.deadline is not None:
+            # The pause must not put off the deletion.
+            deletes = shifted(steps.deadline, -timedelta(seconds=self._grace_seconds(tracked.pod)))
+            tracked.retry_at = min(tracked.retry_at, deletes) if deletes > now else tracked.retry_at
+
+    def _take_back(self, writes: list[Write], pdbs: PdbTracker, places: Places) -> None:
+        for write in writes:
+            pdbs.release(write.pod.uid)
+            places.release(write.node, write.pod.namespace)
+            tracked = self._pods[write.pod.uid]
+            tracked.stage = Stage.LEAVING if write.pod.uid in self._evicted else Stage.QUEUED
+            tracked.hastened = tracked.forced = False
+            self._stages.pop(write.pod.uid, None)
+
+    # Helpers.
+
+    @property
+    def _node_ready(self) -> bool:
+        return self.order.node_ready if self._ready is None else self._ready
+
+    def _see_pod(self, pod: Pod, now: datetime) -> None:
+        tracked = self._pods.get(pod.uid)
+        if tracked is not None and tracked.pod.deleting_until is not None and pod.deleting_until is None:
+            # A late event. A deletion is never taken back.
+            return
+        if tracked is None:
+            self._returns.arrived(pod, at_start=self._at_start)
+        judged = self._judge(pod, now)
+        if tracked is None:
+            tracked = self._pods[pod.uid] = Tracked(judged, looks_before=0 if self._at_start else self._looks)
+        else:
+            if pod.deleting_until is not None and tracked.pod.deleting_until is None:
+                # Whatever refused its eviction, the pod leaves now.
+                tracked.because = tracked.budget = tracked.denied_by = ""
+            tracked.judged = judged
+        if tracked.remains:
+            self._had.add(pod.uid)
+
+    def _forget_all_but(self, there: set[str]) -> None:
+        for uid in [uid for uid in self._pods if uid not in there]:
+            del self._pods[uid]
+            self._returns.gone(uid)
+
+    def _judge(self, pod: Pod, now: datetime) -> PodDeleteStatus:
+        order = self.order
+        return judge(
+            pod,
+            order.options,
+            now=now,
+            namespaces=order.namespaces,
+            own_pod=order.own_pod,
+            returned=pod.uid in self._returns.left,
+        )
+
+    def _rejudge(self, now: datetime) -> None:
+        """Update the verdicts that depend on the time."""
+        for tracked in self._pods.values():
+            pod = tracked.pod
+            if pod.deleting_until is not None and self.order.options.skip_terminating_after:
+                tracked.judged = self._judge(pod, now)
+                if tracked.judged.action is Action.SKIP:
+                    tracked.stage = Stage.QUEUED
+                else:
+                    at = shifted(pod.deleting_until, self.order.options.skip_terminating_after)
+                    self._wakes.append(shifted(at, timedelta(seconds=1)))
+            elif tracked.judged.action is Action.WAIT and (
+                pod.deleting_until is None or tracked.judged.until is not None
+            ):
+                # The order may have another deadline now, and a wait that the pod asked for ends.
+                tracked.judged = self._judge(pod, now)
+                if tracked.judged.action is Action.SKIP:
+                    tracked.stage = Stage.QUEUED
+                elif tracked.judged.until is not None:
+                    self._due(tracked.judged.until, now)
+            elif (
+                tracked.stage is Stage.LEAVING
+                and pod.deleting_until is None
+                and tracked.asked_at is not None
+                and self._due(tracked.asked_at + _SPARED_AFTER, now)
+            ):
+                tracked.stage = Stage.QUEUED
+
+    def _remaining(self) -> list[Tracked]:
+        return sorted((one for one in self._pods.values() if one.remains), key=attrgetter("key"))
+
+    def _grace(self, pod: Pod) -> int | None:
+        """Return the grace period for the request, in seconds. None: that of the pod."""
+        options = self.order.options
+        if options.grace is not None:
+            return options.grace
+        if options.max_grace is not None and pod.grace_period > options.max_grace:
+            return int(options.max_grace.total_seconds())
+        return None
+
+    def _grace_seconds(self, pod: Pod) -> int:
+        """Return the seconds that the pod gets to end, from its request or its own grace period."""
+        grace = self._grace(pod)
+        return grace_seconds(pod.grace if grace is None else grace)
+
+    def _due(self, at: datetime, now: datetime) -> bool:
+        """Return whether `at` has come. If not, set a wake-up for it."""
+        if at <= now:
+            return True
+        self._wakes.append(at)
+        return False
+
+    def _attempt_later(self, now: datetime) -> None:
+        self._retry_at = now + self.limits.backoff_first
+
+    def _later(self, now: datetime) -> bool:
+        if self._retry_at is None or self._due(self._retry_at, now):
+            self._retry_at = None
+            return False
+        return True
+
+    def _blockers(self, now: datetime) -> Iterator[Blocker]:
+        limit = self._until()
+        for tracked in self._remaining():
+            pod = tracked.pod
+            if tracked.because:
+                because = tracked.because
+                if tracked.no_restart and tracked.no_restart != because:
+                    because = f"{because}; it can't be restarted instead: {tracked.no_restart}"
+                until = self._denied_until(tracked)
+                if until is not None:
+                    because = f"{because}; it counts as blocked from {to_text(until)} on"
+                yield Blocker(pod.key, because, tracked.budget, until is not None and now < until)
+            elif pod.deleting_until is not None and pod.deleting_until < now:
+                late = int((now - pod.deleting_until).total_seconds())
+                yield Blocker(pod.key, f"is still terminating {late}s after its grace period")
+            elif limit is not None and pod.deleting_until is not None and pod.deleting_until > limit:
+                grace = grace_text(pod.grace)
+                yield Blocker(pod.key, f"its grace period is {grace}; waits at most until {to_text(limit)}")
+            elif not self.running:
+                going = pod.deleting_until is not None or tracked.stage is Stage.LEAVING
+                yield Blocker(pod.key, "was terminating" if going else "was not evicted yet")
+            elif tracked.judged.action is Action.WAIT and pod.deleting_until is None:
+                yield Blocker(pod.key, "; ".join(tracked.judged.reasons))
+
+    def _escalations(self, blockers: tuple[Blocker, ...], now: datetime) -> Iterator[str]:
+        steps = self.order.escalation
+        loud = steps.warn_after
+        if self.running and loud is not None and now >= shifted(self.order.since, loud):
+            for blocker in blockers:
+                yield f"not drained after {loud}: {blocker.pod} {blocker.because}"
+        # Also for pods that are gone by now.
+        yield from self._stages.values()
+
+    def _still_attached(self) -> Iterator[str]:
+        if self.phase is Phase.DRAINED and self._left_attached:
+            yield f"still attached: {', '.join(self._left_attached)}"
+
+
+def _not_after(now: datetime, moment: datetime | None) -> datetime | None:
+    return min(moment, now) if moment is not None else None

@@ -1,0 +1,159 @@
+"""Whether a drain can end, before it begins and while it runs: the pods that would keep it from its end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from reconciler.calendar.values import format_duration
+from reconciler.drain.budgets import BudgetIndex
+from reconciler.drain.elsewhere import Elsewhere
+from reconciler.drain.filters import Action, judge
+from reconciler.drain.refusal import STUCK_AFTER, Refusal, never_ends, refusal
+from reconciler.drain.workloads import owner_of
+from reconciler.model.drains import Behavior, DrainOrder
+from reconciler.model.moments import shifted, to_text
+from reconciler.model.pod import Pod
+from reconciler.model.readiness import Severity
+from reconciler.model.schedule import DrainObstacle, ObstacleCode
+
+MOST = 5
+"""Obstacles of one node that are named."""
+
+_NAMED = 3
+
+_ROOM = (
+    "Add or uncordon a node on which it can run, change its node selector, affinity or tolerations, or check"
+    " that an autoscaler may add a node for it."
+)
+
+LONG_GRACE = timedelta(minutes=5)
+"""Only a pod with a longer grace period may need all the time until the date, where less is left for all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """A drain that is to end: its order, and when it begins or began (UTC).
+
+    `elsewhere` finds the pods that can run on no other node; None if it is not asked.
+    """
+
+    order: DrainOrder
+    begins: datetime
+    elsewhere: Elsewhere | None = None
+
+
+def obstacles(
+    drain: Expected, pods: Sequence[Pod], budgets: BudgetIndex, now: datetime
+) -> tuple[DrainObstacle, ...]:
+    """Return what keeps pods on the node, the worst first, each workload once; `now` is UTC.
+
+    `pods` are those of the node. A pod that the policy leaves there keeps no drain from its end.
+    """
+    found: dict[tuple[ObstacleCode, tuple[str, ...], str], DrainObstacle] = {}
+    # Most pods have no obstacle, and passes ask this of every case.
+    waits = any(rule.behavior is Behavior.WAIT_COMPLETED for rule in drain.order.options.rules)
+    nowhere = _nowhere(pods, drain.elsewhere)
+    suspects = [pod for pod in pods if waits or pod.key in nowhere or _is_suspect(pod, budgets)]
+    for pod in sorted(suspects, key=lambda pod: (pod.namespace, pod.name)):
+        one = _of_pod(pod, drain, budgets, nowhere.get(pod.key, ""), now)
+        if one is not None:
+            key = (one.code, one.budgets, one.owner or one.pod)
+            before = found.get(key)
+            found[key] = one if before is None else replace(before, pods=before.pods + 1)
+    codes = tuple(ObstacleCode)
+    return tuple(sorted(found.values(), key=lambda one: (codes.index(one.code), one.budgets, one.pod))[:MOST])
+
+
+def whose(pods: Sequence[Pod], budgets: BudgetIndex) -> str:
+    """Return the first of these pods in words, each with its workload and its PodDisruptionBudgets."""
+    known = [(pod, tuple(f"PodDisruptionBudget {one.key}" for one in budgets.covering(pod))) for pod in pods]
+    # Those that a budget may have kept say most.
+    first = sorted(known, key=lambda pair: (not pair[1], pair[0].key))[:_NAMED]
+    words = ", ".join(_whose(pod, names) for pod, names in first)
+    more = len(pods) - len(first)
+    return f"{words} and {more} more" if more > 0 else words
+
+
+def _whose(pod: Pod, budgets: tuple[str, ...]) -> str:
+    owner = owner_of(pod)
+    names = ", ".join((*((owner,) if owner else ()), *budgets))
+    return f"{pod.key} ({names})" if names else pod.key
+
+
+def changes_at(pods: Iterable[Pod], now: datetime) -> datetime | None:
+    """Return when an obstacle appears next although nothing changes (UTC), None if none does."""
+    ends = (shifted(pod.deleting_until, STUCK_AFTER) for pod in pods if pod.deleting_until is not None)
+    return min((end for end in ends if end > now), default=None)
+
+
+def _is_suspect(pod: Pod, budgets: BudgetIndex) -> bool:
+    """Whether more has to be known of a pod that the drain may have to wait for."""
+    if pod.deleting_until is not None or pod.grace_period > LONG_GRACE:
+        return True
+    covering = budgets.covering(pod)
+    return len(covering) > 1 or any(budget.allowed <= 0 for budget in covering)
+
+
+def _nowhere(pods: Iterable[Pod], elsewhere: Elsewhere | None) -> Mapping[str, str]:
+    """Return why pods can run on no other node, by their keys. One that is going has its replacement."""
+    if elsewhere is None:
+        return {}
+    return {pod.key: why for pod in pods if pod.deleting_until is None and (why := elsewhere.nowhere(pod))}
+
+
+def _of_pod(
+    pod: Pod, drain: Expected, budgets: BudgetIndex, nowhere: str, now: datetime
+) -> DrainObstacle | None:
+    """Return what keeps a pod, None if nothing does, or if the drain does not wait for it."""
+    order = drain.order
+    if pod.finished or pod.mirror:
+        return None
+    going = pod.deleting_until is not None
+    found = _stuck(pod, order, now) if going else _refused(pod, order, budgets)
+    late = _late(pod, drain)
+    refused = found is not None and found.severity is Severity.BLOCKS
+    judged = judge(pod, order.options, now=now, namespaces=order.namespaces, own_pod=order.own_pod)
+    if not (judged.goes or judged.action is Action.WAIT):
+        return None
+    # A wait with an end is followed by an eviction.
+    completes = judged.action is Action.WAIT and judged.until is None and not going
+    whom = owner_of(pod)
+    if completes:
+        because, remedy = "; ".join(judged.reasons), "Change the rule if the pod does not complete in time."
+        return DrainObstacle(ObstacleCode.WAITS, pod.key, whom, because, remedy)
+    if found is not None and refused:
+        code = ObstacleCode(found.code.value)
+        return DrainObstacle(code, pod.key, whom, found.because, found.remedy, found.budgets)
+    if nowhere:
+        return DrainObstacle(ObstacleCode.NO_ROOM, pod.key, whom, nowhere, _ROOM)
+    if late:
+        remedy = "Start its drain earlier (leadTime), or set drain.maxGracePeriod."
+        return DrainObstacle(ObstacleCode.LONG_GRACE, pod.key, whom, late, remedy)
+    return None
+
+
+def _late(pod: Pod, drain: Expected) -> str:
+    """Return why a pod may still end when the platform comes, empty if it has the time, or if none comes."""
+    date, options = drain.order.escalation.deadline, drain.order.options
+    grace = pod.grace_period if options.max_grace is None else min(pod.grace_period, options.max_grace)
+    ends = pod.deleting_until if pod.deleting_until is not None else shifted(drain.begins, grace)
+    if date is None or ends <= date or grace <= LONG_GRACE:
+        return ""
+    return f"its grace period is {format_duration(grace)}, and the platform may start at {to_text(date)}"
+
+
+def _refused(pod: Pod, order: DrainOrder, budgets: BudgetIndex) -> Refusal | None:
+    """Return which budgets refuse the eviction, None if none does, or if the drain deletes the pod."""
+    escalation = order.escalation
+    if order.options.use_delete or (escalation.delete_before_deadline and escalation.deadline is not None):
+        return None
+    prefix, restarts = order.options.prefix, order.restart_singletons
+    return refusal(pod, budgets.covering(pod), prefix=prefix, restart_singletons=restarts)
+
+
+def _stuck(pod: Pod, order: DrainOrder, now: datetime) -> Refusal | None:
+    """Return why a pod does not end, None if it may, or if the drain forces it."""
+    forced = order.escalation.force_stuck_after is not None and not order.node_ready
+    return None if forced else never_ends(pod, now)

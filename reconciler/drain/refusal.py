@@ -1,0 +1,116 @@
+"""What keeps a pod on its node although a drain wants it to go, and what would change that.
+
+Budgets refuse as in kubernetes pkg/registry/core/pod/storage/eviction.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from reconciler.drain.budgets import asks_none, never_allows, would_refuse
+from reconciler.drain.singletons import may_be_restarted
+from reconciler.model.moments import shifted, to_text
+from reconciler.model.pod import Pod, PodDisruptionBudget
+from reconciler.model.readiness import FindingCode, Severity
+
+STUCK_AFTER = timedelta(minutes=10)
+"""A pod that still exists so long after the end of its grace period does not end by itself."""
+
+_NAMED = 5
+
+
+class Refusal(NamedTuple):
+    """Why a pod stays.
+
+    `because` and `remedy` name no pod. `budgets` are those that refuse its eviction, as `namespace/name`. A
+    `severity` of NOTICE: the Deployment of the pod is restarted instead.
+    """
+
+    code: FindingCode
+    severity: Severity
+    because: str
+    remedy: str
+    budgets: tuple[str, ...] = ()
+
+
+def refusal(
+    pod: Pod, covering: Sequence[PodDisruptionBudget], *, prefix: str, restart_singletons: bool
+) -> Refusal | None:
+    """Return why the API server refuses the eviction of the pod now, None if it does not.
+
+    `covering` are the budgets that select the pod. `restart_singletons` is the setting of the drain, and
+    `prefix` that of our keys.
+    """
+    if asks_none(pod):
+        return None
+    keys = tuple(budget.key for budget in covering)
+    if len(covering) > 1:
+        more = " and more" if len(keys) > _NAMED else ""
+        because = (
+            f"it is selected by several PodDisruptionBudgets ({', '.join(keys[:_NAMED])}{more}), and the API"
+            " server refuses to evict such a pod"
+        )
+        remedy = "Change the selectors, so that one PodDisruptionBudget selects each pod."
+        return Refusal(FindingCode.TWO_BUDGETS, Severity.BLOCKS, because, remedy, keys)
+    if not covering or not would_refuse(covering[0], pod):
+        return None
+    budget = covering[0]
+    # Whether a volume can be mounted twice is known only when the Deployment is read.
+    restarted = not pod.claims and may_be_restarted(
+        pod, covering, prefix=prefix, everywhere=restart_singletons
+    )
+    if restarted and pod.ready and never_allows(budget):
+        because = (
+            f"PodDisruptionBudget {budget.key} never allows the eviction of the only pod; its Deployment is"
+            " restarted instead, if its strategy allows that"
+        )
+        remedy = "Keep maxSurge at 1 or more and maxUnavailable at 0, or run at least two replicas."
+        return Refusal(FindingCode.SINGLETON, Severity.NOTICE, because, remedy, keys)
+    code, because, remedy = _reason(pod, budget)
+    return Refusal(code, Severity.BLOCKS, because, remedy, keys)
+
+
+def never_ends(pod: Pod, now: datetime) -> Refusal | None:
+    """Return why a pod that is being deleted does not end by itself, None while it may; `now` is UTC."""
+    end = pod.deleting_until
+    if end is None or now < shifted(end, STUCK_AFTER):
+        return None
+    because = f"it is being deleted, and its grace period ended at {to_text(end)}"
+    remedy = "Find out what keeps it: a finalizer, a volume, or its kubelet."
+    return Refusal(FindingCode.TERMINATING, Severity.BLOCKS, because, remedy)
+
+
+def _reason(pod: Pod, budget: PodDisruptionBudget) -> tuple[FindingCode, str, str]:
+    named = f"PodDisruptionBudget {budget.key}"
+    if budget.expected <= 0:
+        because = f"{named} selects it, but counts no pods, so it allows no eviction"
+        remedy = (
+            "Read the conditions of the PodDisruptionBudget; with maxUnavailable or a percentage, the"
+            " controller of its pods must be one that can be scaled."
+        )
+        return FindingCode.BUDGET_UNCOUNTED, because, remedy
+    if never_allows(budget):
+        healthy = "1 healthy pod" if budget.desired == 1 else f"{budget.desired} healthy pods"
+        have = "is" if budget.expected == 1 else "are"
+        because = (
+            f"{named} requires {healthy}, and there {have} only {budget.expected} in all, so it never allows"
+            " an eviction"
+        )
+        remedy = "Run more replicas than it requires, or let it allow one disruption (maxUnavailable: 1)."
+        return FindingCode.BUDGET_NEVER, because, remedy
+    counts = f"{named} requires {budget.desired} healthy pods and has {budget.healthy} of {budget.expected}"
+    if pod.ready:
+        because = f"{counts}, so it allows no eviction now"
+        return (
+            FindingCode.BUDGET_NOW,
+            because,
+            "Repair the pods that are not healthy, or wait until they are.",
+        )
+    because = (
+        f"{counts}; the pod is not ready, and without unhealthyPodEvictionPolicy: AlwaysAllow it can be"
+        " evicted only while enough others are healthy"
+    )
+    remedy = "Repair the pods, or set unhealthyPodEvictionPolicy: AlwaysAllow on the PodDisruptionBudget."
+    return FindingCode.BUDGET_NOW, because, remedy

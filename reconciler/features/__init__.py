@@ -1,0 +1,1 @@
+"""What can be left out: each feature is a folder."""

@@ -1,0 +1,1 @@
+"""What people order: holds, deferrals and approvals."""

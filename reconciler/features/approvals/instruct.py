@@ -1,0 +1,247 @@
+"""Instruct: what a person's hold, deferral or approval changes on a node."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from reconciler.model import limits
+from reconciler.model.instructions import (
+    Approval,
+    Deferral,
+    PersonHold,
+    Word,
+    approval_text,
+    before_text,
+    deferral_text,
+    hold_of,
+    hold_text,
+    instructions_of,
+)
+from reconciler.model.keys import keys_of
+from reconciler.model.moments import to_text
+from reconciler.model.node import Node
+from reconciler.model.own import node_write
+from reconciler.model.plan import NodePlan, NodeWrite
+from reconciler.model.record import CaseRecord, KnownEvent, Record, State
+from reconciler.model.record_text import record_of
+from reconciler.profiles import case as cases
+from reconciler.profiles.instructed import case_of
+
+_PROFILE = "default"
+_LATER = ", as far as the last pass has recorded; with --config, the sources are read now"
+
+
+@dataclass(frozen=True, slots=True)
+class Instructed:
+    """What an instruction changes on one node.
+
+    `done` says it in words. `write` is None if nothing changes. `refused`: it can't be done, and `done` says
+    why. `idle`: nothing is to be said of it, unless somebody named the node.
+    """
+
+    done: str
+    write: NodeWrite | None = None
+    refused: bool = False
+    idle: bool = False
+
+
+def held(node: Node, hold: PersonHold, prefix: str, now: datetime) -> Instructed:
+    """Return the patch that holds the node. It replaces another hold, and says whose."""
+    before = instructions_of(node, prefix, now).hold
+    replaced = f"; it was held {before.word}" if before is not None else ""
+    stops = ", and its drain stops" if hold.stops and _may_be_drained(node, prefix) else ""
+    write = node_write(node, prefix, annotations={keys_of(prefix).hold: hold_text(hold)})
+    return Instructed(f"held {hold.word}{stops}{replaced}", write)
+
+
+def deferred(node: Node, deferral: Deferral, prefix: str, now: datetime) -> Instructed:
+    """Return the patch that defers the drain of the node. It replaces another deferral, and says whose."""
+    before = instructions_of(node, prefix, now).deferral
+    replaced = f"; it was deferred {before.word}" if before is not None else ""
+    write = node_write(node, prefix, annotations={keys_of(prefix).defer: deferral_text(deferral)})
+    return Instructed(f"deferred {deferral.word}{replaced}", write)
+
+
+def consequence(plan: NodePlan, word: Word) -> str:
+    """Return in words what a hold or a deferral means for the case of a node, by the plan made after it.
+
+    It is empty if the node has no case, or its drain has begun. The plan is that of `reconciler plan`.
+    """
+    schedule = plan.schedule
+    if schedule is None or schedule.started:
+        return ""
+    dates = [one.event.not_before for one in plan.events if one.asks and one.event.not_before is not None]
+    platform = f"the platform may start at {to_text(min(dates))}" if dates else ""
+    start = schedule.planned_start
+    begins = (
+        f"its drain {'would start' if schedule.observed else 'starts'} at {to_text(start)}" if start else ""
+    )
+    if schedule.missed:
+        # The line before this one says who holds the node.
+        because = "" if str(word) in schedule.because else schedule.because
+        words = ("the node will not be drained in time", platform, begins, because)
+        return "; ".join(text for text in words if text)
+    if start is None:
+        return f"no start of its drain is planned: {schedule.because}"
+    if word.until is not None and start < word.until:
+        return f"the deadline wins: {begins}, before {to_text(word.until)}"
+    return f"{begins}; {platform}" if platform else begins
+
+
+def stopped(node: Node, hold: PersonHold, prefix: str) -> Instructed:
+    """Return the patch that stops the drain of a node with a hold of many nodes, if one may run on it.
+
+    The hold itself is in the ledger. A drain that runs reads its own node only.
+    """
+    if not _may_be_drained(node, prefix):
+        return Instructed("is not in maintenance", idle=True)
+    write = node_write(node, prefix, annotations={keys_of(prefix).hold_of_many: hold_text(hold)})
+    return Instructed(f"its drain stops, held {hold.word}", write)
+
+
+def _may_be_drained(node: Node, prefix: str) -> bool:
+    record = record_of(node, prefix)
+    return isinstance(record, Record) and bool(record.in_maintenance or record.claimed_by or record.workflows)
+
+
+def resumed(node: Node, prefix: str, now: datetime, who: str, fleet: Iterable[PersonHold] = ()) -> Instructed:
+    """Return the patch that ends the hold and the deferral of the node; `who` ends them.
+
+    `fleet` are the holds of the ledger, which go on and are named.
+    """
+    keys = keys_of(prefix)
+    found = {
+        key: name for key, name in ((keys.hold, "hold"), (keys.defer, "deferral")) if key in node.annotations
+    }
+    held = [one.words(node.name) for one in fleet if one.applies(node.pool, now)]
+    still = f"; {'; '.join(held)}" if held else ""
+    if not found:
+        return Instructed(
+            f"neither held nor deferred itself{still}" if held else "neither held nor deferred", idle=True
+        )
+    said = instructions_of(node, prefix, now)
+    words = (
+        f"{name} {one.word}" if one is not None and one.word.scope == "" else name
+        for name, one in zip(("hold", "deferral"), (said.hold, said.deferral), strict=True)
+        if name in found.values()
+    )
+    own = hold_of(node.annotations[keys.hold], now) if keys.hold in found else None
+    over = [f"held {own.word}"] if own is not None else []
+    over += [f"deferred {said.deferral.word}"] if said.deferral is not None and keys.defer in found else []
+    kept = _kept_for_history(node, prefix, over, who, now)
+    write = node_write(node, prefix, annotations={**dict.fromkeys(found), **kept})
+    return Instructed(f"resumed: ended the {' and the '.join(words)}{still}", write)
+
+
+def resumed_with_many(
+    node: Node, prefix: str, now: datetime, who: str, scope: str, held: Iterable[PersonHold] = ()
+) -> Instructed:
+    """Return the patch that ends on the node what was given to many nodes at once; `who` ends it.
+
+    `held` are the holds of the ledger that end. A node with a case keeps them for its history.
+
+    An instruction to the node itself stays, and is named.
+    """
+    keys, said = keys_of(prefix), instructions_of(node, prefix, now)
+    found = [keys.hold_of_many] if _scope_of(node.annotations.get(keys.hold_of_many), now) == scope else []
+    found += [keys.defer] if said.deferral is not None and said.deferral.word.scope == scope else []
+    own = hold_of(node.annotations[keys.hold], now) if keys.hold in node.annotations else None
+    still = f"still held {own.word}; reconciler resume {node.name} ends that" if own is not None else ""
+    over = [f"held {one.word}" for one in held if one.applies(node.pool, now)]
+    over += [f"deferred {said.deferral.word}"] if said.deferral is not None and keys.defer in found else []
+    kept = _kept_for_history(node, prefix, over, who, now)
+    if not found and not kept:
+        return Instructed(still or "neither held nor deferred", idle=not still)
+    write = node_write(node, prefix, annotations={**dict.fromkeys(found), **kept})
+    return Instructed("; ".join(text for text in ("resumed", still) if text), write)
+
+
+def _kept_for_history(
+    node: Node, prefix: str, over: Collection[str], who: str, now: datetime
+) -> dict[str, str | None]:
+    """Return the annotation with what people have ended in a case, for its history; empty without a case."""
+    if not over or not _case(node, prefix).open:
+        return {}
+    before = instructions_of(node, prefix, now).before
+    ended = to_text(now.replace(microsecond=0))
+    said = (*before, *(f"{one}; resumed by {who} at {ended}" for one in over))
+    return {keys_of(prefix).said_before: before_text(said)}
+
+
+def approved(
+    node: Node, plan: NodePlan | None, word: Word, prefix: str, now: datetime, *, workflows: bool = False
+) -> Instructed:
+    """Return the patch that approves what waits for an approval on the node now; `plan` is that of a pass.
+
+    What is approved are the events of the moment. The next event needs an approval of its own. With
+    `workflows`, it is also an approval for the present run of the workflows.
+    """
+    case = case_of(_case(node, prefix))
+    found = plan.events if plan is not None else ()
+    waiting = [cases.known(one.event) for one in found if one.kept.approval is not None]
+    before = instructions_of(node, prefix, now).approval
+    kept = [cases.known(one.event) for one in found if before is not None and before.covers(one.event, case)]
+    return _approved(node, kept, waiting, word, prefix, workflows=workflows)
+
+
+def approved_as_recorded(
+    node: Node, word: Word, prefix: str, now: datetime, *, workflows: bool = False
+) -> Instructed:
+    """Return the patch that approves the events of the last pass for which no drain has begun.
+
+    They are in the record, so this needs no settings. It does not know which of them wait for an approval;
+    the others need none. With `workflows`, it is also an approval for the present run of the workflows, if
+    the node has any.
+    """
+    record = _case(node, prefix)
+    waiting = [one for one in record.events if record.state is State.REQUIRED or one.waits]
+    before = instructions_of(node, prefix, now).approval
+    same = before is not None and before.case == case_of(record)
+    kept = [one for one in before.events if one not in waiting] if before is not None and same else []
+    has_workflows = keys_of(prefix).workflow_data in node.annotations
+    if not waiting and not (workflows and has_workflows):
+        return Instructed(f"nothing waits for an approval{_LATER}", refused=True)
+    return _approved(node, kept, waiting, word, prefix, workflows=workflows and has_workflows)
+
+
+def _case(node: Node, prefix: str) -> CaseRecord:
+    record = record_of(node, prefix)
+    return record.case(_PROFILE) if isinstance(record, Record) else CaseRecord()
+
+
+def _approved(
+    node: Node,
+    kept: Iterable[KnownEvent],
+    waiting: Collection[KnownEvent],
+    word: Word,
+    prefix: str,
+    *,
+    workflows: bool,
+) -> Instructed:
+    """Return the patch that approves the events that wait, and keeps the approval of others."""
+    if not waiting and not workflows:
+        return Instructed("nothing waits for an approval", refused=True)
+    case = case_of(_case(node, prefix))
+    try:
+        text = approval_text(Approval(word, case, (*kept, *waiting)[-limits.EVENTS :], workflows))
+    except ValueError as error:
+        return Instructed(str(error), refused=True)
+    named = [one.condition or one.kind.value for one in waiting]
+    names = ", ".join(dict.fromkeys((*named, "its workflows") if workflows else named))
+    write = node_write(node, prefix, annotations={keys_of(prefix).approved: text})
+    return Instructed(f"{names} approved {word}", write)
+
+
+def unapproved(node: Node, prefix: str) -> Instructed:
+    """Return the patch that withdraws the approval of the node."""
+    key = keys_of(prefix).approved
+    if key not in node.annotations:
+        return Instructed("has no approval", idle=True)
+    return Instructed("approval withdrawn", node_write(node, prefix, annotations={key: None}))
+
+
+def _scope_of(text: str | None, now: datetime) -> str:
+    hold = hold_of(text, now) if text is not None else None
+    return hold.word.scope if hold is not None else ""

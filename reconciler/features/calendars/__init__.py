@@ -1,0 +1,1 @@
+"""Calendars of others: iCalendar files, lists of freezes, and the windows of AKS."""

@@ -1,0 +1,171 @@
+"""Reads the calendars that the settings name, from files, ConfigMaps and Secrets.
+
+A content that can't be used never replaces a good one at once: a file may be half written, and an API server
+may be away. It counts as unknown once it has been unusable for `KEPT`.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import os
+import stat
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import msgspec
+
+from reconciler.http.retrying import patiently
+from reconciler.kubernetes.connection import Connection, Request
+from reconciler.kubernetes.paths import ApiPath, core
+from reconciler.kubernetes.wire.shapes import ObjectMeta, decode
+from reconciler.model.calendar_text import CalendarPlace, CalendarText, Holder
+from reconciler.model.errors import ClusterError, NotFound, Unreachable
+from reconciler.model.limits import CALENDAR
+from reconciler.model.moments import to_text
+from reconciler.model.names import quoted
+from reconciler.model.problems import internal
+
+KEPT = timedelta(days=1)
+"""How long the last good content of a calendar counts while the newest can't be used."""
+
+_ONLY_METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+_PATIENCE = 5.0
+"""Seconds for which a request is repeated. A pass does not wait for a calendar as long as for its nodes."""
+
+
+class _Held(msgspec.Struct):
+    """core/v1 ConfigMap or Secret, or the metadata of one."""
+
+    metadata: ObjectMeta
+    data: dict[str, str] | None = None
+    binaryData: dict[str, str] | None = None  # noqa: N815 - the API's spelling
+
+
+@dataclass(frozen=True, slots=True)
+class _Good:
+    """The last content that could be used, with its resourceVersion, and when it was last seen."""
+
+    place: CalendarPlace
+    text: str
+    version: str
+    seen: datetime
+
+
+class Calendars:
+    """A CalendarReader. It keeps the last good content of each calendar."""
+
+    def __init__(self, connection: Connection | None = None) -> None:
+        """Use this connection for ConfigMaps and Secrets; without one they can't be read."""
+        self._connection = connection
+        self._good: dict[str, _Good] = {}
+
+    def read(self, places: Sequence[CalendarPlace], now: datetime) -> Mapping[str, CalendarText]:
+        """Return the content of each calendar, by its name; `now` is aware. Raises nothing.
+
+        An object is read again only if its resourceVersion has changed. Once the API server does not answer,
+        no further object is asked for.
+        """
+        from reconciler.settings.calendar_text import (
+            parse_calendar,  # a pass without calendars needs no parser
+        )
+
+        found: dict[str, CalendarText] = {}
+        away = ""
+        for place in places:
+            try:
+                if away and place.holder is not Holder.FILE:
+                    raise ValueError(away)
+                text, version = self._content(place)
+                parse_calendar(text, place)
+            except Exception as error:  # noqa: BLE001 - one calendar's content harms that calendar only
+                if isinstance(error, Unreachable):
+                    away = str(error)
+                found[place.name] = self._without(place, _words(error, place), now)
+                continue
+            self._good[place.name] = _Good(place, text, version, now)
+            found[place.name] = CalendarText(text)
+        return found
+
+    def _without(self, place: CalendarPlace, why: str, now: datetime) -> CalendarText:
+        """Return what counts for a calendar whose newest content can't be used."""
+        good = self._good.get(place.name)
+        if good is None or good.place != place or good.seen + KEPT <= now:
+            return CalendarText(unread=why)
+        counts = f"its content of {to_text(good.seen)} counts until {to_text(good.seen + KEPT)}"
+        return CalendarText(good.text, note=f"{why}; {counts}")
+
+    def _content(self, place: CalendarPlace) -> tuple[str, str]:
+        if place.problem:
+            raise ValueError(place.problem)
+        if place.holder is Holder.FILE:
+            return _text(_file(place.path)), ""
+        if self._connection is None:
+            raise ValueError(f"{place} is not read by this command")
+        kind = "configmaps" if place.holder is Holder.CONFIG_MAP else "secrets"
+        path = core(place.namespace) / kind / place.object
+        version = self._get(path, _ONLY_METADATA).metadata.resourceVersion or ""
+        good = self._good.get(place.name)
+        if good is not None and good.place == place and version and good.version == version:
+            return good.text, version
+        held = self._get(path, "application/json")
+        return _text(_value(held, place)), held.metadata.resourceVersion or ""
+
+    def _get(self, path: ApiPath, accept: str) -> _Held:
+        connection = self._connection
+        assert connection is not None
+        request = Request("GET", path, accept=accept, total=_PATIENCE)
+        answer = patiently(lambda: connection.send(request), patience=_PATIENCE, sleep=connection.sleep)
+        return decode(_Held, answer)
+
+
+def _file(path: str) -> bytes:
+    # A pipe would wait for its writer.
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        raise ValueError(f"{path} is not a regular file")
+    with open(path, "rb") as file:
+        return _limited(file.read(CALENDAR + 1))
+
+
+def _value(held: _Held, place: CalendarPlace) -> bytes:
+    data, binary = held.data or {}, held.binaryData or {}
+    known = sorted({*data, *binary})
+    if not place.key and len(known) != 1:
+        raise ValueError(f"{place} has {len(known)} keys; write the one with the calendar as `key`")
+    key = place.key or known[0]
+    if key not in known:
+        named = ", ".join(map(quoted, known[:5]))
+        raise ValueError(f"{place}: there is no such key; its keys are {named or 'none'}")
+    if place.holder is Holder.CONFIG_MAP and key in data:
+        return _limited(data[key].encode("utf-8", "surrogatepass"))
+    try:
+        return _limited(base64.b64decode(data[key] if key in data else binary[key], validate=True))
+    except binascii.Error as error:
+        raise ValueError(f"{place}: {quoted(key)} is not base64") from error
+
+
+def _limited(content: bytes) -> bytes:
+    if len(content) > CALENDAR:
+        raise ValueError(f"is larger than {CALENDAR} bytes")
+    return content
+
+
+def _text(content: bytes) -> str:
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"is not UTF-8 text (byte {error.start})") from error
+
+
+def _words(error: Exception, place: CalendarPlace) -> str:
+    if isinstance(error, NotFound):
+        return f"there is no {place}"
+    if isinstance(error, ClusterError):
+        return f"{place}: needs {error.needs}" if error.needs else f"{place}: {error}"
+    if isinstance(error, OSError):
+        return f"{place}: {error.strerror or error}"
+    if not isinstance(error, ValueError):
+        return internal(str(place), error)
+    text = str(error)
+    return text if str(place) in text else f"{place}: {text}"

@@ -1,0 +1,1 @@
+"""Kubernetes Events about nodes and about the pods that drains move."""

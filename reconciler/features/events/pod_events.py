@@ -1,0 +1,329 @@
+"""Writes an Event for each workload whose pods a drain moves, where its people look for a reason.
+
+A thread of its own sends them, a while behind the first eviction, so no drain waits. They are few, so that a
+drain makes hardly more requests than it has pods, and lost with the process: nothing depends on them. A
+namespace that refuses an Event, for example because it terminates, delays no other one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import threading
+import time
+from collections import Counter, OrderedDict, deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, tzinfo
+from typing import Any
+
+from reconciler.features.events.deployments import TEMPLATE_HASH, Deployments
+from reconciler.features.events.kubernetes_events import COMPONENT, PATIENCE, event_of
+from reconciler.http.guard import Guard
+from reconciler.kubernetes.connection import Connection, Request
+from reconciler.kubernetes.paths import core
+from reconciler.model.drains import DrainOrder
+from reconciler.model.errors import ClusterError, Conflict, Forbidden, LockLost, NotFound
+from reconciler.model.plan import Notice
+from reconciler.model.pod import Owner, Pod
+
+log = logging.getLogger(__name__)
+
+EVICTED = "MaintenanceEvicted"
+"""The reason of an Event on a pod without an owner that was evicted."""
+
+DELETED = "MaintenanceDeleted"
+"""The reason of an Event where pods are deleted, without regard to their PodDisruptionBudgets."""
+
+MOVES = "MaintenanceMovesPods"
+"""The reason of an Event on the owner of pods."""
+
+PER_DRAIN = 100
+"""Events of one drain at most."""
+
+PER_DRAIN_IN_ONE = 3
+"""Events of one drain in one namespace at most."""
+
+WAITING = 1000
+"""Events that wait at most, in all namespaces."""
+
+WAITING_IN_ONE = 100
+"""Events that wait at most in one namespace: the pods of one tenant take no room from those of others."""
+
+BEHIND = 30.0
+"""Seconds after which an Event is sent. The queue's end does not wait for that."""
+
+PER_SECOND = 20.0
+"""Requests in one second at most. Others have requests to the API server, too."""
+
+CLOSED_FOR = 600.0
+"""Seconds for which nothing is sent to a namespace that has refused an Event."""
+
+_TRIES = 3
+_PAUSE = 5.0
+_LONGEST_PAUSE = 60.0
+_MOST_DRAINS = 500
+_LONGEST_NAME = 230  # An object's name may have 253 characters.
+_LONGEST_KIND = 63
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """One Event that was not sent yet, and how often it was tried.
+
+    `owner` is what it is about, until the Deployment of that was searched for, and `template` the hash of its
+    pods' template. `attempt` is the attempt to drain the node, `due` when it is sent (monotonic, seconds).
+    """
+
+    namespace: str
+    body: dict[str, Any]
+    owner: Owner | None = None
+    template: str = ""
+    attempt: str = ""
+    due: float = 0.0
+    tries: int = 0
+
+
+@dataclass(slots=True)
+class _Drain:
+    """What was said about one attempt to drain a node: about whom, and how often in each namespace."""
+
+    since: datetime
+    said: set[str] = field(default_factory=set)
+    namespaces: Counter[str] = field(default_factory=Counter)
+
+    def has_room(self, namespace: str) -> bool:
+        """Whether it may have one more Event there."""
+        return len(self.said) < PER_DRAIN and self.namespaces[namespace] < PER_DRAIN_IN_ONE
+
+
+class PodEvents:
+    """Sends Events about evictions from a thread of its own; safe for threads."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        guard: Guard,
+        zone: Callable[[], tzinfo] = lambda: UTC,
+        *,
+        warn: Callable[[str], None] = log.warning,
+        per_second: float = PER_SECOND,
+        behind: float = BEHIND,
+    ) -> None:
+        """Use this connection; `guard` raises LockLost if the lock is not ours. Nothing runs until `evicted`.
+
+        The moments of the messages are in the zone that `zone` returns. `warn` gets a sentence when Events
+        can't be written, also from the queue's thread.
+        """
+        self._connection, self._guard = connection, guard
+        self._deployments = Deployments(connection, warn)
+        self._zone, self._warn, self._apart, self._behind = zone, warn, 1.0 / per_second, behind
+        self._changed = threading.Condition()
+        self._waiting: dict[str, deque[_Waiting]] = {}
+        self._count = 0
+        self._drains: OrderedDict[str, _Drain] = OrderedDict()
+        self._refused: dict[str, float] = {}
+        self._dropped = 0
+        self._failures = 0
+        self._until = 0.0
+        self._closing = False
+        self._thread: threading.Thread | None = None
+
+    def evicted(self, order: DrainOrder, pod: Pod, deleted: bool = False) -> None:
+        """Put an Event about the owner of an evicted or deleted pod into the queue; wait for no request.
+
+        An owner has one for each attempt to drain a node. A pod without an owner has one itself. What does
+        not fit is left out.
+        """
+        with self._changed:
+            drain = self._drains.get(order.uid)
+            if drain is None or drain.since != order.since:
+                drain = self._drains[order.uid] = _Drain(order.since)
+            self._drains.move_to_end(order.uid)
+            if len(self._drains) > _MOST_DRAINS:
+                self._drains.popitem(last=False)
+            key, one = self._about(order, pod, deleted)
+            if key not in drain.said and self._add(drain, one):
+                drain.said.add(key)
+                drain.namespaces[pod.namespace] += 1
+            if self._thread is None and self._count:
+                thread = threading.Thread(target=self._run, name="pod-events", daemon=True)
+                thread.start()
+                self._thread = thread
+            self._changed.notify_all()
+
+    def close(self, patience: float) -> None:
+        """Send what waits, for at most so many seconds; the rest is left out."""
+        ends = time.monotonic() + patience
+        with self._changed:
+            self._closing = True
+            self._changed.notify_all()
+        if self._thread is not None:
+            self._thread.join(max(0.0, ends - time.monotonic()))
+        with self._changed:
+            self._dropped += self._count
+            self._waiting.clear()
+            self._count = 0
+            if self._dropped:
+                log.info("events about pods were left out: count=%d", self._dropped)
+
+    def _about(self, order: DrainOrder, pod: Pod, deleted: bool) -> tuple[str, _Waiting]:
+        why = f": {order.why}" if order.why else ""
+        done, owner, due = "deleted" if deleted else "evicted", pod.owner, time.monotonic() + self._behind
+        # A tenant writes any owner. One that is a Node has its Events elsewhere.
+        if owner is None or not owner.named or owner.kind == "Node":
+            reason = DELETED if deleted else EVICTED
+            notice = Notice(reason, f"{done} from node {order.node} by {COMPONENT}{why}")
+            about = {"apiVersion": "v1", "kind": "Pod", "namespace": pod.namespace, "name": pod.name}
+            body = self._event({**about, "uid": pod.uid}, notice, pod.uid)
+            return f"{reason}|{pod.uid}", _Waiting(pod.namespace, body, due=due)
+        reason = DELETED if deleted else MOVES
+        notice = Notice(reason, f"pods are {done} from node {order.node} by {COMPONENT}{why}")
+        about, attempt = _reference(pod.namespace, owner), f"{order.uid}|{order.since.isoformat()}"
+        body = self._event(about, notice, _identity(about, attempt))
+        template = pod.labels.get(TEMPLATE_HASH, "")
+        waiting = _Waiting(pod.namespace, body, owner, template, attempt, due)
+        return f"{reason}|{_identity(about)}", waiting
+
+    def _event(self, about: dict[str, str], notice: Notice, identity: str) -> dict[str, Any]:
+        return event_of(_metadata(about, notice.reason, identity), about, notice, self._zone(), time.time())
+
+    def _add(self, drain: _Drain, one: _Waiting) -> bool:
+        waiting = self._waiting.get(one.namespace, ())
+        refused = self._refused.get(one.namespace, 0.0) > time.monotonic()
+        full = self._count >= WAITING or len(waiting) >= WAITING_IN_ONE or not drain.has_room(one.namespace)
+        if self._closing or refused or full:
+            self._dropped += 1
+            return False
+        self._waiting.setdefault(one.namespace, deque()).append(one)
+        self._count += 1
+        return True
+
+    # The thread.
+
+    def _run(self) -> None:
+        try:
+            while (one := self._next()) is not None:
+                self._send(one)
+        except Exception:
+            # A drain that goes on has no Events from now on.
+            log.exception("the queue of events about pods has ended")
+
+    def _next(self) -> _Waiting | None:
+        """Wait until an Event is due, and take it; None at the end. The namespaces take turns."""
+        with self._changed:
+            while True:
+                now = time.monotonic()
+                due = {name: queue[0].due for name, queue in self._waiting.items()}
+                namespace = next((name for name, at in due.items() if self._closing or at <= now), None)
+                if namespace is not None and (self._closing or self._until <= now):
+                    break
+                if self._closing:
+                    return None
+                self._changed.wait(max(self._until, min(due.values())) - now if due else None)
+            queue = self._waiting.pop(namespace)
+            one = queue.popleft()
+            self._count -= 1
+            if queue:
+                self._waiting[namespace] = queue
+            self._until = time.monotonic() + self._apart
+            return one
+
+    def _send(self, one: _Waiting) -> None:
+        try:
+            self._move_to_deployment(one)
+            self._guard()
+            path = core(one.namespace) / "events"
+            request = Request("POST", path, body=one.body, read_timeout=PATIENCE, total=PATIENCE)
+            self._connection.send(request)
+        except LockLost:
+            # Another process drains now.
+            self._drop_all()
+        except Conflict as error:
+            if error.reason != "AlreadyExists":
+                self._again(one, error)
+        except ClusterError as error:
+            if error.temporary:
+                self._again(one, error)
+            else:
+                self._refuse(one.namespace, error)
+        else:
+            self._failures = 0
+
+    def _move_to_deployment(self, one: _Waiting) -> None:
+        """Put an Event about a ReplicaSet on its Deployment; raises ClusterError if that can't be found now.
+
+        It is tried once: after an error the Event stays where it is.
+        """
+        if one.owner is None:
+            return
+        owner, one.owner = one.owner, None
+        with self._changed:
+            self._until += self._apart
+            waiting = self._waiting.get(one.namespace, ())
+            wanted = {other.owner: other.template for other in waiting if other.owner is not None}
+        deployment = self._deployments.of(one.namespace, owner, {**wanted, owner: one.template})
+        if deployment is not None:
+            about = _reference(one.namespace, deployment)
+            metadata = _metadata(about, one.body["reason"], _identity(about, one.attempt))
+            one.body = {**one.body, "metadata": metadata, "involvedObject": about}
+
+    def _again(self, one: _Waiting, error: ClusterError) -> None:
+        """Send nothing for a while, then this Event again. After three tries, or at the end, leave it out."""
+        with self._changed:
+            one.tries += 1
+            self._failures += 1
+            if self._failures == 1:
+                self._warn(f"events about pods can't be written now: {error}")
+            pause = max(_PAUSE * 2 ** min(self._failures - 1, 4), error.retry_after or 0.0)
+            self._until = time.monotonic() + min(pause, _LONGEST_PAUSE)
+            if one.tries >= _TRIES or self._closing:
+                self._dropped += 1
+                return
+            self._waiting.setdefault(one.namespace, deque()).appendleft(one)
+            self._count += 1
+
+    def _refuse(self, namespace: str, error: ClusterError) -> None:
+        """Send nothing to this namespace for a while, unless only this Event was refused."""
+        with self._changed:
+            if not isinstance(error, Forbidden | NotFound):
+                # A tenant writes any owner: the server may not accept an Event about it.
+                self._dropped += 1
+                return
+            now = time.monotonic()
+            self._refused = {name: at for name, at in self._refused.items() if at > now}
+            if not self._refused:
+                because = f"needs {error.needs}" if error.needs else str(error)
+                self._warn(f"events about pods are not written in the namespace {namespace}: {because}")
+            self._refused[namespace] = now + CLOSED_FOR
+            left = self._waiting.pop(namespace, ())
+            self._count -= len(left)
+            self._dropped += len(left) + 1
+
+    def _drop_all(self) -> None:
+        with self._changed:
+            self._dropped += self._count + 1
+            self._waiting.clear()
+            self._count = 0
+
+
+def _reference(namespace: str, owner: Owner) -> dict[str, str]:
+    """Return what an Event has about an owner, which may be any text."""
+    return {
+        "apiVersion": owner.api_version[:_LONGEST_NAME],
+        "kind": owner.kind[:_LONGEST_KIND],
+        "namespace": namespace,
+        "name": owner.name,
+        "uid": owner.uid[:_LONGEST_NAME],
+    }
+
+
+def _identity(about: dict[str, str], *more: str) -> str:
+    return "|".join((*about.values(), *more))
+
+
+def _metadata(about: dict[str, str], reason: str, identity: str) -> dict[str, str]:
+    """Return the namespace and the name, which is the same in every process: so the Event is there once."""
+    hashed = hashlib.sha256(f"{reason}|{identity}".encode("utf-8", "replace")).hexdigest()
+    name = f"{about['name'][:_LONGEST_NAME].rstrip('.-')}.{hashed[:16]}"
+    return {"name": name, "namespace": about["namespace"]}

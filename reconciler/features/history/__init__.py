@@ -1,0 +1,1 @@
+"""The cases that ended, as a document and as text."""

@@ -1,0 +1,1 @@
+"""Hooks: Jobs, requests and annotations that hold a step of a node."""

@@ -1,0 +1,111 @@
+"""Samples in the form of prometheus-client, and as the text that Prometheus reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics, generate_latest
+from prometheus_client.core import Metric
+from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.registry import Collector
+
+from reconciler.features.metrics.catalogue import FAMILIES, NODE_HOLD_SINCE, Family, Type
+from reconciler.features.metrics.samples import HoldsSince, Sample
+from reconciler.model import limits
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+# As prometheus-client has it, where the name is another one.
+_TYPES = {Type.UNTYPED: "unknown"}
+
+# Each counter would have a second series with the moment of its creation.
+disable_created_metrics()  # type: ignore[no-untyped-call]
+
+
+class Samples(Collector):
+    """Shows samples that are made when somebody asks, so a series vanishes with what it is about."""
+
+    def __init__(self, make: Callable[[], Iterable[Sample]]) -> None:
+        """Use this function, which may be called from any thread."""
+        self._make = make
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the families that have samples. Of two samples with the same labels the last one stays."""
+        found: dict[Family, dict[tuple[str, ...], float]] = {}
+        for sample in self._make():
+            labels = tuple(_label(value) for value in sample.labels)
+            found.setdefault(sample.family, {})[labels] = sample.value
+        for family, values in found.items():
+            metric = Metric(family.name, family.help, _TYPES.get(family.type, family.type.value))
+            for labels, value in values.items():
+                metric.add_sample(family.name, dict(zip(family.labels, labels, strict=True)), value)
+            yield metric
+
+
+class Counters:
+    """The counters and histograms of the catalogue, from zero; safe for threads."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        """Show them in this registry."""
+        self._counters: dict[Family, Counter] = {}
+        self._histograms: dict[Family, Histogram] = {}
+        for family in FAMILIES:
+            if family.type is Type.COUNTER:
+                self._counters[family] = Counter(family.name, family.help, family.labels, registry=registry)
+            elif family.type is Type.HISTOGRAM:
+                self._histograms[family] = Histogram(
+                    family.name, family.help, family.labels, registry=registry, buckets=family.bounds
+                )
+
+    def add(self, family: Family, *labels: str, by: float = 1) -> None:
+        """Count `by` more; 0 shows the series, so that its first increase can be seen."""
+        counter = self._counters[family]
+        (counter.labels(*map(_label, labels)) if family.labels else counter).inc(by)
+
+    def observe(self, family: Family, value: float, *labels: str) -> None:
+        """Add a value to a histogram."""
+        histogram = self._histograms[family]
+        (histogram.labels(*map(_label, labels)) if family.labels else histogram).observe(value)
+
+
+class Taken(Collector):
+    """What a registry shows at one moment."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        """Take all families now."""
+        self._families = tuple(registry.collect())
+
+    def collect(self) -> Iterable[Metric]:
+        """Return the families."""
+        return self._families
+
+    def text(self) -> bytes:
+        """Return all families as the text that Prometheus reads (UTF-8)."""
+        return generate_latest(self)
+
+
+def holds_in(text: str) -> HoldsSince:
+    """Return since when nodes are held, as the text says that an earlier process has left.
+
+    A moment that can't be meant is left out. Raises ValueError if the text is not that of Prometheus.
+    """
+    found: dict[tuple[str, str], datetime] = {}
+    for family in text_string_to_metric_families(text):
+        if family.name == NODE_HOLD_SINCE.name:
+            for sample in family.samples:
+                moment = limits.EARLIEST.timestamp() <= sample.value <= limits.LATEST.timestamp()
+                if moment and set(sample.labels) == set(NODE_HOLD_SINCE.labels):
+                    node, code = (sample.labels[key] for key in NODE_HOLD_SINCE.labels)
+                    found[node, code] = datetime.fromtimestamp(sample.value, UTC)
+    return found
+
+
+def to_text(registry: CollectorRegistry) -> bytes:
+    """Return all families as the text that Prometheus reads (UTF-8)."""
+    return generate_latest(registry)
+
+
+def _label(value: str) -> str:
+    """Return a label's value, which may come from outside, with a limit and as text that UTF-8 can encode."""
+    return limits.text(value, limits.NAME).encode("utf-8", "replace").decode()

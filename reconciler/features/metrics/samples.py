@@ -1,0 +1,215 @@
+"""The values that a pass shows: pure functions from its plan to samples.
+
+Series of a node exist only while the plan has a case or a hold for it, so they vanish with the node.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+
+from reconciler.features.metrics import catalogue
+from reconciler.features.metrics.catalogue import Family
+from reconciler.features.workflows.shuffles import ShuffleCounts
+from reconciler.model.drains import DrainProgress, Phase
+from reconciler.model.ended_case import leading_kind
+from reconciler.model.plan import NodePlan, Plan, Verdict
+from reconciler.model.problems import guarded
+from reconciler.model.record import State
+from reconciler.model.schedule import CaseForecast
+
+BUDGETS = 20
+"""PodDisruptionBudgets that one node's drain shows, those with the most blocked pods first.
+
+The rest is one series without namespace and budget: whoever may create pods may create budgets.
+"""
+
+_FORECASTS = (
+    (catalogue.WILL_BE_MISSED, CaseForecast.WILL_BE_MISSED),
+    (catalogue.AT_RISK, CaseForecast.AT_RISK),
+)
+
+HoldsSince = Mapping[tuple[str, str], datetime]
+"""Since when a node has a hold, by its name and the code of the hold (UTC)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One value of one family, with the values of its labels in the order of the family."""
+
+    family: Family
+    value: float
+    labels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PassView:
+    """What there is to show of the last pass.
+
+    `drains` is the progress of each drain of this process, by node. `holds_since` is what `held_since`
+    returned for the plan.
+    """
+
+    plan: Plan
+    drains: Mapping[str, DrainProgress] = field(default_factory=dict)
+    holds_since: HoldsSince = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessView:
+    """What there is to show of the process; `last_success` is UTC, None before the first successful pass.
+
+    `waiting` is the number of messages that wait to be sent, None where nobody is told anything.
+    """
+
+    version: str
+    python: str
+    leads: bool = False
+    settings_good: bool = True
+    last_success: datetime | None = None
+    waiting: int | None = None
+
+
+def process_samples(view: ProcessView) -> tuple[Sample, ...]:
+    """Return the samples of the process."""
+    found = [
+        Sample(catalogue.BUILD_INFO, 1, (view.version, view.python)),
+        Sample(catalogue.SETTINGS_GOOD, int(view.settings_good)),
+        Sample(catalogue.LOCK_HELD, int(view.leads)),
+    ]
+    if view.last_success is not None:
+        found.append(Sample(catalogue.PASS_LAST_SUCCESS, view.last_success.timestamp()))
+    if view.waiting is not None:
+        found.append(Sample(catalogue.NOTICES_WAITING, view.waiting))
+    return tuple(found)
+
+
+def held_since(before: HoldsSince, plan: Plan) -> HoldsSince:
+    """Return since when each hold of the plan is there: from this plan on, if it was not there before."""
+    return {
+        key: min(before.get(key, plan.now), plan.now)
+        for node in plan.nodes
+        for key in ((node.node, str(hold.code)) for hold in node.holds)
+    }
+
+
+def pass_samples(view: PassView) -> tuple[Sample, ...]:
+    """Return the samples of a pass. A node that can't be shown has none, and harms no other."""
+    found = [*_fleet(view), *_sources(view.plan)]
+    for node in view.plan.nodes:
+        shown, _ = guarded(f"node {node.node} has no metrics", partial(_of_node, node, view), ())
+        found += shown
+    return tuple(found)
+
+
+def has_case(node: NodePlan) -> bool:
+    """Whether the node has a case after the pass."""
+    return node.schedule is not None or node.after is not State.OPERATIONAL
+
+
+def _fleet(view: PassView) -> Iterator[Sample]:
+    plan = view.plan
+    version = plan.settings
+    yield Sample(catalogue.SETTINGS_INFO, 1, (version.hash if version is not None else "", plan.mode))
+    if version is not None and version.loaded is not None:
+        yield Sample(catalogue.SETTINGS_LOADED, version.loaded.timestamp())
+    yield Sample(catalogue.PASS_NODES, plan.managed)
+    states = Counter(node.after for node in plan.nodes)
+    busy = states[State.REQUIRED] + states[State.IN_MAINTENANCE]
+    # A node that the settings no longer select may still have a case.
+    yield Sample(catalogue.NODES, max(0, plan.managed - busy), (State.OPERATIONAL.value,))
+    for state in (State.REQUIRED, State.IN_MAINTENANCE):
+        yield Sample(catalogue.NODES, states[state], (state.value,))
+    running = sum(1 for one in view.drains.values() if one.phase is Phase.RUNNING)
+    yield Sample(catalogue.DRAINS_RUNNING, running)
+    yield Sample(catalogue.BUDGET_PLACES, plan.budget.limit)
+    yield Sample(catalogue.BUDGET_PLACES_TAKEN, len(plan.budget.holders))
+
+
+def _sources(plan: Plan) -> Iterator[Sample]:
+    for source in plan.sources:
+        if source.last is not None:
+            yield Sample(catalogue.SOURCE_LAST_ANSWER, source.last.timestamp(), (source.name,))
+        yield Sample(catalogue.SOURCE_UNREADABLE_NODES, source.unknown, (source.name,))
+
+
+def _of_node(node: NodePlan, view: PassView) -> tuple[Sample, ...]:
+    if not has_case(node) and not node.holds:
+        return ()
+    found = [Sample(catalogue.NODE_STATE, 1, (node.node, node.pool, node.zone, node.after.value))]
+    for code in dict.fromkeys(str(hold.code) for hold in node.holds):
+        labels = (node.node, code)
+        found.append(Sample(catalogue.NODE_HOLD, 1, labels))
+        since = view.holds_since.get(labels)
+        if since is not None:
+            found.append(Sample(catalogue.NODE_HOLD_SINCE, since.timestamp(), labels))
+    if has_case(node):
+        found += _case(node)
+    found += _blocked(node, view.drains.get(node.node))
+    return tuple(found)
+
+
+def open_kinds(plan: Plan) -> frozenset[str]:
+    """Return the kinds of the cases that are open after the pass."""
+    return frozenset(leading_kind(node.case_events) for node in plan.nodes if has_case(node))
+
+
+def _case(node: NodePlan) -> Iterator[Sample]:
+    labels = (node.node, leading_kind(node.case_events))
+    schedule = node.schedule
+    moments = (
+        (catalogue.PLATFORM_TIME, node.platform_time),
+        (catalogue.LATEST_START, schedule.latest_start if schedule is not None else None),
+        (catalogue.PLANNED_START, schedule.planned_start if schedule is not None else None),
+    )
+    yield from (Sample(family, at.timestamp(), labels) for family, at in moments if at is not None)
+    if schedule is not None:
+        for family, forecast in _FORECASTS:
+            yield Sample(family, int(schedule.forecast is forecast), labels)
+
+
+def _blocked(node: NodePlan, drain: DrainProgress | None) -> Iterator[Sample]:
+    if drain is None or node.after is not State.IN_MAINTENANCE:
+        return
+    pods = Counter(
+        (one.pod.partition("/")[0], one.budget.rpartition("/")[2])
+        for one in drain.blockers
+        if not one.leaving
+    )
+    most = sorted(pods.items(), key=lambda pair: (-pair[1], pair[0]))
+    for (namespace, budget), count in most[:BUDGETS]:
+        yield Sample(catalogue.BLOCKED_PODS, count, (node.node, namespace, budget))
+    if rest := sum(count for _, count in most[BUDGETS:]):
+        yield Sample(catalogue.BLOCKED_PODS, rest, (node.node, "", ""))
+
+
+def shuffle_samples(counts: ShuffleCounts) -> Iterator[Sample]:
+    """Yield the counts of moved pods under the names of maintenance-controller."""
+    for row in counts.rows:
+        labels = (row.owner, row.profile)
+        yield Sample(catalogue.SHUFFLES, row.pods, labels)
+        yield Sample(catalogue.SHUFFLES_PER_REPLICA, row.per_replica, labels)
+
+
+def failure_samples(failures: Mapping[str, int]) -> Iterator[Sample]:
+    """Yield how often checks of a workflow could not be answered, by its name."""
+    for profile, count in sorted(failures.items()):
+        yield Sample(catalogue.TRANSITION_FAILURES, count, (profile,))
+
+
+def count_failures(plan: Plan) -> Iterable[tuple[str, int]]:
+    """Yield the name of each workflow of each node, and 1 if one of its checks has no answer in this pass."""
+    for node in plan.nodes:
+        for report in node.workflows:
+            yield report.profile, any(one.verdict is Verdict.UNKNOWN for one in report.answers)
+
+
+def count_answers(plan: Plan) -> Iterable[tuple[tuple[str, str], int]]:
+    """Yield how many answers the sources gave in this pass, by the source's name and the result."""
+    for source in plan.sources:
+        yield (source.name, "event"), source.events
+        yield (source.name, "no_event"), source.quiet
+        yield (source.name, "unknown"), source.unknown

@@ -1,0 +1,258 @@
+"""What is sent now: the messages of one entry of `notify` that are due, put together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, tzinfo
+from typing import Any
+
+from reconciler.calendar.formatting import in_zone
+from reconciler.calendar.notice_times import Weekly
+from reconciler.features.notices.memory import OLDEST, Memory
+from reconciler.model import limits
+from reconciler.model.moments import shifted, to_text
+from reconciler.model.notices import Message, Topic
+from reconciler.report import safe
+from reconciler.settings.sections.notify import Notify
+from reconciler.settings.templates import TemplateFailed, rendered
+
+MOST = 50
+"""Nodes in one delivery for people, and messages in one for programs. The others follow in the next one."""
+
+_MESSAGES = 300
+"""Messages in one delivery for people."""
+
+_TITLE = 200
+_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """Messages that are sent together to one entry.
+
+    `title` and `lines` are for people: without control characters, and with moments in the entry's zone.
+    `thread` is the chat thread to continue, empty for a new message. `cluster` is the name of the cluster.
+    `body` is what a template made instead of title and lines, empty without one. `recipient` is the address
+    of one owner of workloads, empty for the recipients of the entry.
+    """
+
+    to: str
+    messages: tuple[Message, ...]
+    title: str
+    lines: tuple[str, ...]
+    cluster: str = ""
+    thread: str = ""
+    body: str = ""
+    recipient: str = ""
+
+    @property
+    def text(self) -> str:
+        """The title and the lines, or what a template made instead."""
+        return self.body or "\n".join((self.title, *self.lines))
+
+    def values(self) -> dict[str, Any]:
+        """Return what a template can use."""
+        return {
+            "cluster": self.cluster,
+            "title": self.title,
+            "text": self.text,
+            "lines": list(self.lines),
+            "messages": [
+                {
+                    "topic": one.topic.value,
+                    "node": one.node,
+                    "kind": one.kind,
+                    "pool": one.pool,
+                    "zone": one.zone,
+                    "at": to_text(one.at),
+                    "text": one.text,
+                    "repeats": one.repeats,
+                }
+                for one in self.messages
+            ],
+        }
+
+    def with_template(self, template: str, is_over: Callable[[], bool]) -> Delivery:
+        """Return the delivery with the text that a template makes.
+
+        If the template fails, the text is the usual one, and says why.
+        """
+        try:
+            body = rendered(template, self.values(), is_over)
+        except TemplateFailed as error:
+            return replace(self, lines=(*self.lines, safe.line(f"The template failed: {error}")))
+        return replace(self, body=safe.lines(body))
+
+    @property
+    def bad(self) -> bool:
+        """Whether a person probably has to do something."""
+        return any(one.topic.bad for one in self.messages)
+
+    @property
+    def ids(self) -> frozenset[str]:
+        """The ids of the messages."""
+        return frozenset(one.id for one in self.messages)
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """What one entry gets: a delivery, or the moment at which one may be due (UTC); None for never."""
+
+    delivery: Delivery | None = None
+    at: datetime | None = None
+
+
+def due_for(entry: Notify, memory: Memory, now: datetime, zone: tzinfo, *, flush: bool = False) -> Due:
+    """Return what is due for an entry `now` (aware); `zone` is that of the settings.
+
+    With `flush`, messages are not put together with later ones: the process is about to end.
+    """
+    waiting = [one.message for one in memory.pending if entry.name in one.to]
+    if not waiting:
+        return Due()
+    ripe = [(ripe_at(entry, message, now, zone), message) for message in waiting]
+    first = min(moment for moment, _ in ripe)
+    sends = first if flush or entry.at is not None else shifted(first, entry.group)
+    if sends > now:
+        return Due(at=sends)
+    chosen = [message for moment, message in ripe if moment <= now]
+    if not chosen:
+        return Due(at=first)
+    receiver = memory.receiver(entry.name)
+    slack = entry.slack
+    thread = receiver.thread if slack is not None and slack.thread else ""
+    if slack is not None and receiver.thread_since is not None:
+        thread = thread if now < shifted(receiver.thread_since, slack.thread) else ""
+    made = delivery_of(entry, _first(entry, chosen), zone, dropped=receiver.dropped)
+    return Due(delivery=replace(made, thread=thread))
+
+
+def _first(entry: Notify, messages: Sequence[Message]) -> tuple[Message, ...]:
+    """Return the messages about the first nodes. A program gets each message on its own."""
+    if entry.webhook is not None or entry.pagerduty is not None:
+        return tuple(messages[:MOST])
+    nodes = set(list(dict.fromkeys(one.node for one in messages))[:MOST])
+    return tuple(one for one in messages if one.node in nodes)[:_MESSAGES]
+
+
+def ripe_at(entry: Notify, message: Message, now: datetime, zone: tzinfo) -> datetime:
+    """Return when a message may be sent at the earliest (UTC)."""
+    if message.at > now:
+        return now  # A clock was ahead.
+    if entry.at is not None:
+        weekly = Weekly(entry.at.time, entry.at.days, entry.at.time_zone or zone)
+        return weekly.first_from(message.at)
+    return shifted(
+        message.at, entry.after if message.repeats else entry.delay(message.topic, message.patience)
+    )
+
+
+def too_old(memory: Memory, entries: Sequence[Notify], now: datetime) -> Memory:
+    """Return the memory without messages that could not be sent for a day; each counts as dropped."""
+    after = memory
+    for entry in entries:
+        if entry.at is not None:
+            continue
+        limit = OLDEST + entry.after + max(entry.held_for, entry.blocked_for) + entry.group
+        old = frozenset(
+            one.message.id
+            for one in memory.pending
+            if entry.name in one.to and shifted(one.message.at, limit) < now
+        )
+        if old:
+            receiver = after.receiver(entry.name)
+            after = after.without(entry.name, old)
+            after = after.with_receiver(entry.name, replace(receiver, dropped=receiver.dropped + len(old)))
+    return after
+
+
+def sent(memory: Memory, delivery: Delivery, now: datetime, thread: str = "") -> Memory:
+    """Return the memory after a delivery; `thread` is the thread that it began or continued."""
+    receiver = memory.receiver(delivery.to)
+    began = now.replace(microsecond=0) if thread and thread != delivery.thread else receiver.thread_since
+    cleared = replace(
+        receiver,
+        problem="",
+        problem_since=None,
+        dropped=0,
+        thread=thread,
+        thread_since=began if thread else None,
+    )
+    return memory.without(delivery.to, delivery.ids).with_receiver(delivery.to, cleared)
+
+
+def works(memory: Memory, name: str) -> Memory:
+    """Return the memory of an entry that had a problem and has none now."""
+    return memory.with_receiver(name, replace(memory.receiver(name), problem="", problem_since=None))
+
+
+def failed(memory: Memory, name: str, why: str, now: datetime) -> Memory:
+    """Return the memory after a delivery that failed; `problem_since` stays with the first failure."""
+    receiver = memory.receiver(name)
+    since = receiver.problem_since or now.replace(microsecond=0)
+    return memory.with_receiver(name, replace(receiver, problem=limits.text(why, 300), problem_since=since))
+
+
+def delivery_of(entry: Notify, messages: tuple[Message, ...], zone: tzinfo, *, dropped: int = 0) -> Delivery:
+    """Return the delivery of these messages."""
+    zone = entry.at.time_zone or zone if entry.at is not None else zone
+    lines = [] if len(messages) == 1 else list(_lines(messages, zone))
+    if len(messages) == 1:
+        lines = [safe.line(in_zone(messages[0].text, zone))]
+    if dropped:
+        lines.append(f"{dropped} earlier messages were left out, because they could not be sent.")
+    title = safe.line(_title(messages))
+    title = f"[{safe.line(entry.cluster)}] {title}" if entry.cluster else title
+    return Delivery(entry.name, messages, limits.text(title, _TITLE), tuple(lines), safe.line(entry.cluster))
+
+
+_WORDS = {
+    Topic.RECEIVED: "maintenance announced",
+    Topic.PLANNED: "drain planned",
+    Topic.HELD: "held",
+    Topic.WILL_BE_MISSED: "will be missed",
+    Topic.NO_LONGER_MISSED: "no longer missed",
+    Topic.STARTED: "maintenance started",
+    Topic.BLOCKED: "drain blocked",
+    Topic.DRAINED: "drained",
+    Topic.DEADLINE_PASSED: "latest start passed",
+    Topic.MISSED: "missed",
+    Topic.FAILED: "failed",
+    Topic.DONE: "done",
+}
+
+
+def _title(messages: Sequence[Message]) -> str:
+    nodes = list(dict.fromkeys(one.node for one in messages))
+    topics = list(dict.fromkeys(one.topic for one in messages))
+    if len(nodes) == 1:
+        return f"node {nodes[0]}: {', '.join(_WORDS[each] for each in topics)}"
+    counts = ", ".join(f"{_nodes_with(each, messages)} {_WORDS[each]}" for each in topics)
+    return f"{len(nodes)} nodes: {counts}"
+
+
+def _nodes_with(topic: Topic, messages: Sequence[Message]) -> int:
+    return len({one.node for one in messages if one.topic is topic})
+
+
+def _lines(messages: Sequence[Message], zone: tzinfo) -> Iterator[str]:
+    """Yield the lines, problems first. Nodes of which the same is said share one."""
+    groups: dict[tuple[Topic, bool, str], list[Message]] = {}
+    for one in sorted(messages, key=lambda one: not one.topic.bad):
+        groups.setdefault((one.topic, one.repeats, one.text), []).append(one)
+    for (topic, repeats, text), alike in groups.items():
+        said = f"{'still ' if repeats else ''}{_WORDS[topic]}: {in_zone(text, zone)}"
+        if len(alike) == 1:
+            where = ", ".join(_places(alike[0]))
+            head = f"{alike[0].node} ({where})" if where else alike[0].node
+            yield safe.line(f"{head}: {said}")
+        else:
+            yield safe.line(f"{len(alike)} nodes: {said}: {', '.join(one.node for one in alike)}")
+
+
+def _places(message: Message) -> Iterator[str]:
+    if message.pool:
+        yield message.pool
+    if message.zone:
+        yield message.zone

@@ -1,0 +1,260 @@
+"""Which messages a pass adds: from its plan, the results of its actions, and what was said before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from functools import partial
+
+from reconciler.calendar.notice_times import Past, Periodic, due
+from reconciler.features.notices.facts import ENDING, Fact, facts_of, is_blocking_known, kind_of
+from reconciler.features.notices.memory import CASES, PENDING, SAID, Known, Memory, Pending, Receiver, seconds
+from reconciler.features.notices.workflow_messages import is_workflow
+from reconciler.model.notices import Message, Topic
+from reconciler.model.outcome import Outcome
+from reconciler.model.plan import NodePlan, Plan
+from reconciler.model.problems import guarded
+from reconciler.settings.sections.notify import Notify
+
+_KEPT_AT_THE_END = (Topic.DONE, Topic.MISSED, Topic.FAILED)
+_LOST = "the case has ended; no pass of this process saw how"
+_DELETED = "the case has ended, because the node was deleted"
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """One pass: its plan, and the results of its actions by node."""
+
+    plan: Plan
+    outcomes: Mapping[str, Sequence[Outcome]]
+
+    @staticmethod
+    def of(plan: Plan, outcomes: Iterable[Outcome]) -> Pass:
+        """Return the pass with these results."""
+        by_node: dict[str, list[Outcome]] = {}
+        for one in outcomes:
+            by_node.setdefault(one.node, []).append(one)
+        return Pass(plan, by_node)
+
+
+def after_pass(memory: Memory, seen: Pass, entries: Sequence[Notify], now: datetime) -> Memory:
+    """Return the memory with the messages of this pass. It is the same value if there is nothing new."""
+    news = _News(memory, entries, now)
+    for node in seen.plan.nodes:
+        if node.uid:
+            work = partial(news.add, node, seen.outcomes.get(node.node, ()), seen.plan)
+            guarded(f"node {node.node}: there are no notices about it", work, None)
+    for uid, known in memory.cases.items():
+        if uid not in news.seen:
+            news.gone(uid, known, exists=uid in seen.plan.uids)
+    news.remind()
+    return news.memory()
+
+
+def is_for(entry: Notify, message: Message, audience: Sequence[str]) -> bool:
+    """Whether an entry of `notify` gets a message about a node with this audience."""
+    kinds = not entry.kinds or message.kind in entry.kinds
+    return entry.name in audience and message.topic in entry.topics and kinds
+
+
+@dataclass(frozen=True, slots=True)
+class _Lasting:
+    """A reminder of what lasts `since` a moment (Unix time), and the entries that select its node."""
+
+    message: Message
+    audience: tuple[str, ...]
+    since: int
+
+    def is_sent(self, entry: Notify, now: datetime) -> bool:
+        """Whether the entry gets the message, and the first one has not to wait any more."""
+        wait = entry.delay(self.message.topic, self.message.patience)
+        ripe = self.since + wait.total_seconds() <= now.timestamp()
+        return ripe and is_for(entry, self.message, self.audience)
+
+
+class _News:
+    """Collects what changes in the memory with one pass."""
+
+    def __init__(self, memory: Memory, entries: Sequence[Notify], now: datetime) -> None:
+        self._before, self._entries, self._now = memory, entries, now.replace(microsecond=0)
+        self._cases: dict[str, Known] = {}
+        self._messages: list[tuple[Message, tuple[str, ...]]] = []
+        self._lasting: list[_Lasting] = []
+        self._over: set[tuple[str, str]] = set()
+        self._ended: set[str] = set()
+        self.seen: set[str] = set()
+
+    def add(self, node: NodePlan, outcomes: Sequence[Outcome], plan: Plan) -> None:
+        """Add what there is to say about a node."""
+        before = self._before.cases.get(node.uid)
+        said = before.said if before is not None else {}
+        facts = facts_of(node, outcomes, said, self._now)
+        unwritten = any(one.notable for one in outcomes)
+        known = self._known(node, plan, before)
+        # What was said stays said while the node can't be read or written.
+        if not facts and not known.open and (before is None or not (unwritten or node.unknowns)):
+            return
+        self.seen.add(node.uid)
+        for key, fact in facts.items():
+            since = known.said.get(key, seconds(self._now))
+            message = replace(self._message(known, key, fact), patience=_patience(fact, since))
+            if fact.lasts:
+                self._lasting.append(_Lasting(replace(message, repeats=True), known.audience, since))
+            if key not in known.said and len(known.said) < SAID:
+                self._messages.append((message, self._audience(known, fact)))
+                known = replace(known, said={**known.said, key: seconds(self._now)})
+        known = self._without_over(known, node, facts, unwritten=unwritten)
+        if ENDING in facts:
+            self._ended.add(known.case)
+            kept = {key: at for key, at in known.said.items() if key in facts and key.startswith("Received ")}
+            # An event that is still reported was said, and needs no second message.
+            if kept:
+                self._cases[node.uid] = replace(
+                    known, case=_case_of(node.uid, self._now), said=kept, open=False
+                )
+            return
+        self._cases[node.uid] = known
+
+    def gone(self, uid: str, known: Known, *, exists: bool) -> None:
+        """Add the end of a case that the plan does not have any more."""
+        if known.open:
+            fact = Fact(Topic.DONE, _LOST if exists else _DELETED)
+            self._messages.append((self._message(known, ENDING, fact), known.audience))
+        self._ended.add(known.case)
+
+    def remind(self) -> None:
+        """Add the reminders that are due."""
+        self._receivers = dict(self._before.receivers)
+        for entry in self._entries:
+            if entry.every is None:
+                continue
+            receiver = self._before.receiver(entry.name)
+            lasting = [one for one in self._lasting if one.is_sent(entry, self._now)]
+            if not lasting:
+                reminded = None
+            elif receiver.reminded is None:
+                reminded = self._now  # They are sent for the first time, or were by an earlier pass.
+            elif due(Periodic(entry.every), self._now, Past(last=receiver.reminded)):
+                reminded = self._now
+                # What has come since the last reminders is sent for the first time about now.
+                again = [one.message for one in lasting if one.is_sent(entry, receiver.reminded)]
+                self._messages += [
+                    (replace(one, key=f"{one.key} {seconds(self._now)}"), (entry.name,)) for one in again
+                ]
+            else:
+                reminded = receiver.reminded
+            if reminded != receiver.reminded:
+                self._receivers[entry.name] = replace(receiver, reminded=reminded)
+
+    def memory(self) -> Memory:
+        """Return the memory after the pass."""
+        known_names = {entry.name for entry in self._entries}
+        pending = [kept for one in self._before.pending if (kept := self._kept(one)) is not None]
+        for message, audience in self._messages:
+            to = tuple(entry.name for entry in self._entries if is_for(entry, message, audience))
+            pending += [Pending(message, to)] if to else []
+        receivers = {
+            name: one
+            for name, one in self._receivers.items()
+            if (name in known_names or is_workflow(name)) and one != Receiver()
+        }
+        for one in pending[:-PENDING]:
+            for name in one.to:
+                before = receivers.get(name, self._before.receiver(name))
+                receivers[name] = replace(before, dropped=before.dropped + 1)
+        cases = dict(list(self._cases.items())[:CASES])
+        after = replace(self._before, cases=cases, pending=tuple(pending[-PENDING:]), receivers=receivers)
+        return self._before if after == self._before else after
+
+    def _kept(self, pending: Pending) -> Pending | None:
+        """Return what is still to be sent of a message, None if that is nothing.
+
+        After the end of its case, an entry that waits for messages gets only what stays true.
+        """
+        message = pending.message
+        if (message.case, message.key) in self._over:
+            return None
+        names = {entry.name for entry in self._entries}
+        if message.case in self._ended and message.topic not in _KEPT_AT_THE_END:
+            names -= {entry.name for entry in self._entries if entry.after}
+        to = tuple(name for name in pending.to if name in names)
+        return (pending if to == pending.to else Pending(message, to)) if to else None
+
+    def _known(self, node: NodePlan, plan: Plan, before: Known | None) -> Known:
+        labels = plan.labels.get(node.node)
+        record = node.ended or node.record
+        is_open = record is not None and record.open
+        opened = self._now
+        if record is not None and is_open:
+            opened = record.facts.announced or record.since or opened
+        audience = before.audience if before is not None else ()
+        if labels is not None:
+            audience = tuple(entry.name for entry in self._entries if entry.node_selector.matches(labels))
+        return Known(
+            node=node.node,
+            case=before.case if before is not None else _case_of(node.uid, opened),
+            audience=audience,
+            said=before.said if before is not None else {},
+            open=is_open,
+            kind=kind_of(node) or (before.kind if before is not None else ""),
+            pool=node.pool,
+            zone=node.zone,
+            namespaces=before.namespaces if before is not None else (),
+        )
+
+    def _audience(self, known: Known, fact: Fact) -> tuple[str, ...]:
+        """Return the entries that get a message; one that takes back another, only who got that one."""
+        if not fact.takes_back:
+            return known.audience
+        first = (known.case, fact.takes_back)
+        self._over.add(first)
+        pending = (one for one in self._before.pending if (one.message.case, one.message.key) == first)
+        waiting = {name for one in pending for name in one.to}
+        return tuple(name for name in known.audience if name not in waiting)
+
+    def _without_over(
+        self, known: Known, node: NodePlan, facts: Mapping[str, Fact], *, unwritten: bool
+    ) -> Known:
+        """Return what was said without what is over: it is said again when it comes back."""
+        over = []
+        if not unwritten and "Held" in known.said and "Held" not in facts:
+            over.append("Held")
+        if "Blocked" in known.said and "Blocked" not in facts and (is_blocking_known(node) or not known.open):
+            over.append("Blocked")
+        for key in over:
+            self._over.add((known.case, self._key(known, key)))
+        if not over:
+            return known
+        return replace(known, said={key: at for key, at in known.said.items() if key not in over})
+
+    def _message(self, known: Known, key: str, fact: Fact) -> Message:
+        return Message(
+            topic=fact.topic,
+            node=known.node,
+            case=known.case,
+            key=self._key(known, key),
+            at=self._now,
+            text=fact.text,
+            kind=known.kind,
+            pool=known.pool,
+            zone=known.zone,
+            namespaces=known.namespaces,
+        )
+
+    def _key(self, known: Known, key: str) -> str:
+        """Return the key of a message: what can come back has the moment at which it came."""
+        if key not in ("Held", "Blocked"):
+            return key
+        return f"{key} {known.said.get(key, seconds(self._now))}"
+
+
+def _patience(fact: Fact, since: int) -> timedelta | None:
+    """Return how long a message about something that is there since a moment (Unix time) may wait at most."""
+    if fact.before is None:
+        return None
+    return timedelta(seconds=max(seconds(fact.before) - since, 0) // 3)
+
+
+def _case_of(uid: str, opened: datetime) -> str:
+    return f"{uid}@{seconds(opened)}"

@@ -1,0 +1,91 @@
+"""Who owns the workloads on a node: the addresses that the namespaces of its pods have."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import tzinfo
+from operator import itemgetter
+
+from reconciler.features.notices.deliveries import Delivery, delivery_of
+from reconciler.model.limits import ADDRESSES
+from reconciler.settings.sections.notify import Notify, is_address
+
+MOST = 50
+"""Namespaces of one node, and addresses of one delivery."""
+
+_CHANNEL = re.compile(r"#?[A-Za-z0-9_-]{1,80}")
+_LONGEST = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Namespace:
+    """The labels and annotations of a namespace."""
+
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+
+
+def addresses(entry: Notify, namespace: Namespace) -> Iterator[str]:
+    """Yield the addresses of a namespace for this entry; what is no address, or not permitted, is left out.
+
+    Whoever may change a namespace decides on them, so mail goes only to the domains of the settings.
+    """
+    to = entry.to
+    if to is None:
+        return
+    found = namespace.labels.get(to.namespace_label or "") or namespace.annotations.get(
+        to.namespace_annotation or "", ""
+    )
+    texts = found[:_LONGEST].split(",")
+    # The last one of a text that is too long is not whole.
+    for text in texts[:-1] if len(found) > _LONGEST else texts:
+        address = text.strip()
+        if entry.mail is not None:
+            domain = address.rpartition("@")[2].casefold()
+            if is_address(address) and domain in {one.casefold() for one in to.domains}:
+                yield address
+        elif _CHANNEL.fullmatch(address):
+            yield address
+
+
+@dataclass(frozen=True, slots=True)
+class ForOwners:
+    """The deliveries to owners, and the namespaces of which addresses were left out, sorted."""
+
+    deliveries: tuple[Delivery, ...] = ()
+    cut: tuple[str, ...] = ()
+
+
+def for_owners(
+    entry: Notify,
+    delivery: Delivery,
+    on_node: Mapping[str, Iterable[str]],
+    namespaces: Mapping[str, Namespace],
+    zone: tzinfo,
+) -> ForOwners:
+    """Return one delivery for each owner, with the messages about nodes on which they have pods.
+
+    `on_node` has the namespaces of the pods of each node. Each namespace has a few addresses at most, and no
+    namespace gets a second one before each of the others has its first.
+    """
+    own = set(entry.mail.to) if entry.mail is not None else {entry.slack.channel if entry.slack else ""}
+    wanted: dict[str, list[str]] = {}
+    nodes: dict[str, set[str]] = {}
+    for node, names in on_node.items():
+        for name in names:
+            if name not in wanted:
+                given = addresses(entry, namespaces.get(name, Namespace()))
+                wanted[name] = [one for one in dict.fromkeys(given) if one not in own]
+            for address in wanted[name][:ADDRESSES]:
+                nodes.setdefault(address, set()).add(node)
+    turns = ((turn, wanted[name][turn]) for name in sorted(wanted) for turn in range(len(wanted[name])))
+    chosen = [address for turn, address in sorted(turns, key=itemgetter(0)) if turn < ADDRESSES]
+    served = list(dict.fromkeys(chosen))[:MOST]
+    found = []
+    for address in served:
+        messages = tuple(one for one in delivery.messages if one.node in nodes[address])
+        found.append(replace(delivery_of(entry, messages, zone), recipient=address))
+    cut = (name for name, given in wanted.items() if not set(given) <= set(served))
+    return ForOwners(tuple(found), tuple(sorted(cut)))

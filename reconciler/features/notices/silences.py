@@ -1,0 +1,149 @@
+"""Silences in Alertmanager: which there should be after a pass, and what to change for that.
+
+A silence belongs to one node. It ends by itself unless it is extended, so none stays behind for long.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from reconciler.features.notices.facts import kind_of
+from reconciler.model import limits
+from reconciler.model.holds import HoldCode
+from reconciler.model.moments import shifted
+from reconciler.model.outcome import Outcome
+from reconciler.model.plan import NodePlan, Plan
+from reconciler.model.record import Cordon, State
+from reconciler.report import safe
+from reconciler.settings.sections.notify import Alertmanager, Matcher, Notify
+
+AUTHOR = "node-maintenance-reconciler"
+MOST = 1000
+"""Silences of one entry."""
+
+_UID = re.compile(r"\(uid ([0-9A-Za-z-]{1,64})\)")
+_UNKNOWN = frozenset({HoldCode.INTERNAL, HoldCode.RECORD_READABLE})
+_EXTENDED_AFTER = 3
+"""A silence is extended when this part of its time is over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """A silence that exists or shall exist: for the node with this UID, until `ends` (UTC)."""
+
+    uid: str
+    ends: datetime
+    matchers: tuple[Matcher, ...]
+    comment: str
+    id: str = ""
+    starts: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WantedSilences:
+    """The nodes that one entry silences: UID, name and kind of the event.
+
+    `unknown` are the UIDs of nodes that can't be judged now, whose silences stay. `ours` are the UIDs of all
+    nodes whose silences are ours to end.
+    """
+
+    nodes: tuple[tuple[str, str, str], ...] = ()
+    unknown: frozenset[str] = frozenset()
+    ours: frozenset[str] = frozenset()
+
+    def differs(self, other: WantedSilences | None) -> bool:
+        """Whether other silences are wanted than before."""
+        return other is None or (self.nodes, self.unknown) != (other.nodes, other.unknown)
+
+
+def wanted_silences(
+    entry: Notify, plan: Plan, outcomes: Sequence[Outcome], known: Iterable[str]
+) -> WantedSilences:
+    """Return what an entry silences after a pass: nodes that are in maintenance with a cordon.
+
+    `known` are the UIDs of nodes that were in a case before the pass; a node may be deleted by now.
+    """
+    failed = {one.node for one in outcomes if one.notable}
+    nodes, unknown = [], set()
+    for node in plan.nodes:
+        if not node.uid or not entry.node_selector.matches(plan.labels.get(node.node, {})):
+            continue
+        if node.node in failed or any(hold.code in _UNKNOWN for hold in node.holds):
+            unknown.add(node.uid)
+        elif _is_silenced(node) and (not entry.kinds or kind_of(node) in entry.kinds):
+            nodes.append((node.uid, node.node, kind_of(node)))
+    return WantedSilences(tuple(sorted(nodes)[:MOST]), frozenset(unknown), plan.uids | frozenset(known))
+
+
+def changes(
+    entry: Notify, wanted: WantedSilences, found: Sequence[Silence], now: datetime
+) -> tuple[tuple[Silence, ...], tuple[str, ...]]:
+    """Return the silences to write, and the ids of those to end; `now` is aware.
+
+    `found` are the active silences of the entry. Of several for one node, the one that lasts longest stays.
+    """
+    settings = entry.alertmanager
+    if settings is None:
+        return (), ()
+    ends = shifted(now.replace(microsecond=0), settings.duration)
+    late = shifted(now, settings.duration - settings.duration / _EXTENDED_AFTER)
+    by_uid: dict[str, Silence] = {}
+    doubled: list[str] = []
+    for one in sorted(found, key=lambda one: one.ends):
+        doubled += [by_uid[one.uid].id] if one.uid in by_uid else []
+        by_uid[one.uid] = one
+    write = []
+    for uid, node, kind in wanted.nodes:
+        matchers = matchers_of(settings, node)
+        before = by_uid.get(uid)
+        if before is None or before.matchers != matchers:
+            write.append(Silence(uid, ends, matchers, comment_of(uid, node, kind)))
+        elif before.ends < late:
+            write.append(Silence(uid, ends, matchers, before.comment, id=before.id, starts=before.starts))
+    matching = {uid: matchers_of(settings, node) for uid, node, _ in wanted.nodes}
+    ended = [
+        one.id
+        for uid, one in by_uid.items()
+        if uid in wanted.ours and uid not in wanted.unknown and matching.get(uid) != one.matchers
+    ]
+    return tuple(write), tuple(dict.fromkeys((*doubled, *ended)))
+
+
+def author_of(entry: Notify) -> str:
+    """Return who creates the silences of an entry, in Alertmanager's `createdBy`."""
+    return f"{AUTHOR}/{entry.name}"
+
+
+def comment_of(uid: str, node: str, kind: str) -> str:
+    """Return the comment by which the silence of a node is found again."""
+    why = f"maintenance of the node ({kind})" if kind else "maintenance of the node"
+    return safe.line(limits.text(f"node {node} (uid {uid}): {why}", 500))
+
+
+def uid_in(comment: str) -> str:
+    """Return the UID of the node in a comment, empty if there is none."""
+    found = _UID.search(comment)
+    return found[1] if found else ""
+
+
+def matchers_of(settings: Alertmanager, node: str) -> tuple[Matcher, ...]:
+    """Return the matchers for a node."""
+    return tuple(one.of(node) for one in settings.matchers)
+
+
+def look_again(settings: Alertmanager) -> timedelta:
+    """Return how often to look at the silences while nothing changes."""
+    return settings.duration / (2 * _EXTENDED_AFTER)
+
+
+def _is_silenced(node: NodePlan) -> bool:
+    record = node.record
+    return (
+        record is not None
+        and node.ended is None
+        and record.state is State.IN_MAINTENANCE
+        and record.cordon is not Cordon.NONE
+    )

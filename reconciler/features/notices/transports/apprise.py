@@ -1,0 +1,44 @@
+"""Whatever apprise can send to, by its URL. It needs the extra `[notify]`."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from reconciler.features.notices.deliveries import Delivery
+from reconciler.features.notices.transports.transport import NotSent, resolved
+from reconciler.settings.sections.notify import LINK_LOCAL, Apprise
+
+
+class AppriseTransport:
+    """Sends text by apprise. Its own timeouts are four seconds to connect, and four for each read."""
+
+    def __init__(self, settings: Apprise) -> None:
+        """Send as these settings say."""
+        self._settings = settings
+
+    def send(self, delivery: Delivery) -> str:
+        """See the port."""
+        url = resolved(self._settings.url)
+        if LINK_LOCAL in url:
+            raise NotSent("the URL is a link-local address; nothing is sent there", refused=True)
+        apprise = _library()
+        client = apprise.Apprise()
+        if not client.add(url):
+            raise NotSent("apprise can't read this URL", refused=True)
+        kind = apprise.NotifyType.WARNING if delivery.bad else apprise.NotifyType.INFO
+        body = delivery.body or "\n".join(delivery.lines)
+        form = apprise.NotifyFormat.TEXT
+        if not client.notify(title=delivery.title, body=body, notify_type=kind, body_format=form):
+            raise NotSent("apprise could not send it")
+        return ""
+
+
+def _library() -> Any:
+    try:
+        import apprise
+    except ImportError:
+        raise NotSent("the extra [notify] is not installed", refused=True) from None
+    # Its log has parts of URLs in it.
+    logging.getLogger("apprise").setLevel(logging.CRITICAL + 1)
+    return apprise

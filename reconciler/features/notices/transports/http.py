@@ -1,0 +1,169 @@
+"""One bounded HTTP request for a transport: no redirects, no secrets in errors, no metadata service."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import unquote, urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+import tenacity
+import urllib3
+
+from reconciler import USER_AGENT
+from reconciler.features.notices.transports.transport import NotSent, masked, tls_failure
+from reconciler.http.bounded import Bounds, bound, within_bounds
+from reconciler.http.failures import in_words
+from reconciler.http.retry_after import retry_after
+from reconciler.settings.sections.notify import MOST, check_url
+
+TOTAL = 10.0
+"""Seconds for one request with its answer."""
+
+_CONNECT = 5.0
+_TRIES = 3
+_LARGEST = 64 << 10
+_SHOWN = 100
+_SHORTEST_SEGMENT = 6
+"""Shorter segments of a path are no secrets, but words such as `hook`."""
+
+_AGAIN = frozenset({408, 425, 429})
+"""Statuses below 500 after which the same request may succeed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    """A request: `headers` besides the usual ones, and the body as JSON (None: no body).
+
+    No error shows the path, the query, the values of `headers`, or one of `secrets`.
+    """
+
+    url: str
+    body: Any = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    content_type: str = "application/json"
+    method: str = "POST"
+    secrets: tuple[str, ...] = ()
+    largest: int = _LARGEST
+
+    def hidden(self) -> tuple[str, ...]:
+        """Return what no error may show, the longest first."""
+        parts = urlsplit(self.url)
+        words = [word for value in self.headers.values() for word in (value, *value.split())]
+        path = [segment for segment in parts.path.split("/") if len(segment) >= _SHORTEST_SEGMENT]
+        return tuple(sorted({*self.secrets, parts.query, *words, *path}, key=len, reverse=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The answer to a request that was not refused."""
+
+    status: int
+    body: bytes
+
+    def document(self) -> Any:
+        """Return the body as JSON; NotSent if it is none."""
+        try:
+            return json.loads(self.body)
+        except (ValueError, RecursionError) as error:
+            raise NotSent("the answer is not JSON") from error
+
+
+class Http:
+    """Sends requests; safe for threads. After a failure that may pass, it tries again twice."""
+
+    def __init__(self, total: float = TOTAL) -> None:
+        """`total` is the seconds for one request with its answer."""
+        self._total = total
+        self._pool = urllib3.PoolManager(num_pools=4, maxsize=MOST)
+        bound(self._pool, "notices")
+        self._proxies: dict[str, urllib3.ProxyManager] = {}
+        self._lock = threading.Lock()
+
+    def send(self, post: Post) -> Reply:
+        """Send the request, and return the answer; raises NotSent."""
+        try:
+            check_url(post.url)
+        except ValueError as error:
+            raise NotSent(f"the URL {error}", refused=True) from None
+        retrying = tenacity.Retrying(
+            retry=tenacity.retry_if_exception(_may_pass),
+            wait=tenacity.wait_exponential_jitter(multiplier=0.2, max=2, jitter=0.2),
+            stop=tenacity.stop_after_attempt(_TRIES) | tenacity.stop_after_delay(self._total),
+            reraise=True,
+        )
+        return retrying(self._once, post)
+
+    def close(self) -> None:
+        """Close idle connections."""
+        for pool in (self._pool, *self._proxies.values()):
+            pool.clear()
+
+    def _pool_for(self, url: str) -> urllib3.PoolManager:
+        """Return the connections for a URL: through the proxy of the environment, if it names one for it."""
+        parts, proxies = urlsplit(url), getproxies()
+        proxy = proxies.get(parts.scheme) or proxies.get("all")
+        if not proxy or proxy_bypass(parts.netloc.rpartition("@")[2]):
+            return self._pool
+        with self._lock:
+            if proxy not in self._proxies:
+                self._proxies[proxy] = _proxied(proxy)
+            return self._proxies[proxy]
+
+    def _once(self, post: Post) -> Reply:
+        headers = {"User-Agent": USER_AGENT, "Accept-Encoding": "identity", **post.headers}
+        body = None
+        if post.body is not None:
+            body = json.dumps(post.body, ensure_ascii=True).encode()
+            headers["Content-Type"] = post.content_type
+        host, pool = urlsplit(post.url).hostname, self._pool_for(post.url)
+        try:
+            with within_bounds(Bounds(self._total, post.largest)):
+                answer = pool.request(
+                    post.method,
+                    post.url,
+                    body=body,
+                    headers=headers,
+                    timeout=urllib3.Timeout(connect=_CONNECT, read=self._total),
+                    retries=False,
+                    redirect=False,
+                )
+        except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
+            raise NotSent(f"{host}: {_plain(error)}") from None
+        if answer.status < 300:
+            return Reply(answer.status, answer.data)
+        refused = answer.status < 500 and answer.status not in _AGAIN
+        said = masked(answer.data.decode("utf-8", "replace"), *post.hidden()).strip()[:_SHOWN]
+        message = f"{host} answered {answer.status}" + (f": {said}" if said else "")
+        raise NotSent(message, refused=refused, retry_after=retry_after(answer.headers.get("Retry-After")))
+
+
+def _proxied(proxy: str) -> urllib3.ProxyManager:
+    """Return connections through a proxy; its URL may have a user and a password."""
+    try:
+        found = urllib3.util.parse_url(proxy if "://" in proxy else f"http://{proxy}")
+        headers = urllib3.make_headers(proxy_basic_auth=unquote(found.auth)) if found.auth else None
+        pool = urllib3.ProxyManager(
+            f"{found.scheme}://{found.netloc}", num_pools=4, maxsize=MOST, proxy_headers=headers
+        )
+    except (ValueError, urllib3.exceptions.HTTPError):
+        why = "the environment names a proxy that is no URL such as http://proxy.example.com:3128"
+        raise NotSent(why, refused=True) from None
+    bound(pool, "notices")
+    return pool
+
+
+def _may_pass(error: BaseException) -> bool:
+    """Whether to try again at once; a server that asks for patience gets it from the queue."""
+    return isinstance(error, NotSent) and not error.refused and error.retry_after is None
+
+
+def _plain(error: Exception) -> str:
+    if isinstance(error, urllib3.exceptions.SSLError):
+        return tls_failure(error)
+    if isinstance(error, urllib3.exceptions.ProxyError):
+        return "no connection to the proxy, or it refuses this server"
+    return in_words(error)

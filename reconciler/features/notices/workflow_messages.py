@@ -1,0 +1,84 @@
+"""The messages of workflows that wait to be sent: each goes to the receiver of its instance, one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from reconciler.features.notices.memory import OLDEST, WORKFLOW_PENDING, WORKFLOW_SENT, Memory
+from reconciler.model.moments import shifted
+from reconciler.model.workflow_message import WorkflowMessage
+from reconciler.report import safe
+
+_WORKFLOW = "instances.notify/"
+
+
+def receiver_of(instance: str) -> str:
+    """Return the name under which an instance is remembered. No entry of `notify` can have it."""
+    return f"{_WORKFLOW}{instance}"
+
+
+def is_workflow(receiver: str) -> bool:
+    """Whether a name is that of an instance."""
+    return receiver.startswith(_WORKFLOW)
+
+
+def added(memory: Memory, messages: Iterable[WorkflowMessage]) -> Memory:
+    """Return the memory with these messages, without those that it knows; it keeps the newest ones."""
+    known = {*memory.workflow_sent, *(one.id for one in memory.workflow)}
+    fresh = {one.id: one for one in messages if one.id not in known}
+    if not fresh:
+        return memory
+    waiting = (*memory.workflow, *fresh.values())
+    return _dropped(replace(memory, workflow=waiting), waiting[:-WORKFLOW_PENDING])
+
+
+def by_instance(memory: Memory) -> dict[str, tuple[WorkflowMessage, ...]]:
+    """Return the messages that wait, by their instances, in the order in which they are sent."""
+    found: dict[str, list[WorkflowMessage]] = {}
+    for one in memory.workflow:
+        found.setdefault(one.instance, []).append(one)
+    return {name: tuple(waiting) for name, waiting in found.items()}
+
+
+def worded(memory: Memory, message: WorkflowMessage) -> WorkflowMessage:
+    """Return the message as it is sent: without control characters, and with how many were left out."""
+    dropped = memory.receiver(receiver_of(message.instance)).dropped
+    left_out = (
+        f"\n{dropped} earlier messages were left out, because they could not be sent." if dropped else ""
+    )
+    return replace(message, text=f"{safe.lines(message.text)}{left_out}", title=safe.line(message.title))
+
+
+def messages_sent(memory: Memory, messages: Sequence[WorkflowMessage]) -> Memory:
+    """Return the memory after messages to one instance were sent."""
+    ids = {one.id for one in messages}
+    waiting = tuple(one for one in memory.workflow if one.id not in ids)
+    sent = (*memory.workflow_sent, *(one.id for one in messages))[-WORKFLOW_SENT:]
+    name = receiver_of(messages[0].instance)
+    receiver = replace(memory.receiver(name), problem="", problem_since=None, dropped=0)
+    return replace(memory, workflow=waiting, workflow_sent=sent).with_receiver(name, receiver)
+
+
+def still_wanted(memory: Memory, instances: Collection[str], now: datetime) -> Memory:
+    """Return the memory without messages that could not be sent for a day, and without gone instances."""
+    names = {receiver_of(one) for one in instances}
+    gone = {name for name in memory.receivers if is_workflow(name) and name not in names}
+    receivers = {name: one for name, one in memory.receivers.items() if name not in gone}
+    kept = tuple(one for one in memory.workflow if one.instance in instances)
+    old = tuple(one for one in kept if shifted(one.at, OLDEST) < now)
+    if not gone and not old and len(kept) == len(memory.workflow):
+        return memory
+    return _dropped(replace(memory, receivers=receivers, workflow=kept), old)
+
+
+def _dropped(memory: Memory, left_out: tuple[WorkflowMessage, ...]) -> Memory:
+    """Return the memory without these messages; each counts as dropped."""
+    ids = {one.id for one in left_out}
+    after = replace(memory, workflow=tuple(one for one in memory.workflow if one.id not in ids))
+    for one in left_out:
+        name = receiver_of(one.instance)
+        receiver = after.receiver(name)
+        after = after.with_receiver(name, replace(receiver, dropped=receiver.dropped + 1))
+    return after

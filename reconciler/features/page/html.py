@@ -1,0 +1,172 @@
+"""Makes the page of its facts. Every text is made safe on its way into the HTML."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Callable
+from functools import cache
+from typing import TypeVar
+from zoneinfo import ZoneInfo
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, pass_context
+from jinja2.runtime import Context
+from markupsafe import Markup, escape
+
+from reconciler import __version__
+from reconciler.calendar.formatting import format_local, in_zone
+from reconciler.features.page.cases import Cases, cases
+from reconciler.features.page.details import Sources, blocking, paragraphs, sources
+from reconciler.features.page.facts import BACK, PageFacts
+from reconciler.features.page.fleet import MEANINGS, Cell, Square, used, zones
+from reconciler.features.page.scale import Scale
+from reconciler.features.page.timeline import Chart, chart
+from reconciler.features.page.top import Listed, asks, next_steps, openness, unstarted, wrong
+from reconciler.model.moments import to_text
+from reconciler.model.problems import guarded
+from reconciler.report import safe
+from reconciler.report.document import to_document
+from reconciler.report.text import headline, settings_lines
+
+_LONGEST = 600
+"""Characters of one text."""
+
+Part = TypeVar("Part")
+Other = TypeVar("Other")
+
+_CODE = re.compile(r"`([^`]+)`")
+
+
+def as_html(facts: PageFacts) -> str:
+    """Return the page as one HTML document; moments are in the time zone of the settings.
+
+    A part that ends in an error of this program is empty, and the page says so on top.
+    """
+    plan, parts = facts.plan, _Parts()
+    document = to_document(plan, facts.outcomes, rehearsed=facts.rehearsed)
+    scale = Scale(plan.now, facts.zone)
+    fleet = parts.made("the fleet", lambda: zones(plan, facts.presses, rehearsed=facts.rehearsed), ())
+    rows = parts.made("the table of cases", lambda: cases(facts, document), Cases(()))
+    shown = {
+        "wrong": parts.made("what is wrong", lambda: wrong(facts, document), Listed(())),
+        "unstarted": parts.made("what mode Observe does not start", lambda: unstarted(facts), Listed(())),
+        "next": parts.made("what happens next", lambda: next_steps(facts), Listed(())),
+        "asks": parts.made("who must do something", lambda: asks(facts), Listed(())),
+        "openness": parts.made("the windows", lambda: openness(facts), "not known"),
+        "chart": parts.made("the timeline", lambda: chart(facts), Chart((), ())),
+        "blocking": parts.made("the budgets", lambda: blocking(plan), ()),
+        "sources": parts.made("the sources", lambda: sources(facts), Sources()),
+    }
+    template = _environment().get_template("page.html")
+    return template.render(
+        **shown,
+        zone=facts.zone,
+        program=__version__,
+        now=format_local(plan.now, facts.zone),
+        at=to_text(plan.now),
+        facts=facts,
+        plan=plan,
+        about=[headline(document).partition(" · ")[2], *settings_lines(document)],
+        faults=parts.faults,
+        ticks=tuple(scale.ticks()),
+        here=scale.at(plan.now),
+        zones=fleet,
+        cells=used(fleet),
+        meanings=MEANINGS,
+        cases=rows,
+        anchors={row.node: f"case-{number}" for number, row in enumerate(rows.rows, 1)},
+        paragraphs=paragraphs(facts.words),
+        unheard=_unheard(facts),
+        readiness=facts.readiness,
+    )
+
+
+class _Parts:
+    """Makes the parts of a page, each inside a boundary, and keeps what went wrong."""
+
+    def __init__(self) -> None:
+        self.faults: list[str] = []
+
+    def made(self, name: str, make: Callable[[], Part], otherwise: Other) -> Part | Other:
+        """Return a part, or `otherwise` after an exception."""
+        found, problems = guarded(f"{name} can't be shown", make, otherwise)
+        self.faults += problems
+        return found
+
+
+def style_hash() -> str:
+    """Return the hash of the page's style for a content security policy, as `sha256-…`."""
+    digest = hashlib.sha256(_style().encode()).digest()
+    return f"sha256-{base64.b64encode(digest).decode()}"
+
+
+def _unheard(facts: PageFacts) -> str:
+    """Return which part of the last hours the timeline can't show, empty if it shows all of it."""
+    since, read_from = facts.history.since, facts.history.read_from
+    first = facts.plan.now - BACK
+    if since is None:
+        return "Only reconciler serve shows the cases that have ended."
+    if since <= first:
+        return ""
+    began = to_text(since)
+    if read_from is None:
+        return f"Cases that ended before {began} are not shown: this process did not run then."
+    said = f"Cases that ended before {began}, when this process started, are from the file of --history."
+    left_out = f" Those before {to_text(read_from)} are not shown, because only the end of it is read."
+    return f"{said}{left_out}" if read_from > first else said
+
+
+@cache
+def _environment() -> Environment:
+    made = Environment(
+        loader=PackageLoader("reconciler.features.page", ""),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_shown,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.globals["style"] = _style_element
+    made.filters["squares"] = _squares
+    made.filters["coded"] = _coded
+    return made
+
+
+def _squares(squares: tuple[Square, ...]) -> Markup:
+    """Return the squares of a pool. Most nodes are in service, and take few characters."""
+    named, plain = Markup('<i class="{}" title="{}"></i>'), Markup('<i class="{}"></i>')
+    serving = Markup("<i></i>")
+    return Markup().join(
+        named.format(one.cell.value, safe.line(one.about))
+        if one.about
+        else (serving if one.cell is Cell.SERVING else plain.format(one.cell.value))
+        for one in squares
+    )
+
+
+@pass_context
+def _coded(context: Context, text: str) -> Markup:
+    """Return a text of ours in which names stand between backticks, with these names as code."""
+    escaped = str(escape(_shown(context, text)))
+    return Markup(_CODE.sub(r"<code>\1</code>", escaped))
+
+
+def _style_element() -> Markup:
+    return Markup(f"<style>{_style()}</style>")
+
+
+@cache
+def _style() -> str:
+    loader = PackageLoader("reconciler.features.page", "")
+    return loader.get_source(Environment(autoescape=True), "style.css")[0]
+
+
+@pass_context
+def _shown(context: Context, value: object) -> object:
+    """Return what the page shows of a value: a short line without control characters, moments in the zone."""
+    if not isinstance(value, str) or isinstance(value, Markup):
+        return value
+    zone = context.get("zone")
+    text = value if len(value) <= _LONGEST else f"{value[: _LONGEST - 1]}…"
+    return safe.line(in_zone(text, zone if isinstance(zone, ZoneInfo) else ZoneInfo("UTC"), named=False))

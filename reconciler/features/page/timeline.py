@@ -1,0 +1,228 @@
+"""The rows of the timeline: for each pool its nodes with a case, what was done and what is planned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from reconciler.calendar.outlook import ANY_TIME
+from reconciler.features.page.facts import PageFacts
+from reconciler.features.page.scale import Scale
+from reconciler.features.planning.cases import PlannedCase, Status, plan_ahead
+from reconciler.features.planning.moments import moment_text
+from reconciler.model.case_outcome import CaseResult
+from reconciler.model.ended_case import EndedCase
+from reconciler.model.plan import NodePlan
+
+MOST_ROWS = 200
+"""Nodes on the timeline, the most urgent ones."""
+
+_MOST_SPANS = 60
+"""Windows, and freezes, of one calendar."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A stretch of time in percent; `kind` is drain, out, plan, span, window or freeze."""
+
+    kind: str
+    start: float
+    width: float
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A moment in percent; `kind` is start, latest, platform, back, miss or unknown."""
+
+    kind: str
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One node. `words` says everything that is drawn; `shade` is the number of its calendar."""
+
+    node: str
+    words: str
+    bars: tuple[Bar, ...]
+    marks: tuple[Mark, ...]
+    shade: int
+    missed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """The rows by pool, the shades of the calendars, and how many nodes are left out."""
+
+    pools: tuple[tuple[str, tuple[Row, ...]], ...]
+    shades: tuple[tuple[Bar, ...], ...]
+    left_out: int = 0
+
+
+class _Drawing:
+    """One node's bars and marks, while they are found."""
+
+    def __init__(self, node: str, pool: str, scale: Scale) -> None:
+        self.node, self.pool, self._scale = node, pool, scale
+        self._bars: list[Bar] = []
+        self._marks: list[Mark] = []
+        self._words: list[str] = []
+        self.missed = False
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to draw."""
+        return not (self._bars or self._marks)
+
+    def bar(self, kind: str, start: datetime | None, end: datetime | None) -> None:
+        """Draw a stretch of time, without words; nothing if an end is not known."""
+        scale = self._scale
+        if start is None or end is None or end <= scale.start or scale.end <= start or end < start:
+            return
+        left = scale.at(start)
+        self._bars.append(Bar(kind, left, max(round(scale.at(end) - left, 2), 0.15)))
+
+    def mark(self, kind: str, moment: datetime | None, words: str) -> None:
+        """Draw a moment, and say what it is."""
+        if moment is None:
+            return
+        self.say(words, moment)
+        self.point(kind, moment)
+
+    def point(self, kind: str, moment: datetime) -> None:
+        """Draw a moment, without words."""
+        if self._scale.holds(moment):
+            self._marks.append(Mark(kind, self._scale.at(moment)))
+
+    def say(self, words: str, moment: datetime | None = None) -> None:
+        """Add words about what is drawn, with the moment if one is given."""
+        at = f" {moment_text(moment, self._scale.now, self._scale.zone)}" if moment is not None else ""
+        self._words.append(f"{words}{at}")
+
+    def row(self, shade: int) -> Row:
+        """Return the row."""
+        words = "; ".join(self._words)
+        return Row(self.node, words, tuple(self._bars), tuple(self._marks), shade, self.missed)
+
+
+def chart(facts: PageFacts) -> Chart:
+    """Return the timeline of a plan and of the cases that have ended."""
+    scale = Scale(facts.plan.now, facts.zone)
+    shades = _Shades(facts, scale)
+    drawings = [one for one in _drawings(facts, scale).values() if not one.empty]
+    shown = drawings[:MOST_ROWS]
+    pools: dict[str, list[Row]] = {}
+    for one in shown:
+        pools.setdefault(one.pool, []).append(one.row(shades.of(one.node)))
+    return Chart(
+        tuple((pool, tuple(pools[pool])) for pool in sorted(pools)),
+        shades.all,
+        len(drawings) - len(shown),
+    )
+
+
+def _drawings(facts: PageFacts, scale: Scale) -> dict[str, _Drawing]:
+    """Return the nodes with a case, the most urgent first, then those whose case has ended."""
+    ahead = plan_ahead(facts.plan, facts.plan.labels, facts.calendar, scale.end)
+    plans = {node.node: node for node in facts.plan.nodes}
+    found: dict[str, _Drawing] = {}
+    for case in (*ahead.cases, *ahead.later):
+        found[case.node] = drawing = _Drawing(case.node, case.pool, scale)
+        _draw(drawing, case, plans[case.node], scale.now)
+        if facts.presses(plans[case.node]):
+            drawing.missed = True
+            drawing.say("blocked, and can't wait")
+    for ended in facts.recent():
+        name = ended.place.node
+        drawing = found.setdefault(name, _Drawing(name, ended.place.pool, scale))
+        _draw_ended(drawing, ended)
+    return found
+
+
+def _draw(drawing: _Drawing, case: PlannedCase, node: NodePlan, now: datetime) -> None:
+    schedule, outcome = case.schedule, node.outcome
+    drained = outcome.drained if outcome is not None else None
+    observed = (
+        ", and not started in mode Observe" if case.status is Status.PLANNED and schedule.observed else ""
+    )
+    drawing.say(f"{', '.join(case.kinds) or 'maintenance'}: {case.status.value}{observed}")
+    if case.begun:
+        begun = schedule.planned_start
+        drawing.bar("drain", begun, drained or now)
+        drawing.bar("out", drained, now)
+        drawing.bar("plan", now, schedule.ends)
+        drawing.mark("start", begun, "drain began")
+        if drained is not None:
+            drawing.say("drained", drained)
+    else:
+        drawing.bar("plan", schedule.planned_start, schedule.ends or schedule.planned_start)
+        drawing.bar("span", schedule.plan_from, schedule.plan_until)
+        drawing.mark("start", schedule.planned_start, "planned start")
+        drawing.mark("latest", schedule.latest_start, "latest start")
+    if case.status is Status.WAITING:
+        drawing.say("its start is not known")
+        drawing.point("unknown", now)
+    drawing.mark("platform", case.not_before, "the platform may start")
+    if schedule.ends is not None:
+        drawing.say("expected back", schedule.ends)
+    struck = outcome is not None and not outcome.result.good
+    if schedule.missed or struck:
+        drawing.missed = True
+        known = schedule.latest_start or case.not_before or now
+        if outcome is not None and struck:
+            drawing.mark("miss", outcome.started or known, outcome.result.value)
+        else:
+            # What is still to come is not drawn in the past.
+            drawing.mark("miss", max(known, now), "will be missed")
+
+
+def _draw_ended(drawing: _Drawing, case: EndedCase) -> None:
+    times = case.times
+    drawing.say(f"{case.kind or 'maintenance'}, ended: {case.outcome.value}")
+    drawing.bar("drain", times.started, times.drained)
+    drawing.bar("out", times.drained or times.started, times.uncordoned or times.ended)
+    if case.outcome is not CaseResult.CANCELLED:
+        drawing.mark("platform", times.not_before, "the platform's time was")
+    drawing.mark("start", times.started, "drain began")
+    if not case.outcome.good:
+        drawing.missed = True
+        drawing.mark("miss", times.not_before or times.ended, case.outcome.value)
+    if times.uncordoned is not None:
+        drawing.mark("back", times.uncordoned, "back in service")
+
+
+class _Shades:
+    """The windows and freezes of nodes. Nodes with the same ones share a shade."""
+
+    def __init__(self, facts: PageFacts, scale: Scale) -> None:
+        self._facts, self._scale = facts, scale
+        self._numbers: dict[object, int] = {}
+        self._bars: list[tuple[Bar, ...]] = []
+
+    @property
+    def all(self) -> tuple[tuple[Bar, ...], ...]:
+        """The shades by number."""
+        return tuple(self._bars)
+
+    def of(self, node: str) -> int:
+        """Return the number of a node's shade. A node that is gone has that of a node without labels."""
+        labels = self._facts.plan.labels.get(node, {})
+        key = self._facts.calendar.selected_by(labels)
+        if key not in self._numbers:
+            self._numbers[key] = len(self._bars)
+            self._bars.append(tuple(self._found(labels)))
+        return self._numbers[key]
+
+    def _found(self, labels: Mapping[str, str]) -> Iterator[Bar]:
+        calendar, scale = self._facts.calendar, self._scale
+        openings = calendar.openings(scale.start, labels, count=_MOST_SPANS, until=scale.end)
+        windows = ((one.start, one.end) for one in openings if one.window != ANY_TIME)
+        closures = calendar.closures(scale.start, labels, scale.end)[:_MOST_SPANS]
+        yield from self._bars_of("window", windows)
+        yield from self._bars_of("freeze", ((one.start, one.end) for one in closures))
+
+    def _bars_of(self, kind: str, spans: Iterable[tuple[datetime, datetime | None]]) -> Iterator[Bar]:
+        for start, end in spans:
+            left = self._scale.at(start)
+            yield Bar(kind, left, round(self._scale.at(end or self._scale.end) - left, 2))

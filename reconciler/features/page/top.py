@@ -1,0 +1,292 @@
+"""The top of the page: what is wrong, what happens next, and who must do something."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import pairwise
+
+from reconciler.calendar.values import format_duration
+from reconciler.features.page.facts import AHEAD, PageFacts
+from reconciler.features.planning.cases import PlannedCase, Status, plan_ahead
+from reconciler.features.planning.moments import moment_text
+from reconciler.model.holds import HoldCode
+from reconciler.model.plan import NodePlan
+from reconciler.model.schedule import CaseForecast
+from reconciler.report.text import outcome_lines
+from reconciler.report.values import Document, unseen_line, unseen_value
+
+_MOST = 6
+"""Entries of one list."""
+
+_NAMES = 3
+"""Nodes that an entry names."""
+
+_STAYS = "its drain has not ended"
+
+_NODE = "NODE"
+"""Stands for the name in a command for several nodes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """The first entries of a list, and how many more there are."""
+
+    entries: tuple[object, ...]
+    more: int = 0
+
+    @property
+    def count(self) -> int:
+        """How many entries there are in all."""
+        return len(self.entries) + self.more
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The first nodes that an entry is about, and how many more there are."""
+
+    first: tuple[str, ...] = ()
+    more: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One sentence, and the nodes or the thing that it is about."""
+
+    nodes: Names
+    text: str
+    about: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NextStep:
+    """One moment of the plan. `at` is for people, `wait` how long it is until then."""
+
+    at: str
+    wait: str
+    nodes: Names
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """What waits for a person: who that is, why, and the nodes that wait.
+
+    `left` is how much time there is for the first of them if it can't wait, else empty.
+    """
+
+    who: str
+    because: str
+    nodes: Names
+    left: str = ""
+
+
+def wrong(facts: PageFacts, document: Document) -> Listed:
+    """Return what is wrong, the worst first; `document` is the report of the plan."""
+    return _listed(
+        [
+            *_pressing(facts),
+            *(Entry(Names(), text, "this process") for text in facts.trouble),
+            *_missed(facts),
+            *(Entry(Names(), text) for text in outcome_lines(document)),
+            *_broken(facts),
+            *(Entry(Names(), unseen_line(unseen_value(one)), "could not see") for one in facts.plan.unseen),
+            *_unread(facts),
+        ]
+    )
+
+
+def unstarted(facts: PageFacts) -> Listed:
+    """Return what would have started in mode Enforce, the worst first; empty in every mode but Observe."""
+    found: dict[tuple[int, str], list[str]] = {}
+    for node in facts.plan.nodes:
+        schedule = node.schedule
+        if schedule is None or not schedule.observed or (schedule.started and not node.drain_begins):
+            continue
+        asked = [one.event for one in node.events if one.asks]
+        kinds = ", ".join(dict.fromkeys(one.condition or one.kind.value for one in asked))
+        dates = [one.not_before for one in asked if one.not_before is not None]
+        if any(one.started for one in asked):
+            key = (0, f"the platform has started {kinds}, and no drain has begun")
+        elif any(date <= facts.plan.now for date in dates):
+            key = (1, f"the platform may have started {kinds}, and no drain has begun")
+        elif node.drain_begins:
+            key = (2, f"a drain would start now, for {kinds}")
+        else:
+            continue
+        found.setdefault(key, []).append(node.node)
+    return _listed([Entry(_some(names), text) for (_, text), names in sorted(found.items())])
+
+
+def next_steps(facts: PageFacts) -> Listed:
+    """Return what the plan has next, the earliest first. What happens to nodes at once has one entry."""
+    plan = facts.plan
+    ahead = plan_ahead(plan, plan.labels, facts.calendar, plan.now + AHEAD)
+    found: dict[tuple[datetime, str], list[str]] = {}
+    for case in (*ahead.cases, *ahead.later):
+        for at, text in _steps(case):
+            if plan.now <= at <= plan.now + AHEAD:
+                found.setdefault((at, text), []).append(case.node)
+    return _listed(
+        [
+            NextStep(
+                moment_text(at, plan.now, facts.zone),
+                "now" if at <= plan.now else f"in {_rounded(at - plan.now)}",
+                _some(sorted(nodes)),
+                text,
+            )
+            for (at, text), nodes in sorted(found.items())
+        ]
+    )
+
+
+def openness(facts: PageFacts) -> str:
+    """Return whether a drain may start now, and when that changes."""
+    return facts.calendar.at(facts.plan.now, None).because
+
+
+def asks(facts: PageFacts) -> Listed:
+    """Return what waits for a person: first what can't wait, then in the order of the nodes.
+
+    The same reason has one entry.
+    """
+    found: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    soonest: dict[tuple[str, str], NodePlan] = {}
+    for node in sorted(facts.plan.nodes, key=lambda node: _press_key(facts, node)):
+        for one in facts.obstacles.get(node.node, ()):
+            if not one.by_itself:
+                key = (one.code, _for_any(node.node, one.who))
+                found.setdefault(key, []).append((node.node, one.because))
+                if facts.presses(node):
+                    soonest.setdefault(key, node)
+    return _listed(
+        [
+            _ask(key[1], waiting, _left(facts, soonest[key]) if key in soonest else "")
+            for key, waiting in found.items()
+        ]
+    )
+
+
+def _press_key(facts: PageFacts, node: NodePlan) -> tuple[bool, datetime]:
+    """Return the sort key of a node: what can't wait first, by its date; the rest keeps its order."""
+    presses = facts.presses(node)
+    return not presses, (node.platform_time or facts.plan.now) if presses else facts.plan.now
+
+
+def _left(facts: PageFacts, node: NodePlan) -> str:
+    """Return how much time there is to drain a node that can't wait."""
+    now, date = facts.plan.now, node.platform_time
+    if any(one.event.started for one in node.events if one.asks):
+        return "the platform has started"
+    if date is None:
+        return "no time left"
+    return f"{_rounded(date - now)} left" if date > now else "the platform may start now"
+
+
+def _pressing(facts: PageFacts) -> Iterator[Entry]:
+    """Yield what blocks nodes that can't wait, the soonest first, with the time that is left."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for node in sorted(filter(facts.presses, facts.plan.nodes), key=lambda node: _press_key(facts, node)):
+        schedule = node.schedule
+        asked = (one.because for one in facts.obstacles.get(node.node, ()) if not one.by_itself)
+        because = next(asked, _STAYS)
+        if schedule is not None and schedule.missed:
+            because = f"{schedule.forecast}: {schedule.forecast_words}"
+        found.setdefault((_left(facts, node), _for_any(node.node, because)), []).append(node.node)
+    for (left, because), names in found.items():
+        yield Entry(_some(names), _for_all(names, because), left)
+
+
+def _ask(who: str, waiting: list[tuple[str, str]], left: str) -> Ask:
+    """Return the entry of nodes that wait for the same person, each with its reason."""
+    names = list(dict.fromkeys(name for name, _ in waiting))
+    reasons = list(dict.fromkeys(_for_any(name, because) for name, because in waiting))
+    more = f", and {len(reasons) - 1} other reasons" if len(reasons) > 1 else ""
+    return Ask(_for_all(names, who), f"{_for_all(names, reasons[0])}{more}", _some(names), left)
+
+
+def _for_any(node: str, text: str) -> str:
+    """Return the text without the name of its node, so that nodes have the same one."""
+    parts = text.split(node)
+    found = parts[0]
+    for before, after in pairwise(parts):
+        alone = not (_in_name(before[-1:]) or _in_name(after[:1]))
+        found += (_NODE if alone else node) + after
+    return found
+
+
+def _in_name(character: str) -> bool:
+    """Whether a name goes on with this character; an empty text is the end of a text."""
+    return character.isalnum() or character in ("-", ".")
+
+
+def _for_all(nodes: list[str], text: str) -> str:
+    """Return such a text for these nodes: with the name if there is one node only."""
+    return text.replace(_NODE, nodes[0]) if len(nodes) == 1 else text
+
+
+def _missed(facts: PageFacts) -> Iterator[Entry]:
+    """Yield the misses that happened, then those that will, then those that may."""
+    for node in facts.plan.nodes:
+        if node.outcome is not None and not node.outcome.result.good:
+            yield Entry(_some([node.node]), node.outcome.words)
+    for case in facts.recent():
+        if not case.outcome.good:
+            yield Entry(_some([case.place.node]), f"{case.kind}: {case.why}" if case.kind else case.why)
+    for forecast in (CaseForecast.WILL_BE_MISSED, CaseForecast.AT_RISK):
+        found: dict[str, list[str]] = {}
+        for node in facts.plan.nodes:
+            schedule = node.schedule
+            if schedule is None or (schedule.missed and facts.presses(node)):
+                continue
+            if schedule.forecast is forecast:
+                found.setdefault(_for_any(node.node, schedule.forecast_words), []).append(node.node)
+        for because, names in found.items():
+            # In mode Observe nothing starts, so nothing is missed either.
+            words = str(forecast).replace("will", "would") if facts.observes else forecast
+            yield Entry(_some(names), f"{words}: {_for_all(names, because)}")
+
+
+def _broken(facts: PageFacts) -> Iterator[Entry]:
+    for node in facts.plan.nodes:
+        for hold in node.holds:
+            if hold.code == HoldCode.INTERNAL:
+                yield Entry(_some([node.node]), hold.reason)
+
+
+def _unread(facts: PageFacts) -> Iterator[Entry]:
+    """Yield the sources that can't be read; nodes with the same reason share an entry."""
+    found: dict[str, list[str]] = {}
+    for node in facts.plan.nodes:
+        for reason in node.unknowns:
+            found.setdefault(reason, []).append(node.node)
+    for reason, names in sorted(found.items(), key=lambda pair: -len(pair[1])):
+        yield Entry(_some(names), f"{reason}: whether it has maintenance is not known")
+
+
+def _steps(case: PlannedCase) -> Iterator[tuple[datetime, str]]:
+    schedule = case.schedule
+    kinds = ", ".join(case.kinds) or "maintenance"
+    late = schedule.missed and not schedule.by_pods
+    if schedule.planned_start is not None and not (case.begun or late):
+        starts = "a drain would start" if schedule.observed else "the drain starts"
+        yield schedule.planned_start, f"{starts}, for {kinds}"
+    if case.status is not Status.REPORTED and case.not_before is not None:
+        yield case.not_before, f"the platform may start: {kinds}"
+    if schedule.ends is not None and case.begun:
+        yield schedule.ends, "expected back"
+
+
+def _listed(entries: list[Entry] | list[NextStep] | list[Ask]) -> Listed:
+    return Listed(tuple(entries[:_MOST]), max(len(entries) - _MOST, 0))
+
+
+def _some(names: list[str]) -> Names:
+    return Names(tuple(names[:_NAMES]), max(len(names) - _NAMES, 0))
+
+
+def _rounded(length: timedelta) -> str:
+    """Return a duration in whole minutes, or in hours if it is long."""
+    unit = timedelta(hours=1) if length >= timedelta(days=1) else timedelta(minutes=1)
+    return "less than 1m" if length < timedelta(minutes=1) else format_duration(length // unit * unit)

@@ -1,0 +1,124 @@
+"""The cases as a table: what each node's drain starts for, and when."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from textwrap import wrap
+
+from rich.cells import cell_len
+
+from reconciler.calendar.formatting import in_zone
+from reconciler.features.planning.cases import PlannedCase, Status
+from reconciler.features.planning.fitting import padded, short_names, shortened
+from reconciler.features.planning.line import Line
+from reconciler.features.planning.look import Look
+from reconciler.report import safe
+
+NARROW = 80
+"""Columns below which a case is not one row."""
+
+_WITH_DATE = 100
+_WITH_WINDOW = 120
+_EVENT = 14
+_WINDOW = 30
+_NODE = 12
+"""The least columns for a node's name."""
+
+_INDENT = " " * 10
+
+_WORDS = {Status.MISSED: "MISSED", Status.AT_RISK: "AT RISK"}
+
+
+def table(cases: Sequence[PlannedCase], look: Look) -> list[Line]:
+    """Return the rows of the cases, with a head; a case that needs words has them below its row."""
+    reasons = _reasons(cases, look)
+    if look.width < NARROW:
+        return [
+            line
+            for case, because in zip(cases, reasons, strict=True)
+            for line in (*_folded(case, look), *because)
+        ]
+    heads = ["STATE".ljust(len(_INDENT) - 2), "NODE", "EVENT", "START", "LATEST START", "BACK"]
+    rows = [_cells(one, look) for one in cases]
+    if look.width >= _WITH_DATE:
+        heads.append("NOT BEFORE")
+        rows = [[*row, _not_before(one, look)] for one, row in zip(cases, rows, strict=True)]
+    if look.width >= _WITH_WINDOW:
+        heads.append("WINDOW")
+        windows = (shortened(one.schedule.window or "none", _WINDOW, look.cut) for one in cases)
+        rows = [[*row, window] for row, window in zip(rows, windows, strict=True)]
+    rest = sum(_widest(heads, rows, column) + 2 for column in range(len(heads)) if column != 1)
+    names = short_names((one.node for one in cases), max(look.width - rest, _NODE), look.cut)
+    for case, row in zip(cases, rows, strict=True):
+        row[1] = names[case.node]
+    widths = [_widest(heads, rows, column) for column in range(len(heads))]
+    lines = [Line(_row(heads, widths))]
+    for case, row, because in zip(cases, rows, reasons, strict=True):
+        lines += [Line(_row(row, widths), case.status is Status.MISSED), *because]
+    return lines
+
+
+def _cells(case: PlannedCase, look: Look) -> list[str]:
+    plan = case.schedule
+    return [
+        _WORDS.get(case.status, case.status.value),
+        safe.line(case.node),
+        _event(case, look),
+        _start(case, look),
+        look.moment(plan.latest_start) if plan.latest_start is not None else "none",
+        look.moment(plan.ends),
+    ]
+
+
+def _event(case: PlannedCase, look: Look) -> str:
+    return shortened(", ".join(case.kinds) or "unknown", _EVENT, look.cut)
+
+
+def _start(case: PlannedCase, look: Look) -> str:
+    start = case.schedule.planned_start
+    if start is not None:
+        return "now" if start == look.now else look.moment(start)
+    return {Status.MISSED: "never", Status.REPORTED: "none"}.get(case.status, "unknown")
+
+
+def _not_before(case: PlannedCase, look: Look) -> str:
+    return look.moment(case.not_before) if case.not_before is not None else "none"
+
+
+def _folded(case: PlannedCase, look: Look) -> Iterator[Line]:
+    """Yield a case in the lines of a narrow terminal."""
+    alarm = case.status is Status.MISSED
+    state, name, event, start, latest, back = _cells(case, look)
+    yield Line(f"{padded(state, len(_INDENT))}{name}", alarm)
+    parts = f"{event}, start {start}, latest start {latest}, back {back}"
+    yield from (Line(f"{_INDENT}{text}", alarm) for text in wrap(parts, look.width - len(_INDENT)))
+
+
+def _reasons(cases: Sequence[PlannedCase], look: Look) -> list[list[Line]]:
+    """Return for each case the lines that say why it is missed, or has no start.
+
+    Cases that follow each other and have the same reason share it: the last one has it.
+    """
+    after = [*cases[1:], None]
+    return [
+        []
+        if other is not None and (other.status, other.forecast_words) == (case.status, case.forecast_words)
+        else list(_because(case, look))
+        for case, other in zip(cases, after, strict=True)
+    ]
+
+
+def _because(case: PlannedCase, look: Look) -> Iterator[Line]:
+    text = safe.line(in_zone(case.forecast_words, look.zone, named=False))
+    room = look.width - len(_INDENT)
+    for part in wrap(text, room, break_long_words=False, break_on_hyphens=False):
+        yield Line(f"{_INDENT}{part}", case.status is Status.MISSED)
+
+
+def _widest(heads: Sequence[str], rows: Iterable[Sequence[str]], column: int) -> int:
+    return max(cell_len(heads[column]), *(cell_len(row[column]) for row in rows), 0)
+
+
+def _row(cells: Iterable[str], widths: Iterable[int]) -> str:
+    pairs = zip(cells, widths, strict=True)
+    return "  ".join(padded(cell, width) for cell, width in pairs).rstrip()

@@ -1,0 +1,144 @@
+"""The node conditions of KEP-5683, a write to the node's status."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from reconciler.features.publishing.publisher import NodeSigns, Showing
+from reconciler.features.publishing.standing import Standing
+from reconciler.model.lifecycle import DRAINED, DRAINING, IN_PROGRESS, LIFECYCLE, PLANNED
+from reconciler.model.moments import to_text
+from reconciler.model.node import Condition, Node
+from reconciler.model.plan import ConditionsWrite
+from reconciler.model.record import KnownEvent, State
+from reconciler.settings.sections.others import Sign
+
+OUR_REASONS = "NodeMaintenance"
+"""The prefix of the reason of each of our conditions, because the API has no owner of a condition."""
+
+
+class LifecycleConditions:
+    """The four conditions, as a publisher."""
+
+    sign = Sign.NODE_CONDITIONS
+    annotations: frozenset[str] = frozenset()
+    conditions = frozenset(LIFECYCLE)
+
+    def bears(self, node: Node, prefix: str) -> bool:
+        """Whether the node has a condition of ours. Conditions do not have the prefix of an installation."""
+        del prefix
+        return any(_is_ours(node.condition(kind)) for kind in LIFECYCLE)
+
+    def signs(self, node: Node, standing: Standing, showing: Showing) -> NodeSigns:
+        """Return the changes of the conditions."""
+        write = changes(node, standing, showing.now, wanted=self.sign in showing.signs)
+        return NodeSigns(writes=(write,) if write is not None else ())
+
+    def removed(self, node: Node, prefix: str) -> NodeSigns:
+        """Return the changes that remove our conditions."""
+        del prefix
+        kinds = tuple(kind for kind in LIFECYCLE if _is_ours(node.condition(kind)))
+        return NodeSigns(writes=(ConditionsWrite(node.name, node.uid, gone=kinds),) if kinds else ())
+
+
+def changes(node: Node, standing: Standing, now: datetime, *, wanted: bool) -> ConditionsWrite | None:
+    """Return the changes of the node's lifecycle conditions, None if there are none.
+
+    A node with a case has all four, a node without a case has none of ours. A condition that another tool has
+    set to True belongs to that tool.
+    """
+    target = _lifecycle(node, standing) if wanted and standing.open else {}
+    put: list[Condition] = []
+    gone: list[str] = []
+    for kind in LIFECYCLE:
+        have, wish = node.condition(kind), target.get(kind)
+        ours = _is_ours(have)
+        if wish is None:
+            if ours:
+                gone.append(kind)
+        elif (have is None or ours or have.status != "True") and not _same(have, wish):
+            moved = have is None or have.status != wish.status
+            put.append(_dated(wish, now.replace(microsecond=0), moved=moved))
+    if not put and not gone:
+        return None
+    return ConditionsWrite(node.name, node.uid, tuple(put), tuple(gone))
+
+
+def _is_ours(have: Condition | None) -> bool:
+    return have is not None and have.reason.startswith(OUR_REASONS)
+
+
+def _same(have: Condition | None, wish: Condition) -> bool:
+    return have is not None and (have.status, have.reason, have.message) == (
+        wish.status,
+        wish.reason,
+        wish.message,
+    )
+
+
+def _dated(wish: Condition, now: datetime, *, moved: bool) -> Condition:
+    return Condition(wish.type, wish.status, wish.reason, wish.message, now, now if moved else None)
+
+
+def _lifecycle(node: Node, standing: Standing) -> dict[str, Condition]:
+    events = "; ".join(_words(event) for event in standing.record.events)
+    found = (
+        _planned(standing, events),
+        _in_progress(standing, events, node.condition(IN_PROGRESS)),
+        _draining(standing),
+        _drained(standing),
+    )
+    return {one.type: one for one in found}
+
+
+def _words(event: KnownEvent) -> str:
+    name = event.condition or event.kind.value
+    when = f" not before {to_text(event.not_before)}" if event.not_before else ""
+    return f"{name}{when} ({', '.join(event.sources)})"
+
+
+def _condition(kind: str, status: str, reason: str, message: str) -> Condition:
+    return Condition(kind, status, f"{OUR_REASONS}{reason}", message)
+
+
+def _planned(standing: Standing, events: str) -> Condition:
+    if standing.started:
+        return _condition(PLANNED, "False", "Started", events)
+    if standing.case.present:
+        return _condition(PLANNED, "True", "Scheduled", events)
+    if standing.case.unknown:
+        return _condition(PLANNED, "Unknown", "SourceUnreadable", "; ".join(standing.case.unknown))
+    return _condition(PLANNED, "False", "Gone", f"gone: {events}")
+
+
+def _in_progress(standing: Standing, events: str, before: Condition | None) -> Condition:
+    if standing.started:
+        return _condition(IN_PROGRESS, "True", "Started", events)
+    if standing.case.present:
+        return _condition(IN_PROGRESS, "False", "NotStarted", events)
+    if standing.case.unknown:
+        return _condition(IN_PROGRESS, "Unknown", "SourceUnreadable", "; ".join(standing.case.unknown))
+    if before is not None and _is_ours(before) and before.status == "True":
+        # The event is gone; the node must still prove that it is healthy.
+        return _condition(IN_PROGRESS, "True", "Settling", f"gone: {events}")
+    return _condition(IN_PROGRESS, "False", "Gone", f"gone: {events}")
+
+
+def _draining(standing: Standing) -> Condition:
+    drain = standing.record.drain
+    if standing.state is not State.IN_MAINTENANCE:
+        return _condition(DRAINING, "False", "NotBegun", "the drain has not begun")
+    if drain is None:
+        return _condition(DRAINING, "False", "NoDrain", "nothing asks for a drain")
+    if standing.drained:
+        return _condition(DRAINING, "False", "Drained", "all pods that are to go have gone")
+    if standing.draining:
+        return _condition(DRAINING, "True", "Draining", f"since {to_text(drain.since)}")
+    return _condition(DRAINING, "False", "DrainHeld", "begun, and held now")
+
+
+def _drained(standing: Standing) -> Condition:
+    drain = standing.record.drain
+    if standing.drained and drain is not None and drain.done is not None:
+        return _condition(DRAINED, "True", "Drained", f"since {to_text(drain.done)}")
+    return _condition(DRAINED, "False", "NotDrained", "not drained")

@@ -1,0 +1,12 @@
+"""Readiness: what would keep each node from a drain now, by workload. Pure, except for its ports.
+
+`read` reads the cluster, `judge_nodes` judges every node as if it had to go now, and `summed_up` groups what
+was found by workload.
+"""
+
+from reconciler.features.readiness.judging import Judged, judge_nodes
+from reconciler.features.readiness.reading import Seen, read
+from reconciler.features.readiness.summing import summed_up
+from reconciler.features.readiness.turns import in_turn
+
+__all__ = ["Judged", "Seen", "in_turn", "judge_nodes", "read", "summed_up"]

@@ -1,0 +1,155 @@
+"""Judges every node as if it had to go now, each one alone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+
+from reconciler.drain import judge
+from reconciler.drain.budgets import BudgetIndex
+from reconciler.drain.workloads import workload_of
+from reconciler.features.readiness.found import Found
+from reconciler.features.readiness.people import kept_by_people
+from reconciler.features.readiness.pods import REFUSALS, Policy, leaving, staying
+from reconciler.features.readiness.reading import Seen
+from reconciler.features.readiness.room import Shelter
+from reconciler.features.readiness.stuck import stuck
+from reconciler.features.readiness.volumes import Mounts
+from reconciler.model import limits
+from reconciler.model.event import Kind
+from reconciler.model.node import Node
+from reconciler.model.pod import Pod
+from reconciler.model.problems import guarded
+from reconciler.model.readiness import FindingCode, KeptByPeople, Workload
+from reconciler.model.record import KnownEvent
+from reconciler.model.selector import EVERYTHING, LabelSelector
+from reconciler.model.snapshot import ReadForSettings, Snapshot
+from reconciler.model.unseen import BUDGETS, PODS
+from reconciler.profiles.orders import drain_order, evicting_setting
+from reconciler.settings.schema import Settings
+
+KIND = Kind.REBOOT
+"""The kind of event that is assumed: the most frequent one that ends with the same node."""
+
+_LONGEST = 200
+_EVENTS = (KnownEvent(KIND, None, (), ()),)
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What was found on the nodes.
+
+    `pods` counts their pods, `going` are those that drains would evict. `people` is what keeps drains from
+    their begin. `unsure` says that it is not known
+    for some node whether its drain would end.
+    """
+
+    nodes: tuple[str, ...]
+    pods: int
+    found: tuple[Found, ...]
+    going: tuple[Pod, ...]
+    notes: tuple[str, ...] = ()
+    unsure: bool = False
+    people: tuple[KeptByPeople, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Circumstances:
+    """What is known of the whole cluster."""
+
+    seen: Seen
+    settings: Settings
+    now: datetime
+    budgets: BudgetIndex
+    mounts: Mounts
+    shelter: Shelter
+    siblings: Counter[Workload]
+
+
+def judge_nodes(
+    seen: Seen, settings: Settings, now: datetime, selector: LabelSelector = EVERYTHING
+) -> Judged:
+    """Return what is found on the managed nodes that the selector matches. `now` is aware."""
+    here: dict[str, list[Pod]] = {}
+    for pod in seen.pods:
+        here.setdefault(pod.node, []).append(pod)
+    live = [pod for pod in seen.pods if pod.node and not pod.finished]
+    mounts = Mounts(seen.volumes, seen.nodes)
+    around = _Circumstances(
+        seen,
+        settings,
+        now,
+        BudgetIndex(seen.budgets),
+        mounts,
+        Shelter(seen.nodes, seen.pods, mounts),
+        Counter(map(workload_of, live)),
+    )
+    selected = [node for node in seen.nodes if selector.matches(node.labels)]
+    chosen = [node for node in selected if settings.manages(node.labels)]
+    found: list[Found] = []
+    going: list[Pod] = []
+    notes: list[str] = []
+    # Without the pods or the budgets, and without a node, nobody knows.
+    unsure = not chosen or bool({one.what for one in seen.unseen} & {PODS, BUDGETS})
+    for node in chosen:
+        work = partial(_judge_node, node, here.get(node.name, []), around)
+        of_node, problems = guarded(f"node {node.name} can't be judged", work, ([], []))
+        found += of_node[0]
+        going += of_node[1]
+        notes += problems
+        unsure |= bool(problems)
+    if len(selected) > len(chosen):
+        notes.append(f"nodes that the settings do not manage are left out: {len(selected) - len(chosen)}")
+    notes += _about_room(around.shelter)
+    names = tuple(node.name for node in chosen)
+    pods = sum(len(here.get(name, ())) for name in names)
+    people = kept_by_people(chosen, seen.holds, settings, KIND, now)
+    return Judged(names, pods, tuple(found), tuple(going), tuple(notes), unsure, people)
+
+
+def _about_room(shelter: Shelter) -> Iterator[str]:
+    if shelter.unreadable:
+        count, first = len(shelter.unreadable), limits.text(shelter.unreadable[0], _LONGEST)
+        yield f"left out of the search for room: {count} quantities that can't be read, such as {first}"
+    if shelter.exhausted:
+        yield "room on other nodes was not checked for all pods, because there are too many different ones"
+
+
+def _judge_node(node: Node, pods: list[Pod], around: _Circumstances) -> tuple[list[Found], list[Pod]]:
+    """Return what is found about the pods of a node, and the pods that a drain would evict."""
+    policy = _policy(node, around)
+    namespaces = around.seen.namespaces
+    found: list[Found] = []
+    going: list[Pod] = []
+    moving: list[Pod] = []
+    for pod in pods:
+        judged = judge(pod, policy.order.options, now=around.now, namespaces=namespaces)
+        found += staying(judged, policy, around.now)
+        if not judged.goes or pod.finished:
+            continue
+        going.append(pod)
+        covering = around.budgets.covering(pod)
+        found += leaving(pod, covering, policy, around.siblings[workload_of(pod)])
+        mounted = around.mounts.found(pod)
+        if mounted is not None:
+            found.append(mounted)
+        # Nothing creates a pod of no controller again, and a volume can say more than the search for room.
+        if pod.owner is not None and (mounted is None or mounted.code is not FindingCode.VOLUME_NODE):
+            moving.append(pod)
+    found += around.shelter.homeless(node.name, moving)
+    found += stuck(found, around.budgets)
+    return found, going
+
+
+def _policy(node: Node, around: _Circumstances) -> Policy:
+    settings = around.settings
+    snapshot = Snapshot((), for_settings=ReadForSettings(around.seen.namespaces))
+    order = drain_order(node, _EVENTS, around.now, settings, snapshot)
+    return Policy(
+        order=replace(order, options=replace(order.options, refusals=REFUSALS)),
+        evict_empty_dir=evicting_setting(_EVENTS, settings, node.labels, "empty_dir"),
+        evict_unmanaged=evicting_setting(_EVENTS, settings, node.labels, "unmanaged_pods"),
+    )

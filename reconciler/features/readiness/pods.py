@@ -1,0 +1,116 @@
+"""What a drain finds about one pod: why it stays, what refuses its eviction, and what its eviction costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from reconciler.drain import Action, PodDeleteStatus
+from reconciler.drain.refusal import Refusal, never_ends, refusal
+from reconciler.drain.rules import others_word, own_word
+from reconciler.drain.workloads import serves, workload_of
+from reconciler.features.readiness.found import Found
+from reconciler.model.drains import DrainOrder, Refusals
+from reconciler.model.pod import Pod, PodDisruptionBudget
+from reconciler.model.readiness import FindingCode, Severity
+
+REFUSALS = Refusals("daemonSet", "emptyDir", "unmanaged")
+"""Reasons by which this file knows which filter keeps a pod; people never see them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What the settings mean for the pods of one node: its drain, and the settings that evict what is kept.
+
+    The order's options have `REFUSALS`. `evict_empty_dir` is such as `events.Reboot.emptyDir: Evict`.
+    """
+
+    order: DrainOrder
+    evict_empty_dir: str
+    evict_unmanaged: str
+
+
+def staying(judged: PodDeleteStatus, policy: Policy, now: datetime) -> Iterator[Found]:
+    """Yield why the pod stays on the node, or what the drain waits for; `now` is UTC."""
+    pod = judged.pod
+    if judged.action is Action.KEEP:
+        for reason in judged.reasons:
+            yield _kept(pod, reason, policy)
+    elif judged.spared or _skips_itself(judged, policy):
+        yield _skipped(judged, policy)
+    elif judged.action is Action.WAIT and pod.deleting_until is None:
+        yield _waits(judged, policy)
+    elif judged.action is Action.WAIT:
+        found = never_ends(pod, now)
+        if found is not None:
+            yield Found(pod, found.code, found.severity, found.because, found.remedy)
+
+
+def _kept(pod: Pod, reason: str, policy: Policy) -> Found:
+    stays = "so it stays on the node and goes down with it"
+    if reason == REFUSALS.daemonset:
+        because = f"it is a DaemonSet's, and drain.ignoreDaemonSets is false, {stays}"
+        remedy = "Set drain.ignoreDaemonSets: true, so that a drain does not count it."
+        return Found(pod, FindingCode.DAEMON_SET, Severity.NOTICE, because, remedy)
+    if reason == REFUSALS.empty_dir:
+        because = f"it has local storage (emptyDir), {stays}"
+        remedy = f"Set {policy.evict_empty_dir} to evict it; the data in the emptyDir is then lost."
+        return Found(pod, FindingCode.EMPTY_DIR, Severity.OUTAGE, because, remedy)
+    because = f"it has no controller, {stays}"
+    remedy = f"Give it a controller such as a Deployment, or set {policy.evict_unmanaged} to evict it."
+    return Found(pod, FindingCode.UNMANAGED, Severity.OUTAGE, because, remedy)
+
+
+def _skips_itself(judged: PodDeleteStatus, policy: Policy) -> bool:
+    """Whether the pod's own label skips it. It stays, also if drain.podsMayWait no longer spares it."""
+    word = own_word(judged.pod, policy.order.options.prefix)
+    if word is None or judged.action is not Action.SKIP or judged.pod.finished:
+        return False
+    return any(reason.startswith(word[1]) for reason in judged.reasons)
+
+
+def _skipped(judged: PodDeleteStatus, policy: Policy) -> Found:
+    because = f"{'; '.join(judged.reasons)}, so it stays on the node and goes down with it"
+    own = own_word(judged.pod, policy.order.options.prefix) is not None
+    remedy = "Remove this from the pod" if own else "Change the rule in drain.skipPods or drain.rules"
+    remedy += ", so that a drain evicts it."
+    return Found(judged.pod, FindingCode.SKIPPED, Severity.OUTAGE, because, remedy, judged.reasons)
+
+
+def _waits(judged: PodDeleteStatus, policy: Policy) -> Found:
+    word = own_word(judged.pod, policy.order.options.prefix)
+    who = word[1] if word is not None else others_word(judged.pod)
+    if not any(who and reason.startswith(who) for reason in judged.reasons):
+        because = "; ".join(judged.reasons)
+        remedy = "Change the rule in drain.rules if the pod never completes by itself."
+        return Found(judged.pod, FindingCode.WAITS, Severity.NOTICE, because, remedy, judged.reasons)
+    because = f"{who} says to wait until it has completed, for as long as drain.podsMayWait at most"
+    remedy = "Remove this from the pod if it never completes by itself."
+    return Found(judged.pod, FindingCode.WAITS, Severity.NOTICE, because, remedy, (who,))
+
+
+def leaving(
+    pod: Pod, covering: Sequence[PodDisruptionBudget], policy: Policy, siblings: int
+) -> Iterator[Found]:
+    """Yield what refuses the eviction of a pod that a drain would evict, and what it costs.
+
+    `covering` are the budgets that select it. `siblings` is how many pods its workload runs in the cluster.
+    """
+    if pod.finished:
+        return
+    order = policy.order
+    refused = refusal(pod, covering, prefix=order.options.prefix, restart_singletons=order.restart_singletons)
+    if refused is not None:
+        yield Found(pod, refused.code, refused.severity, refused.because, refused.remedy, refused.budgets)
+    if pod.owner is None:
+        because = "it has no controller, so nothing creates it again after its eviction"
+        remedy = "Give it a controller such as a Deployment."
+        yield Found(pod, FindingCode.UNMANAGED, Severity.OUTAGE, because, remedy)
+    elif siblings == 1 and serves(workload_of(pod)) and not _restarts(refused):
+        because = "it is the only pod of its workload, so its eviction interrupts the service"
+        yield Found(pod, FindingCode.SINGLETON, Severity.NOTICE, because, "Run at least two replicas.")
+
+
+def _restarts(refused: Refusal | None) -> bool:
+    return refused is not None and refused.code is FindingCode.SINGLETON

@@ -1,0 +1,161 @@
+"""Made-up fleets: nodes in pools and zones, and events at the rates that docs/planning.md explains."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID, uuid5
+
+from reconciler.features.simulate.draws import Draws
+from reconciler.features.simulate.scenario import FleetNode, PlayedEvent, Scenario
+from reconciler.model.event import Kind
+
+_REGION = "westeurope"
+_ZONES = 3
+_NAMESPACE = UUID("6ba7b812-9dad-11d1-80b4-00c04fd430c8")
+_SPOT = "spot"
+
+_SHARES = (("general", 60), ("memory", 20), (_SPOT, 15), ("system", 5))
+"""The pools, each with its share of the nodes in percent."""
+
+_DRAIN_MINUTES = (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 7.0, 12.0, 25.0)
+"""How long a tenth of the nodes each need for a drain."""
+
+_LAST_HOURS = timedelta(hours=3)
+"""No event starts in the last hours, so that each one has ended when the play ends."""
+
+PER_NODES, PER_DAYS = 1_000, 90
+"""What the counts of `RATES` are for."""
+
+_MINUTE, _HOUR, _DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """One sort of event: how many there are in 1,000 nodes and 90 days, and what they are like.
+
+    The notice lies between `least` and `most`. `seconds` is the longest announced pause, -1 for unknown. A
+    wave is so many nodes of one zone, one each `apart`. `spot`: only spot nodes have it.
+    """
+
+    name: str
+    kind: Kind
+    count: int
+    least: timedelta
+    most: timedelta
+    seconds: int = -1
+    wave: int = 1
+    apart: timedelta = timedelta()
+    spot: bool = False
+
+
+RATES = (
+    Rate("pause", Kind.FREEZE, 800, 15 * _MINUTE, 15 * _MINUTE, seconds=30),
+    Rate("live migration", Kind.LIVE_MIGRATION, 400, 15 * _MINUTE, 15 * _MINUTE, seconds=10),
+    Rate("reboot of the host", Kind.REBOOT, 260, 15 * _MINUTE, 15 * _MINUTE),
+    Rate("repair", Kind.REDEPLOY, 120, 10 * _MINUTE, 10 * _MINUTE),
+    Rate("predicted failure", Kind.REDEPLOY, 30, _DAY, 7 * _DAY),
+    Rate("planned reboot", Kind.REBOOT, 60, 14 * _DAY, 14 * _DAY, wave=12, apart=20 * _MINUTE),
+    Rate("retirement", Kind.TERMINATE, 20, 14 * _DAY, 14 * _DAY),
+    Rate("reclaimed spot VM", Kind.PREEMPT, 250, timedelta(seconds=30), timedelta(seconds=30), spot=True),
+    Rate("failure", Kind.REDEPLOY, 60, timedelta(), timedelta()),
+)
+"""2,000 events in 1,000 nodes and 90 days."""
+
+
+def made_up(seed: int, *, start: datetime, days: int, nodes: int) -> Scenario:
+    """Return a fleet of so many nodes and its events, from `start` (UTC); the same seed gives the same."""
+    draws = Draws(seed)
+    fleet = tuple(_fleet(draws, nodes))
+    end = start + timedelta(days=days)
+    events = sorted(_events(draws, fleet, start, end), key=lambda event: (event.at, event.id))
+    return Scenario(start, end, fleet, tuple(events), f"made up with seed {seed}")
+
+
+def filled(nodes: Iterable[FleetNode], count: int, seed: int) -> tuple[FleetNode, ...]:
+    """Return these nodes, and others like them until there are `count`."""
+    known = tuple(nodes)
+    taken = {one.name for one in known}
+    draws = Draws(seed)
+    found = list(known)
+    number = 0
+    while len(found) < count:
+        like = draws.one_of(known, "like", number)
+        name = f"other-{number:05d}"
+        number += 1
+        if name not in taken:
+            found.append(FleetNode(name, like.pool, like.zone, drain_time(draws, name), like.spot))
+    return tuple(found)
+
+
+def drain_time(draws: Draws, node: str) -> timedelta:
+    """Return how long the drain of a node takes that nothing is known about."""
+    return timedelta(minutes=draws.one_of(_DRAIN_MINUTES, "drain", node))
+
+
+def _fleet(draws: Draws, count: int) -> Iterator[FleetNode]:
+    for number in range(count):
+        pool = _pool_of(number, count)
+        name = f"aks-{pool}-31415926-vmss{number:06d}"
+        zone = f"{_REGION}-{number % _ZONES + 1}"
+        yield FleetNode(name, pool, zone, drain_time(draws, name), spot=pool == _SPOT)
+
+
+def _pool_of(number: int, count: int) -> str:
+    """Return the pool of a node; the shares are filled one after the other."""
+    filled_up = 0
+    for pool, share in _SHARES:
+        filled_up += share
+        if number * 100 < filled_up * count:
+            return pool
+    return _SHARES[0][0]
+
+
+def _events(
+    draws: Draws, fleet: Sequence[FleetNode], start: datetime, end: datetime
+) -> Iterator[PlayedEvent]:
+    for rate in RATES:
+        chosen = [node for node in fleet if node.spot or not rate.spot]
+        wanted = rate.count * len(fleet) * ((end - start) / _DAY) / (PER_NODES * PER_DAYS)
+        # What is left of a whole event takes place with that chance.
+        count = int(wanted) + (draws.part(rate.name, "rest") < wanted % 1)
+        if chosen:
+            yield from _of_a_rate(draws, rate, chosen, count, (start, end - _LAST_HOURS))
+
+
+def _of_a_rate(
+    draws: Draws, rate: Rate, fleet: Sequence[FleetNode], count: int, span: tuple[datetime, datetime]
+) -> Iterator[PlayedEvent]:
+    """Yield so many events of one sort, which start in the span."""
+    start, end = span
+    seen: set[tuple[str, datetime]] = set()
+    by_zone: dict[str, list[FleetNode]] = {}
+    for one in fleet:
+        by_zone.setdefault(one.zone, []).append(one)
+    for number in range(count):
+        wave, place = divmod(number, rate.wave)
+        purpose = (rate.name, wave) if rate.wave > 1 else (rate.name, number)
+        first = start + (end - start) * draws.part(*purpose, "starts")
+        starts = min(first + place * rate.apart, end).replace(second=0, microsecond=0)
+        there = by_zone[draws.one_of(fleet, *purpose, "zone").zone] if rate.wave > 1 else fleet
+        node = draws.one_of(there, rate.name, number, "node").name
+        if starts < start or (node, starts) in seen:
+            continue
+        seen.add((node, starts))
+        notice = timedelta(
+            seconds=round(
+                draws.between(rate.least.total_seconds(), rate.most.total_seconds(), *purpose, "notice")
+            )
+        )
+        yield PlayedEvent(
+            str(uuid5(_NAMESPACE, f"{draws.seed} {rate.name} {number}")).upper(),
+            node,
+            rate.kind,
+            at=max(start, starts - notice),
+            not_before=starts,
+            starts=starts,
+            seconds=rate.seconds
+            if rate.seconds < 0
+            else round(draws.between(1, rate.seconds, rate.name, number, "seconds")),
+        )

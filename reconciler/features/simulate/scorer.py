@@ -1,0 +1,230 @@
+"""Watches a play, and counts what becomes of its events."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from itertools import pairwise
+
+from reconciler.features.simulate.scenario import PlayedEvent, Scenario
+from reconciler.features.simulate.score import Day, Fate, Score
+from reconciler.model.event import Kind
+from reconciler.model.node import Node
+from reconciler.model.plan import Plan
+from reconciler.profiles.checks.budget_left import budget_left
+from reconciler.settings.schema import Settings
+from reconciler.simulation.cluster import SimulatedCluster
+from reconciler.simulation.log import Actor, Happening
+from reconciler.simulation.timed_drains import TimedDrains
+
+
+@dataclass(slots=True, eq=False)
+class _Played:
+    """One event: what the plans said about it, and what happened. `fate` is as if the policy asked for it."""
+
+    event: PlayedEvent
+    seen: bool = False
+    asked: bool = False
+    fate: Fate | None = None
+    at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Emptied:
+    """When the last pod left a node, and whether a window was open when the drain began."""
+
+    at: datetime
+    in_window: bool
+
+
+class Scorer:
+    """Listens to the cluster and the drainer of a play; it takes part in nothing."""
+
+    def __init__(
+        self, scenario: Scenario, settings: Settings, cluster: SimulatedCluster, drains: TimedDrains
+    ) -> None:
+        """Listen from now on; nodes that are there already are in service."""
+        self._scenario, self._settings, self._cluster = scenario, settings, cluster
+        self._events = {one.id: _Played(one) for one in scenario.events}
+        self._takes = {one.name: one.drain for one in scenario.nodes}
+        self._begun: dict[str, bool] = {}
+        self._emptied: dict[str, _Emptied] = {}
+        self._late: dict[str, list[_Played]] = {}
+        self._drains = 0
+        self._empty = timedelta()
+        self._out: set[str] = set()
+        self._outs: list[tuple[datetime, int]] = [(scenario.start, 0)]
+        self._held: set[str] = set()
+        self._counted: set[str] = set()
+        self._held_at = scenario.start
+        self._refused: list[datetime] = []
+        self._waited = timedelta()
+        cluster.node_listeners.append(self._node_changed)
+        cluster.log.listeners.append(self._heard)
+        drains.listeners.append(self._drained)
+
+    def passed(self, plan: Plan) -> None:
+        """Take in the plan of a pass."""
+        now = self._now
+        self._waited += len(self._held) * (now - self._held_at)
+        self._held_at = now
+        held = {node.node for node in plan.nodes if any(one.code == budget_left.name for one in node.holds)}
+        waiting = {node.node for node in plan.nodes if any(one.asks for one in node.events)}
+        # A node that waits for its window in between still waits for the same start.
+        self._counted &= waiting
+        self._refused += [now] * len(held - self._counted)
+        self._counted |= held
+        self._held = held
+        for node in plan.nodes:
+            for judged in node.events:
+                for id_ in judged.event.ids:
+                    if (played := self._events.get(id_)) is not None:
+                        played.seen = True
+                        played.asked |= judged.asks
+            if node.drain_begins:
+                self._drains += 1
+                self._counted.discard(node.node)
+                labels = self._cluster.nodes[node.node].labels
+                self._begun[node.node] = self._settings.calendar.at(now, labels).open
+
+    def dropped(self, event: PlayedEvent) -> None:
+        """Take in that an event is never announced, because its VM is gone."""
+        self._decide(self._events[event.id], Fate.CANCELLED)
+
+    def due(self, event: PlayedEvent) -> None:
+        """Take in that the date of a request is reached."""
+        played = self._events[event.id]
+        if event.node in self._emptied:
+            self._decide(played, self._in_time(event))
+        else:
+            self._late.setdefault(event.node, []).append(played)
+
+    def over(self, event: PlayedEvent) -> None:
+        """Take in that a request is removed; nobody has drained for it if it is still due."""
+        played = self._events[event.id]
+        if played in self._late.get(event.node, ()):
+            self._late[event.node].remove(played)
+            self._decide(played, Fate.MISSED)
+
+    def score(self, ignored: Collection[str]) -> Score:
+        """Return the result at the end of the scenario; `ignored` are events that no plan was about."""
+        for id_ in ignored:
+            if id_ in self._events:
+                self._events[id_].seen = True
+        end = self._scenario.end
+        self._waited += len(self._held) * (end - self._held_at)
+        for one in self._emptied.values():
+            self._empty += end - one.at
+        fates: Counter[Fate] = Counter()
+        by_kind: dict[Kind, Counter[Fate]] = {}
+        hopeless = 0
+        for played in self._events.values():
+            fate = self._fate(played)
+            fates[fate] += 1
+            by_kind.setdefault(played.event.kind, Counter())[fate] += 1
+            notice = played.event.starts - played.event.at
+            hopeless += fate is Fate.MISSED and notice < self._takes[played.event.node]
+        outs = _settled(self._outs)
+        most_out_at, most_out = max(outs, key=lambda one: one[1])
+        spans = [*outs, (end, 0)]
+        return Score(
+            fates=dict(fates),
+            by_kind={kind: dict(counts) for kind, counts in sorted(by_kind.items())},
+            hopeless=hopeless,
+            drains=self._drains,
+            empty=self._empty,
+            out=sum(((later - at) * count for (at, count), (later, _) in pairwise(spans)), timedelta()),
+            most_out=most_out,
+            most_out_at=most_out_at if most_out else None,
+            refused=len(self._refused),
+            waited=self._waited,
+            days=self._days(outs),
+        )
+
+    @property
+    def _now(self) -> datetime:
+        return self._cluster.clock.now()
+
+    def _fate(self, played: _Played) -> Fate:
+        if not played.seen:
+            return Fate.CANCELLED if played.fate is Fate.CANCELLED else Fate.UNSEEN
+        if not played.asked:
+            return Fate.IGNORED
+        if played.fate is not None:
+            return played.fate
+        return Fate.OPEN if played.event.starts > self._scenario.end else Fate.CANCELLED
+
+    def _days(self, outs: list[tuple[datetime, int]]) -> tuple[Day, ...]:
+        """Return every day of the play, with what went wrong on it and the most nodes out of service."""
+        fates: Counter[tuple[date, Fate]] = Counter()
+        for played in self._events.values():
+            if played.at is not None:
+                fates[self._day(played.at), self._fate(played)] += 1
+        refused = Counter(map(self._day, self._refused))
+        most: dict[date, int] = {}
+        last = self._scenario.end
+        for (at, count), (later, _) in pairwise([*outs, (last, 0)]):
+            day = self._day(at)
+            while day <= self._day(later):
+                most[day] = max(most.get(day, 0), count)
+                day += timedelta(days=1)
+        return tuple(
+            Day(day, fates[day, Fate.MISSED], fates[day, Fate.LATE], refused[day], count)
+            for day, count in sorted(most.items())
+        )
+
+    def _day(self, moment: datetime) -> date:
+        return moment.astimezone(self._settings.time_zone).date()
+
+    def _decide(self, played: _Played, fate: Fate) -> None:
+        if played.fate is None:
+            played.fate, played.at = fate, self._now
+
+    def _in_time(self, event: PlayedEvent) -> Fate:
+        emptied = self._emptied[event.node]
+        if emptied.at > event.not_before:
+            return Fate.LATE
+        return Fate.IN_WINDOW if emptied.in_window else Fate.AT_DEADLINE
+
+    def _heard(self, happening: Happening) -> None:
+        if happening.actor is Actor.PLATFORM and (played := self._events.get(happening.subject)) is not None:
+            if happening.what.endswith(" started"):
+                empty = happening.node in self._emptied
+                self._decide(played, self._in_time(played.event) if empty else Fate.MISSED)
+            elif happening.what.endswith(" cancelled"):
+                self._decide(played, Fate.CANCELLED)
+        if happening.what == "node gone":
+            self._filled(happening.node)
+            # Its place is empty until a new VM has joined.
+            self._count_out(happening.node, True)
+
+    def _drained(self, node: str) -> None:
+        self._emptied[node] = _Emptied(self._now, self._begun.get(node, True))
+        for played in self._late.pop(node, ()):
+            self._decide(played, Fate.LATE)
+
+    def _node_changed(self, node: Node) -> None:
+        if not node.unschedulable:
+            self._filled(node.name)
+        self._count_out(node.name, bool(node.out_of_service))
+
+    def _filled(self, node: str) -> None:
+        emptied = self._emptied.pop(node, None)
+        if emptied is not None:
+            self._empty += self._now - emptied.at
+
+    def _count_out(self, node: str, out: bool) -> None:
+        if out == (node in self._out):
+            return
+        if out:
+            self._out.add(node)
+        else:
+            self._out.discard(node)
+        self._outs.append((self._now, len(self._out)))
+
+
+def _settled(outs: list[tuple[datetime, int]]) -> list[tuple[datetime, int]]:
+    """Return the last count of each moment: what ends in the moment in which it began is none."""
+    return list(dict(outs).items())

@@ -1,0 +1,10 @@
+"""The check types of workflows, one file each. Importing the package registers all of them."""
+
+from __future__ import annotations
+
+from reconciler.features.workflows.plugins import check_types
+from reconciler.profiles.plugins import import_plugins
+
+import_plugins(__name__, __path__)
+
+CHECK_TYPES = check_types()

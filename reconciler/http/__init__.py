@@ -1,0 +1,1 @@
+"""Requests to anybody: limits, retries, and what is said of failures."""

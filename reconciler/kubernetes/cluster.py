@@ -1,0 +1,373 @@
+"""What a pass reads of the cluster and writes to it."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
+from contextvars import copy_context
+from datetime import timedelta
+from functools import partial
+from typing import Any, TypeVar
+
+from reconciler.http.guard import Guard, read_only
+from reconciler.http.retrying import patiently, write_until_settled
+from reconciler.kubernetes import hypervisors, kept_records, maintenances, node_writing, objects, turns
+from reconciler.kubernetes.connection import MERGE_PATCH, Connection, Request
+from reconciler.kubernetes.cordon_owner import CordonOwner
+from reconciler.kubernetes.paths import BUDGETS, CORE, NODES, PODS, VERSION, api, core, on_node
+from reconciler.kubernetes.wire.lists import budget_format, list_all, node_format, pod_format
+from reconciler.model import limits
+from reconciler.model.check_reads import LeaseRef, LeaseSeen, LeaseTake
+from reconciler.model.errors import Conflict, Forbidden, NotFound, Rejected, Unauthorized
+from reconciler.model.hypervisor import Hypervisor, HypervisorWrite
+from reconciler.model.maintenance import Maintenance, MaintenanceWrite
+from reconciler.model.names import is_object_name
+from reconciler.model.node import Node, Wanted
+from reconciler.model.plan import ConditionsWrite, NodeWrite, TaintWrite
+from reconciler.model.pod import Pod, PodDisruptionBudget
+from reconciler.model.ports import WriteAnswer
+from reconciler.model.snapshot import Agents, Ledger, Remediator, ServerVersion
+
+log = logging.getLogger(__name__)
+
+Value = TypeVar("Value")
+
+NAMESPACE = "node-maintenance"
+AGENT_NAMESPACE = "node-maintenance-agent"
+AGENT = "node-maintenance-agent"
+LEDGER = "node-maintenance-ledger"
+_REMEDIATOR = core("kube-system") / "configmaps" / "remediator-config"
+
+
+class Cluster:
+    """ClusterReader and ClusterWriter for the API server; safe for threads."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        *,
+        guard: Guard | None = None,
+        namespace: str = NAMESPACE,
+        agent_namespace: str = AGENT_NAMESPACE,
+        agent: str = AGENT,
+        wall: Callable[[], float] = time.time,
+        field_manager: str = "",
+    ) -> None:
+        """Use this connection, and call the guard before each write; without a guard it only reads.
+
+        `field_manager` is the name for what it writes on nodes, by default that of passes.
+
+        `wall` (Unix time) is for the time that a Kubernetes Event shows to people.
+        """
+        self._connection = connection
+        self._guard = guard or read_only
+        self._namespace = namespace
+        self._agent_namespace = agent_namespace
+        self._agent = agent
+        self._wall = wall
+        self._need_agents = 0
+        self._names: frozenset[str] = frozenset()
+        self._cordons = CordonOwner(connection)
+        self._field_manager = field_manager
+        self._ahead: dict[str, Future[Any]] = {}
+
+    def read_ahead(self, *, agents: bool, remediator: bool, server: bool) -> None:
+        """See EarlyReader."""
+        reads: dict[str, Callable[[], object]] = {"ledger": self._ledger_map}
+        if agents:
+            reads["agents"] = self._agent_set
+        if remediator:
+            reads["remediator"] = self._remediator_map
+        if server:
+            reads["server"] = self._version
+        self._ahead = {name: _begun(name, read) for name, read in reads.items()}
+
+    def _read(self, name: str, read: Callable[[], Value]) -> Value:
+        """Return what was read ahead, once; else read it now."""
+        begun = self._ahead.pop(name, None)
+        return read() if begun is None else begun.result()
+
+    def nodes(self, wanted: Wanted) -> tuple[Node, ...]:
+        """Return all nodes, sorted by name, by one consistent read; Unauthorized if we may not list them."""
+        with _for_the_pass():
+            listed = list_all(self._connection, NODES, node_format(wanted))
+        self._need_agents = sum(1 for node in listed.items if not (node.runs_no_agent or node.is_windows))
+        self._names = frozenset(node.name for node in listed.items)
+        nodes = self._with_records(listed.items, wanted.annotation_prefix)
+        return tuple(sorted(nodes, key=lambda node: node.name))
+
+    def node(self, name: str, wanted: Wanted) -> Node:
+        """Return the node with a user-supplied name; NotFound if there is none."""
+        if not is_object_name(name):
+            raise NotFound(f"{name!r} is no node's name", status=404)
+        with _for_the_pass():
+            read = node_writing.read_node(self._connection, name, wanted)
+        return self._with_records([read], wanted.annotation_prefix)[0]
+
+    def pods(self, node: str | None = None, *, placement: bool = False) -> tuple[Pod, ...]:
+        """Return the pods of one node, or of all, sorted by namespace and name."""
+        fields = on_node(node) if node else ""
+        with _for_the_pass():
+            listed = list_all(self._connection, PODS, pod_format(placement=placement), fields=fields)
+        return tuple(sorted(listed.items, key=lambda pod: (pod.namespace, pod.name)))
+
+    def pods_with(self, label: str) -> tuple[Pod, ...]:
+        """Return the pods of all nodes that have a label of this key, sorted by namespace and name."""
+        with _for_the_pass():
+            listed = list_all(self._connection, PODS, pod_format(), labels=label)
+        return tuple(sorted(listed.items, key=lambda pod: (pod.namespace, pod.name)))
+
+    def budgets(self) -> tuple[PodDisruptionBudget, ...]:
+        """Return every PodDisruptionBudget."""
+        with _for_the_pass():
+            listed = list_all(self._connection, BUDGETS, budget_format())
+        return tuple(listed.items)
+
+    def namespaces(self) -> Mapping[str, Mapping[str, str]]:
+        """Return the labels of every namespace, by name."""
+        with _for_the_pass():
+            found, _ = objects.get_list(self._connection, CORE / "namespaces", objects.OnlyMetadata)
+        return {one.metadata.name: one.metadata.labels or {} for one in found}
+
+    def gone_daemonsets(self, pods: Iterable[Pod]) -> frozenset[str]:
+        """Return the DaemonSets (`namespace/name`) that own these pods and no longer exist."""
+        owners = {
+            f"{pod.namespace}/{pod.owner.name}" for pod in pods if pod.owner and pod.owner.kind == "DaemonSet"
+        }
+        if not owners:
+            return frozenset()
+        with _for_the_pass():
+            found, _ = objects.get_list(
+                self._connection, api("apps", "v1") / "daemonsets", objects.OnlyMetadata
+            )
+        return frozenset(owners - {f"{one.metadata.namespace}/{one.metadata.name}" for one in found})
+
+    def agents(self) -> Agents:
+        """Return the state of the node agent's DaemonSet; its pods are read if one is missing or not ready.
+
+        One is missing if the last list of nodes had more nodes that need an agent than the DaemonSet has.
+        What can't be read is a `problem` of the result; only what ends the whole pass is raised.
+        """
+        try:
+            status = self._read("agents", self._agent_set).status
+        except NotFound:
+            return Agents(installed=False)
+        except (Forbidden, Rejected) as error:
+            return Agents(installed=True, problem=str(error), needs=error.needs)
+        # A taint that the DaemonSet does not tolerate leaves a node out, and nothing in its status says so.
+        expected = max(status.desiredNumberScheduled, self._need_agents)
+        if status.numberReady >= expected:
+            return Agents(installed=True)
+        return self._agents_by_pod(expected)
+
+    def remediator(self) -> Remediator:
+        """Return AKS's remediator-config; its key appConfig is `{"Cluster":{"OnFreeze":{"Enabled":true}}}`.
+
+        What can't be read is a `problem` of the result.
+        """
+        try:
+            found = self._read("remediator", self._remediator_map)
+        except NotFound:
+            return Remediator()
+        except (Forbidden, Rejected) as error:
+            return Remediator(config_found=False, problem=str(error), needs=error.needs)
+        text = (found.data or {}).get("appConfig", "{}")
+        try:
+            enabled = json.loads(text).get("Cluster", {}).get("OnFreeze", {}).get("Enabled", False)
+        except (ValueError, AttributeError) as error:
+            return Remediator(config_found=True, problem=f"appConfig can't be read: {error}")
+        return Remediator(config_found=True, on_freeze=enabled is True)
+
+    def server_version(self) -> ServerVersion:
+        """Return the version of the API server; what can't be read is a `problem` of the result."""
+        try:
+            found = self._read("server", self._version)
+        except (Forbidden, NotFound, Rejected) as error:
+            return ServerVersion(problem=str(error))
+        return ServerVersion(limits.text(found.gitVersion, limits.NAME))
+
+    def ledger(self) -> Ledger:
+        """Return our ConfigMap's ledger, an empty one if there is none yet; Rejected if it can't be read."""
+        found = self._read("ledger", self._ledger_map)
+        return self._to_ledger(found) if found else Ledger()
+
+    def maintenances(self, prefix: str) -> tuple[Maintenance, ...] | None:
+        """Return our NodeMaintenance objects; None if the CRD is not installed."""
+        return maintenances.read(self._connection, prefix)
+
+    def lease(self, ref: LeaseRef) -> LeaseSeen | None:
+        """Return a Lease of a check, None if it does not exist."""
+        return turns.read(self._connection, ref)
+
+    def hypervisors(self) -> tuple[Hypervisor, ...] | None:
+        """Return all Hypervisors, None if the cluster does not have the kind."""
+        return hypervisors.read(self._connection)
+
+    def skew(self) -> timedelta | None:
+        """Return the time of passes minus what answers say that contradict it, None before the first."""
+        return self._connection.time.doubt()
+
+    def cordoned_by_us(self, nodes: Sequence[Node]) -> frozenset[str]:
+        """See CordonReader."""
+        return self._cordons.ours(nodes)
+
+    def patch_node(self, write: NodeWrite) -> WriteAnswer:
+        """Patch a node; see node_writing.patch_node, and kept_records for a record that it can't hold."""
+        send = partial(node_writing.patch_node, self._connection, self._guard, self._field_manager)
+        return kept_records.patch_node(send, self._change_records, write, self._names)
+
+    def patch_conditions(self, write: ConditionsWrite) -> None:
+        """Patch a node's status; see node_writing.patch_conditions."""
+        node_writing.patch_conditions(self._connection, self._guard, write)
+
+    def patch_taint(self, write: TaintWrite) -> str:
+        """Add or remove a taint of a node; see node_writing.patch_taint."""
+        return node_writing.patch_taint(self._connection, self._guard, write)
+
+    def write_maintenance(self, write: MaintenanceWrite) -> None:
+        """Create, change or delete a NodeMaintenance."""
+        maintenances.write(self._connection, self._guard, write)
+
+    def take_lease(self, take: LeaseTake) -> None:
+        """Take a Lease for a node; see turns.take."""
+        turns.take(self._connection, self._guard, take)
+
+    def write_hypervisor(self, write: HypervisorWrite) -> None:
+        """Set fields of a Hypervisor; see hypervisors.write."""
+        hypervisors.write(self._connection, self._guard, write)
+
+    def write_ledger(self, ledger: Ledger) -> None:
+        """Write our ConfigMap, or create it; the last start never moves back."""
+
+        # The ledger knows every source, and those the settings: a drain by hand needs none of them.
+        from reconciler.kubernetes import ledger as ledgers
+
+        def change(found: Mapping[str, str]) -> Mapping[str, str]:
+            before = ledgers.from_data(found)
+            merged = ledger.merged(before)
+            return {} if found and merged == before else ledgers.to_data(merged, found)
+
+        self._change_data(change)
+
+    def _change_records(self, change: kept_records.Change) -> None:
+        """Change the records in our ConfigMap."""
+
+        def data(found: Mapping[str, str]) -> Mapping[str, str]:
+            before = kept_records.load(found.get(kept_records.KEPT))
+            after = change(before)
+            return {kept_records.KEPT: kept_records.dump(after)} if after != before else {}
+
+        self._change_data(data)
+
+    def _change_data(self, change: Callable[[Mapping[str, str]], Mapping[str, str]]) -> None:
+        """Merge what `change` makes of the data of our ConfigMap into it, or create it. Empty: no write."""
+
+        def write() -> None:
+            found = self._ledger_map()
+            data = change((found.data or {}) if found else {})
+            if data:
+                self._guard()
+                self._send_data(found, data)
+
+        try:
+            write_until_settled(
+                lambda: patiently(write, sleep=self._connection.sleep), sleep=self._connection.sleep
+            )
+        except Conflict as error:
+            message = f"ConfigMap {self._namespace}/{LEDGER}: another client keeps writing it"
+            raise Conflict(message, status=409) from error
+
+    def _with_records(self, nodes: Sequence[Node], prefix: str) -> Sequence[Node]:
+        """Return the nodes, those with the records that our ConfigMap keeps for them.
+
+        If we may not read it, these records can't be read.
+        """
+        if not any(kept_records.is_marked(node, prefix) for node in nodes):
+            return nodes
+        try:
+            found = self._ledger_map()
+        except Forbidden:
+            return [kept_records.unreadable(node, prefix) for node in nodes]
+        kept = kept_records.load(((found.data if found else None) or {}).get(kept_records.KEPT))
+        return [kept_records.with_record(node, prefix, kept) for node in nodes]
+
+    def _agents_by_pod(self, desired: int) -> Agents:
+        place = core(self._agent_namespace) / "pods"
+        try:
+            pods = list_all(
+                self._connection, place, pod_format(), labels=f"app.kubernetes.io/name={self._agent}"
+            ).items
+        except (Forbidden, NotFound, Rejected) as error:
+            return Agents(installed=True, problem=str(error), needs=error.needs)
+        # During a rollout of the DaemonSet a node may have two pods: one that is ready is enough.
+        ready = {pod.node for pod in pods if pod.ready}
+        covered = frozenset(pod.node for pod in pods if pod.node)
+        return Agents(
+            installed=True,
+            not_ready=covered - ready,
+            covered=covered if len(covered) < desired else None,
+        )
+
+    def _agent_set(self) -> objects.DaemonSet:
+        place = api("apps", "v1", self._agent_namespace) / "daemonsets" / self._agent
+        return objects.get(self._connection, place, objects.DaemonSet)
+
+    def _remediator_map(self) -> objects.ConfigMap:
+        return objects.get(self._connection, _REMEDIATOR, objects.ConfigMap)
+
+    def _version(self) -> objects.Version:
+        return objects.get(self._connection, VERSION, objects.Version)
+
+    def _ledger_map(self) -> objects.ConfigMap | None:
+        try:
+            return objects.get(
+                self._connection,
+                core(self._namespace) / "configmaps" / LEDGER,
+                objects.ConfigMap,
+            )
+        except NotFound:
+            return None
+
+    def _to_ledger(self, found: objects.ConfigMap) -> Ledger:
+        # The ledger knows every source, and those the settings: a drain by hand needs none of them.
+        from reconciler.kubernetes import ledger as ledgers
+
+        return ledgers.from_data(found.data or {})
+
+    def _send_data(self, found: objects.ConfigMap | None, data: Mapping[str, str]) -> None:
+        place = core(self._namespace) / "configmaps"
+        if found is None:
+            body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": LEDGER}, "data": data}
+            self._connection.send(Request("POST", place, body=body))
+            return
+        seen = {"uid": found.metadata.uid, "resourceVersion": found.metadata.resourceVersion}
+        patch = {"metadata": seen, "data": data}
+        self._connection.send(Request("PATCH", place / LEDGER, body=patch, content_type=MERGE_PATCH))
+
+
+def _begun(name: str, read: Callable[[], object]) -> Future[Any]:
+    """Return what a read in a thread of its own will give."""
+    future: Future[Any] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(read())
+        except Exception as error:  # noqa: BLE001 - the one that waits for the answer raises it
+            future.set_exception(error)
+
+    threading.Thread(target=copy_context().run, args=(run,), name=f"read {name}", daemon=True).start()
+    return future
+
+
+@contextmanager
+def _for_the_pass() -> Iterator[None]:
+    """Turn a 403 for what every pass needs into Unauthorized."""
+    try:
+        yield
+    except Forbidden as error:
+        raise Unauthorized(str(error), status=error.status, reason=error.reason, needs=error.needs) from error

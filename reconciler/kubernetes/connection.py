@@ -1,0 +1,280 @@
+"""One API server over HTTP: each request has a deadline, each refusal becomes one of our errors."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlencode
+
+import msgspec
+import urllib3
+
+from reconciler import USER_AGENT
+from reconciler.http.bounded import Bounds, bound, within_bounds
+from reconciler.kubernetes.answers import media_type, to_error
+from reconciler.kubernetes.credentials import Credentials, within
+from reconciler.kubernetes.loading import load_access
+from reconciler.kubernetes.paths import ApiPath
+from reconciler.kubernetes.server_time import ServerTime
+from reconciler.model.errors import ClusterError, Rejected, TooLarge, Unauthorized, Unreachable
+
+CONNECT_TIMEOUT = 5.0
+READ_TIMEOUT = 30.0
+TOTAL = 60.0
+"""Seconds for one whole answer, whatever its size."""
+
+LARGEST = 4 << 20
+"""Bytes of an answer. etcd stores no object above 1.5 MiB; JSON writes some characters as six bytes."""
+
+LARGEST_REFUSAL = 64 << 10
+"""Bytes of the body of a refusal; more of it is not read."""
+
+LOAD_LIMIT = 60.0
+"""Seconds for loading the credentials, including a credential plugin of the kubeconfig."""
+
+RELOAD_EVERY = 60.0
+"""Seconds between two reloads of the credentials after a 401."""
+
+CHUNK = 1 << 18
+"""Bytes that are read at once."""
+
+MERGE_PATCH = "application/merge-patch+json"
+JSON_PATCH = "application/json-patch+json"
+STRATEGIC_PATCH = "application/strategic-merge-patch+json"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request.
+
+    `body` is encoded as JSON. `read_timeout` is seconds between two bytes of the answer, `total` seconds for
+    all of it. `largest` is the number of bytes that `Stream.read_all` accepts.
+    """
+
+    method: str
+    path: ApiPath
+    query: Mapping[str, str] = field(default_factory=dict)
+    body: object = None
+    content_type: str = "application/json"
+    accept: str = "application/json"
+    connect_timeout: float = CONNECT_TIMEOUT
+    read_timeout: float = READ_TIMEOUT
+    total: float = TOTAL
+    largest: int = LARGEST
+
+    def __post_init__(self) -> None:
+        """Raise Rejected for a path that was not built from names; a type checker can't find each one."""
+        if not isinstance(self.path, ApiPath):
+            object.__setattr__(self, "path", ApiPath(*str(self.path).split("/")[1:]))
+
+
+class Stream:
+    """The body of one answer while it arrives."""
+
+    def __init__(self, response: urllib3.BaseHTTPResponse, name: str, largest: int = LARGEST) -> None:
+        """Take the response, the name of the request for messages, and what `read_all` accepts in bytes."""
+        self._response = response
+        self._name = name
+        self._largest = largest
+        self.content_type = media_type(response.headers)
+
+    def read(self, size: int) -> bytes:
+        """Return `size` bytes, fewer only at the end; Unreachable if the stream is cut."""
+        # The server sends a list in HTTP chunks of a few KB; reading one by one costs as much as decoding.
+        with _as_unreachable(self._name):
+            return self._response.read(size)
+
+    def read_some(self, size: int) -> bytes:
+        """Return up to `size` bytes as they come, b"" at the end; Unreachable if the stream is cut."""
+        with _as_unreachable(self._name):
+            return self._response.read1(size)
+
+    def read_all(self) -> bytes:
+        """Return the rest of the body; Unreachable if the stream is cut, TooLarge for too many bytes."""
+        chunks: list[bytes] = []
+        left = self._largest
+        # Only a read that returns nothing proves that the answer was not cut.
+        while chunk := self.read(min(CHUNK, left + 1)):
+            left -= len(chunk)
+            if left < 0:
+                raise TooLarge(f"{self._name}: the answer is larger than {self._largest} bytes")
+            chunks.append(chunk)
+        return b"".join(chunks)
+
+    def interrupt(self) -> None:
+        """Wake a thread that is reading: for it the stream ends. May be called from any thread."""
+        try:
+            self._response.shutdown()
+        except (ValueError, RuntimeError, OSError, urllib3.exceptions.HTTPError):
+            # The stream has ended by itself in the meantime.
+            return
+
+
+class Connection:
+    """One API server, one identity, many threads."""
+
+    def __init__(
+        self,
+        kubeconfig: str | None = None,
+        context: str | None = None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """Load the credentials; Unauthorized with what to change if there are no usable ones.
+
+        `clock` (seconds) is for ages, `wall` (Unix time) counts until the server has told its time, `sleep`
+        is for the wait before a request is sent again. `kubeconfig` and `context` None: see load_access.
+        """
+        self._kubeconfig = kubeconfig
+        self._context = context
+        self._clock = clock
+        self.time = ServerTime(wall=wall)
+        self.sleep = sleep
+        self._reload_lock = threading.Lock()
+        self._load()
+
+    def close(self) -> None:
+        """Close all idle connections."""
+        self._pool.clear()
+
+    def send(self, request: Request) -> bytes:
+        """Return the body of the answer; raises the errors of ClusterError."""
+        with self.stream(request) as stream:
+            return stream.read_all()
+
+    @contextmanager
+    def stream(self, request: Request) -> Iterator[Stream]:
+        """Send the request and yield the body of its answer as it comes.
+
+        Raises the errors of ClusterError. If the body was not read to its end, the connection is closed.
+        """
+        name = f"{request.method} {request.path}"
+        self._notice_authority()
+        loaded = self._loaded
+        try:
+            response = self._open(request, name)
+        except (Unauthorized, _Untrusted):
+            if not self._reload(loaded):
+                raise
+            response = self._open(request, name)
+        try:
+            yield Stream(response, name, request.largest)
+        finally:
+            if not response.closed:
+                response.close()
+            response.release_conn()
+
+    def _open(self, request: Request, name: str) -> urllib3.BaseHTTPResponse:
+        # A compressed answer can become a thousand times as large: none is requested, and none is read.
+        headers = {"User-Agent": USER_AGENT, "Accept": request.accept, "Accept-Encoding": "identity"}
+        authorization = self._credentials.header()
+        if authorization:
+            headers["Authorization"] = authorization
+        body = None
+        if request.body is not None:
+            body = msgspec.json.encode(request.body)
+            headers["Content-Type"] = request.content_type
+        url = f"{self._host}{request.path}"
+        if request.query:
+            url += "?" + urlencode(request.query)
+        sent = self.time.clock()
+        with _as_unreachable(name), within_bounds(Bounds(request.total, size=None)):
+            response = self._pool.request(
+                request.method,
+                url,
+                body=body,
+                headers=headers,
+                timeout=urllib3.Timeout(connect=request.connect_timeout, read=request.read_timeout),
+                retries=False,
+                redirect=False,
+                preload_content=False,
+                decode_content=False,
+            )
+            self.time.note(response.headers.get("Date"), sent, self.time.clock())
+            encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
+            if response.status < 300 and encoding in ("", "identity"):
+                return response
+            try:
+                content = response.read(LARGEST_REFUSAL) if encoding in ("", "identity") else b""
+            finally:
+                response.close()
+                response.release_conn()
+        if response.status < 300:
+            raise Rejected(
+                f"{name}: the answer is encoded as {encoding[:20]!r}, which was not requested;"
+                " is there a proxy before the API server?"
+            )
+        raise to_error(request.method, request.path, response.status, response.headers, content)
+
+    def _load(self) -> None:
+        self._loaded = self._clock()
+        access = within(LOAD_LIMIT, lambda: load_access(self._kubeconfig, self._context))
+        self._credentials = Credentials(access.authorization, clock=self._clock)
+        self._host, self._pool = access.host, access.pool
+        self._authority, self._seen = access.authority, _fingerprint(access.authority)
+        bound(self._pool, "kubernetes")
+
+    def _notice_authority(self) -> None:
+        """Close the idle connections if the authority's file has changed.
+
+        New connections read it. The old ones were verified by an authority that may be trusted no more.
+        """
+        now = _fingerprint(self._authority)
+        if now is not None and now != self._seen:
+            self._seen = now
+            self._pool.clear()
+
+    def _reload(self, loaded: float) -> bool:
+        """Load the credentials again after a 401 or without TLS; return whether to send the request again.
+
+        A client certificate or a token that was renewed in the kubeconfig is read only here.
+        """
+        with self._reload_lock:
+            if self._loaded != loaded:
+                return True
+            if self._clock() - loaded < RELOAD_EVERY:
+                return False
+            before = self._pool
+            self._load()
+            before.clear()
+            return True
+
+
+class _Untrusted(Unreachable):
+    """The server's certificate, or ours, was refused: the kubeconfig may hold a new authority by now."""
+
+
+def _fingerprint(file: Path | None) -> tuple[int, ...] | None:
+    """Return what changes with the file, None if there is no file."""
+    try:
+        found = file.stat() if file is not None else None
+    except OSError:
+        return None
+    return (found.st_mtime_ns, found.st_ino, found.st_size) if found is not None else None
+
+
+@contextmanager
+def _as_unreachable(name: str) -> Iterator[None]:
+    """Turn what the transport raises into Unreachable."""
+    try:
+        yield
+    except ClusterError:
+        raise
+    except urllib3.exceptions.SSLError as error:
+        raise _Untrusted(f"{name}: no TLS with the server: {error}") from error
+    except (urllib3.exceptions.HTTPError, OSError) as error:
+        raise Unreachable(f"{name}: {_plain(error)}") from error
+
+
+def _plain(error: Exception) -> str:
+    if isinstance(error, urllib3.exceptions.NewConnectionError):
+        return f"no connection: {str(error).rpartition(': ')[2]}"
+    if isinstance(error, urllib3.exceptions.TimeoutError):
+        return "no answer in time"
+    return f"the connection was cut: {error}"

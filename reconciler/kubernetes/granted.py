@@ -1,0 +1,91 @@
+"""Compares what the workflows need with what the cluster grants the reconciler's ServiceAccount."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import msgspec
+
+from reconciler.kubernetes import objects
+from reconciler.kubernetes.connection import Connection, Request
+from reconciler.kubernetes.paths import api
+from reconciler.kubernetes.wire.shapes import decode
+from reconciler.model.errors import ClusterError, NotFound
+from reconciler.settings.grants import Grants
+
+_POLICY = "node-maintenance-reconciler"
+_ACCOUNT = "system:serviceaccount:node-maintenance:reconciler"
+_TEXT = re.compile(r"'([^']*)'")
+_REVIEWS = 50
+"""Leases that are asked for, one request each."""
+
+
+class _Variable(msgspec.Struct):
+    name: str = ""
+    expression: str = ""
+
+
+class _Spec(msgspec.Struct):
+    variables: list[_Variable] = msgspec.field(default_factory=list)
+
+
+class _Policy(msgspec.Struct):
+    spec: _Spec
+
+
+class _Allowed(msgspec.Struct):
+    allowed: bool = False
+
+
+class _Review(msgspec.Struct):
+    status: _Allowed
+
+
+def missing_grants(connection: Connection, grants: Grants) -> Iterator[str]:
+    """Yield what the workflows need and the cluster does not grant, one sentence each.
+
+    An error is one, too. A cluster without the admission policy restricts no key.
+    """
+    try:
+        yield from _of_policy(connection, grants)
+        yield from _of_leases(connection, grants)
+    except ClusterError as error:
+        why = f"needs {error.needs}" if error.needs else str(error)
+        yield f"the permissions in the cluster can't be compared with the settings: {why}"
+
+
+def _of_policy(connection: Connection, grants: Grants) -> Iterator[str]:
+    place = api("admissionregistration.k8s.io", "v1") / "validatingadmissionpolicies" / _POLICY
+    try:
+        found = objects.get(connection, place, _Policy)
+    except NotFound:
+        return
+    known = {one.name: _TEXT.findall(one.expression) for one in found.spec.variables}
+    if known.get("prefix") != [f"{grants.prefix}/"]:
+        yield f"the admission policy {_POLICY} in the cluster has another prefix than {grants.prefix}"
+    for kind, keys in grants.keys.items():
+        absent = [key for key in keys if key not in known.get(f"trigger{kind}", ())]
+        if absent:
+            yield f"the admission policy {_POLICY} in the cluster lacks trigger{kind}: {', '.join(absent)}"
+
+
+def _of_leases(connection: Connection, grants: Grants) -> Iterator[str]:
+    wanted = [
+        (namespace, verb, name)
+        for namespace, names in grants.leases.items()
+        for verb, name in (("create", ""), *(("patch", name) for name in names[:_REVIEWS]))
+    ]
+    for namespace, verb, name in wanted:
+        attributes = {"namespace": namespace, "verb": verb, "name": name}
+        asked = {**attributes, "group": "coordination.k8s.io", "resource": "leases"}
+        body = {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SubjectAccessReview",
+            "spec": {"user": _ACCOUNT, "resourceAttributes": asked},
+        }
+        place = api("authorization.k8s.io", "v1") / "subjectaccessreviews"
+        answer = connection.send(Request("POST", place, body=body))
+        if not decode(_Review, answer).status.allowed:
+            what = f"the Lease {name}" if name else "Leases"
+            yield f"the ServiceAccount of the reconciler may not {verb} {what} in the namespace {namespace}"

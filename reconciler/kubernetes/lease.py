@@ -1,0 +1,380 @@
+"""The lock, a Lease in our namespace: two passes never act at once.
+
+A process takes it over only after it has seen the Lease unchanged for its whole duration, by its own clock;
+it trusts no time that is written in the Lease. Before each write the holder checks how long ago its last
+successful renewal began, by a clock that counts through suspend. So a process that was stopped for long
+notices before it writes. Only a request that it sent before it was stopped can still arrive.
+
+Renewals do not wait for each other, because an API server may take longer for an answer than the time between
+two of them. Each is a patch that the server applies only while the Lease names us as its holder.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Any, Self
+
+import msgspec
+
+from reconciler.http.retrying import patiently
+from reconciler.kubernetes.connection import JSON_PATCH, Connection, Request
+from reconciler.kubernetes.paths import CORE, api
+from reconciler.kubernetes.server_time import boottime
+from reconciler.kubernetes.watching import events
+from reconciler.kubernetes.wire.shapes import ObjectMeta, decode
+from reconciler.model.errors import (
+    ClusterError,
+    Conflict,
+    Forbidden,
+    LockHeld,
+    LockLost,
+    NotFound,
+    Rejected,
+    Unauthorized,
+    Unreachable,
+)
+from reconciler.model.moments import to_micro_text
+
+# The attributes have the names of the API, so that no table of names is needed.
+# ruff: noqa: N815
+
+log = logging.getLogger(__name__)
+
+NAME = "reconciler-lock"
+DURATION = 20.0
+RENEW_EVERY = 2.0
+TRUSTED = 0.6
+"""The share of the duration for which a renewal counts; the rest is for a write that is in flight.
+
+So the lock is kept, and a write is over before another process acts, while answers come within 8 s.
+"""
+
+
+class LeaseSpec(msgspec.Struct):
+    """coordination.k8s.io/v1 LeaseSpec; its times are for people, and never read."""
+
+    holderIdentity: str | None = None
+    leaseDurationSeconds: int | None = None
+    leaseTransitions: int | None = None
+
+
+class Lease(msgspec.Struct):
+    """coordination.k8s.io/v1 Lease."""
+
+    metadata: ObjectMeta
+    spec: LeaseSpec = msgspec.field(default_factory=LeaseSpec)
+
+
+class Lock:
+    """The lock of one process; a context manager that acquires, renews in a thread, and releases."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        *,
+        identity: str,
+        earlier: str = "",
+        namespace: str = "node-maintenance",
+        name: str = NAME,
+        duration: float = DURATION,
+        renew_every: float = RENEW_EVERY,
+        held_clock: Callable[[], float] = boottime,
+        watch_clock: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
+    ) -> None:
+        """Use an identity that no other lock ever has, such as the pod's name and a random part.
+
+        `earlier` is the identity of a lock that this process has lost and released. If the Lease still names
+        it, nobody else has acted, and this lock takes its place at once.
+        `duration` and `renew_every` are seconds. `held_clock` must count through suspend; `watch_clock`
+        must not run faster than time; `wall` (Unix time) is for the times that people read.
+        """
+        self._connection = connection
+        self._identity, self._earlier = identity, earlier
+        self._namespace = namespace
+        self._name = name
+        self._title = f"{namespace}/{name}"
+        self._duration = duration
+        self._trusted = duration * TRUSTED
+        self._renew_every = renew_every
+        self._held_clock = held_clock
+        self._watch_clock = watch_clock
+        self._wall = wall
+        self._place = api("coordination.k8s.io", "v1", namespace) / "leases"
+        self._state = threading.Lock()
+        self._held = False
+        self._renewed = -math.inf
+        self._lost = self._failure = ""
+        self._ended = threading.Event()
+        self._renewer: threading.Thread | None = None
+        self._under_way = threading.BoundedSemaphore(math.ceil(self._trusted / renew_every))
+
+    def __enter__(self) -> Self:
+        """Acquire the lock; raises what `acquire` raises."""
+        self.acquire()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Release the lock."""
+        self.release()
+
+    def acquire(self) -> None:
+        """Acquire the lock, and renew it in a thread from now on.
+
+        A free lock is taken at once. If another process holds it, this waits until the holder renews it
+        (LockHeld), or until it has not changed for its whole duration. Raises Unauthorized if we may not use
+        the Lease or create its namespace, Unreachable if the server does not answer.
+        """
+        try:
+            self._acquire()
+        except Forbidden as error:
+            raise Unauthorized(
+                f"no lock: {error}; the ServiceAccount needs get, watch, create, update and patch of leases"
+                f" in namespace {self._namespace}, which must exist",
+                status=error.status,
+                reason=error.reason,
+            ) from error
+
+    def check(self) -> None:
+        """Raise LockLost unless the lock stays ours for long enough to write something."""
+        with self._state:
+            self._check()
+
+    def release(self) -> None:
+        """Release the lock if it is still ours. A failure is logged; the lock then expires by itself."""
+        self._end_renewals()
+        with self._state:
+            held, self._held = self._held and not self._lost, False
+            self._lost = self._lost or "it was given back"
+        if not held:
+            return
+        try:
+            self._patch(holder="")
+        except ClusterError as error:
+            log.warning("the lock was not given back: lease=%s error=%s", self._title, error)
+
+    def _check(self) -> None:
+        if not self._held:
+            raise LockLost(f"the lock {self._title} is not ours: {self._lost or 'never was'}")
+        age = self._held_clock() - self._renewed
+        if not self._lost and age >= self._trusted:
+            # For good: a process that slept must not go on because a renewal came first when it woke up.
+            why = f": {self._failure}" if self._failure else ""
+            self._lost = f"not renewed for {age:.1f} s{why}"
+        if self._lost:
+            raise LockLost(f"the lock {self._title} is lost: {self._lost}")
+
+    def _acquire(self) -> None:
+        free = (None, "", self._earlier)
+        while True:
+            lease = self._read()
+            if lease is None:
+                if self._take(None):
+                    return
+            elif (lease.spec.holderIdentity in free or self._outlived(lease)) and self._take(lease):
+                return
+            # Otherwise it was released, deleted, or taken by another process just now: read it again.
+
+    def _read(self) -> Lease | None:
+        request = Request("GET", self._place / self._name)
+        try:
+            body = patiently(lambda: self._connection.send(request), sleep=self._connection.sleep)
+        except NotFound:
+            return None
+        return decode(Lease, body)
+
+    def _outlived(self, seen: Lease) -> bool:
+        """Watch the Lease; return True if it stays unchanged for its duration, False if it becomes free.
+
+        Raises LockHeld as soon as its holder, or another one, renews it.
+        """
+        holder = seen.spec.holderIdentity or ""
+        deadline = self._watch_clock() + float(seen.spec.leaseDurationSeconds or math.ceil(self._duration))
+        while (left := deadline - self._watch_clock()) > 0:
+            now = self._next_change(seen, left)
+            if now.metadata.resourceVersion == seen.metadata.resourceVersion:
+                # A server that ends watches at once must not be asked in a loop without a pause.
+                self._connection.sleep(min(0.2, left))
+                continue
+            if now.metadata.uid != seen.metadata.uid or not now.spec.holderIdentity:
+                return False
+            raise LockHeld(now.spec.holderIdentity or holder)
+        return True
+
+    def _next_change(self, seen: Lease, seconds: float) -> Lease:
+        """Wait up to `seconds` for an event of the Lease, and return it; without a UID if it was deleted."""
+        query = {
+            "watch": "true",
+            "fieldSelector": f"metadata.name={self._name}",
+            "resourceVersion": seen.metadata.resourceVersion,
+            "timeoutSeconds": str(max(1, math.ceil(seconds))),
+        }
+        request = Request("GET", self._place, query=query, read_timeout=max(seconds, 0.1), total=seconds + 5)
+        try:
+            with self._connection.stream(request) as stream:
+                for event in events(stream):
+                    if event.type == "DELETED":
+                        return Lease(ObjectMeta(), LeaseSpec())
+                    if event.type in ("ADDED", "MODIFIED"):
+                        return decode(Lease, event.object)
+                    break
+        except Unreachable:
+            # No byte came in all that time, or the server went away: the Lease as it is now says which.
+            pass
+        return self._read() or Lease(ObjectMeta(), LeaseSpec())
+
+    def _take(self, lease: Lease | None) -> bool:
+        """Try to become the holder, and renew from now on; return False if another process was faster."""
+        began = self._held_clock()
+        # Before the answer: a late one must not leave a lock that is nearly too old.
+        self._begin_renewals()
+        taken = False
+        try:
+            taken = self._is_taken(lease)
+        finally:
+            if not taken:
+                self._end_renewals()
+        if not taken:
+            return False
+        with self._state:
+            self._held, self._renewed, self._lost = True, max(self._renewed, began), ""
+        return True
+
+    def _is_taken(self, lease: Lease | None) -> bool:
+        try:
+            if lease is None:
+                self._create()
+            else:
+                self._put(lease)
+        except Conflict:
+            return False
+        except Unreachable:
+            # The write may have happened: the Lease shows its holder.
+            found = self._read()
+            return found is not None and found.spec.holderIdentity == self._identity
+        return True
+
+    def _create(self) -> None:
+        try:
+            self._post()
+        except NotFound:
+            namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self._namespace}}
+            # A conflict: another pass created it in this moment.
+            with suppress(Conflict):
+                self._connection.send(Request("POST", CORE / "namespaces", body=namespace))
+            self._post()
+
+    def _post(self) -> None:
+        body = self._body({"name": self._name}, 0)
+        self._connection.send(Request("POST", self._place, body=body, total=self._trusted))
+
+    def _put(self, lease: Lease) -> None:
+        """Replace the Lease as it was seen; Conflict if it has changed since then."""
+        metadata = {
+            "name": self._name,
+            "uid": lease.metadata.uid,
+            "resourceVersion": lease.metadata.resourceVersion,
+        }
+        body = self._body(metadata, (lease.spec.leaseTransitions or 0) + 1)
+        self._connection.send(Request("PUT", self._place / self._name, body=body, total=self._trusted))
+
+    def _patch(self, holder: str) -> None:
+        """Renew the Lease, or name another holder; Rejected if we are no longer its holder."""
+        changes = [
+            {"op": "test", "path": "/spec/holderIdentity", "value": self._identity},
+            {"op": "replace", "path": "/spec/holderIdentity", "value": holder},
+            {"op": "replace", "path": "/spec/renewTime", "value": self._time()},
+        ]
+        place = self._place / self._name
+        self._connection.send(
+            Request("PATCH", place, body=changes, content_type=JSON_PATCH, total=self._trusted)
+        )
+
+    def _time(self) -> str:
+        return to_micro_text(datetime.fromtimestamp(self._wall(), UTC))
+
+    def _body(self, metadata: dict[str, str], transitions: int) -> dict[str, Any]:
+        now = self._time()
+        return {
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": metadata,
+            "spec": {
+                "holderIdentity": self._identity,
+                "leaseDurationSeconds": math.ceil(self._duration),
+                "acquireTime": now,
+                "renewTime": now,
+                "leaseTransitions": transitions,
+            },
+        }
+
+    def _begin_renewals(self) -> None:
+        self._ended = threading.Event()
+        self._renewed = -math.inf
+        self._renewer = threading.Thread(
+            target=self._renew_until, args=(self._ended,), name="lock", daemon=True
+        )
+        self._renewer.start()
+
+    def _end_renewals(self) -> None:
+        """Begin no other renewal. One that is under way does no harm, and may take long to end."""
+        self._ended.set()
+        if self._renewer is not None:
+            self._renewer.join()
+            self._renewer = None
+
+    def _renew_until(self, ended: threading.Event) -> None:
+        while not ended.wait(self._renew_every):
+            try:
+                with self._state:
+                    if self._held:
+                        self._check()
+            except LockLost as error:
+                log.warning("%s", error)
+                return
+            # A server that answers nothing does not get more and more requests.
+            if self._under_way.acquire(blocking=False):
+                threading.Thread(target=self._renew, args=(ended,), name="renewal", daemon=True).start()
+
+    def _renew(self, ended: threading.Event) -> None:
+        """Renew once, and keep when the renewal began, or why the lock is lost."""
+        began = self._held_clock()
+        try:
+            loss = self._patched_or_loss()
+        except ClusterError as error:
+            log.info("the lock was not renewed: error=%s", error)
+            self._failure = str(error)
+            return
+        finally:
+            self._under_way.release()
+        with self._state, suppress(LockLost):
+            if ended.is_set():
+                return
+            if self._held:
+                # A process that slept finds that out here, too, before the renewal counts.
+                self._check()
+                self._lost = loss
+            if not loss:
+                self._renewed, self._failure = max(self._renewed, began), ""
+
+    def _patched_or_loss(self) -> str:
+        """Renew the Lease; return why it can't be, empty if it was. Raises ClusterError without an answer."""
+        try:
+            self._patch(self._identity)
+        except NotFound:
+            return "somebody deleted it"
+        except Rejected:
+            found = decode(Lease, self._connection.send(Request("GET", self._place / self._name)))
+            if found.spec.holderIdentity == self._identity:
+                raise
+            return "another process took it"
+        return ""

@@ -1,0 +1,103 @@
+"""The ledger as the data of its ConfigMap.
+
+A polled source's memory and the replaced nodes only save work: a text that can't be read is dropped with a
+warning. The last start keeps the spacing between drains, so the ledger says if it can't be read.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+from reconciler.kubernetes import replaced_memory, undone_memory
+from reconciler.kubernetes.fleet_holds import HOLDS
+from reconciler.model import limits
+from reconciler.model.errors import SourceError
+from reconciler.model.event import Kind
+from reconciler.model.instructions import fleet_holds
+from reconciler.model.moments import from_text, to_text
+from reconciler.model.polling import AnyMemory, Memory
+from reconciler.model.snapshot import Ledger
+from reconciler.sources.registry import polled
+
+log = logging.getLogger(__name__)
+
+LAST_START = "lastStart"
+_LONGEST = 200
+REPLACED = "replaced"
+PUBLISHED = "published"
+LASTED = "lasted"
+UNDONE = "undone"
+
+_SECOND = timedelta(seconds=1)
+_MOST_SIGNS = 10
+
+
+def from_data(data: Mapping[str, str]) -> Ledger:
+    """Return the ledger; `unread` is set where its last start can't be read."""
+    last_start, unread = _last_start(data.get(LAST_START))
+    return Ledger(
+        last_start=last_start,
+        unread=unread,
+        memories=_memories(data),
+        replaced=replaced_memory.load(data.get(REPLACED)),
+        published=_signs(data.get(PUBLISHED, "")),
+        lasted=_lasted(data.get(LASTED, "")),
+        holds=fleet_holds(data.get(HOLDS, "")),
+        undone=undone_memory.load(data.get(UNDONE)),
+    )
+
+
+def to_data(ledger: Ledger, before: Mapping[str, str]) -> dict[str, str]:
+    """Return the data to merge over what was there `before`; keys of others stay as they are."""
+    memories = {source.name: source.dump(ledger.memories.get(source.name, Memory())) for source in polled()}
+    data = {
+        LAST_START: to_text(ledger.last_start) if ledger.last_start else "",
+        **memories,
+        REPLACED: replaced_memory.dump(ledger.replaced),
+        UNDONE: undone_memory.dump(ledger.undone),
+        PUBLISHED: ",".join(ledger.published),
+        LASTED: ",".join(f"{kind}={length // _SECOND}" for kind, length in sorted(ledger.lasted.items())),
+    }
+    if ledger.unread:
+        # What can't be read is replaced by a start only.
+        del data[LAST_START]
+    return {key: text for key, text in data.items() if text or key in before}
+
+
+def _last_start(text: str | None) -> tuple[datetime | None, str]:
+    try:
+        return (from_text(text) if text else None), ""
+    except (ValueError, TypeError, AttributeError) as error:
+        return None, limits.text(str(error), _LONGEST)
+
+
+def _signs(text: str) -> tuple[str, ...]:
+    """Return the names in a text such as `nodemaintenances`; a name that no publisher has does nothing."""
+    names = limits.text(text, _LONGEST).split(",")[:_MOST_SIGNS]
+    return tuple(sorted({name for name in names if name}))
+
+
+def _lasted(text: str) -> dict[Kind, timedelta]:
+    """Return the lengths in a text such as `Reboot=1260` (seconds); what can't be read is left out."""
+    found: dict[Kind, timedelta] = {}
+    for part in limits.text(text, _LONGEST).split(","):
+        name, _, seconds = part.partition("=")
+        if name in set(Kind) and re.fullmatch(r"[0-9]{1,6}", seconds):
+            found[Kind(name)] = timedelta(seconds=int(seconds))
+    return found
+
+
+def _memories(data: Mapping[str, str]) -> dict[str, AnyMemory]:
+    memories: dict[str, AnyMemory] = {}
+    for source in polled():
+        try:
+            memory = source.load(data.get(source.name, ""))
+        except SourceError as error:
+            log.warning("%s, so it is asked again: source=%s", error, source.name)
+            continue
+        if memory != Memory():
+            memories[source.name] = memory
+    return memories

@@ -1,0 +1,198 @@
+"""NodeMaintenance objects: reads, creates, changes and deletes them. Nothing depends on them."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from reconciler.http.guard import Guard
+from reconciler.http.retrying import patiently
+from reconciler.kubernetes.connection import MERGE_PATCH, Connection, Request
+from reconciler.kubernetes.objects import get_list
+from reconciler.kubernetes.paths import ApiPath
+from reconciler.kubernetes.wire.shapes import ObjectMeta
+from reconciler.model import limits
+from reconciler.model.errors import Conflict, NotFound
+from reconciler.model.event import Kind
+from reconciler.model.keys import INSTALLATION
+from reconciler.model.maintenance import Maintenance, MaintenanceWrite
+from reconciler.model.moments import from_text, to_text
+from reconciler.model.node import Condition
+
+# Attributes have the names of the API, so no table of names is needed.
+# ruff: noqa: N815
+
+API_VERSION = "node-maintenance.dev/v1alpha1"
+KIND = "NodeMaintenance"
+PATH = ApiPath("apis", *API_VERSION.split("/"), "nodemaintenances")
+PATIENCE = 2.0
+"""Seconds. Nothing waits for these objects; the next pass tries again."""
+
+_LONGEST_VALUE = 63
+
+
+class _Spec(msgspec.Struct):
+    nodeName: str = ""
+    nodeUID: str = ""
+    kind: str = ""
+    ids: list[str] | None = None
+    sources: list[str] | None = None
+    condition: str | None = None
+    notBefore: str | None = None
+    durationSeconds: int | None = None
+    description: str | None = None
+
+
+class _Condition(msgspec.Struct):
+    type: str = ""
+    status: str = ""
+    lastTransitionTime: str | None = None
+
+
+class _Status(msgspec.Struct):
+    state: str = ""
+    due: str | None = None
+    reason: str | None = None
+    message: str | None = None
+    conditions: list[_Condition] | None = None
+    finishedAt: str | None = None
+
+
+class _Object(msgspec.Struct):
+    metadata: ObjectMeta
+    spec: _Spec = msgspec.field(default_factory=_Spec)
+    status: _Status = msgspec.field(default_factory=_Status)
+
+
+def read(connection: Connection, prefix: str) -> tuple[Maintenance, ...] | None:
+    """Return all objects of this installation, None if the CRD is not installed."""
+    try:
+        found, _ = get_list(
+            connection, PATH, _Object, labels=f"{INSTALLATION}={_installation(prefix)}", patience=PATIENCE
+        )
+    except NotFound:
+        return None
+    return tuple(_from_object(one) for one in found)
+
+
+def write(connection: Connection, guard: Guard, what: MaintenanceWrite) -> None:
+    """Carry out one write; raises Conflict where another client created the object meanwhile."""
+    path = PATH / what.name
+    if what.wanted is None:
+        request = Request("DELETE", path)
+    elif what.exists:
+        request = Request("PATCH", path, body=_to_object(what.wanted, what.prefix), content_type=MERGE_PATCH)
+    else:
+        request = Request("POST", PATH, body=_without_nulls(_to_object(what.wanted, what.prefix)))
+
+    def send() -> None:
+        guard()
+        connection.send(request)
+
+    try:
+        patiently(send, patience=PATIENCE, sleep=connection.sleep)
+    except NotFound:
+        if what.wanted is not None:
+            raise
+    except Conflict:
+        # An earlier try created it, and its answer was lost: the next pass compares.
+        if what.exists:
+            raise
+
+
+def _installation(prefix: str) -> str:
+    if len(prefix) <= _LONGEST_VALUE:
+        return prefix
+    return hashlib.sha256(prefix.encode()).hexdigest()[:40]
+
+
+def _without_nulls(body: dict[str, Any]) -> dict[str, Any]:
+    """Return the object without nulls: in a patch null removes a field, but in a new object it is a value."""
+    return {
+        key: {name: value for name, value in part.items() if value is not None}
+        if isinstance(part, dict)
+        else part
+        for key, part in body.items()
+    }
+
+
+def _to_object(one: Maintenance, prefix: str) -> dict[str, Any]:
+    spec = {
+        "nodeName": one.node,
+        "nodeUID": one.uid,
+        "kind": one.kind.value,
+        "ids": list(one.ids),
+        "sources": list(one.sources),
+        "condition": one.condition or None,
+        "notBefore": _text(one.not_before),
+        "durationSeconds": int(one.duration.total_seconds()) if one.duration is not None else None,
+        "description": one.description or None,
+    }
+    status = {
+        "state": one.state,
+        "due": _text(one.due),
+        "reason": one.reason or None,
+        "message": one.message or None,
+        "conditions": [
+            {
+                "type": condition.type,
+                "status": condition.status,
+                "lastTransitionTime": _text(condition.transition),
+            }
+            for condition in one.conditions
+        ],
+        "finishedAt": _text(one.finished),
+    }
+    return {
+        "apiVersion": API_VERSION,
+        "kind": KIND,
+        "metadata": {"name": one.name, "labels": {INSTALLATION: _installation(prefix)}},
+        "spec": spec,
+        "status": status,
+    }
+
+
+def _from_object(found: _Object) -> Maintenance:
+    spec, status = found.spec, found.status
+    try:
+        kind = Kind(spec.kind)
+    except ValueError:
+        # A newer version or a person wrote it. It then differs from what we show, so it is written again.
+        kind = Kind.UNKNOWN
+    seconds = spec.durationSeconds
+    return Maintenance(
+        name=found.metadata.name,
+        node=spec.nodeName,
+        uid=spec.nodeUID,
+        kind=kind,
+        state=status.state,
+        ids=tuple(spec.ids or ()),
+        sources=tuple(spec.sources or ()),
+        condition=spec.condition or "",
+        not_before=_moment(spec.notBefore),
+        duration=limits.duration(seconds) if seconds is not None else None,
+        description=spec.description or "",
+        due=_moment(status.due),
+        reason=status.reason or "",
+        message=status.message or "",
+        conditions=tuple(
+            Condition(one.type, one.status, transition=_moment(one.lastTransitionTime))
+            for one in status.conditions or ()
+        ),
+        finished=_moment(status.finishedAt),
+    )
+
+
+def _text(moment: datetime | None) -> str | None:
+    return to_text(moment) if moment is not None else None
+
+
+def _moment(text: str | None) -> datetime | None:
+    try:
+        return from_text(text) if text else None
+    except ValueError:
+        # A person wrote it. It then differs from what we show, so it is written again.
+        return None

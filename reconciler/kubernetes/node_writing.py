@@ -1,0 +1,330 @@
+"""One patch of one node, safe against lost answers and other writers."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from reconciler.http.guard import Guard
+from reconciler.http.retrying import patiently, write_until_settled
+from reconciler.kubernetes.connection import MERGE_PATCH, STRATEGIC_PATCH, Connection, Request
+from reconciler.kubernetes.objects import get
+from reconciler.kubernetes.paths import NODES
+from reconciler.kubernetes.wire import shapes
+from reconciler.kubernetes.wire.reducing import FROM_JSON, node_reducer
+from reconciler.model.errors import (
+    ClusterError,
+    Conflict,
+    Forbidden,
+    NotFound,
+    NotKept,
+    Rejected,
+    TooManyRequests,
+    Unreachable,
+)
+from reconciler.model.keys import keys_of
+from reconciler.model.moments import to_text
+from reconciler.model.node import Condition, Node, Taint, Wanted
+from reconciler.model.own import (
+    CORDON,
+    LISTS,
+    annotations_seen,
+    changed_for_checks,
+    changes,
+    essential,
+    is_as_seen,
+    labels_of_triggers,
+    not_kept,
+    shows_intent,
+    shows_part,
+    taken_back,
+)
+from reconciler.model.plan import ConditionsWrite, NodeWrite, TaintWrite
+from reconciler.model.ports import WriteAnswer
+
+log = logging.getLogger(__name__)
+
+# k8s.io/apiserver: plugin/webhook/errors and plugin/policy/validating.
+_DENIED = re.compile(r"\bdenied (?:the )?request\b")
+_ADVICE = (
+    "set keys.stateLabel: false if a policy of the cluster denies changes of node labels, "
+    "and leave hints.label off"
+)
+_TAINT_ADVICE = "set hints.taint: false if a policy of the cluster denies changes of node taints"
+
+_REMOVED = "an admission webhook or policy of the cluster removes it in the same request"
+
+SHOWN_PATIENCE = 2.0
+"""The limit of retries for a condition, in seconds.
+
+It only shows something, and the next pass compares again.
+"""
+
+
+def patch_node(
+    connection: Connection, guard: Guard, field_manager: str, write: NodeWrite, *, dry_run: bool = False
+) -> WriteAnswer:
+    """Patch the node, and return what people should know, empty if everything was written and stayed.
+
+    An admission policy may deny changes of node labels and permit all else, as in AKS Automatic. Our labels
+    only show something, so the rest is then written without them. For the errors, see `_patch_whole`.
+    `field_manager` is the name of the writer in `metadata.managedFields`, empty for that of passes. A dry run
+    changes nothing.
+    """
+    query = {"fieldManager": field_manager} if field_manager else {}
+    send = partial(_patch_whole, connection, guard, query | ({"dryRun": "All"} if dry_run else {}))
+    try:
+        return send(write)
+    except (Forbidden, Rejected) as error:
+        if isinstance(error, NotKept) or not write.labels or not is_denied(error):
+            raise
+        if labels_of_triggers(write) or keys_of(write.own_prefix).record_kept in write.labels:
+            raise
+        rest = replace(write, labels={})
+        if rest.annotations or rest.unschedulable is not None or rest.lists.any:
+            send(rest)
+        keys = ", ".join(sorted(write.labels))
+        said = f"the labels of the node stay as they are ({keys}): {error}; {_ADVICE}"
+        log.warning("node %s: %s", write.node, said)
+        return WriteAnswer(said, changes(write) - changes(rest))
+
+
+def is_denied(error: ClusterError) -> bool:
+    """Whether an admission webhook or a ValidatingAdmissionPolicy denied the request, not RBAC."""
+    return _DENIED.search(str(error)) is not None
+
+
+def _patch_whole(
+    connection: Connection, guard: Guard, query: Mapping[str, str], write: NodeWrite
+) -> WriteAnswer:
+    """Patch the node, and compare what the server answers with what was sent.
+
+    If something essential did not stay, such as the cordon or the record, the rest is taken back, and NotKept
+    is raised: a node is never left with one of the two.
+    """
+    wanted = Wanted(frozenset(), write.own_prefix, annotations=annotations_seen(write))
+    send = partial(_send_whole, connection, guard, wanted, query)
+    answered = send(write)
+    lost = not_kept(answered, write)
+    if not lost:
+        return WriteAnswer("", lost)
+    said = f"{_words(lost)} did not stay on the node: {_REMOVED}"
+    if lost.isdisjoint(essential(write)):
+        log.warning("node %s: %s", write.node, said)
+        return WriteAnswer(said, lost)
+    back = taken_back(answered, write)
+    if back is not None and "dryRun" not in query:
+        try:
+            send(back)
+        except ClusterError as error:
+            said = f"{said}; the rest can't be taken back: {error}"
+    raise NotKept(said, lost)
+
+
+def _words(lost: Iterable[str]) -> str:
+    """Return what is lost in words, such as `spec.unschedulable, the annotation example.com/record`."""
+    names = {CORDON: "spec.unschedulable", LISTS: "taints or finalizers"}
+    words = [names.get(name) or f"the {name.replace(':', ' ', 1)}" for name in sorted(lost)]
+    return ", ".join(words)
+
+
+def _send_whole(
+    connection: Connection, guard: Guard, wanted: Wanted, query: Mapping[str, str], write: NodeWrite
+) -> Node:
+    """Patch the node, with the UID and resourceVersion that were seen; return it as the server then has it.
+
+    Calls `guard` before each try. After a 409, or if no answer came, it reads the node again. If the node has
+    the record of the write, the write has happened; if UID, `unschedulable` and the keys that the decision
+    used are unchanged, it tries again. Raises Conflict if one of them has changed, NotFound if the node is
+    gone, Unreachable if the server does not answer.
+    """
+    resource_version, answered = write.resource_version, [Node(write.node, write.uid, "")]
+    reduced = node_reducer(wanted, FROM_JSON)
+
+    def patch() -> None:
+        lists, version = _lists(connection, write, wanted) if write.lists.any else ({}, resource_version)
+        guard()
+        try:
+            answer = connection.send(_patch(write, version, lists, query))
+        except Rejected as error:
+            # If the resourceVersion happens to be right, a wrong UID is a 422.
+            if read_node(connection, write.node, wanted).uid == write.uid:
+                raise
+            raise Conflict(f"node {write.node} was deleted and created again", status=409) from error
+        answered[0] = reduced(shapes.decode(shapes.NodeObject, answer))
+
+    def settled() -> bool:
+        nonlocal resource_version
+        node = answered[0] = read_node(connection, write.node, wanted)
+        if (node.uid == write.uid and shows_intent(node, write)) or shows_part(node, write):
+            return True
+        if not is_as_seen(node, write):
+            raise Conflict(f"node {write.node} is not as it was seen: {_difference(node, write)}", status=409)
+        resource_version = node.resource_version
+        return False
+
+    write_until_settled(patch, settled, on=(Conflict, Unreachable, TooManyRequests), sleep=connection.sleep)
+    return answered[0]
+
+
+def patch_conditions(connection: Connection, guard: Guard, write: ConditionsWrite) -> None:
+    """Add and remove conditions of the node's status, each by its type; other conditions stay.
+
+    It names no resourceVersion: kubelets write the status every few seconds, and only we write these types.
+    Raises Conflict if the node was deleted and created again, NotFound if it is gone.
+    """
+    conditions: list[dict[str, Any]] = [_condition(one) for one in write.put]
+    conditions += [{"type": kind, "$patch": "delete"} for kind in write.gone]
+    request = Request(
+        "PATCH",
+        NODES / write.node / "status",
+        body={"metadata": {"uid": write.uid}, "status": {"conditions": conditions}},
+        content_type=STRATEGIC_PATCH,
+    )
+
+    def send() -> None:
+        guard()
+        connection.send(request)
+
+    try:
+        patiently(send, patience=SHOWN_PATIENCE, sleep=connection.sleep)
+    except Rejected as error:
+        # A wrong UID is a 422.
+        if read_node(connection, write.node, Wanted(frozenset(), "")).uid == write.uid:
+            raise
+        raise Conflict(f"node {write.node} was deleted and created again", status=409) from error
+
+
+def patch_taint(connection: Connection, guard: Guard, write: TaintWrite) -> str:
+    """Add or remove one taint, and return what people should know, empty if the node is as wanted.
+
+    The API replaces the list of taints as a whole. So each try reads the node, keeps every other taint with
+    all of its fields, and names the resourceVersion of that read. Raises NotFound if the node is gone, also
+    if another one has its name, and Conflict if other clients keep writing it. A denial by an admission
+    policy is no error, because the taint only shows something.
+    """
+
+    def send() -> None:
+        found = shapes.decode(_TaintedNode, connection.send(Request("GET", NODES / write.node)))
+        if found.metadata.uid != write.uid:
+            raise NotFound(f"node {write.node} was deleted and created again", status=404)
+        have = found.spec.taints or []
+        others = [one for one in have if (one.get("key"), one.get("effect")) != _identity(write)]
+        if (len(others) < len(have)) is write.wanted:
+            return
+        taints = [*others, _taint(write.taint)] if write.wanted else others
+        seen = {"uid": write.uid, "resourceVersion": found.metadata.resourceVersion}
+        body = {"metadata": seen, "spec": {"taints": taints}}
+        guard()
+        connection.send(Request("PATCH", NODES / write.node, body=body, content_type=MERGE_PATCH))
+
+    try:
+        write_until_settled(
+            lambda: patiently(send, patience=SHOWN_PATIENCE, sleep=connection.sleep), sleep=connection.sleep
+        )
+    except (Forbidden, Rejected) as error:
+        if not is_denied(error):
+            raise
+        said = f"the taints of the node stay as they are ({write.taint.key}): {error}; {_TAINT_ADVICE}"
+        log.warning("node %s: %s", write.node, said)
+        return said
+    return ""
+
+
+class _TaintedSpec(shapes.Shape):
+    """core/v1 NodeSpec, with its taints as they are: a field that is left out would be lost."""
+
+    taints: list[dict[str, Any]] | None = None
+
+
+class _TaintedNode(shapes.Shape):
+    """core/v1 Node, reduced to its taints."""
+
+    metadata: shapes.ObjectMeta
+    spec: _TaintedSpec = msgspec.field(default_factory=_TaintedSpec)
+
+
+def _identity(write: TaintWrite) -> tuple[str, str]:
+    return write.taint.key, write.taint.effect
+
+
+def _taint(taint: Taint) -> dict[str, str]:
+    value = {"value": taint.value} if taint.value else {}
+    return {"key": taint.key, "effect": taint.effect, **value}
+
+
+def _condition(one: Condition) -> dict[str, Any]:
+    body: dict[str, Any] = {
+        "type": one.type,
+        "status": one.status,
+        "reason": one.reason,
+        "message": one.message,
+    }
+    if one.heartbeat is not None:
+        body["lastHeartbeatTime"] = to_text(one.heartbeat)
+    if one.transition is not None:
+        body["lastTransitionTime"] = to_text(one.transition)
+    return body
+
+
+def read_node(connection: Connection, name: str, wanted: Wanted) -> Node:
+    """Read one node, with the wanted parts; NotFound if it is gone."""
+    return node_reducer(wanted, FROM_JSON)(get(connection, NODES / name, shapes.NodeObject))
+
+
+def _lists(connection: Connection, write: NodeWrite, wanted: Wanted) -> tuple[dict[str, Any], str]:
+    """Return the lists of the node as the write wants them, and the resourceVersion that they belong to.
+
+    The API replaces a list as a whole, so every other entry is kept with all of its fields. Raises Conflict
+    if the node is not as it was seen.
+    """
+    read = connection.send(Request("GET", NODES / write.node))
+    node = node_reducer(wanted, FROM_JSON)(shapes.decode(shapes.NodeObject, read))
+    if not is_as_seen(node, write):
+        raise Conflict(f"node {write.node} is not as it was seen: {_difference(node, write)}", status=409)
+    found, lists = shapes.decode(_TaintedNode, read), write.lists
+    body: dict[str, Any] = {}
+    if lists.finalizers or lists.gone_finalizers:
+        body["finalizers"] = list(lists.of_finalizers(found.metadata.finalizers or ()))
+    if lists.taints or lists.gone_taints:
+        have = {_as_taint(one): one for one in found.spec.taints or ()}
+        body["taints"] = [have.get(one) or _taint(one) for one in lists.of_taints(have)]
+    return body, node.resource_version
+
+
+def _as_taint(found: dict[str, Any]) -> Taint:
+    return Taint(found.get("key", ""), found.get("value", ""), found.get("effect", ""))
+
+
+def _patch(
+    write: NodeWrite, resource_version: str, lists: Mapping[str, Any], query: Mapping[str, str]
+) -> Request:
+    metadata: dict[str, Any] = {"uid": write.uid, "resourceVersion": resource_version}
+    if write.labels:
+        metadata["labels"] = dict(write.labels)
+    if write.annotations:
+        metadata["annotations"] = dict(write.annotations)
+    if "finalizers" in lists:
+        metadata["finalizers"] = lists["finalizers"]
+    spec: dict[str, Any] = {"taints": lists["taints"]} if "taints" in lists else {}
+    if write.unschedulable is not None:
+        spec["unschedulable"] = write.unschedulable
+    body: dict[str, Any] = {"metadata": metadata, "spec": spec} if spec else {"metadata": metadata}
+    return Request("PATCH", NODES / write.node, query=query, body=body, content_type=MERGE_PATCH)
+
+
+def _difference(node: Node, write: NodeWrite) -> str:
+    if node.uid != write.uid:
+        return "it was deleted and created again"
+    if node.unschedulable != write.seen_unschedulable:
+        return "someone cordoned it" if node.unschedulable else "someone uncordoned it"
+    used = changed_for_checks(node, write)
+    if used:
+        return f"someone changed {', '.join(used)}, which a check of its workflows read"
+    return f"someone changed the keys of {write.own_prefix} on it"

@@ -1,0 +1,202 @@
+"""The small objects, read as JSON with only the fields that we use: ConfigMaps, workloads."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import msgspec
+
+from reconciler.http.retrying import PATIENCE, patiently
+from reconciler.kubernetes.answers import JSON
+from reconciler.kubernetes.connection import Connection, Request
+from reconciler.kubernetes.paths import ApiPath
+from reconciler.kubernetes.wire.lists import json_format, list_all
+from reconciler.kubernetes.wire.shapes import ObjectMeta, Selector, Terms, decode
+
+# The attributes have the names of the API, so that no table of names is needed.
+# ruff: noqa: N815
+
+Item = TypeVar("Item")
+
+
+class OnlyMetadata(msgspec.Struct):
+    """Any object, if its metadata is enough."""
+
+    metadata: ObjectMeta
+
+
+class ConfigMap(msgspec.Struct):
+    """core/v1 ConfigMap."""
+
+    metadata: ObjectMeta
+    data: dict[str, str] | None = None
+
+
+class Version(msgspec.Struct):
+    """The answer of `/version`."""
+
+    gitVersion: str = ""
+
+
+class DaemonSetStatus(msgspec.Struct):
+    """apps/v1 DaemonSetStatus."""
+
+    desiredNumberScheduled: int = 0
+    numberReady: int = 0
+
+
+class DaemonSet(msgspec.Struct):
+    """apps/v1 DaemonSet."""
+
+    metadata: ObjectMeta
+    status: DaemonSetStatus = msgspec.field(default_factory=DaemonSetStatus)
+
+
+class RollingUpdate(msgspec.Struct):
+    """apps/v1 RollingUpdateDeployment; numbers or percentages."""
+
+    maxSurge: int | str | None = None
+    maxUnavailable: int | str | None = None
+
+
+class Strategy(msgspec.Struct):
+    """apps/v1 DeploymentStrategy."""
+
+    type: str = ""
+    rollingUpdate: RollingUpdate | None = None
+
+
+class Template(msgspec.Struct):
+    """core/v1 PodTemplateSpec."""
+
+    metadata: ObjectMeta | None = None
+
+
+class ReplicaSetSpec(msgspec.Struct):
+    """apps/v1 ReplicaSetSpec."""
+
+    selector: Selector | None = None
+
+
+class ReplicaSet(msgspec.Struct):
+    """apps/v1 ReplicaSet."""
+
+    metadata: ObjectMeta
+    spec: ReplicaSetSpec = msgspec.field(default_factory=ReplicaSetSpec)
+
+
+class DeploymentSpec(msgspec.Struct):
+    """apps/v1 DeploymentSpec."""
+
+    selector: Selector | None = None
+    replicas: int | None = None
+    paused: bool | None = None
+    strategy: Strategy = msgspec.field(default_factory=Strategy)
+    template: Template = msgspec.field(default_factory=Template)
+
+
+class Deployment(msgspec.Struct):
+    """apps/v1 Deployment."""
+
+    metadata: ObjectMeta
+    spec: DeploymentSpec = msgspec.field(default_factory=DeploymentSpec)
+
+
+class VolumeClaimSpec(msgspec.Struct):
+    """core/v1 PersistentVolumeClaimSpec."""
+
+    accessModes: list[str] | None = None
+
+
+class VolumeClaim(msgspec.Struct):
+    """core/v1 PersistentVolumeClaim."""
+
+    metadata: ObjectMeta
+    spec: VolumeClaimSpec = msgspec.field(default_factory=VolumeClaimSpec)
+
+
+class ClaimReference(msgspec.Struct):
+    """core/v1 ObjectReference, as a PersistentVolume refers to its claim."""
+
+    namespace: str = ""
+    name: str = ""
+
+
+class VolumeAffinity(msgspec.Struct):
+    """core/v1 VolumeNodeAffinity."""
+
+    required: Terms | None = None
+
+
+class VolumeSpec(msgspec.Struct):
+    """core/v1 PersistentVolumeSpec."""
+
+    claimRef: ClaimReference | None = None
+    nodeAffinity: VolumeAffinity | None = None
+
+
+class VolumeStatus(msgspec.Struct):
+    """core/v1 PersistentVolumeStatus."""
+
+    phase: str = ""
+
+
+class PersistentVolume(msgspec.Struct):
+    """core/v1 PersistentVolume."""
+
+    metadata: ObjectMeta
+    spec: VolumeSpec = msgspec.field(default_factory=VolumeSpec)
+    status: VolumeStatus = msgspec.field(default_factory=VolumeStatus)
+
+
+class AttachmentSpec(msgspec.Struct):
+    """storage/v1 VolumeAttachmentSpec."""
+
+    nodeName: str = ""
+
+
+class Attachment(msgspec.Struct):
+    """storage/v1 VolumeAttachment."""
+
+    metadata: ObjectMeta
+    spec: AttachmentSpec = msgspec.field(default_factory=AttachmentSpec)
+
+
+class SurgeTarget(msgspec.Struct):
+    """eviction-autoscaler.azure.com/v1 EvictionAutoScalerSpec."""
+
+    targetName: str = ""
+    targetKind: str = ""
+
+
+class EvictionAutoScaler(msgspec.Struct):
+    """eviction-autoscaler.azure.com/v1 EvictionAutoScaler."""
+
+    metadata: ObjectMeta
+    spec: SurgeTarget = msgspec.field(default_factory=SurgeTarget)
+
+
+def get(connection: Connection, path: ApiPath, kind: type[Item], *, patience: float = PATIENCE) -> Item:
+    """Read one object; raises Unreachable after the retries, and the other errors of ClusterError.
+
+    `patience` is the seconds that retries may take.
+    """
+    body = patiently(lambda: connection.send(Request("GET", path)), patience=patience, sleep=connection.sleep)
+    return decode(kind, body)
+
+
+def get_list(
+    connection: Connection, path: ApiPath, kind: type[Item], *, labels: str = "", patience: float = PATIENCE
+) -> tuple[list[Item], str]:
+    """Read a whole list in pages of JSON; return its objects and its resourceVersion.
+
+    `patience` is the seconds that retries of a page may take. Raises the errors of ClusterError.
+    """
+    listed = list_all(
+        connection, path, json_format(kind, _whole), labels=labels, accept=JSON, patience=patience
+    )
+    return listed.items, listed.resource_version
+
+
+def _whole(found: Item) -> Item:
+    return found

@@ -1,0 +1,302 @@
+"""The base of every watch: it lists, follows, reconnects, and ends on request."""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+import time
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Generic, TypeVar
+
+import msgspec
+
+from reconciler.http.decoding import decode_json
+from reconciler.kubernetes.answers import GONE, JSON, PROTOBUF, read_status
+from reconciler.kubernetes.connection import Connection, Request, Stream
+from reconciler.kubernetes.paths import ApiPath
+from reconciler.kubernetes.wire import messages, protobuf
+from reconciler.model.errors import ClusterError, Rejected, TooManyRequests, Unreachable
+
+log = logging.getLogger(__name__)
+
+ASK_FOR = 280
+"""Seconds after which the server ends a watch, so that load spreads again; below its own maximum."""
+
+SILENCE = 100.0
+"""Seconds without a byte until the connection counts as dead; a bookmark comes about every minute."""
+
+LONGEST = ASK_FOR + 20.0
+"""Seconds after which we end a watch ourselves, if the server does not."""
+
+RELIST_EVERY = 600.0
+"""Seconds after which a watch lists its objects again, so that no lost event stays unknown for longer."""
+
+REREAD_AFTER = 30.0
+"""Seconds after an object that could not be read until the objects are listed again."""
+
+SHORTEST = 1.0
+"""Seconds. After a watch that the server ended sooner, there is a pause."""
+
+LONGEST_PAUSE = 5.0
+LONGEST_WISH = 60.0
+"""Seconds of a server's Retry-After that a watch respects."""
+
+AT_ONCE = 0.0
+"""The limit of retries of the list at the start of a watch, in seconds.
+
+The watch itself tries again, with pauses that `leave` ends.
+"""
+
+CHUNK = 1 << 18
+LARGEST_EVENT = protobuf.LARGEST
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True, slots=True)
+class WatchEvent:
+    """One event: ADDED, MODIFIED, DELETED, BOOKMARK or ERROR, and the object, still encoded."""
+
+    type: str
+    object: bytes
+
+
+class Watched(Generic[Value]):
+    """The target of a watch: how to list it, which path to follow, and how to read an event's object."""
+
+    path: ApiPath
+    query: dict[str, str]
+    accept: str = JSON
+
+    def list(self) -> tuple[list[Value], str]:
+        """Return all objects, and the resourceVersion from which a watch continues."""
+        raise NotImplementedError
+
+    def read(self, content_type: str, encoded: bytes) -> Value:
+        """Return the object of an event."""
+        raise NotImplementedError
+
+    def uid(self, value: Value) -> str:
+        """Return the object's UID."""
+        raise NotImplementedError
+
+    def version(self, value: Value) -> str:
+        """Return the object's resourceVersion."""
+        raise NotImplementedError
+
+
+class Watching(Generic[Value]):
+    """Lists, then follows. A context manager; its iterator ends when any thread leaves the context.
+
+    Yields `(True, object)` for each object as listed and as changed, `(False, object)` for each that is gone,
+    and None after each list. A watch event shows that an object is gone; after a break that was too long, a
+    comparison of two lists does. It reconnects without a limit, and raises what is not an outage (Forbidden,
+    Unauthorized). It lists again every `RELIST_EVERY` seconds, or a minute later on a watch without events.
+    An object that can't be read is skipped, logged, and listed again after `REREAD_AFTER` seconds.
+    """
+
+    def __init__(self, connection: Connection, source: Watched[Value]) -> None:
+        """Watch this target over this connection."""
+        self._connection = connection
+        self._source = source
+        self._left = threading.Event()
+        self._lock = threading.Lock()
+        self._stream: Stream | None = None
+        self._known: dict[str, Value] = {}
+        self._version = ""
+        self._list_at = 0.0
+        self._turn = threading.Lock()
+        self._iterator = self._events()
+
+    def __enter__(self) -> Iterator[tuple[bool, Value] | None]:
+        """Return the iterator."""
+        return self
+
+    def __iter__(self) -> Iterator[tuple[bool, Value] | None]:
+        """Return the iterator."""
+        return self
+
+    def __next__(self) -> tuple[bool, Value] | None:
+        """Wait for the next change."""
+        with self._turn:
+            return next(self._iterator)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End the iterator, also if another thread waits in it."""
+        self.leave()
+        # A thread that waits for the next change ends the iterator itself. If none waits, the reader stopped
+        # in the middle, and the connection would stay open until the iterator is collected.
+        if self._turn.acquire(blocking=False):
+            try:
+                self._iterator.close()
+            finally:
+                self._turn.release()
+
+    def leave(self) -> None:
+        """End the iterator; a second call does nothing."""
+        self._left.set()
+        with self._lock:
+            if self._stream is not None:
+                self._stream.interrupt()
+
+    def _events(self) -> Generator[tuple[bool, Value] | None]:
+        failures = 0
+        while not self._left.is_set():
+            wish = 0.0
+            try:
+                if time.monotonic() >= self._list_at:
+                    yield from self._list()
+                    yield None
+                began = time.monotonic()
+                for change in self._follow():
+                    failures = 0
+                    yield change
+                if time.monotonic() - began >= SHORTEST or time.monotonic() >= self._list_at:
+                    failures = 0
+                    continue
+            except (Unreachable, TooManyRequests) as error:
+                log.info("a watch was cut: path=%s error=%s", self._source.path, error)
+                wish = error.retry_after or 0.0
+            except ClusterError as error:
+                if error.status != GONE:
+                    raise
+                self._list_at = 0.0
+                if not failures:
+                    failures = 1
+                    continue
+            # A server that ends each watch at once is not asked in a loop without a pause.
+            failures += 1
+            self._left.wait(self._pause(failures, wish))
+
+    def _list(self) -> Iterator[tuple[bool, Value]]:
+        source = self._source
+        values, self._version = source.list()
+        self._list_at = time.monotonic() + RELIST_EVERY
+        now = {source.uid(value): value for value in values}
+        for uid, value in list(self._known.items()):
+            if uid not in now:
+                del self._known[uid]
+                yield False, value
+        for uid, value in now.items():
+            before = self._known.get(uid)
+            self._known[uid] = value
+            if before is None or source.version(before) != source.version(value):
+                yield True, value
+
+    def _follow(self) -> Iterator[tuple[bool, Value]]:
+        """One connection's events, until the server ends it."""
+        source = self._source
+        query = {
+            **source.query,
+            "watch": "true",
+            "allowWatchBookmarks": "true",
+            "timeoutSeconds": str(ASK_FOR),
+            "resourceVersion": self._version,
+        }
+        request = Request(
+            "GET", source.path, query=query, accept=source.accept, read_timeout=SILENCE, total=LONGEST
+        )
+        with self._connection.stream(request) as stream:
+            if not self._hold(stream):
+                return
+            try:
+                for event in events(stream):
+                    if event.type == "ERROR":
+                        raise _error(source.path, stream.content_type, event)
+                    try:
+                        value = source.read(stream.content_type, event.object)
+                        self._version = source.version(value)
+                    except Exception as error:  # noqa: BLE001 - one object must not end the watch of all
+                        self._skip(event, error)
+                        continue
+                    gone = event.type == "DELETED"
+                    if gone:
+                        self._known.pop(source.uid(value), None)
+                    elif event.type != "BOOKMARK":
+                        self._known[source.uid(value)] = value
+                    if event.type != "BOOKMARK":
+                        yield not gone, value
+                    if time.monotonic() >= self._list_at:
+                        return
+            finally:
+                self._hold(None)
+
+    def _skip(self, event: WatchEvent, error: Exception) -> None:
+        """Skip an object that can't be read: it stops no other. All objects are listed again soon."""
+        if isinstance(error, MemoryError):
+            raise error
+        list_at = time.monotonic() + REREAD_AFTER
+        if list_at < self._list_at:
+            # Logged once before each list, because the object may change many times a second.
+            self._list_at = list_at
+            log.warning(
+                "a watch skips an object that can't be read: path=%s event=%s bytes=%d",
+                self._source.path,
+                event.type,
+                len(event.object),
+                exc_info=error,
+            )
+
+    def _hold(self, stream: Stream | None) -> bool:
+        """Remember the stream that `leave` interrupts; return False if the watch was left in the meantime."""
+        with self._lock:
+            self._stream = stream
+            return not self._left.is_set()
+
+    def _pause(self, failures: int, wish: float) -> float:
+        """Return the seconds before the next try; `wish` is what the server asks for."""
+        backoff = min(0.1 * float(2 ** min(failures, 10)), LONGEST_PAUSE)
+        return max(random.uniform(0.5, 1.0) * backoff, min(wish, LONGEST_WISH))
+
+
+def events(stream: Stream) -> Iterator[WatchEvent]:
+    """Yield each event of a watch, in JSON lines or in protobuf with a length of 4 bytes before each."""
+    if stream.content_type == PROTOBUF:
+        return _protobuf_events(stream)
+    if stream.content_type == JSON:
+        return _json_events(stream)
+    raise Rejected(f"a watch in {stream.content_type or 'no type'}; is there a proxy before the API server?")
+
+
+def _protobuf_events(stream: Stream) -> Iterator[WatchEvent]:
+    cutter = protobuf.Cutter(stream.read_some)
+    while not cutter.ended():
+        frame = cutter.take(int.from_bytes(cutter.take(4), "big"))
+        event = protobuf.parse(messages.WatchEvent, frame)
+        yield WatchEvent(event.type, event.object.raw)
+
+
+class _JsonEvent(msgspec.Struct):
+    type: str
+    object: msgspec.Raw
+
+
+def _json_events(stream: Stream) -> Iterator[WatchEvent]:
+    rest: list[bytes] = []
+    while chunk := stream.read_some(CHUNK):
+        *lines, tail = chunk.split(b"\n")
+        if lines:
+            lines[0] = b"".join([*rest, lines[0]])
+            rest.clear()
+        rest.append(tail)
+        if sum(map(len, rest)) > LARGEST_EVENT:
+            raise Rejected(f"a watch event is larger than {LARGEST_EVENT} bytes")
+        for line in lines:
+            try:
+                event = decode_json(_JsonEvent, line)
+            except msgspec.DecodeError as error:
+                raise Rejected(f"a watch event can't be read: {error}") from error
+            yield WatchEvent(event.type, bytes(event.object))
+
+
+def _error(path: ApiPath, content_type: str, event: WatchEvent) -> ClusterError:
+    """Return the error of an ERROR event; most of them mean that the resourceVersion is too old."""
+    refusal = read_status(content_type, event.object)
+    status = GONE if refusal.reason in ("Expired", "Gone") else refusal.code
+    kind: Callable[..., ClusterError] = Rejected if status == GONE else Unreachable
+    return kind(f"the watch of {path} ended: {refusal.message}", status=status, reason=refusal.reason)

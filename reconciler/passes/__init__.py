@@ -1,0 +1,1 @@
+"""The stages of a pass: observe, assess, decide, act."""

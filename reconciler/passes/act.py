@@ -1,0 +1,390 @@
+"""Act: carry out a plan, first the nodes, then the drains. A failure affects only its own node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+
+from reconciler.model.actions import ActionName, machine_name, outcome_name
+from reconciler.model.azure import PerformMaintenance
+from reconciler.model.ended_case import ended_case
+from reconciler.model.errors import (
+    CloudError,
+    ClusterError,
+    Conflict,
+    Forbidden,
+    LockLost,
+    NotFound,
+    NotKept,
+    Rejected,
+)
+from reconciler.model.machine import Remove, ScaleUp
+from reconciler.model.notification import Notification
+from reconciler.model.outcome import Outcome, Result
+from reconciler.model.outside import WritableOutside
+from reconciler.model.own import changes, essential
+from reconciler.model.plan import NodePlan, NodeWrite, Notice, NoticeType, Plan
+from reconciler.model.ports import (
+    CaseHistory,
+    ClusterWriter,
+    Drains,
+    HookRunner,
+    MachineWriter,
+    MaintenanceStarter,
+    Notifier,
+    Outbox,
+    SourceClient,
+)
+from reconciler.model.problems import guarded, internal
+from reconciler.model.undone import NOT_WRITTEN, Undone
+
+_MOST_FAILED = 3
+"""After so many notices that can't be sent, or hooks that can't be run, a pass tries no more of them: each
+one may take seconds.
+"""
+
+
+def act(plan: Plan, outside: WritableOutside) -> tuple[Outcome, ...]:
+    """Return the result of every action; raises LockLost as soon as the lock is lost.
+
+    A record is written before the action that it describes. All nodes are cordoned before the first is
+    drained, so that pods don't move twice.
+    """
+    refused: set[str] = set()  # Nodes for which this pass does nothing more.
+    sender = _Sender(outside.notifier)
+    # Their record forgets facts that nobody was told, so it is written after the notices.
+    closing = [node for node in plan.nodes if node.todo.pending and node.todo.noted is None]
+    late = {node.node for node in closing}
+    others = [node for node in plan.nodes if node.node not in late]
+    _keep(others, plan, outside.history)
+    _put_out(plan, outside.outbox)
+    begun = (
+        *_stop_drains(plan, outside.drainer),
+        *_write_ledger(plan, outside.writer, refused),
+        *_take_leases(plan, outside.writer, refused),
+        *_change_hypervisors(plan, outside.writer, refused),
+        *_write_nodes(others, outside.writer, refused),
+        *_start_drains(plan, outside, refused),
+        *_run_hooks(plan, outside.hooks, refused),
+    )
+    # No drain waits for what comes from here on: a notice may take seconds.
+    untold = _notify(plan, sender, lambda node: node.todo.pending, ())
+    put_off = tuple(_put_off(closing, untold, refused))
+    _keep([node for node in closing if node.node not in refused], plan, outside.history)
+    done = (
+        *_write_nodes(closing, outside.writer, refused),
+        # Clouds answer slowly, too.
+        *_ask_platforms(plan, outside, refused),
+        *_publish(plan, outside.writer, refused),
+    )
+    untold |= _notify(plan, sender, lambda node: node.todo.notices, refused)
+    noted = tuple(_note(plan, outside.writer, refused | untold))
+    remembered = _remember(plan, (*begun, *done, *noted), outside, sender)
+    return (*begun, *put_off, *done, *(one for one in noted if one.notable), *remembered)
+
+
+def _put_off(closing: Iterable[NodePlan], untold: Collection[str], refused: set[str]) -> Iterator[Outcome]:
+    """Put off the end of each case with a fact that could not be reported, because the record forgets it.
+
+    A node that comes back into service does not wait for that.
+    """
+    for node in closing:
+        write = node.todo.write
+        if node.node in untold and write is not None and write.unschedulable is None:
+            refused.add(node.node)
+            why = "a Warning Event about the case can't be written now; the case ends after it"
+            yield Outcome(node.node, outcome_name(node), Result.LATER, why)
+
+
+def _keep(nodes: Iterable[NodePlan], plan: Plan, history: CaseHistory | None) -> None:
+    """Keep the cases that end. A killed pass keeps a case twice rather than not at all."""
+    if history is None:
+        return
+    ended = []
+    for node in nodes:
+        case, _ = guarded(
+            f"node {node.node}: its case is not in the history", partial(ended_case, node, plan.now), None
+        )
+        ended += [case] if case is not None else []
+    if ended:
+        guarded(f"{len(ended)} cases are not in the history", partial(history.keep, ended), None)
+
+
+def _put_out(plan: Plan, outbox: Outbox | None) -> None:
+    """Keep the messages of workflows for their delivery, before the nodes say that they were sent.
+
+    After a kill, or if a node can't be written, the next pass finds the same messages, with the same ids.
+    """
+    messages = [message for node in plan.nodes for message in node.todo.messages]
+    if messages and outbox is not None:
+        guarded(f"{len(messages)} messages are not kept", partial(outbox.keep, messages), None)
+
+
+def _stop_drains(plan: Plan, drainer: Drains) -> Iterator[Outcome]:
+    for node in plan.nodes:
+        if node.todo.stop_drain:
+            yield _attempt(node.node, ActionName.STOP_DRAIN, partial(drainer.stop, node.node))
+
+
+def _write_ledger(plan: Plan, writer: ClusterWriter, refused: set[str]) -> Iterator[Outcome]:
+    if plan.ledger is None:
+        return
+    outcome = _attempt("", ActionName.WRITE_LEDGER, partial(writer.write_ledger, plan.ledger))
+    if outcome.result is not Result.DONE:
+        # Without the last start the spacing can't be kept, so nothing starts; other nodes continue. The
+        # last answers of a cloud are only queried again.
+        if plan.ledger.last_start == plan.now.replace(microsecond=0):
+            refused |= {node.node for node in plan.nodes if node.starts or node.drain_begins}
+        # Without this entry a deleted machine would free its place in the budget at once.
+        refused |= {node.node for node in plan.nodes if isinstance(node.todo.machine, Remove)}
+        yield replace(outcome, result=Result.FAILED)
+
+
+def _take_leases(plan: Plan, writer: ClusterWriter, refused: set[str]) -> Iterator[Outcome]:
+    """Take the Leases of steps of workflows. A node that does not get one takes no step in this pass.
+
+    A killed pass may have taken a Lease without the step. The node then waits for the Lease to expire.
+    """
+    for node in plan.nodes:
+        for take in node.todo.takes if node.node not in refused else ():
+            outcome = _attempt(node.node, ActionName.TAKE_LEASE, partial(writer.take_lease, take))
+            if outcome.result is Result.FAILED and node.todo.write is not None:
+                # Without the Lease, nothing of the step is written.
+                outcome = replace(outcome, lost=tuple(sorted(changes(node.todo.write))))
+            yield outcome
+            if outcome.result is not Result.DONE:
+                refused.add(node.node)
+                break
+
+
+def _change_hypervisors(plan: Plan, writer: ClusterWriter, refused: set[str]) -> Iterator[Outcome]:
+    """Set the fields of Hypervisors that steps of workflows change. Without that a node takes no step.
+
+    A killed pass may have set them without the step. The next pass sets the same values.
+    """
+    for node in plan.nodes:
+        wanted = node.todo.hypervisor
+        if wanted is None or node.node in refused:
+            continue
+        outcome = _attempt(node.node, ActionName.CHANGE_HYPERVISOR, partial(writer.write_hypervisor, wanted))
+        if outcome.result is not Result.DONE:
+            refused.add(node.node)
+        yield outcome
+
+
+def _write_nodes(nodes: Iterable[NodePlan], writer: ClusterWriter, refused: set[str]) -> Iterator[Outcome]:
+    """Write all of these nodes, so that all cordons come before the first drain.
+
+    After a failed write, the node's other actions are skipped.
+    """
+    for node in nodes:
+        write = node.todo.write
+        if write is None or node.node in refused:
+            continue
+        outcome = _attempt_write(outcome_name(node), write, writer)
+        if outcome.result is not Result.DONE:
+            refused.add(node.node)
+        yield outcome
+
+
+def _attempt_write(action: str, write: NodeWrite, writer: ClusterWriter) -> Outcome:
+    """Patch a node. The outcome says what of the patch did not stay, if a repetition is no help."""
+    lost: set[str] = set()
+
+    def patch() -> str:
+        try:
+            answer = writer.patch_node(write)
+        except NotKept as error:
+            lost.update(error.lost)
+            raise
+        except (Conflict, Forbidden, Rejected):
+            lost.update(changes(write))
+            raise
+        lost.update(answer.lost if answer is not None else ())
+        return answer.said if answer is not None else ""
+
+    return replace(_attempt(write.node, action, patch), lost=tuple(sorted(lost)))
+
+
+def _remember(
+    plan: Plan, outcomes: Iterable[Outcome], outside: WritableOutside, sender: _Sender
+) -> Iterator[Outcome]:
+    """Keep in the ledger which writes of nodes did not stay, so that each pause is longer than the last.
+
+    What has to stay for the node to be protected is a Warning Event as well.
+    """
+    failed = {one.node: one for one in outcomes if one.lost}
+    if not failed:
+        return
+    known = {node.node: node.todo.undone for node in plan.nodes if node.todo.undone is not None}
+    for node in plan.nodes:
+        write, outcome = node.todo.write or node.todo.noted, failed.get(node.node)
+        if write is None or outcome is None:
+            continue
+        # A conflict is usual, and the next pass decides again at once. One after the other is not.
+        first = Undone(node.node, write.uid, (), "", -1 if outcome.result is Result.LATER else 0, plan.now)
+        known[node.node] = undone = known.get(node.node, first).again(outcome.lost, outcome.detail, plan.now)
+        if undone.times and not essential(write).isdisjoint(outcome.lost):
+            notice = Notice(NOT_WRITTEN, undone.because, NoticeType.WARNING, once=undone.because)
+            sender.settles(Notification(node.node, write.uid, notice))
+
+    def write_ledger() -> None:
+        ledger = outside.reader.ledger()
+        outside.writer.write_ledger(replace(ledger, undone=tuple(known[name] for name in sorted(known))))
+
+    outcome = _attempt("", ActionName.WRITE_LEDGER, write_ledger)
+    if outcome.result is not Result.DONE:
+        yield outcome
+
+
+def _start_drains(plan: Plan, outside: WritableOutside, refused: Collection[str]) -> Iterator[Outcome]:
+    """Start the drains, except those that a hold of many nodes stops that came after the ledger was read.
+
+    `reconciler hold --all --now` writes the ledger first and lists the nodes then. So it either finds the
+    record of this node, which is written already, or its hold is found here.
+    """
+    ordered = [node for node in plan.nodes if node.todo.drain is not None and node.node not in refused]
+    if not ordered:
+        return
+    try:
+        holds = outside.reader.ledger().holds
+    except ClusterError as error:
+        why = f"the holds of all nodes can't be read: {error}"
+        yield from (Outcome(node.node, ActionName.DRAIN, Result.FAILED, why) for node in ordered)
+        return
+    for node in ordered:
+        held = next((one for one in holds if one.stops and one.applies(node.pool, plan.now)), None)
+        if held is not None:
+            yield Outcome(node.node, ActionName.DRAIN, Result.LATER, held.words(node.node))
+            continue
+        assert node.todo.drain is not None
+        started = _attempt(node.node, ActionName.DRAIN, partial(outside.drainer.start, node.todo.drain))
+        # The drainer goes on after this pass: an order is not a drained node.
+        yield replace(started, result=Result.RUNNING) if started.result is Result.DONE else started
+
+
+def _run_hooks(plan: Plan, hooks: HookRunner | None, refused: Collection[str]) -> Iterator[Outcome]:
+    """Run the hooks that the records have. A run that fails is tried again by the next pass."""
+    failed = 0
+    for node in plan.nodes:
+        for run in node.todo.hooks:
+            if node.node in refused:
+                continue
+            if hooks is None or failed >= _MOST_FAILED:
+                because = (
+                    "this process does not run hooks" if hooks is None else "other hooks failed to begin"
+                )
+                yield Outcome(node.node, ActionName.RUN_HOOK, Result.LATER, because)
+                continue
+            outcome = _attempt(node.node, ActionName.RUN_HOOK, partial(hooks.run, run))
+            failed += outcome.result is Result.FAILED
+            yield outcome
+
+
+def _ask_platforms(plan: Plan, outside: WritableOutside, refused: Collection[str]) -> Iterator[Outcome]:
+    for node in plan.nodes:
+        if node.todo.perform is not None and node.node not in refused:
+            yield _perform(node.todo.perform, outside.clients)
+        if node.todo.machine is not None and node.node not in refused:
+            yield _ask_for_machine(node.todo.machine, outside.machines)
+
+
+def _publish(plan: Plan, writer: ClusterWriter, refused: Collection[str]) -> Iterator[Outcome]:
+    on_nodes = (one for node in plan.nodes for one in node.todo.publications)
+    for one in (*on_nodes, *plan.publications):
+        if one.node not in refused:
+            yield _attempt(one.node, one.action, partial(one.send, writer))
+
+
+def _note(plan: Plan, writer: ClusterWriter, refused: Collection[str]) -> Iterator[Outcome]:
+    """Record which facts were reported; where that fails, the next pass reports them again."""
+    for node in plan.nodes:
+        if node.todo.noted is not None and node.node not in refused:
+            yield _attempt_write("update record", node.todo.noted, writer)
+
+
+class _Sender:
+    """Sends the notices of one pass, until too many of them fail."""
+
+    def __init__(self, notifier: Notifier) -> None:
+        self._notifier = notifier
+        self._failed = 0
+
+    def settles(self, notification: Notification) -> bool:
+        """Send a notice, and return whether no later pass has to send it; raises LockLost."""
+        if self._failed >= _MOST_FAILED:
+            return False
+        try:
+            settled = self._notifier.notify(notification)
+        except LockLost:
+            raise
+        except Exception as error:  # noqa: BLE001 - a notice that fails harms itself only
+            internal(f"node {notification.node}: a notice can't be sent", error)
+            return True
+        self._failed += not settled
+        return settled
+
+
+def _notify(
+    plan: Plan, sender: _Sender, chosen: Callable[[NodePlan], tuple[Notice, ...]], refused: Collection[str]
+) -> set[str]:
+    """Report to people what was done, and only what was written.
+
+    Return the nodes with a fact that is to be reported again in the next pass.
+    """
+    untold: set[str] = set()
+    for node in plan.nodes:
+        # A fact that the record has already needs no other write: it is sent, then noted.
+        write = node.todo.write or node.todo.noted
+        if write is not None and node.node not in refused:
+            for notice in chosen(node):
+                settled = sender.settles(Notification(node.node, write.uid, notice))
+                # A notice without a name of its own could come twice, so it is sent once at most.
+                if notice.once and not settled:
+                    untold.add(node.node)
+    return untold
+
+
+def _attempt(node: str, action: str, write: Callable[[], str | None]) -> Outcome:
+    try:
+        said = write()
+    except (Conflict, NotFound) as error:
+        return Outcome(node, action, Result.LATER, str(error))
+    except ClusterError as error:
+        return Outcome(node, action, Result.FAILED, str(error))
+    except (LockLost, CloudError):
+        # A lost lock ends the pass; a cloud's error has its own words.
+        raise
+    except Exception as error:  # noqa: BLE001 - one node's write harms that node only
+        return Outcome(node, action, Result.FAILED, internal(f"{action} of {node or 'the ledger'}", error))
+    return Outcome(node, action, Result.DONE, said or "")
+
+
+def _perform(action: PerformMaintenance, clients: Mapping[str, SourceClient]) -> Outcome:
+    """Send the request to the platform. It is already recorded, so a later pass can repeat it."""
+    name = ActionName.PERFORM_MAINTENANCE
+    client = clients.get(action.source)
+    if not isinstance(client, MaintenanceStarter):
+        return Outcome(action.node, name, Result.LATER, "this process does not talk to the cloud")
+    return _attempt_outside(action.node, name, partial(client.perform_maintenance, action))
+
+
+def _ask_for_machine(action: ScaleUp | Remove, machines: MachineWriter | None) -> Outcome:
+    """Send the request to the machine provider. It is already recorded, so a later pass can repeat it."""
+    name = machine_name(action)
+    if machines is None:
+        return Outcome(action.node, name, Result.LATER, "this process does not replace machines")
+    ask = (
+        partial(machines.scale_up, action)
+        if isinstance(action, ScaleUp)
+        else partial(machines.remove, action)
+    )
+    return _attempt_outside(action.node, name, ask)
+
+
+def _attempt_outside(node: str, action: str, ask: Callable[[], None]) -> Outcome:
+    try:
+        return _attempt(node, action, ask)
+    except CloudError as error:
+        return Outcome(node, action, Result.FAILED, str(error))

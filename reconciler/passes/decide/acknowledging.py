@@ -1,0 +1,187 @@
+"""Which of Azure's scheduled events may start now: those of which every VM is a drained node (law 12).
+
+One acknowledgement starts the event for all of its VMs. A VM that is no known node, or still has pods,
+prevents it. Source: learn.microsoft.com, "Scheduled Events for Linux VMs", section "Start an event".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+
+from reconciler.model.event import Signal, Status
+from reconciler.model.hooks import HookStep
+from reconciler.model.keys import keys_of
+from reconciler.model.node import Node
+from reconciler.model.own import node_write
+from reconciler.model.plan import NodeWrite
+from reconciler.model.problems import Faults, guarded
+from reconciler.model.record import CaseRecord, State
+from reconciler.passes.decide.context import PassContext
+from reconciler.passes.decide.seen import Seen, untouchable
+from reconciler.profiles import case as cases
+from reconciler.profiles.hooks import present_hooks, unended
+from reconciler.profiles.situation import Acknowledgement
+from reconciler.profiles.state_machine import Walk
+from reconciler.settings.schema import Settings
+from reconciler.sources.imds import signals as imds
+
+_NAMED_AT_MOST = 3
+
+
+def acknowledgements(
+    seen: Sequence[Seen], nodes: Iterable[Node], settings: Settings, faults: Faults | None = None
+) -> Mapping[str, tuple[Acknowledgement, ...]]:
+    """Return, by node, the events that the settings acknowledge, and what prevents it.
+
+    A node whose data ends in an error is one of `faults`. No event about it is acknowledged.
+    """
+    faults = Faults() if faults is None else faults
+    by_id: dict[str, list[tuple[Seen, Signal]]] = {}
+    for one in seen:
+        signals = faults.of(one.node.name, "its events are not known", partial(_by_id, one), ())
+        for name, signal in signals:
+            by_id.setdefault(name, []).append((one, signal))
+    wanted = {
+        name: pairs
+        for name, pairs in by_id.items()
+        if any(
+            faults.of(one.node.name, "its events are not known", partial(_wants, one, signal), False)
+            for one, signal in pairs
+        )
+    }
+    if not wanted:
+        return {}
+    by_vm: dict[str, list[str]] = {}
+    for node in nodes:
+        vm = faults.of(node.name, "its VM is not known", partial(_vm, node), None)
+        if vm is not None:
+            by_vm.setdefault(vm, []).append(node.name)
+    by_name = {one.node.name: one for one in seen}
+    found: dict[str, list[Acknowledgement]] = {}
+    for pairs in wanted.values():
+        judged, _ = guarded(
+            "an event is not acknowledged", partial(_of_event, pairs, by_vm, by_name, settings), ()
+        )
+        for name, answer in judged:
+            found.setdefault(name, []).append(answer)
+    # An event that is reported twice counts once.
+    return {name: tuple(dict.fromkeys(some)) for name, some in found.items()}
+
+
+def _of_event(
+    pairs: Sequence[tuple[Seen, Signal]],
+    by_vm: Mapping[str, Sequence[str]],
+    by_name: Mapping[str, Seen],
+    settings: Settings,
+) -> tuple[tuple[str, Acknowledgement], ...]:
+    # Each VM reports the event; if the reports differ, every VM that any of them names counts.
+    vms = sorted({name.strip().casefold() for _, signal in pairs for name in signal.resources})
+    reasons = [why for vm in vms if (why := _why_not(vm, by_vm.get(vm, []), by_name, pairs, settings))]
+    if not all(signal.resources for _, signal in pairs):
+        reasons.insert(0, "it does not say which VMs it is about")
+    more = f" and {len(reasons) - _NAMED_AT_MOST} more" if len(reasons) > _NAMED_AT_MOST else ""
+    refusal = "; ".join(reasons[:_NAMED_AT_MOST]) + more
+    return tuple(
+        (one.node.name, Acknowledgement(signal.id, refusal)) for one, signal in pairs if _wants(one, signal)
+    )
+
+
+def _by_id(one: Seen) -> tuple[tuple[str, Signal], ...]:
+    return tuple((signal.id.casefold(), signal) for signal in _signals(one))
+
+
+def _vm(node: Node) -> str | None:
+    name = imds.vm_name(node.provider_id)
+    return name.casefold() if name is not None else None
+
+
+def _signals(one: Seen) -> Iterator[Signal]:
+    for reading in one.assessment.readings:
+        if reading.source == imds.SOURCE:
+            yield from (signal for signal in reading.signals if signal.id)
+
+
+def _wants(one: Seen, signal: Signal) -> bool:
+    """Whether the settings acknowledge the event on this node. Only an event that has not started can be."""
+    if signal.status is not Status.SCHEDULED:
+        return False
+    return any(judged.acknowledges and signal.id in judged.event.ids for judged in one.judged)
+
+
+def _why_not(
+    vm: str,
+    names: Sequence[str],
+    by_name: Mapping[str, Seen],
+    pairs: Iterable[tuple[Seen, Signal]],
+    settings: Settings,
+) -> str:
+    """Return why one VM prevents it, empty if it does not."""
+    if not names:
+        return f"VM {vm} is not a node of this cluster"
+    if len(names) > 1:
+        return f"VM {vm} may be any of {', '.join(sorted(names))}"
+    one = by_name.get(names[0])
+    mine = [signal for other, signal in pairs if one is not None and other.node.name == one.node.name]
+    if one is None or not mine:
+        return f"node {names[0]} has not reported it yet"
+    if (hold := untouchable(one, settings)) is not None:
+        return f"node {names[0]} must not be changed: {hold.reason}"
+    if not all(_wants(one, signal) for signal in mine):
+        return f"the settings of node {names[0]} do not acknowledge it, or it has started there"
+    if not all(_is_drained_for(one, signal) for signal in mine):
+        return f"node {names[0]} is not drained for it yet"
+    hooks = unended(HookStep.POST_DRAIN, present_hooks(one.node, settings), one.case)
+    return f"node {names[0]} has a hook: {hooks[0]}" if hooks else ""
+
+
+def _is_drained_for(one: Seen, signal: Signal) -> bool:
+    """Whether we cordoned and drained the node with this event on record.
+
+    An older drain may keep pods that this event evicts, and so may a drain that starts again in this pass.
+    """
+    record = one.case
+    return (
+        not (one.record is not None and one.record.claimed_by)
+        and record.state is State.IN_MAINTENANCE
+        and one.node.unschedulable
+        and record.drain is not None
+        and record.drain.done is not None
+        and any(signal.id in known.ids for known in record.events)
+        and not any(signal.id in known.ids and known.waits for known in record.events)
+        and not cases.newly_asking(record, cases.not_dismissed(record, one.judged))
+    )
+
+
+def taken_back(node: Node, prefix: str, labels: Mapping[str, str | None]) -> NodeWrite | None:
+    """Return the patch of a node that must not be changed otherwise, None if nothing changes.
+
+    It removes the acknowledgement, and changes these labels.
+    """
+    key = keys_of(prefix).acknowledge
+    annotations = {key: None} if key in node.annotations else {}
+    if not annotations and not labels:
+        return None
+    return node_write(node, prefix, labels=labels, annotations=annotations)
+
+
+def acknowledged(
+    one: Seen,
+    walked: Walk,
+    record: CaseRecord,
+    found: Mapping[str, tuple[Acknowledgement, ...]],
+    context: PassContext,
+) -> dict[str, str | None]:
+    """Return the change of the agent's annotation: the IDs that are acknowledged and still may be.
+
+    An id is removed as soon as a node of the event is uncordoned, or the event has started.
+    """
+    node, effects = one.node, walked.effects
+    closed = node.unschedulable if effects.unschedulable is None else effects.unschedulable
+    may = {event.id for event in found.get(node.name, ()) if not event.refusal}
+    drained = record.drain is not None and record.drain.done is not None
+    empty = walked.state is State.IN_MAINTENANCE and closed and drained
+    ids = sorted(may & set(record.acknowledged)) if empty else []
+    text = imds.to_acknowledgement(ids) if ids else None
+    key = context.keys.acknowledge
+    return {key: text} if node.annotations.get(key) != text else {}

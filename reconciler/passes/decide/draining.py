@@ -1,0 +1,420 @@
+"""The recorded drain: whether it continues, waits, is done, or is tried again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from reconciler.features.publishing.publisher import Showing
+from reconciler.features.publishing.registry import node_signs
+from reconciler.features.publishing.standing import Standing
+from reconciler.model.drains import (
+    Blocker,
+    DrainOrder,
+    DrainProgress,
+    KeptPods,
+    Phase,
+    WaitLimit,
+)
+from reconciler.model.holds import HoldCode
+from reconciler.model.moments import shifted
+from reconciler.model.node import AUTOSCALER_TAINT, Node
+from reconciler.model.plan import (
+    Actions,
+    DrainState,
+    Hold,
+    NodePlan,
+    Notice,
+    NoticeType,
+)
+from reconciler.model.record import CaseRecord, DrainRecord, State
+from reconciler.passes.decide.acknowledging import acknowledged
+from reconciler.passes.decide.context import PassContext
+from reconciler.passes.decide.facts import CaseStep, tell, with_moved
+from reconciler.passes.decide.hooks import begun_after_hooks, drain_hold, follow_hooks, timed_out, was_held
+from reconciler.passes.decide.planned import Decided, node_patch, node_plan, second_patch
+from reconciler.passes.decide.pods import pods_left, with_returns
+from reconciler.passes.decide.progress import Progress
+from reconciler.passes.decide.seen import Seen
+from reconciler.passes.decide.unattended import unattended
+from reconciler.profiles import case as cases
+from reconciler.profiles.checks.left_to_us import AUTOSCALER_DELETES, left_to_us
+from reconciler.profiles.checks.not_stopped import not_stopped
+from reconciler.profiles.checks.others_first import first_lost_from, others_first
+from reconciler.profiles.hooks import told
+from reconciler.profiles.orders import drain_options, drain_order
+from reconciler.profiles.situation import Staying
+from reconciler.profiles.state_machine import Walk
+
+STUCK_AFTER = timedelta(minutes=5)
+"""How long a drain may make no progress while our own node waits for it."""
+
+HEAD_START = timedelta(seconds=30)
+"""How long our own node waits for a drain that has just begun, although it can't wait any longer.
+
+Our own pod goes with it, and another one needs a moment to take over.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """A recorded drain that is not done, and its progress in this process, if there is any.
+
+    `told` is the case as this pass has read it, and `hooked` says what holds the drain if a hook does.
+    """
+
+    node: Node
+    told: CaseRecord
+    record: CaseRecord
+    view: cases.CaseView
+    progress: DrainProgress | None
+    hooked: Hold | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """The drain after this pass: the record, the order for the drainer, and what holds it.
+
+    An order with a hold is not given. `waits` holds a drain that goes on.
+    """
+
+    record: CaseRecord
+    order: DrainOrder | None = None
+    hold: Hold | None = None
+    waits: Hold | None = None
+    kept: tuple[Blocker, ...] = ()
+    notices: tuple[Notice, ...] = ()
+
+
+def follow_drain(
+    one: Seen,
+    before: CaseRecord,
+    walked: Walk,
+    view: cases.CaseView,
+    context: PassContext,
+    progress: Progress,
+) -> NodePlan:
+    """Return the plan of a node: the result of the state machine, merged with the recorded drain.
+
+    `before` is the case before the state machine ran.
+    """
+    node, found = one.node, context.snapshot.drains.get(one.node.name)
+    stale = found if found is not None and found.uid != node.uid else None
+    drained = None if stale is not None else found
+    drain = walked.effects.record.drain if walked.state is State.IN_MAINTENANCE else None
+    under_way = drain is not None and drain.done is None
+    wanted = cases.wants_drain(walked.effects.record, view)
+    hooked = follow_hooks(one, walked, view, context)
+    step = _Step(hooked.record)
+    # While a node is drained, what holds its uncordon does not matter yet.
+    holds = list(hooked.holds)
+    if drain is not None and under_way and wanted:
+        held = drain_hold(one, step.record, view, context)
+        begun = _Begun(node, one.case, step.record, view, drained, held)
+        step, holds = _go_on(begun, context, progress), []
+    progress.holding.discard(node.name)
+    record = step.record
+    # Count with the new record: when the last other node is drained, our own node starts in this pass.
+    if under_way and node.name != context.snapshot.own_node and _is_awaited(step, drained, context.now):
+        progress.undrained += 1
+        since = record.drain.since if record.drain is not None else context.now
+        progress.begun = max(since, progress.begun or since)
+        stuck_at = _stuck_at(drained, context.now)
+        if stuck_at is not None:
+            progress.stuck_at = min(stuck_at, progress.stuck_at or stuck_at)
+    if not (under_way and wanted) and _waits_for_its_end(walked.state, view):
+        holds += unattended(one, record, context)
+    unread = context.snapshot.problems.pods.get(node.name)
+    if unread and under_way:
+        holds.append(Hold(node.name, HoldCode.PODS_READABLE, f"its pods can't be read: {unread}"))
+    order = step.order if step.hold is None else None
+    if step.order is not None and step.hold is not None:
+        holds.append(step.hold)
+    waiting = one.workflows.order if one.workflows is not None else None
+    stopped = step.hold
+    if order is None and waiting is not None:
+        order, stopped = _for_workflow(waiting, one, drained, context, progress)
+        holds += [stopped] if stopped is not None else []
+    if order is not None:
+        progress.drains += order.slots is not None and not _yields(drained)
+        if step.waits is not None:
+            holds.append(step.waits)
+        if drained is not None:
+            holds += [Hold(node.name, HoldCode.DRAIN, f"{b.pod}: {b.because}") for b in drained.blockers]
+    done = record.drain is not None and record.drain.done is not None
+    waits = under_way and drain is not None and drain.attempt == 1 and _waits_to_begin(step, order, drained)
+    has_begun = done or (drain is not None and not waits)
+    schedule = progress.schedules.get(node.name)
+    telling = tell(CaseStep(before, record, view, has_begun, tuple(holds), schedule), one, context)
+    record = telling.record
+    over = timed_out(one, record, view, context)
+    noted = telling.noted
+    if over and record.open:
+        noted = told(noted or record)
+    standing = Standing(walked.state, record, view, tuple(holds), draining=order is not None)
+    word = acknowledged(one, walked, record, progress.acknowledgements, context)
+    settings = context.settings
+    showing = Showing(settings.publish, context.keys.prefix, context.now, settings.hints)
+    signs = node_signs(node, standing, showing)
+    signs = replace(signs, annotations={**signs.annotations, **word})
+    write = node_patch(one, walked, record, signs, context)
+    todo = Actions(
+        write=write,
+        drain=order,
+        stop_drain=order is None and not _unjudged(stopped) and (running(drained) or running(stale)),
+        perform=walked.effects.perform,
+        machine=walked.effects.machine,
+        notices=(
+            *(one.workflows.notices if one.workflows is not None else ()),
+            *walked.effects.notices,
+            *step.notices,
+            *telling.fresh,
+        ),
+        publications=signs.writes,
+        hooks=hooked.runs,
+        pending=(*telling.pending, *over),
+        noted=second_patch(one, write, noted, context) if noted is not None else None,
+        takes=one.workflows.takes if one.workflows is not None else (),
+        hypervisor=one.workflows.hypervisor if one.workflows is not None else None,
+        messages=one.workflows.messages if one.workflows is not None else (),
+        next_message=one.workflows.next_message if one.workflows is not None else None,
+    )
+    # A drain that ended with an earlier case does not belong to this one.
+    shown = drained if drain is not None or running(drained) else None
+    decided = Decided(walked.state, record, tuple(holds), telling.ended)
+    return node_plan(one, walked, decided, todo, _drain_state(one, record, step.kept, shown, context))
+
+
+def _for_workflow(
+    order: DrainOrder,
+    one: Seen,
+    drained: DrainProgress | None,
+    context: PassContext,
+    progress: Progress,
+) -> tuple[DrainOrder | None, Hold | None]:
+    """Return the order for the drain that a workflow waits for, or what holds it."""
+    begun = _Begun(one.node, CaseRecord(), CaseRecord(), cases.CaseView(), drained)
+    held = _held_drain(begun, order, context, progress)
+    if held is not None:
+        return None, held
+    if one.node.name != context.snapshot.own_node and not is_stuck(drained, None, context.now):
+        progress.undrained += 1
+        progress.begun = max(order.since, progress.begun or order.since)
+    return order, None
+
+
+def _waits_for_its_end(state: State, view: cases.CaseView) -> bool:
+    """Whether nothing is left to do about the case but to wait for its events, as far as they are known."""
+    if state is State.REQUIRED:
+        return not any(event.asks for event in view.present)
+    return state is State.IN_MAINTENANCE
+
+
+def _drain_state(
+    one: Seen,
+    record: CaseRecord,
+    kept: tuple[Blocker, ...],
+    shown: DrainProgress | None,
+    context: PassContext,
+) -> DrainState:
+    """Return how far the drain is; one that is done names the pods that are still there."""
+    drain = record.drain
+    if drain is None or drain.done is None or not drain.kept.count:
+        return DrainState(kept, shown)
+    stays = drain.kept
+    options = drain_options(cases.allowed(record), context.settings, one.node.labels)
+    options = with_returns(options, drain, record.since, shown)
+    if (found := pods_left(one.node, options, context)) is not None:
+        kept, stays = found.kept, KeptPods.of(found.kept)
+    return DrainState(kept, shown, stays=str(stays) if stays.count else "")
+
+
+def _go_on(begun: _Begun, context: PassContext, progress: Progress) -> _Step:
+    """Return the next step of a drain that is not done: it ends, is tried again, or continues."""
+    settings, node, record, drained = context.settings, begun.node, begun.record, begun.progress
+    drain = record.drain
+    assert drain is not None
+    order = _order(begun, context)
+    held = _held_drain(begun, order, context, progress)
+    found = pods_left(node, order.options, context)
+    kept = found.kept if found is not None else ()
+    # The pods do not show what else the drainer waits for, such as the detachment of volumes.
+    if found is not None and found.drained and not running(drained) and begun.hooked is None:
+        stays = KeptPods.of(kept)
+        done = replace(drain, done=_ended_at(record, drained, context), kept=stays)
+        record = replace(with_moved(record, drained, context), drain=done)
+        return _Step(record, kept=kept, notices=(Notice("MaintenanceDrained", str(stays)),))
+    if begun.hooked is None and was_held(begun.told, drain):
+        # The time limit of a drain is for evictions, not for hooks.
+        record = begun_after_hooks(begun.told, record, context.second)
+        order = _order(replace(begun, record=record), context)
+        return _Step(record, order, held, kept=kept)
+    if held is None and context.now - drain.since >= settings.drain.timeout:
+        again = DrainRecord(context.second, drain.attempt + 1)
+        record = with_moved(record, drained, context)
+        message = f"not drained after {settings.drain.timeout}, trying again{_blocked(drained)}"
+        return _Step(
+            replace(record, drain=again),
+            replace(order, since=again.since),
+            kept=kept,
+            notices=(Notice("MaintenanceDrainTimedOut", message, NoticeType.WARNING),),
+        )
+    waits = running(drained) and drained is not None and drained.waits_for_slot
+    return _Step(record, order, held, _no_slot(node, context, progress) if waits else None, kept)
+
+
+def _ended_at(record: CaseRecord, drained: DrainProgress | None, context: PassContext) -> datetime:
+    """Return when the drain ended: now, unless a date has passed since, which the drain was in time for."""
+    if drained is None or drained.phase is not Phase.DRAINED or drained.finished is None:
+        return context.second
+    ended = drained.finished.replace(microsecond=0)
+    dates = (event.not_before for event in record.events if event.not_before is not None)
+    return ended if any(ended <= date < context.second for date in dates) else context.second
+
+
+def _waits_to_begin(step: _Step, order: DrainOrder | None, drained: DrainProgress | None) -> bool:
+    """Whether the first attempt of a drain has moved no pod yet, because it is held or has no slot.
+
+    A drain that a person has stopped has begun, also if another process has run it.
+    """
+    if drained is None:
+        return order is None and (step.hold is None or step.hold.code != not_stopped.name)
+    return drained.waits_for_slot and not drained.gone and not drained.evicted
+
+
+def _unjudged(hold: Hold | None) -> bool:
+    """Whether the drain can't be judged now: one that runs goes on with what it knows."""
+    return hold is not None and hold.code == HoldCode.NAMESPACES_READABLE
+
+
+def _held_drain(begun: _Begun, order: DrainOrder, context: PassContext, progress: Progress) -> Hold | None:
+    """Return why the drain of a cordoned node has to wait, None if it continues.
+
+    A drain without a limit for slots waits neither for a slot nor for other nodes.
+    """
+    node, drained = begun.node, begun.progress
+    hold = context.instructions(node).hold
+    if hold is not None and hold.stops:
+        return replace(not_stopped.hold(node.name, hold.words(node.name)), until=hold.word.until)
+    if node.has_taint(AUTOSCALER_TAINT):
+        return left_to_us.hold(node.name, AUTOSCALER_DELETES)
+    if node.name == context.snapshot.own_node and progress.undrained:
+        others = f"{progress.undrained} other nodes are being drained"
+        reason = f"the reconciler runs on it, so it goes last: {others}"
+        until = _own_turn(begun.view, context, progress)
+        if until is None or until > context.now:
+            until = min((at for at in (until, progress.stuck_at) if at), default=None)
+            return replace(others_first.hold(node.name, reason), until=until)
+    unread = context.snapshot.problems.namespaces
+    if unread:
+        # A rule that selects namespaces by label would not find the pods that it is to spare.
+        return Hold(node.name, HoldCode.NAMESPACES_READABLE, f"the namespaces can't be read: {unread}")
+    if begun.hooked is not None:
+        return begun.hooked
+    if order.slots is None or _yields(drained):
+        return None
+    # A drain that holds a slot is not stopped for one that would begin.
+    held = 0 if holds_slot(drained) else len(progress.holding)
+    return _no_slot(node, context, progress) if progress.drains + held >= order.slots else None
+
+
+def _own_turn(view: cases.CaseView, context: PassContext, progress: Progress) -> datetime | None:
+    """Return from when on our own node waits for no other (UTC), None if it waits for all of them."""
+    settings, now = context.settings, context.now
+    urgent = [event for event in view.present if event.cannot_wait(now)]
+    if not urgent:
+        return first_lost_from(view.present)
+    if any(event.event.started or event.event.kind in settings.budget.exempt for event in urgent):
+        return now
+    return shifted(progress.begun or now, HEAD_START)
+
+
+def _no_slot(node: Node, context: PassContext, progress: Progress) -> Hold:
+    limit = context.settings.drain.max_concurrent_nodes
+    reason = f"{limit} nodes are drained at once (drain.maxConcurrentNodes)"
+    return Hold(node.name, HoldCode.DRAIN_SLOT, reason, progress.slot_free_at)
+
+
+def pods_staying(node: Node, record: CaseRecord, context: PassContext) -> Staying:
+    """Return the pods that a finished drain left on the node, and why they are not known, if so."""
+    if record.drain is None or record.drain.done is None:
+        return Staying()
+    snapshot = context.snapshot
+    unread = snapshot.problems.pods.get(node.name) or snapshot.problems.namespaces
+    options = drain_options(cases.allowed(record), context.settings, node.labels)
+    limit = WaitLimit(record.since or record.drain.since, context.settings.drain.pods_may_wait)
+    found = pods_left(node, replace(options, own_wait=limit), context)
+    if found is None or unread:
+        return Staying(unknown=unread or "they were not read")
+    return Staying((*found.kept, *found.spared))
+
+
+def _blocked(drained: DrainProgress | None) -> str:
+    if drained is None or not drained.blockers:
+        return ""
+    return "; " + "; ".join(f"{blocker.pod} {blocker.because}" for blocker in drained.blockers[:3])
+
+
+def running(drained: DrainProgress | None) -> bool:
+    """Whether a drain is in progress in this process."""
+    return drained is not None and drained.phase is Phase.RUNNING
+
+
+def holds_slot(drained: DrainProgress | None) -> bool:
+    """Whether a drain in this process uses one of the slots."""
+    return drained is not None and running(drained) and drained.slot
+
+
+def _yields(drained: DrainProgress | None) -> bool:
+    """Whether a drain in this process goes on without a slot, and takes one itself when it can go on."""
+    return running(drained) and not holds_slot(drained)
+
+
+def is_stuck(drained: DrainProgress | None, recorded: DrainRecord | None, now: datetime) -> bool:
+    """Whether our own node does not wait for a drain: it has made no progress for long.
+
+    An earlier attempt timed out and this one does not make progress, or it is blocked for `STUCK_AFTER`.
+    """
+    if drained is not None and running(drained):
+        if drained.blocked_since is None or drained.waits_for_slot:
+            return False
+        if now - drained.blocked_since >= STUCK_AFTER:
+            return True
+    return recorded is not None and recorded.attempt > 1
+
+
+def _stuck_at(drained: DrainProgress | None, now: datetime) -> datetime | None:
+    """Return when a drain may count as stuck, if it makes no progress before (UTC). None: not known."""
+    if drained is None or not running(drained):
+        return None
+    since = drained.blocked_since
+    at = drained.blocked_at if since is None else since + STUCK_AFTER
+    return at if at is not None and at > now else None
+
+
+def _is_awaited(step: _Step, drained: DrainProgress | None, now: datetime) -> bool:
+    """Whether our own node waits for this node. A drain that something else holds may take for ever."""
+    recorded = step.record.drain
+    if recorded is None or recorded.done is not None:
+        return False
+    held = step.hold is not None and step.hold.code != HoldCode.DRAIN_SLOT
+    return not held and not is_stuck(drained, recorded, now)
+
+
+def _order(begun: _Begun, context: PassContext) -> DrainOrder:
+    """Return the order for the recorded drain.
+
+    A node that may be lost at any moment needs no slot if its event is of an exempt kind, or if we run on it.
+    """
+    settings, node, record, drain = context.settings, begun.node, begun.record, begun.record.drain
+    assert drain is not None
+    order = drain_order(
+        node, cases.allowed(record), drain.since, settings, context.snapshot, begun=record.since
+    )
+    order = replace(order, options=with_returns(order.options, drain, record.since, begun.progress))
+    own = node.name == context.snapshot.own_node
+    lost = any(
+        event.cannot_wait(context.now) and (own or event.event.kind in settings.budget.exempt)
+        for event in begun.view.present
+    )
+    return order if lost else replace(order, slots=settings.drain.max_concurrent_nodes)

@@ -1,0 +1,383 @@
+"""The facts of a case: what the platform did while pods were on the node, and the warnings about it.
+
+A fact is recorded first. Then the Warning Event is sent, and only then the record says so. A pass that finds
+a fact without that note sends the Event again: a killed process loses none, and no other sends one twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from reconciler.drain.budgets import BudgetIndex
+from reconciler.drain.prospect import whose
+from reconciler.drain.survey import Survey
+from reconciler.model import limits
+from reconciler.model.case_outcome import counted, reports_start, struck_by, unbegun
+from reconciler.model.drains import DrainProgress
+from reconciler.model.moments import to_text
+from reconciler.model.plan import Hold, Notice, NoticeType
+from reconciler.model.record import CaseFacts, CaseRecord, Cordon, Forecast, KnownEvent, PlatformStart, State
+from reconciler.model.schedule import CaseSchedule
+from reconciler.passes.decide.context import PassContext
+from reconciler.passes.decide.pods import pods_left, with_returns
+from reconciler.passes.decide.seen import Seen
+from reconciler.profiles import case as cases
+from reconciler.profiles.orders import drain_options
+from reconciler.settings.schema import Mode
+
+DEADLINE_PASSED = "MaintenanceDeadlinePassed"
+MISSED = "MaintenanceMissed"
+WILL_BE_MISSED = "MaintenanceWillBeMissed"
+NO_LONGER_MISSED = "MaintenanceNoLongerMissed"
+
+WARNED_AFTER = timedelta(minutes=10)
+"""How long the forecast of a miss holds before people are warned of it. Little time left shortens it."""
+
+_NAMED_AT_MOST = 3
+_LONGEST_REASON = 240
+_LONGEST_NAMES = 600
+
+
+@dataclass(frozen=True, slots=True)
+class Telling:
+    """The record after the pass, and the Warning Events about its facts.
+
+    `pending` are sent before the record is written, `fresh` after it. `noted` is the record once all of them
+    are sent, None if there are none, or if the case ends. `ended` is the case that ended with this pass.
+    """
+
+    record: CaseRecord
+    pending: tuple[Notice, ...] = ()
+    fresh: tuple[Notice, ...] = ()
+    noted: CaseRecord | None = None
+    ended: CaseRecord | None = None
+
+
+def with_starts(
+    record: CaseRecord, view: cases.CaseView, one: Seen, switched_on: cases.SwitchedOn, context: PassContext
+) -> CaseRecord:
+    """Return the record with the starts of its events that this pass sees first.
+
+    An event that is gone after its date has started meanwhile, as far as anyone can know. In mode Observe
+    nothing is ours to miss.
+    """
+    if context.settings.mode is Mode.OBSERVE:
+        return record
+    facts = record.facts
+    # The case of an adopted node has all of its events, also those that require no drain.
+    asked = record.open and record.cordon is not Cordon.ADOPTED_MECHANIC
+    present = [event for event in view.present if event.asks or asked]
+    events = (*record.events, *(cases.known(event.event) for event in present))
+    pods = _pods_to_go(record, events, one, context)
+    starts = [_recounted(start, record, pods) for start in facts.starts]
+    for judged in present:
+        # The record still has the date, which Azure empties at the start.
+        seen = cases.known(judged.event)
+        event = next((old for old in record.events if old.matches(judged.event)), seen)
+        started = judged.event.started and reports_start(event)
+        if started and facts.start_of(event) is None and facts.start_of(seen) is None:
+            starts.append(PlatformStart(event, context.second, pods))
+    for old in _gone(record, one, switched_on):
+        if not reports_start(old) or _is_left(old, one, context) or facts.start_of(old) is not None:
+            continue
+        if old.not_before is not None and old.not_before <= context.now:
+            starts.append(PlatformStart(old, old.not_before, pods))
+    if tuple(starts) == facts.starts:
+        return record
+    starts = _with_met(starts, _survey(record, events, one, context), context)
+    kept = tuple(starts) if len(starts) <= limits.EVENTS else (*starts[:1], *starts[1 - limits.EVENTS :])
+    known = record.events or tuple(dict.fromkeys(events))
+    return replace(record, events=known, facts=replace(facts, starts=kept))
+
+
+@dataclass(frozen=True, slots=True)
+class CaseStep:
+    """One case before and after the state machine ran.
+
+    `begun` says that a drain of the node has begun, `holds` are what holds the node, and `schedule` is when
+    its drain was planned to start.
+    """
+
+    before: CaseRecord
+    after: CaseRecord
+    view: cases.CaseView
+    begun: bool
+    holds: Sequence[Hold]
+    schedule: CaseSchedule | None = None
+
+
+def tell(step: CaseStep, one: Seen, context: PassContext) -> Telling:
+    """Return the record with all facts, and the warnings to send now."""
+    before, record, view = step.before, step.after, step.view
+    forecast = _forecast(step, one, context)
+    # A plan that is weeks ahead requires nothing yet. Until then the record keeps what was said of it.
+    over = not view.unknown and not any(event.asks for event in view.present) and forecast is None
+    ends = record.state is State.OPERATIONAL and (before.open or over)
+    if ends:
+        case = before
+    else:
+        case = _with_times(_with_deadline(record, step, context), one.case, step, context)
+        case = _with_forecast(case, forecast)
+    notices = (
+        *_warnings(case, one, step.holds, context),
+        *(() if ends else _foretold(forecast, step, context)),
+    )
+    known = {notice.reason for notice in notices if _knows(one.case, case, notice.reason)}
+    warned = one.case.facts.warned
+    pending = tuple(each for each in notices if each.reason in known and each.reason not in warned)
+    fresh = tuple(each for each in notices if each.reason not in known)
+    if ends:
+        # Nothing is left to note it in, so it is sent before the case is closed.
+        closed = replace(record, facts=CaseFacts(), events=(), quiet_since=None)
+        quiet = before.quiet_since or (context.second if over else None)
+        return Telling(
+            closed,
+            (*pending, *fresh),
+            ended=replace(before, quiet_since=quiet) if _is_case(before) else None,
+        )
+    return Telling(case, pending, fresh, _noted(case, (*pending, *fresh)) if pending or fresh else None)
+
+
+def _is_case(record: CaseRecord) -> bool:
+    return record.open or record.facts.any
+
+
+def _gone(record: CaseRecord, one: Seen, switched_on: cases.SwitchedOn) -> Iterator[KnownEvent]:
+    """Yield the recorded events that no source reports any more, and that none may hide."""
+    for old in one.case.events:
+        reported = any(old.matches(judged.event) for judged in one.judged)
+        silent = any(cases.is_silent(old, source, one.assessment, switched_on) for source in old.sources)
+        if not reported and not silent:
+            yield old
+
+
+def _is_left(old: KnownEvent, one: Seen, context: PassContext) -> bool:
+    """Whether the settings ignore the event, or leave it to another tool: it is not ours to miss."""
+    settings, node = context.settings, one.node
+    policy = settings.policy(old.kind, old.condition, node.labels)
+    if policy is None or not policy.drain:
+        return True
+    to_karpenter = settings.coexist.karpenter.leaves(old, node)
+    return to_karpenter or (old.kind.is_pause and context.snapshot.remediator.on_freeze)
+
+
+def _recounted(start: PlatformStart, record: CaseRecord, pods: int | None) -> PlatformStart:
+    """Return a start whose pods could not be counted with today's count, unless a drain emptied the node."""
+    if start.pods is not None or (not pods and record.drain is not None):
+        return start
+    return replace(start, pods=pods)
+
+
+def _survey(
+    record: CaseRecord, events: Iterable[KnownEvent], one: Seen, context: PassContext
+) -> Survey | None:
+    if context.snapshot.problems.namespaces or one.node.name not in context.snapshot.pods:
+        return None
+    options = drain_options(events, context.settings, one.node.labels)
+    if record.drain is not None:
+        options = with_returns(
+            options, record.drain, record.since, context.snapshot.drains.get(one.node.name)
+        )
+    return pods_left(one.node, options, context)
+
+
+def _pods_to_go(
+    record: CaseRecord, events: Iterable[KnownEvent], one: Seen, context: PassContext
+) -> int | None:
+    """Return how many pods are on the node that a drain for these events has to evict, None if unknown."""
+    if record.drain is not None and record.drain.done is not None:
+        return 0
+    found = _survey(record, events, one, context)
+    return None if found is None else len(found.to_go) + len(found.waiting) + len(found.refused)
+
+
+def _with_met(starts: list[PlatformStart], found: Survey | None, context: PassContext) -> list[PlatformStart]:
+    """Return the starts with the names of the pods that the first of them met, if that is new."""
+    struck = [start for start in starts if start.pods]
+    if found is None or not struck or any(start.met for start in starts):
+        return starts
+    first = min(struck, key=lambda start: start.at)
+    budgets = BudgetIndex(context.snapshot.for_settings.ahead.budgets or ())
+    met = limits.text(whose([each.pod for each in (*found.to_go, *found.waiting)], budgets), _LONGEST_NAMES)
+    return [replace(start, met=met) if start is first else start for start in starts]
+
+
+def _with_deadline(record: CaseRecord, step: CaseStep, context: PassContext) -> CaseRecord:
+    events = step.view.present
+    if step.begun or record.facts.deadline_passed or context.settings.mode is Mode.OBSERVE:
+        return record
+    if not any(event.cannot_wait(context.now) and not event.event.started for event in events):
+        return record
+    known = record.events or tuple(cases.known(event.event) for event in events if event.asks)
+    return replace(record, events=known, facts=replace(record.facts, deadline_passed=context.second))
+
+
+def _with_times(record: CaseRecord, told: CaseRecord, step: CaseStep, context: PassContext) -> CaseRecord:
+    """Return the record with the time of its first sight, and of its first drain as planned and as begun.
+
+    `told` is the record as this pass read it. They are set only where the record changes anyway. A case that
+    has facts before it opens was seen earlier, and nobody wrote down when.
+    """
+    facts, announced = record.facts, None
+    if not record.open:
+        return record
+    if not told.facts.any and record.state is not told.state:
+        announced = told.since if told.state is State.REQUIRED else context.second if not told.open else None
+    began = record.drain.since if record.drain is not None and told.drain is None else None
+    times = replace(
+        facts,
+        announced=facts.announced or announced,
+        planned=_planned(record, told, step.schedule),
+        drain_began=facts.drain_began or began,
+    )
+    return replace(record, facts=times)
+
+
+def _planned(record: CaseRecord, told: CaseRecord, schedule: CaseSchedule | None) -> datetime | None:
+    """Return the planned start of the first drain: each pass makes a plan, and the record keeps one.
+
+    It is the one that was made when the events of the case were new, or else the one with which it starts.
+    """
+    before = record.facts.planned
+    if schedule is None or schedule.planned_start is None:
+        return before
+    fresh = record.drain is None and (record.state is not told.state or record.events != told.events)
+    starts = before is None and record.drain is not None and told.drain is None
+    return schedule.planned_start.replace(microsecond=0) if fresh or starts else before
+
+
+def with_moved(record: CaseRecord, drained: DrainProgress | None, context: PassContext) -> CaseRecord:
+    """Return the record with the pods that its drains have moved, at the end of an attempt.
+
+    A process counts only what it drains itself. If another one drained the node in this case, too, the number
+    is not known.
+    """
+    return replace(record, facts=replace(record.facts, moved=_moved(record, drained, context)))
+
+
+def _moved(record: CaseRecord, drained: DrainProgress | None, context: PassContext) -> int | None:
+    drain, facts, leads = record.drain, record.facts, context.snapshot.leads_since
+    if drain is None or leads is None:
+        return None
+    first = drain.attempt == 1 and drain.since == (facts.drain_began or context.second)
+    if drain.since < leads.replace(microsecond=0) or (facts.moved is None and not first):
+        return None
+    before = facts.moved or 0
+    if drained is not None and drained.finished is None:
+        # This attempt goes on in the next one, with all that it has moved.
+        return before
+    # The drainer shows the drain of an earlier case until the next one begins.
+    if drained is not None and drained.finished is not None and drained.finished >= drain.since:
+        return before + drained.gone
+    return before if drain.since == context.second else None
+
+
+def _knows(told: CaseRecord, case: CaseRecord, reason: str) -> bool:
+    """Whether the record that this pass read has the fact of a Warning Event about the case."""
+    if reason == MISSED:
+        return struck_by(told) is not None
+    if reason in (WILL_BE_MISSED, NO_LONGER_MISSED):
+        return told.facts.will_be_missed == case.facts.will_be_missed
+    return told.facts.deadline_passed is not None
+
+
+def _forecast(step: CaseStep, one: Seen, context: PassContext) -> Forecast | None:
+    """Return the forecast that the node will not be drained in time, None if it will be.
+
+    With another cause it is another forecast. In mode Observe nothing is ours to miss. What the platform has
+    started is no forecast: if pods are on the node, it is missed, and `_warnings` says so.
+    """
+    planned = step.schedule
+    if planned is None or context.settings.mode is Mode.OBSERVE:
+        return None
+    if step.begun and planned.missed and not planned.by_pods:
+        return None
+    ahead = [
+        judged
+        for judged in cases.not_dismissed(one.case, one.judged)
+        if judged.times is not None and not judged.event.started
+    ]
+    known = one.case.facts.will_be_missed
+    if not ahead and (planned.missed or known is None or known.over is None):
+        return None
+    if not planned.missed:
+        return _taken_back(step, one, context)
+    # After the deadline the reason is what it was: that it has passed now is no news.
+    passed = all(judged.deadline is not None and judged.deadline <= context.now for judged in ahead)
+    if known is not None and known.over is None and (passed or known.cause == planned.cause):
+        return known
+    if known is not None and known.is_due(context.now):
+        # People were warned already, and get the new reason at once.
+        return Forecast(planned.cause, context.second, context.second)
+    # What keeps pods does not change by itself, so nothing is gained by a wait.
+    latest = None if planned.by_pods else planned.latest_start
+    left = max((latest or context.second) - context.second, timedelta())
+    warns = context.second + min(WARNED_AFTER, left / 3)
+    return Forecast(planned.cause, context.second, warns.replace(microsecond=0))
+
+
+def _taken_back(step: CaseStep, one: Seen, context: PassContext) -> Forecast | None:
+    """Return the forecast of which people were warned and which is over, None if there is none.
+
+    It stays in the record of an open case, because nothing else says that it was taken back.
+    """
+    known, planned, warned = one.case.facts.will_be_missed, step.schedule, one.case.facts.warned
+    if known is None or planned is None or planned.planned_start is None:
+        return None
+    if known.over is not None:
+        return known if step.after.open or NO_LONGER_MISSED not in warned else None
+    return replace(known, over=context.second) if WILL_BE_MISSED in warned else None
+
+
+def _with_forecast(record: CaseRecord, forecast: Forecast | None) -> CaseRecord:
+    """Return the record with the forecast that holds now. Of another one no warning was sent yet."""
+    facts = record.facts
+    if facts.will_be_missed == forecast:
+        return record
+    warned = tuple(reason for reason in facts.warned if reason not in (WILL_BE_MISSED, NO_LONGER_MISSED))
+    return replace(record, facts=replace(facts, warned=warned, will_be_missed=forecast))
+
+
+def _foretold(forecast: Forecast | None, step: CaseStep, context: PassContext) -> Iterator[Notice]:
+    """Yield the Event about a forecast that has held for long enough, or about the end of one."""
+    if forecast is None or step.schedule is None:
+        return
+    once = f"{to_text(forecast.since)} {forecast.cause}"
+    if forecast.over is not None:
+        yield Notice(NO_LONGER_MISSED, step.schedule.outlook, once=f"{to_text(forecast.over)} {once}")
+    elif forecast.is_due(context.now):
+        yield Notice(WILL_BE_MISSED, step.schedule.outlook, NoticeType.WARNING, once=once)
+
+
+def _noted(record: CaseRecord, sent: Iterable[Notice]) -> CaseRecord:
+    warned = dict.fromkeys((*record.facts.warned, *(notice.reason for notice in sent)))
+    return replace(record, facts=replace(record.facts, warned=tuple(warned)))
+
+
+def _warnings(record: CaseRecord, one: Seen, holds: Sequence[Hold], context: PassContext) -> Iterator[Notice]:
+    facts = record.facts
+    why = "; ".join(f"{hold.code}: {hold.reason[:_LONGEST_REASON]}" for hold in holds[:_NAMED_AT_MOST])
+    if facts.deadline_passed is not None:
+        names = ", ".join(_dated(event) for event in record.events) or "its event"
+        message = f"{names}: {unbegun(record)}"
+        yield _warning(DEADLINE_PASSED, f"{message}: {why}" if why else message, facts.deadline_passed)
+    missed = struck_by(record)
+    if missed is not None:
+        name = missed.event.condition or missed.event.kind
+        message = (
+            f"the platform started {name} at {to_text(missed.at)} while {counted(missed.pods, missed.met)}"
+        )
+        # What held it holds nothing any more, once the platform has started.
+        held = f"held by {why}" if why else unbegun(record) if facts.deadline_passed is not None else ""
+        yield _warning(MISSED, f"{message}; {held}" if held else message, missed.at)
+
+
+def _warning(reason: str, message: str, since: datetime) -> Notice:
+    return Notice(reason, message, NoticeType.WARNING, once=to_text(since))
+
+
+def _dated(event: KnownEvent) -> str:
+    name = event.condition or event.kind.value
+    return f"{name} (not before {to_text(event.not_before)})" if event.not_before else name

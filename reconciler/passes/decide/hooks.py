@@ -1,0 +1,145 @@
+"""The hooks of a node after the state machine: which of them hold a step from now on, and which have ended.
+
+The record says since when each of them holds its step, so the time limit counts on after a restart. A hook
+that has timed out is recorded first, then reported, and only then the record says that it was: a killed
+process reports it once more rather than not at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from reconciler.calendar.values import format_duration
+from reconciler.model.hooks import Hook, HookEnd, HookRecord, HookRun, HookStep
+from reconciler.model.moments import to_text
+from reconciler.model.plan import Hold, Notice, NoticeType
+from reconciler.model.record import CaseRecord, DrainRecord, State
+from reconciler.passes.decide.context import PassContext
+from reconciler.passes.decide.seen import Seen
+from reconciler.profiles import hooks as engine
+from reconciler.profiles.case import CaseView
+from reconciler.profiles.checks.post_drain_hooks_done import post_drain_hooks_done
+from reconciler.profiles.checks.pre_drain_hooks_done import pre_drain_hooks_done
+from reconciler.profiles.checks.pre_uncordon_hooks_done import pre_uncordon_hooks_done
+from reconciler.profiles.hooks import Asked, present_hooks
+from reconciler.profiles.state_machine import Walk
+
+HOOK_TIMED_OUT = "HookTimedOut"
+
+_CHECKS = {
+    HookStep.PRE_DRAIN: pre_drain_hooks_done,
+    HookStep.POST_DRAIN: post_drain_hooks_done,
+    HookStep.PRE_UNCORDON: pre_uncordon_hooks_done,
+}
+_CODES = frozenset(one.name for one in _CHECKS.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Hooked:
+    """The record with the node's hooks after this pass, and what holds the node, with its hooks.
+
+    `runs` are the hooks of the settings that are to be run.
+    """
+
+    record: CaseRecord
+    holds: tuple[Hold, ...]
+    runs: tuple[HookRun, ...] = ()
+
+
+def follow_hooks(one: Seen, walked: Walk, view: CaseView, context: PassContext) -> Hooked:
+    """Return the record and the holds of the state machine, with the hooks of the steps that are next.
+
+    The hold of a `pre-drain` hook is not among them: see `drain_hold`.
+    """
+    record = walked.effects.record
+    if walked.state is not State.IN_MAINTENANCE:
+        return Hooked(record, walked.holds)
+    hooks = present_hooks(one.node, context.settings)
+    steps = frozenset(_next_steps(record, view, walked))
+    asked = Asked(engine.begun(record, hooks, steps, context.second), view, context.settings, context.now)
+    record = engine.ended(asked)
+    asked = replace(asked, record=record)
+    # What the checks say of a hook whose step is not next holds nothing yet.
+    holds = [hold for hold in walked.holds if hold.code not in _CODES]
+    for step in (HookStep.POST_DRAIN, HookStep.PRE_UNCORDON):
+        holds += _hold(one.node.name, step, hooks, asked)
+    return Hooked(record, tuple(holds), engine.runs(one.node, asked))
+
+
+def _next_steps(record: CaseRecord, view: CaseView, walked: Walk) -> Iterator[HookStep]:
+    drain = record.drain
+    if drain is not None and drain.done is None:
+        yield HookStep.PRE_DRAIN
+    if engine.follows_drain(record, view):
+        yield HookStep.POST_DRAIN
+    if _CHECKS[HookStep.PRE_UNCORDON].name in walked.alone:
+        yield HookStep.PRE_UNCORDON
+
+
+def _hold(node: str, step: HookStep, hooks: Sequence[Hook], asked: Asked) -> Iterator[Hold]:
+    found = [one for one in engine.waiting(step, hooks, asked) if one.until is not None]
+    if found:
+        hold = _CHECKS[step].hold(node, engine.reason(step, found, asked.settings))
+        ends = [one.until for one in found if one.until is not None]
+        pauses = (one.answer.again for one in found if one.answer is not None)
+        asks = (asked.now + one for one in pauses if one is not None)
+        yield replace(hold, until=max(ends), asks=min((*ends, *asks)))
+
+
+def drain_hold(one: Seen, record: CaseRecord, view: CaseView, context: PassContext) -> Hold | None:
+    """Return what a `pre-drain` hook holds of a drain that has been recorded, None if there is none."""
+    hooks = present_hooks(one.node, context.settings)
+    asked = Asked(record, view, context.settings, context.now)
+    return next(_hold(one.node.name, HookStep.PRE_DRAIN, hooks, asked), None)
+
+
+def was_held(told: CaseRecord, drain: DrainRecord) -> bool:
+    """Whether the case that this pass has read says that a hook holds this drain."""
+    return told.drain == drain and any(map(_holds_drain, told.hooks))
+
+
+def begun_after_hooks(told: CaseRecord, record: CaseRecord, second: datetime) -> CaseRecord:
+    """Return the record with the drain that begins at `second` (UTC), because no hook holds it any more.
+
+    If a hook of `told`, the case that this pass has read, held it from the start, it has not begun before.
+    """
+    drain, facts = record.drain, record.facts
+    assert drain is not None
+    if any(_holds_drain(one) and one.since <= drain.since for one in told.hooks):
+        facts = replace(facts, drain_began=second)
+    return replace(record, drain=replace(drain, since=second), facts=facts)
+
+
+def _holds_drain(hook: HookRecord) -> bool:
+    return hook.id.step is HookStep.PRE_DRAIN and hook.end is None
+
+
+def timed_out(one: Seen, record: CaseRecord, view: CaseView, context: PassContext) -> tuple[Notice, ...]:
+    """Return the Warning Events about hooks that have timed out, and that no pass has reported yet.
+
+    `record` is the case after this pass. If it ends, its hooks are those that the pass has read.
+    """
+    if not one.case.hooks and not record.hooks:
+        return ()
+    present = {hook.id for hook in present_hooks(one.node, context.settings)}
+    before = replace(one.case, hooks=tuple(each for each in one.case.hooks if each.id in present))
+    over = engine.ended(Asked(before, view, context.settings, context.now)).hooks
+    found = {(each.id, each.since): each for each in (*over, *record.hooks) if _untold(each)}
+    return tuple(_notice(each, context) for each in found.values())
+
+
+def _untold(entry: HookRecord) -> bool:
+    return entry.end is HookEnd.TIMED_OUT and not entry.told
+
+
+def _notice(entry: HookRecord, context: PassContext) -> Notice:
+    step, limit = entry.id.step, context.settings.hooks.timeout
+    limited = context.now - entry.since >= limit
+    urgent = "the drain can't wait longer" if step is HookStep.PRE_DRAIN else "the date of the event has come"
+    why = f"its time limit of {format_duration(limit)} is over" if limited else urgent
+    said = f" ({entry.answer.because})" if entry.answer is not None and entry.answer.because else ""
+    held = f"hook {entry.id}{said} has held {step.held} since {to_text(entry.since)}"
+    message = f"{held}; {why}, so the step goes on"
+    return Notice(HOOK_TIMED_OUT, message, NoticeType.WARNING, once=f"{entry.id} {to_text(entry.since)}")

@@ -1,0 +1,199 @@
+"""One node: update its record from the events, then run the state machine."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+from reconciler.features.publishing.hints import removed_hints
+from reconciler.features.publishing.publisher import NodeSigns
+from reconciler.model.holds import HoldCode
+from reconciler.model.machine import Remove, ScaleUp
+from reconciler.model.node import HOSTED_LABEL, Node
+from reconciler.model.plan import Actions, DrainState, Hold, NodePlan
+from reconciler.model.problems import internal
+from reconciler.model.record import CaseRecord, Cordon, State
+from reconciler.model.undone import Undone
+from reconciler.passes.decide.acknowledging import taken_back
+from reconciler.passes.decide.context import PassContext
+from reconciler.passes.decide.draining import follow_drain, holds_slot, is_stuck, pods_staying, running
+from reconciler.passes.decide.facts import with_starts
+from reconciler.passes.decide.planned import Decided, node_plan
+from reconciler.passes.decide.progress import Progress
+from reconciler.passes.decide.replacing import gone_by_us, pool_key
+from reconciler.passes.decide.seen import DEFAULT, Seen, broken, untouchable
+from reconciler.passes.decide.together import brought_forward, schedule_beside
+from reconciler.passes.decide.workflows import note_workflows, with_workflows
+from reconciler.passes.decide.writable import hold, is_needed, remembering, undone_of, waits
+from reconciler.profiles import case as cases
+from reconciler.profiles.checks import CHECKS
+from reconciler.profiles.checks.cordon_adopted import is_adoptable
+from reconciler.profiles.exemption import is_exempt
+from reconciler.profiles.profile import builtin
+from reconciler.profiles.situation import Situation, Staying
+from reconciler.profiles.state_machine import walk
+from reconciler.profiles.triggers import TRIGGERS
+from reconciler.settings.schema import Settings
+
+_PROFILES = {DEFAULT: builtin(DEFAULT, CHECKS, TRIGGERS)}
+"""The profiles that a pass decides for: only the default one, for every node, because the settings can't name
+others yet. A record may contain more profiles. A pass keeps their data and their claims, and runs none of
+their transitions.
+"""
+
+
+def decide_safely(one: Seen, context: PassContext, progress: Progress) -> NodePlan:
+    """Return the plan of one node. An error becomes a hold of this node, and leaves nothing in `progress`."""
+    if not one.problem:
+        before = progress.saved()
+        try:
+            plan = decide_node(one, context, progress)
+            undone = undone_of(plan, context.snapshot.ledger.undone)
+            if undone is None or not waits(plan, undone, context.now):
+                return remembering(plan, one.node, undone, context)
+            if not is_needed(plan, undone):
+                return replace(plan, todo=replace(plan.todo, write=None, noted=None, undone=undone))
+            progress.restore(before)
+            return _leave(one, context, progress, hold(undone), undone)
+        except Exception as error:  # noqa: BLE001 - one node's data harms that node only
+            progress.restore(before)
+            problem = internal(f"node {one.node.name} can't be decided on", error)
+            one = broken(one.node, context, problem)
+    reason = f"an error in this program, see its log; nothing is changed here: {one.problem}"
+    return _leave(one, context, progress, Hold(one.node.name, HoldCode.INTERNAL, reason))
+
+
+def _leave(
+    one: Seen, context: PassContext, progress: Progress, held: Hold, undone: Undone | None = None
+) -> NodePlan:
+    """Return the plan of a node on which nothing is changed now; a drain that runs goes on."""
+    node = one.node
+    drained = context.snapshot.drains.get(node.name)
+    progress.holding.discard(node.name)
+    progress.drains += holds_slot(drained)
+    if running(drained) and not is_stuck(drained, None, context.now):
+        progress.undrained += node.name != context.snapshot.own_node
+    decided = Decided(one.state, one.case if one.record else None, (held,))
+    return node_plan(one, None, decided, Actions(undone=undone), DrainState(progress=drained))
+
+
+def decide_node(one: Seen, context: PassContext, progress: Progress) -> NodePlan:
+    """Return the plan of one node; add the places and slots that it takes to `progress`."""
+    node, snapshot, settings = one.node, context.snapshot, context.settings
+    untouched = untouchable(one, settings)
+    if untouched is not None:
+        drained = snapshot.drains.get(node.name)
+        signs = _signs_of_the_fleet(node, settings)
+        todo = Actions(
+            write=taken_back(node, settings.keys.prefix, signs.labels),
+            stop_drain=running(drained),
+            publications=signs.writes,
+        )
+        decided = Decided(one.state, one.case if one.record else None, (untouched,))
+        return node_plan(one, None, decided, todo, DrainState(progress=drained))
+    planned = progress.schedules.get(node.name)
+    schedule = schedule_beside(planned, progress.plans, context.now)
+    if schedule is not None and schedule is not planned:
+        progress.schedules = {**progress.schedules, node.name: schedule}
+    if schedule is not None and schedule.with_node:
+        judged = brought_forward(one.judged, schedule, context.now)
+        one = replace(one, judged=judged, record=one.written)
+    judged = cases.not_dismissed(one.case, one.judged)
+    switched_on = context.reading_names.__contains__
+    record = _prune_dismissed(one.case, one, switched_on)
+    adopted = record.cordon is Cordon.ADOPTED_MECHANIC or is_adoptable(node, settings)
+    view = cases.view(record, judged, one.assessment, switched_on, adopted=adopted)
+    begun = record.state is State.IN_MAINTENANCE
+    # A person who uncordoned the node did not know of an event that appears in the same pass.
+    opened = begun and not node.unschedulable
+    if record.open or any(event.asks and event.starts for event in judged):
+        fresh = cases.updated(record, view, one.assessment, switched_on, context.now)
+        record = cases.without_new(fresh, record) if opened else fresh
+    if record.acknowledged:
+        reported = {id_ for known in record.events for id_ in known.ids}
+        record = replace(record, acknowledged=tuple(one for one in record.acknowledged if one in reported))
+    record = with_starts(record, view, one, switched_on, context)
+    machine = snapshot.machines.get(node.name)
+    key = pool_key(machine)
+    before_us = progress.pools.get(key, "") if key is not None else ""
+    staying = pods_staying(node, record, context) if machine is not None else Staying()
+    situation = Situation(
+        node=node,
+        state=record.state,
+        record=record,
+        judged=judged,
+        case=view,
+        settings=settings,
+        places=progress.places,
+        ledger=progress.ledger,
+        now=context.now,
+        skew=snapshot.skew,
+        own_node=node.name == snapshot.own_node,
+        waiting_nodes=progress.undrained,
+        others_stuck_at=progress.stuck_at,
+        acknowledgements=progress.acknowledgements.get(node.name, ()),
+        machine=machine,
+        before_us=before_us if before_us != node.name else "",
+        twin=context.twins.get(node.name, ""),
+        staying=staying,
+        schedule=schedule,
+    )
+    if context.workflows.on or (one.record is not None and one.record.workflows):
+        one = with_workflows(one, situation, context, progress)
+        situation = _beside(one, situation)
+    walked = walk(_PROFILES[one.profile], situation, CHECKS, TRIGGERS)
+    action = walked.effects.machine
+    if isinstance(action, ScaleUp) and key is not None:
+        progress.pools[key] = node.name
+    if isinstance(action, Remove):
+        fleet = [other for other in snapshot.nodes if settings.in_fleet(other.labels)]
+        gone = gone_by_us(node, action, walked.effects.record, fleet, progress.ledger.replaced, context.now)
+        progress.ledger = replace(progress.ledger, replaced=gone)
+    if any(step.begins for step in walked.transitions):
+        progress.places = progress.places.take(node, "ours, starting")
+    # A node that is drained again, for another event, has had its start.
+    first = record.drain is None and walked.effects.record.drain is not None
+    # Starts that wait for no spacing delay no others: spot VMs that go all the time would stop them.
+    if first and settings.budget.spacing > timedelta() and not is_exempt(situation):
+        progress.ledger = replace(progress.ledger, last_start=context.second, unread="")
+    plan = follow_drain(one, record, walked, view, context, progress)
+    note_workflows(one, progress)
+    return plan
+
+
+def _beside(one: Seen, situation: Situation) -> Situation:
+    """Return the situation of the profile of platform events after the workflows of the node."""
+    if one.workflows is None:
+        return situation
+    case = one.case
+    record = replace(
+        situation.record,
+        node_cordon=case.node_cordon,
+        also_claimed_by=case.also_claimed_by,
+        elsewhere=case.elsewhere,
+    )
+    node = replace(situation.node, unschedulable=one.workflows.node.unschedulable)
+    return replace(situation, node=node, record=record)
+
+
+def _signs_of_the_fleet(node: Node, settings: Settings) -> NodeSigns:
+    """Return the changes that remove the scheduling hints from a node that has left the fleet.
+
+    Nodes that AKS manages itself deny every change.
+    """
+    if settings.manages(node.labels) or HOSTED_LABEL in node.labels:
+        return NodeSigns()
+    return removed_hints(node, settings.keys.prefix)
+
+
+def _prune_dismissed(record: CaseRecord, one: Seen, switched_on: cases.SwitchedOn) -> CaseRecord:
+    """Return the record without the dismissed events that are no longer reported."""
+    if not record.dismissed:
+        return record
+    kept = tuple(
+        known
+        for known in record.dismissed
+        if any(known.matches(event.event) for event in one.judged)
+        or any(cases.is_silent(known, source, one.assessment, switched_on) for source in known.sources)
+    )
+    return replace(record, dismissed=kept)

@@ -1,0 +1,144 @@
+"""Whether the drain of each case can end: what keeps pods on its node becomes part of its schedule.
+
+Every output asks the schedule of a case, so all of them say the same about it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+
+from reconciler.drain.budgets import BudgetIndex
+from reconciler.drain.elsewhere import Elsewhere
+from reconciler.drain.prospect import Expected, changes_at, obstacles
+from reconciler.model import limits
+from reconciler.model.pod import Pod
+from reconciler.model.problems import Faults
+from reconciler.model.record import KnownEvent
+from reconciler.model.schedule import PODS_STAY, CaseSchedule, Prospect
+from reconciler.passes.decide.context import PassContext
+from reconciler.passes.decide.seen import Seen
+from reconciler.profiles import case as cases
+from reconciler.profiles.orders import drain_order
+from reconciler.settings.schema import Mode
+
+
+def with_prospects(
+    schedules: Mapping[str, CaseSchedule], seen: Sequence[Seen], context: PassContext, faults: Faults
+) -> Mapping[str, CaseSchedule]:
+    """Return the schedules with what keeps pods on each node that is not drained.
+
+    A node whose data ends in an error is one of `faults`.
+    """
+    ahead = context.snapshot.for_settings.ahead
+    budgets = BudgetIndex(ahead.budgets) if ahead.budgets is not None else None
+    elsewhere = _elsewhere(schedules, context)
+    found = dict(schedules)
+    for one in seen:
+        schedule = schedules.get(one.node.name)
+        if schedule is not None and _is_expected(one, schedule, context):
+            work = partial(_with_prospect, schedule, one, budgets, elsewhere, context)
+            found[one.node.name] = faults.of(
+                one.node.name, "whether its drain can end is not known", work, schedule
+            )
+    return found
+
+
+def _elsewhere(schedules: Mapping[str, CaseSchedule], context: PassContext) -> Elsewhere:
+    """Return the search for other nodes. A node that is drained, or to be drained now, takes no pods."""
+    leaving = frozenset(
+        name
+        for name, schedule in schedules.items()
+        if schedule.started or (schedule.planned_start is not None and schedule.planned_start <= context.now)
+    )
+    snapshot = context.snapshot
+    labels = snapshot.for_settings.ahead.labels
+    return Elsewhere(snapshot.nodes, snapshot.resting, leaving=leaving, labels=labels)
+
+
+def _is_expected(one: Seen, schedule: CaseSchedule, context: PassContext) -> bool:
+    """Whether a drain of the node is to end: one that is under way, or planned in a mode that starts it.
+
+    What the platform met when it started is a fact of the case, and no forecast.
+    """
+    if _has_begun(one):
+        return False
+    if schedule.started:
+        return one.case.drain is not None and one.case.drain.done is None
+    return schedule.plan_from is None and context.settings.mode is not Mode.FINISH
+
+
+def _with_prospect(
+    schedule: CaseSchedule,
+    one: Seen,
+    budgets: BudgetIndex | None,
+    elsewhere: Elsewhere,
+    context: PassContext,
+) -> CaseSchedule:
+    pods, unknown = _pods(one.node.name, context)
+    if pods is None or budgets is None:
+        why = unknown or context.snapshot.for_settings.ahead.unbudgeted
+        return _unknown(schedule, one, why) if why else schedule
+    events = _events(one)
+    date = min((event.not_before for event in events if event.not_before is not None), default=None)
+    since = one.case.drain.since if one.case.drain is not None else context.now
+    order = drain_order(
+        one.node, events, since, context.settings, context.snapshot, begun=one.case.since or since
+    )
+    begins = max(schedule.planned_start or context.now, context.now)
+    # Once a drain runs, a pod that fits nowhere is evicted, and keeps nothing from its end. What refuses an
+    # eviction now only the process that drains knows, so it is no part of a forecast that all commands make.
+    expected = Expected(order, begins, None if schedule.started else elsewhere)
+    prospect = Prospect(obstacles(expected, pods, budgets, context.now))
+    moments = (schedule.forecast_until, changes_at(pods, context.now))
+    schedule = replace(
+        schedule,
+        prospect=prospect,
+        forecast_until=min((moment for moment in moments if moment is not None), default=None),
+    )
+    if not prospect.obstacles or not prospect.obstacles[0].certain or date is None:
+        return schedule
+    return _missed(schedule, prospect)
+
+
+def _missed(schedule: CaseSchedule, prospect: Prospect) -> CaseSchedule:
+    """Return the schedule of a case that is missed because of its pods, and maybe of its start as well."""
+    if schedule.missed:
+        return replace(schedule, because=f"{schedule.because}; besides, {prospect.words}")
+    cause = limits.text(prospect.obstacles[0].cause)
+    return replace(schedule, missed=True, because=prospect.words, cause=cause)
+
+
+def _unknown(schedule: CaseSchedule, one: Seen, why: str) -> CaseSchedule:
+    """Return the schedule of a case whose pods are not known: what was known of it before still counts."""
+    schedule = replace(schedule, prospect=Prospect(unknown=f"not known whether its drain can end: {why}"))
+    before = one.case.facts.will_be_missed
+    if schedule.missed or before is None or before.over is not None or not before.cause.startswith(PODS_STAY):
+        return schedule
+    because = f"{before.cause}; whether that has changed is not known: {why}"
+    return replace(schedule, missed=True, because=because, cause=before.cause)
+
+
+def _pods(node: str, context: PassContext) -> tuple[Sequence[Pod] | None, str]:
+    """Return the pods of a node, or None and why they are not known; empty if nobody asked for them."""
+    snapshot = context.snapshot
+    ahead = snapshot.for_settings.ahead
+    pods = snapshot.pods.get(node, ahead.pods.get(node))
+    if pods is not None:
+        return pods, ""
+    return None, snapshot.problems.pods.get(node) or ahead.unread.get(node, "")
+
+
+def _events(one: Seen) -> tuple[KnownEvent, ...]:
+    """Return the events for which the node is drained, or is to be."""
+    if one.case.drain is not None:
+        return cases.allowed(one.case)
+    judged = cases.not_dismissed(one.case, one.judged)
+    return tuple(cases.known(each.event) for each in judged if each.times is not None)
+
+
+def _has_begun(one: Seen) -> bool:
+    """Whether the platform has started each event of the node."""
+    judged = [each for each in cases.not_dismissed(one.case, one.judged) if each.times is not None]
+    return bool(judged) and all(each.event.started for each in judged)

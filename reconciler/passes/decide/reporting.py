@@ -1,0 +1,177 @@
+"""What a plan reports besides its actions: notes, and moments of change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from datetime import datetime, timedelta
+from functools import partial
+
+from reconciler.calendar.occurrences import FOREVER
+from reconciler.model.event import Answer
+from reconciler.model.instructions import Instructions
+from reconciler.model.keys import keys_of
+from reconciler.model.moments import shifted
+from reconciler.model.node import REMEDIATOR_TAINT, Node
+from reconciler.model.plan import (
+    Actions,
+    DrainState,
+    NodePlan,
+)
+from reconciler.model.problems import guarded
+from reconciler.model.record import State
+from reconciler.model.snapshot import Resting, Snapshot
+from reconciler.passes.decide.draining import running
+from reconciler.passes.decide.seen import Seen
+from reconciler.profiles.start_times import NEAR
+from reconciler.settings.schema import Settings
+
+_NAMED = 3
+"""Nodes that a note names."""
+
+NEXT_STEP = timedelta(seconds=1)
+"""How soon after a step of a workflow the next one may follow: each pass takes one."""
+
+
+def is_reported(plan: NodePlan) -> bool:
+    """Whether the report includes the node."""
+    return bool(
+        plan.events
+        or plan.holds
+        or plan.transitions
+        or plan.unread
+        or plan.instructions != Instructions()
+        or plan.acts
+        or plan.todo.write is not None
+        or plan.todo.publications
+        or plan.after is not State.OPERATIONAL
+        or any(report.steps for report in plan.workflows)
+    )
+
+
+def expiries(seen: Iterable[Seen]) -> Iterable[datetime]:
+    """Yield when a reading of a node with an event or a record becomes too old to use."""
+    for one in seen:
+        if one.judged or one.record is not None:
+            found, _ = guarded("a reading ends at an unknown time", partial(_silence, one), ())
+            yield from found
+
+
+def _silence(one: Seen) -> tuple[datetime, ...]:
+    return tuple(
+        reading.believed_until + timedelta.resolution
+        for reading in one.assessment.readings
+        if reading.believed_until is not None and reading.answer is not Answer.UNKNOWN
+    )
+
+
+def moments(plans: Iterable[NodePlan], now: datetime) -> Iterable[datetime]:
+    """Yield when a hold, an event or a drain of these plans ends, and when a node can't wait any more."""
+    for plan in plans:
+        found, _ = guarded("a plan ends at an unknown time", partial(_moments, plan, now), ())
+        yield from found
+
+
+def _moments(plan: NodePlan, now: datetime) -> tuple[datetime, ...]:
+    drain = plan.todo.drain
+    ends = drain.since + drain.timeout if drain is not None and drain.timeout is not None else None
+    found = (ends, *(hold.until for hold in plan.holds), *(event.until for event in plan.events))
+    found = (*found, *(hold.asks for hold in plan.holds))
+    found = (*found, plan.todo.undone.until if plan.todo.undone is not None else None)
+    # It is reported if no drain has begun by then. A drain that is ordered may wait.
+    found = (*found, *_of_workflows(plan, now))
+    waits = [one.lost_from for one in plan.events if one.asks]
+    starts = [
+        one.times.earliest for one in plan.events if one.times is not None and one.times.earliest < FOREVER
+    ]
+    waits += starts
+    if plan.after is State.IN_MAINTENANCE:
+        # Until then the node may come back first.
+        waits += [shifted(start, -NEAR) for start in starts]
+    if plan.schedule is not None:
+        waits += [plan.schedule.planned_start, plan.schedule.ends, plan.schedule.forecast_until]
+    if plan.record is not None and plan.record.facts.will_be_missed is not None:
+        waits.append(plan.record.facts.will_be_missed.warns)
+    return tuple(
+        moment
+        for moment in (*found, *(one for one in waits if one is not None and one > now))
+        if moment is not None
+    )
+
+
+def _of_workflows(plan: NodePlan, now: datetime) -> Iterable[datetime | None]:
+    """Yield when an answer of a workflow changes, and when its next message is due.
+
+    A node that has moved goes on in the next pass.
+    """
+    for report in plan.workflows:
+        yield from (one.until for one in report.answers if one.until is not None and one.until > now)
+        if report.before is not report.after:
+            yield shifted(now, NEXT_STEP)
+    yield plan.todo.next_message
+
+
+def _count(nodes: Iterable[Node], has: Callable[[Node], bool]) -> int:
+    """Return how many nodes have it. One whose data ends in an error is not counted."""
+    return sum(1 for node in nodes if guarded("a node is not counted", partial(has, node), False)[0])
+
+
+def notes(
+    snapshot: Snapshot, fleet: list[Node], settings: Settings, resting: Iterable[Resting] = ()
+) -> tuple[str, ...]:
+    """Return the notes about the whole cluster, one sentence each."""
+    notes = list(snapshot.problems.cluster)
+    remediator, coexist = snapshot.remediator, settings.coexist
+    tainted = _count(fleet, lambda node: node.has_taint(REMEDIATOR_TAINT))
+    if remediator.config_found or tainted:
+        freeze = "drains for Freeze too" if remediator.on_freeze else "does not drain for Freeze"
+        notes.append(
+            f"AKS's remediator is active: it drains for Redeploy and Preempt by default, {freeze}, "
+            f"and has tainted {tainted} nodes (coexist.aksRemediator: {coexist.aks_remediator})"
+        )
+    # A missing permission is in the list of what was not seen.
+    if remediator.problem and not remediator.needs:
+        notes.append(f"AKS's remediator-config can't be read: {remediator.problem}")
+    published = 0
+    if settings.sources.imds.enabled and not snapshot.agents.installed and not snapshot.agents.problem:
+        imds = keys_of(settings.keys.prefix).imds
+        published = _count(fleet, lambda node: imds in node.annotations)
+    if published:
+        # The agent writes no heartbeat, so nothing else shows that nobody updates the annotation any more.
+        notes.append(
+            f"no node agent is installed, but {published} nodes have its annotation, which stays in force: "
+            "remove it if no agent runs (docs/agent.md)"
+        )
+    unread = sorted(snapshot.for_settings.checks.unread_leases.items())
+    if unread:
+        ref, why = unread[0]
+        notes.append(f"no workflow takes the turn of the Lease {ref}, because it can't be read: {why}")
+    karpenter = _count(fleet, lambda node: node.is_karpenter)
+    karpenter += sum(one.count for one in resting if one.node.is_karpenter)
+    if karpenter:
+        left = f"left to it: {coexist.karpenter} (coexist.karpenter.leave)"
+        notes.append(f"Karpenter manages {karpenter} nodes; {left}")
+    return tuple(notes)
+
+
+def of_the_future(seen: Iterable[Seen], ledger: bool) -> tuple[str, ...]:
+    """Return a note about times of ours in the future; `ledger` is whether the ledger has some."""
+    names = sorted(one.node.name for one in seen if one.of_the_future)
+    found = [f"the records of {len(names)} nodes ({', '.join(names[:_NAMED])})"] if names else []
+    found += ["the ledger"] if ledger else []
+    if not found:
+        return ()
+    return (f"a clock was ahead: times in the future in {' and '.join(found)} count as now",)
+
+
+def held_by_people(snapshot: Snapshot, now: datetime) -> tuple[str, ...]:
+    """Return a note about each hold of all nodes, or of a pool."""
+    return tuple(one.words("") for one in snapshot.ledger.holds if not one.word.ended(now))
+
+
+def orphaned_drains(snapshot: Snapshot, planned: Collection[str]) -> Iterable[NodePlan]:
+    """Yield a stop for every drain of a node without a plan."""
+    for name, drained in sorted(snapshot.drains.items()):
+        if name not in planned and running(drained):
+            state = State.OPERATIONAL
+            stopped, shown = Actions(stop_drain=True), DrainState(progress=drained)
+            yield NodePlan(name, "", "", state, state, todo=stopped, draining=shown)

@@ -1,0 +1,333 @@
+"""The cases of a pass as the schedule needs them, and what it says about each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from functools import partial
+
+from reconciler.calendar.occurrences import FOREVER
+from reconciler.model.case_outcome import reports_start
+from reconciler.model.event import Kind, MaintenanceEvent
+from reconciler.model.limits import EARLIEST
+from reconciler.model.moments import shifted
+from reconciler.model.node import Node
+from reconciler.model.plan import JudgedEvent
+from reconciler.model.problems import Faults
+from reconciler.model.record import CaseRecord, State
+from reconciler.model.schedule import CaseSchedule, StartTimes
+from reconciler.model.snapshot import Ledger
+from reconciler.passes.decide.context import PassContext
+from reconciler.passes.decide.drift import forecast_until
+from reconciler.passes.decide.schedule_words import Reasons
+from reconciler.passes.decide.seen import Seen, untouchable
+from reconciler.profiles import case as cases
+from reconciler.profiles.budget import DisruptionBudget
+from reconciler.profiles.exemption import has_struck
+from reconciler.profiles.judging import is_taken
+from reconciler.profiles.places_ahead import PlacesAhead
+from reconciler.profiles.schedule import Case, Limits, Place, Scheduler
+from reconciler.settings.policies import OutsideWindow
+from reconciler.settings.schema import Mode, Settings
+
+_GOES_DOWN = (Kind.REBOOT, Kind.REDEPLOY)
+"""Kinds after which the node is out of service, drained or not, and comes back."""
+
+
+def schedules(
+    seen: Sequence[Seen], places: DisruptionBudget, ledger: Ledger, context: PassContext, faults: Faults
+) -> Mapping[str, CaseSchedule]:
+    """Return the schedule of each node with a case. A node whose data ends in an error is one of `faults`."""
+    found = _schedules(seen, places, ledger, context, faults)
+    if context.settings.mode is Mode.OBSERVE:
+        return {name: replace(one, observed=True) for name, one in found.items()}
+    return found
+
+
+def _schedules(
+    seen: Sequence[Seen], places: DisruptionBudget, ledger: Ledger, context: PassContext, faults: Faults
+) -> Mapping[str, CaseSchedule]:
+    waiting: dict[str, Case] = {}
+    found: dict[str, CaseSchedule] = {}
+    what = "its start is not planned"
+    for one in seen:
+        name = one.node.name
+        if one.problem or untouchable(one, context.settings) is not None:
+            continue
+        case = faults.of(name, what, partial(_case, one, places, context), None)
+        if case is not None:
+            waiting[name] = case
+            continue
+        shown = faults.of(name, what, partial(_without_start, one, context), None)
+        if shown is not None:
+            found[name] = shown
+    if not waiting:
+        return found
+    if context.settings.mode is Mode.FINISH:
+        finish = CaseSchedule(because="mode is Finish: nothing new is started")
+        return {
+            **found,
+            **{name: replace(finish, latest_start=one.times.latest) for name, one in waiting.items()},
+        }
+    limits = _limits(seen, waiting, places, ledger, context)
+    placed = Scheduler(limits, context.now).run(waiting.values())
+    reasons = Reasons(limits, placed, context.now)
+    until = forecast_until(limits, placed, context.now)
+    planned = {name: replace(reasons.schedule(one), forecast_until=until) for name, one in placed.items()}
+    return {**found, **planned}
+
+
+def _without_start(one: Seen, context: PassContext) -> CaseSchedule | None:
+    """Return what the schedule says of a node that waits for no start: its drain began, or a plan waits."""
+    drain = one.case.drain
+    if one.case.state is State.IN_MAINTENANCE and drain is not None:
+        ends, begun = _expected_end(one, context), "its drain has begun"
+        return CaseSchedule(drain.since, _deadline(one, context), because=begun, ends=ends, started=True)
+    plan = next((event for event in one.judged if event.waits_for_notice), None)
+    if plan is None or plan.event.plan is None:
+        return None
+    return CaseSchedule(
+        because=plan.because, plan_from=plan.event.not_before, plan_until=plan.event.plan.until
+    )
+
+
+def _deadline(one: Seen, context: PassContext) -> datetime | None:
+    """Return the earliest deadline of the events for which the node is in maintenance, None without one."""
+    covered = [judged for judged in one.judged if cases.covers(one.case, judged.event)]
+    found = (judged.deadline or _recorded_deadline(one, judged, context) for judged in covered)
+    return min((deadline for deadline in found if deadline is not None), default=None)
+
+
+def _waiting(one: Seen) -> list[tuple[JudgedEvent, StartTimes]]:
+    """Return the events of a node that require a drain now or later, and for which none has begun."""
+    return [
+        (judged, judged.times)
+        for judged in cases.not_dismissed(one.case, one.judged)
+        if judged.times is not None
+        and (not judged.asks or judged.starts)
+        and not cases.covers(one.case, judged.event)
+    ]
+
+
+def _case(one: Seen, places: DisruptionBudget, context: PassContext) -> Case | None:
+    """Return what is to be scheduled on a node, None if nothing is."""
+    waiting = _waiting(one)
+    if not waiting:
+        return None
+    judged, times = min(waiting, key=lambda pair: _first(*pair))
+    settings, node, now = context.settings, one.node, context.now
+    first = min((each for _, each in waiting), key=lambda each: each.earliest)
+    times = replace(times, earliest=first.earliest, kept=first.kept)
+    if times.deadline is None and judged.event.started:
+        times = replace(times, deadline=_recorded_deadline(one, judged, context))
+    seen_since = one.case.facts.announced or (one.case.since if one.case.open else None) or now
+    at_once = judged.event.started or judged.event.date_unreadable
+    late = times.deadline is not None and times.deadline <= seen_since
+    exempt = (
+        each.lost_from
+        for each, _ in waiting
+        if (each.event.kind in settings.budget.exempt or has_struck(each)) and each.lost_from is not None
+    )
+    policy = settings.policy(judged.event.kind, judged.event.condition, node.labels)
+    return Case(
+        node=node.name,
+        zone=node.zone,
+        pool=node.pool,
+        kind=judged.event.kind,
+        times=times,
+        outlook=settings.calendar.outlook(now, node.labels),
+        lasts=_lasts(judged, context),
+        lead=policy.lead_time if policy is not None else timedelta(),
+        outside_from=_outside_from(waiting, node, context),
+        date=_date(one, judged.event),
+        taken_down=_taken_down(judged, now),
+        back=_back(judged, one, context, begins=times.earliest),
+        too_late_from=_too_late_from(judged, now),
+        short=late or (at_once and times.deadline is None),
+        exempt_from=min(exempt, default=None),
+        has_place=node.name in places.holders,
+        struck=any(has_struck(each) for each, _ in waiting),
+        groups=context.snapshot.for_settings.groups.get(node.name, frozenset()),
+        # Not for a plan that requires no drain yet, and not against the wish of a person.
+        joins=all(each.asks and each.starts for each, _ in waiting) and not times.kept,
+    )
+
+
+def _lasts(judged: JudgedEvent, context: PassContext) -> timedelta:
+    """Return how long a case takes from its start; where we end it, as long as such cases took before."""
+    usual = _usual(context.settings)
+    if _we_end(judged, context.now):
+        return context.snapshot.ledger.lasted.get(judged.event.kind, usual)
+    return usual
+
+
+def _usual(settings: Settings) -> timedelta:
+    """Return how long a maintenance is expected to take of which nobody says how long it takes."""
+    return settings.drain.timeout + settings.uncordon.settle
+
+
+def _we_end(judged: JudgedEvent, now: datetime) -> bool:
+    return judged.acknowledges or judged.replaces or is_taken(judged.event, now)
+
+
+def _first(judged: JudgedEvent, times: StartTimes) -> tuple[datetime, int]:
+    at_once = times.deadline is None and (judged.event.started or judged.event.date_unreadable)
+    return (EARLIEST if at_once else times.deadline or FOREVER, -judged.event.kind.severity)
+
+
+def _date(one: Seen, event: MaintenanceEvent) -> datetime | None:
+    """Return the date of an event. Azure empties it at the start, but the record has it."""
+    known = (old.not_before for old in one.case.events if old.not_before and old.matches(event))
+    return event.not_before or next(known, None)
+
+
+def _recorded_deadline(one: Seen, judged: JudgedEvent, context: PassContext) -> datetime | None:
+    date = _date(one, judged.event)
+    policy = context.settings.policy(judged.event.kind, judged.event.condition, one.node.labels)
+    return shifted(date, -policy.lead_time) if date is not None and policy is not None else None
+
+
+def _outside_from(
+    waiting: Iterable[tuple[JudgedEvent, StartTimes]], node: Node, context: PassContext
+) -> datetime | None:
+    """Return from when an event of the node starts a drain outside of windows, None if none does."""
+    found: list[datetime] = []
+    for judged, times in waiting:
+        policy = context.settings.policy(judged.event.kind, judged.event.condition, node.labels)
+        if policy is None or policy.outside_window is OutsideWindow.NEVER or times.earliest == FOREVER:
+            continue
+        if policy.outside_window is OutsideWindow.IMMEDIATELY:
+            found.append(times.earliest)
+        elif (judged.event.started or judged.event.date_unreadable) and not judged.event.kind.is_pause:
+            found.append(EARLIEST)
+        elif times.deadline is not None:
+            found.append(times.deadline)
+    return min(found, default=None)
+
+
+def _taken_down(judged: JudgedEvent, now: datetime) -> datetime | None:
+    """Return when the platform takes the node out of service for a while, None if it does not."""
+    return _too_late_from(judged, now) if judged.event.kind in _GOES_DOWN else None
+
+
+def _too_late_from(judged: JudgedEvent, now: datetime) -> datetime | None:
+    """Return when the platform begins, and a drain comes too late; None for what it does not do itself."""
+    event = judged.event
+    if not reports_start(cases.known(event)):
+        return None
+    return event.not_before if event.not_before is not None and event.not_before > now else None
+
+
+def _back(
+    judged: JudgedEvent, one: Seen, context: PassContext, *, begins: datetime = EARLIEST
+) -> datetime | None:
+    """Return when the maintenance of a node is expected to be over; None: a while after its drain starts.
+
+    A node whose drain does not begin before that is never in maintenance, so it does not settle.
+    """
+    event, date = judged.event, _date(one, judged.event)
+    if _we_end(judged, context.now) or date is None:
+        return None
+    lasts = event.duration if event.duration is not None else context.settings.drain.timeout
+    if event.kind in (Kind.PREEMPT, Kind.TERMINATE):
+        lasts = timedelta()
+    over = shifted(date, lasts)
+    return over if over <= begins else shifted(over, context.settings.uncordon.settle)
+
+
+def _expected_end(one: Seen, context: PassContext) -> datetime | None:
+    """Return when a node in maintenance is expected back, None if nobody can say."""
+    settings, now = context.settings, context.now
+    if one.record is not None and one.record.claimed_by:
+        return None
+    record: CaseRecord = one.case
+    if record.quiet_since is not None:
+        return max(shifted(record.quiet_since, settings.uncordon.settle), now)
+    ends = [
+        end
+        for judged in one.judged
+        if cases.covers(record, judged.event) and (end := _back(judged, one, context)) is not None
+    ]
+    since = record.drain.since if record.drain is not None else record.since
+    # An overdue node is expected a while later, in whole steps: the forecast changes at known moments only.
+    return _next_step(max(ends, default=since or now), _usual(settings), now)
+
+
+def _next_step(known: datetime, step: timedelta, now: datetime) -> datetime:
+    """Return `known` if it is after `now`, else the first whole number of steps later that is."""
+    if known > now or step <= timedelta():
+        return known
+    return shifted(known, ((now - known) // step + 1) * step)
+
+
+def _limits(
+    seen: Sequence[Seen],
+    waiting: Mapping[str, Case],
+    places: DisruptionBudget,
+    ledger: Ledger,
+    context: PassContext,
+) -> Limits:
+    """Return the limits of the budget with the nodes that hold a place now, until they are expected back."""
+    budget = places.settings
+    most = budget.max_unavailable.of(places.fleet)
+    fleet = PlacesAhead("maxUnavailable", most)
+    zones: dict[str, PlacesAhead] = {}
+    pools: dict[str, PlacesAhead] = {}
+    if budget.per_zone is not None:
+        sizes = {zone: budget.per_zone.of(count) for zone, count in places.zones.items() if zone}
+        zones = {zone: PlacesAhead(f"perZone in {zone}", size) for zone, size in sizes.items()}
+    if budget.per_pool is not None:
+        sizes = {pool: budget.per_pool.of(count) for pool, count in places.pools.items() if pool}
+        pools = {pool: PlacesAhead(f"perPool in {pool}", size) for pool, size in sizes.items()}
+    reserve = budget.reserve.of(places.fleet)
+    planned = PlacesAhead("maxUnavailable (without budget.reserve)", max(most - reserve, 0))
+    last = ledger.last_start
+    limits = Limits(
+        fleet,
+        planned if reserve else None,
+        zones,
+        pools,
+        budget.spacing,
+        [last] if last is not None and last <= context.now else [],
+        context.settings.drain.groups_together,
+    )
+    by_name = {one.node.name: one for one in seen}
+    down = {node.name: node for node in context.snapshot.nodes if node.name in places.holders}
+    gone = {one.node: one.at for one in ledger.replaced}
+    for name in sorted(places.holders):
+        if name not in waiting:
+            one = by_name.get(name)
+            zone, pool = places.where[name]
+            end = _freed(one, down.get(name), gone.get(name), context)
+            short = one is not None and _was_short(one, context)
+            limits.hold(Place(name, zone, pool, short), EARLIEST, end, context.now)
+    return limits
+
+
+def _was_short(one: Seen, context: PassContext) -> bool:
+    """Whether the node was drained for an event that was announced at its deadline or later."""
+    announced = one.case.facts.announced
+    dates = [event.not_before for event in cases.allowed(one.case) if event.not_before is not None]
+    if announced is None or not dates:
+        return False
+    return all(
+        shifted(event.not_before, -policy.lead_time) <= announced
+        for event in cases.allowed(one.case)
+        if event.not_before is not None
+        and (policy := context.settings.policy(event.kind, event.condition, one.node.labels)) is not None
+    )
+
+
+def _freed(
+    one: Seen | None, node: Node | None, replaced: datetime | None, context: PassContext
+) -> datetime | None:
+    """Return when the place of a node is free again, None if nobody can say, as of a cordon by others."""
+    ignore = context.settings.budget.ignore
+    if replaced is not None:
+        return max(shifted(replaced, ignore.not_ready_for), context.now)
+    if one is not None and one.state is State.IN_MAINTENANCE:
+        return _expected_end(one, context)
+    if node is not None and not node.ready and node.ready_changed is not None:
+        return max(shifted(node.ready_changed, ignore.not_ready_for), context.now)
+    return None

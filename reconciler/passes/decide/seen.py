@@ -1,0 +1,210 @@
+"""What a pass knows about one node before it decides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from reconciler.features.publishing.registry import bears_signs
+from reconciler.model.assessment import NodeAssessment
+from reconciler.model.event import Answer
+from reconciler.model.holds import HoldCode
+from reconciler.model.instructions import Instructions
+from reconciler.model.keys import keys_of
+from reconciler.model.node import HOSTED_LABEL, Node
+from reconciler.model.own_times import OwnTimes
+from reconciler.model.plan import (
+    Hold,
+    JudgedEvent,
+)
+from reconciler.model.problems import internal
+from reconciler.model.record import CaseRecord, Record, State, Unreadable
+from reconciler.model.upgrades import upgrade_on
+from reconciler.model.urgency import LEAST_URGENT, Urgency
+from reconciler.passes.decide.context import PassContext
+from reconciler.passes.decide.workflow_step import WorkflowStep
+from reconciler.profiles import case as cases
+from reconciler.profiles.checks.cordon_adopted import is_adoptable
+from reconciler.profiles.instructed import beside_upgrade, instructed
+from reconciler.profiles.judging import judge
+from reconciler.profiles.urgency import urgency_of
+from reconciler.settings.schema import Settings
+
+DEFAULT = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One node with everything that the pass knows about it before it decides.
+
+    `record` is the record as it applies now, `written` the one that the annotation has: a person's claim ends
+    with the cordon, and `times` says which of its times to believe. `problem` is set if an error in this
+    program kept the node from being judged. `urgency` is its place in the order of the nodes, None if no
+    event requires a drain. `workflows` is what its workflows do in this pass, None before they ran.
+    """
+
+    node: Node
+    assessment: NodeAssessment
+    judged: tuple[JudgedEvent, ...] = ()
+    record: Record | None = None
+    unreadable: str = ""
+    profile: str = DEFAULT
+    problem: str = ""
+    urgency: Urgency | None = None
+    times: OwnTimes | None = None
+    instructions: Instructions = Instructions()
+    workflows: WorkflowStep | None = None
+    written: Record | None = field(init=False)
+    case: CaseRecord = field(init=False)
+    """The profile's data about the node, and its claims."""
+
+    def __post_init__(self) -> None:
+        """Take the profile's view of the record, which is read many times in a pass."""
+        record = self.record.in_force(cordoned=self.node.unschedulable) if self.record is not None else None
+        if record is not None and self.times is not None:
+            record = record.believed(self.profile, self.times)
+        step = self.workflows
+        if step is not None:
+            record = step.record
+        case = record.case(self.profile) if record is not None else CaseRecord()
+        if step is not None and step.elsewhere:
+            case = replace(case, elsewhere=step.elsewhere)
+        object.__setattr__(self, "written", self.record)
+        object.__setattr__(self, "record", record)
+        object.__setattr__(self, "case", case)
+
+    @property
+    def attempts(self) -> int:
+        """How many attempts at the drain the record counts, 0 before the first."""
+        return self.case.drain.attempt if self.case.drain is not None else 0
+
+    @property
+    def of_the_future(self) -> bool:
+        """Whether the record has times that a clock wrote which was ahead."""
+        known, times = self.written, self.times
+        return known is not None and times is not None and known.believed(self.profile, times) != known
+
+    @property
+    def state(self) -> State:
+        """The state before the pass; a drain by hand is maintenance."""
+        by_hand = self.record is not None and self.record.claimed_by
+        return State.IN_MAINTENANCE if by_hand else self.case.state
+
+
+def look_safely(node: Node, assessment: NodeAssessment, context: PassContext) -> Seen | None:
+    """Return what `look` does; where that fails, or something failed before, the node with the problem."""
+    problem = context.snapshot.problems.nodes.get(node.name) or assessment.problem
+    if not problem:
+        try:
+            return look(node, assessment, context)
+        except Exception as error:  # noqa: BLE001 - one node's data harms that node only
+            problem = internal(f"node {node.name} can't be judged", error)
+    return broken(node, context, problem)
+
+
+def broken(node: Node, context: PassContext, problem: str) -> Seen:
+    """Return a node of which only its record is used, because an error kept it from being judged."""
+    record = context.snapshot.records.get(node.name)
+    known = record if isinstance(record, Record) else None
+    return Seen(node, NodeAssessment(), record=known, problem=problem, times=context.times)
+
+
+def rests(node: Node, assessment: NodeAssessment, settings: Settings) -> bool:
+    """Whether no decision is about the node, so that it only counts: it is in service, without any news."""
+    return not (node.out_of_service or settings.profiles.on or _has_news(node, assessment, settings))
+
+
+def _has_news(node: Node, assessment: NodeAssessment, settings: Settings) -> bool:
+    """Whether there is something to decide or report about the node."""
+    keys = keys_of(settings.keys.prefix)
+    unknown = any(one.answer is Answer.UNKNOWN and one.installed for one in assessment.readings)
+    marked = keys.state in node.labels
+    signed = bears_signs(node, keys.prefix)
+    instructed_by = any(key in node.annotations for key in keys.instructions)
+    return bool(
+        assessment.events
+        or keys.record in node.annotations
+        or unknown
+        or marked
+        or signed
+        or instructed_by
+        or is_adoptable(node, settings)
+    )
+
+
+def look(node: Node, assessment: NodeAssessment, context: PassContext) -> Seen | None:
+    """Return what is known about a node, None if there is nothing to decide or report."""
+    snapshot, settings = context.snapshot, context.settings
+    runs = settings.profiles.on and settings.manages(node.labels)
+    if not runs and not _has_news(node, assessment, settings):
+        return None
+    notice = any(
+        one.source in context.notice_names and one.installed and one.answer is not Answer.UNKNOWN
+        for one in assessment.readings
+    )
+    judged = tuple(
+        judge(event, node, settings, snapshot.remediator, context.now, notice=notice)
+        for event in assessment.events
+    )
+    record = snapshot.records.get(node.name)
+    if isinstance(record, Unreadable):
+        return Seen(node, assessment, judged, unreadable=record.because)
+    seen = Seen(node, assessment, judged, record, times=context.times)
+    said = context.instructions(node)
+    judged = tuple(instructed(one, said, seen.case, node, settings, context.now) for one in judged)
+    upgrade = upgrade_on(node, context.upgraded)
+    judged = tuple(beside_upgrade(one, upgrade, context.now) for one in judged)
+    return replace(seen, record=record, judged=judged, instructions=said, urgency=_urgency(seen, context))
+
+
+def why_out_of_service(record: Record | None) -> str:
+    """Return why a node with this record is out of service, empty if it is not."""
+    if record is None:
+        return ""
+    if record.claimed_by:
+        return f"drained by hand by {record.claimed_by}"
+    if not record.in_maintenance:
+        return f"in maintenance for {', '.join(record.workflows)}" if record.workflows else ""
+    return "ours, drained" if record.drain and record.drain.drain.done else "ours, draining"
+
+
+QueueKey = tuple[bool, tuple[bool, bool, datetime, int], str, str]
+
+
+def queue_key(one: Seen, own_node: str | None) -> QueueKey:
+    """Return the sort key of a node: our own node goes last, then by urgency, zone and name."""
+    return (one.node.name == own_node, (one.urgency or LEAST_URGENT).key, one.node.zone, one.node.name)
+
+
+def last_key(name: str) -> QueueKey:
+    """Return the sort key of a node of which nothing else is known."""
+    return (False, LEAST_URGENT.key, "", name)
+
+
+def _urgency(one: Seen, context: PassContext) -> Urgency | None:
+    switched_on = context.reading_names.__contains__
+    hidden = [
+        known
+        for known in one.case.events
+        if not any(known.matches(judged.event) for judged in one.judged)
+        and any(cases.is_silent(known, source, one.assessment, switched_on) for source in known.sources)
+    ]
+    return urgency_of(cases.not_dismissed(one.case, one.judged), hidden, one.node, context.settings)
+
+
+def untouchable(one: Seen, settings: Settings) -> Hold | None:
+    """Return why the node must not be changed at all, None if it may be."""
+    name, release = one.node.name, keys_of(settings.keys.prefix).release(one.node.name)
+    if one.unreadable:
+        fix = f"{release} --reset removes it"
+        return Hold(name, HoldCode.RECORD_READABLE, f"its record is not changed: {one.unreadable}; {fix}")
+    if not settings.in_fleet(one.node.labels):
+        undo = f"{release} removes our cordon, label and record"
+        return Hold(name, HoldCode.LOOKED_AFTER, f"nodeSelector no longer selects it; {undo}")
+    if HOSTED_LABEL in one.node.labels:
+        return Hold(name, HoldCode.LOOKED_AFTER, f"AKS manages the node itself (label {HOSTED_LABEL})")
+    if not settings.manages(one.node.labels):
+        return Hold(name, HoldCode.LOOKED_AFTER, f"label {keys_of(settings.keys.prefix).ignore} excludes it")
+    if one.record is not None and one.record.claimed_by:
+        return Hold(name, HoldCode.NOT_CLAIMED, f"it is drained by hand by {one.record.claimed_by}")
+    return None

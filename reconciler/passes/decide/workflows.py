@@ -1,0 +1,375 @@
+"""The workflows of a node: they run before the profile of platform events, and both end in one patch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime, timedelta
+from functools import partial
+
+from reconciler.calendar.values import format_duration
+from reconciler.features.workflows.data import to_annotation
+from reconciler.features.workflows.input import CheckInput
+from reconciler.features.workflows.notifying import notified
+from reconciler.features.workflows.run import Ran, claim_of, maintained, run, waiting_drain
+from reconciler.features.workflows.trigger import Worked
+from reconciler.model.drains import DrainOptions, DrainOrder, DrainProgress, KeptPods, Phase
+from reconciler.model.event import Answer
+from reconciler.model.holds import HoldCode
+from reconciler.model.moments import shifted, to_text
+from reconciler.model.plan import Hold, Notice, NoticeType, Transition
+from reconciler.model.record import Claim, ClaimedDrain, ClaimKind, Cordon, DrainRecord, Record, State
+from reconciler.model.upgrades import upgrade_on
+from reconciler.model.workflow import WorkflowData
+from reconciler.passes.decide.context import PassContext
+from reconciler.passes.decide.pods import pods_left, with_returns
+from reconciler.passes.decide.progress import Progress
+from reconciler.passes.decide.seen import Seen
+from reconciler.passes.decide.workflow_step import WorkflowStep
+from reconciler.profiles.checks.left_to_us import left_to_us
+from reconciler.profiles.checks.not_held import not_held
+from reconciler.profiles.orders import drain_order
+from reconciler.profiles.situation import Situation
+from reconciler.settings.schema import Mode
+from reconciler.settings.sections.trigger_types import Draining
+
+PLATFORM = "the maintenance of the platform"
+"""What the profile of platform events is called where a workflow waits for it."""
+
+_COUNTED_ATTEMPTS = 1000
+"""Attempts of a drain that are counted: nothing waits for so long."""
+
+FIRST_PAUSE = timedelta(minutes=1)
+"""How long a node stays uncordoned that somebody has uncordoned during its drain, the first time."""
+
+_DOUBLED = 10
+"""How often that time is doubled at most."""
+
+FAILED = "ChangeMaintenanceStateFailed"
+"""The reason of maintenance-controller's Event about a step that does not succeed."""
+
+
+def with_workflows(one: Seen, situation: Situation, context: PassContext, progress: Progress) -> Seen:
+    """Return the node after one step of each of its workflows; nothing is changed where it can't be read."""
+    if not context.workflows.on:
+        gone = tuple(_gone(one, one.record, context))
+        return replace(
+            one, record=one.written, workflows=WorkflowStep(one.node, one.record, holds=gone, readable=False)
+        )
+    member = progress.members.of(one.node.name)
+    if member.problem:
+        return replace(one, record=one.written, workflows=_unreadable(one, member.problem, context))
+    given = _input(one, situation, context, progress)
+    label = one.node.labels.get(context.keys.workflows, "")
+    data = maintained(member.data, label, context.workflows, given)
+    given = replace(given, data=data)
+    step = _step(one, given, member.profiles, context)
+    if step.data != member.data or context.keys.workflow_data not in one.node.annotations:
+        step = replace(step, text=_text(step, one, context))
+    return replace(one, record=one.written, workflows=step)
+
+
+def note_workflows(one: Seen, progress: Progress) -> None:
+    """Show the nodes that come later in the pass what the workflows of this one do."""
+    step = one.workflows
+    if step is None or not step.readable:
+        return
+    progress.members.moved(step.node, step.data)
+    for take in step.takes:
+        progress.members.read = progress.members.read.taken(take)
+    if step.node.unschedulable and not one.node.unschedulable:
+        progress.places = progress.places.take(one.node, "cordoned for a workflow")
+
+
+def _text(step: WorkflowStep, one: Seen, context: PassContext) -> str | None:
+    text = to_annotation(step.data)
+    return text if text != one.node.annotations.get(context.keys.workflow_data) else None
+
+
+def _input(one: Seen, situation: Situation, context: PassContext, progress: Progress) -> CheckInput:
+    """Return what the checks of the node read, apart from the profile and its state."""
+    here = (PLATFORM,) if one.case.state is State.IN_MAINTENANCE else ()
+    silent = tuple(
+        f"{reading.source}: {reading.because}"
+        for reading in one.assessment.readings
+        if reading.answer is Answer.UNKNOWN and reading.installed
+    )
+    return CheckInput(
+        node=one.node,
+        data=WorkflowData(),
+        profile="",
+        state=State.OPERATIONAL,
+        since=context.now,
+        now=context.now,
+        members=progress.members.all,
+        read=progress.members.read,
+        in_maintenance_here=here,
+        platform=None if context.settings.only_workflows else situation,
+        silent=silent,
+        keys=context.keys,
+    )
+
+
+def _step(one: Seen, given: CheckInput, names: tuple[str, ...], context: PassContext) -> WorkflowStep:
+    """Return what the workflows of a readable node do."""
+    # A message does not wait for the drain that an `enter` chain waits for, nor for a person's hold.
+    rules = [
+        (name, context.workflows.by_name[name].rules(given.data.profiles[name].current)) for name in names
+    ]
+    told = notified([(name, each.notify) for name, each in rules], given)
+    given = replace(given, data=told.data)
+    record = _in_force(one, one.record or Record(one.node.uid), given.data)
+    waiting = _waiting(record, names)
+    kept = _kept_from_starts(one, context)
+    record, notices = _followed(one, given, record, waiting, context)
+    ran_from = partial(
+        run,
+        context.workflows,
+        names,
+        given=given,
+        resumed=tuple(claim.name for claim in waiting),
+        starts=context.settings.mode is not Mode.FINISH and not kept,
+    )
+    ran = ran_from(Worked(one.node, record))
+    held = _uncordoned(one, ran.work, names, context)
+    if held and not kept and held[0].until is not None and held[0].until <= context.now:
+        ran, held = ran_from(_cordoned_again(ran.work, context)), ()
+    work = ran.work
+    gone = (*_gone(one, work.record, context), *_left_over(one, work.record, ran.data, context))
+    order = None
+    claimed = _drain_of_workflows(work.record)
+    if ran.draining is not None and claimed is not None:
+        order = _order(one, ran.draining, claimed.drain, context)
+        by = [claim.name for claim in claimed.claims if claim.kind is ClaimKind.WORKFLOW]
+        order = replace(order, why=f"workflow {', '.join(by)}")
+    inside = [report.profile for report in ran.reports if report.after is State.IN_MAINTENANCE]
+    inside += [claim.name for claim in _waiting(work.record, tuple(given.data.profiles))]
+    return WorkflowStep(
+        node=work.node,
+        record=None if work.record.empty else work.record,
+        data=ran.data,
+        before=_worst(given.data, names),
+        elsewhere=", ".join(dict.fromkeys(inside)),
+        order=order,
+        reports=ran.reports,
+        transitions=tuple(_transitions(ran, record, work.record)),
+        holds=(*held, *kept, *gone, *_unread(one, waiting, context), *ran.holds),
+        notices=(*notices, *ran.notices),
+        takes=ran.takes,
+        hypervisor=work.hypervisor,
+        messages=told.messages,
+        next_message=told.next,
+    )
+
+
+def _worst(data: WorkflowData, names: tuple[str, ...]) -> State:
+    chosen = {name: one for name, one in data.profiles.items() if name in names}
+    return WorkflowData(chosen).worst
+
+
+def _unreadable(one: Seen, problem: str, context: PassContext) -> WorkflowStep:
+    """Return the step of a node whose data can't be read: nothing is overwritten."""
+    key = context.keys.workflow_data
+    remedy = f"kubectl annotate node {one.node.name} {key}- removes it, and its profiles begin as operational"
+    reason = f"the annotation {key} is not changed: {problem}; {remedy}"
+    hold = Hold(one.node.name, HoldCode.WORKFLOW_DATA_READABLE, reason)
+    # It may be in maintenance for one of its workflows.
+    unknown = "a workflow that can't be read"
+    return WorkflowStep(one.node, one.record, elsewhere=unknown, holds=(hold,), readable=False)
+
+
+def _in_force(one: Seen, record: Record, data: WorkflowData) -> Record:
+    """Return the record without the claims of profiles that maintenance-controller has moved on since.
+
+    It has ended their drains. If it has uncordoned the node, too, they claim nothing any more.
+    """
+    for name in record.workflows:
+        began = [held.since for held in (record.cordon, record.drain and record.drain.drain) if held]
+        kept = data.profiles.get(name)
+        if kept is None or not kept.is_theirs or kept.transition < max(began):
+            continue
+        record = record.undrained(claim_of(name))
+        if not one.node.unschedulable:
+            record = record.uncordoned(claim_of(name))
+    return record
+
+
+def _waiting(record: Record, names: tuple[str, ...]) -> tuple[Claim, ...]:
+    """Return the claims of these profiles on a drain that is not done: their chains wait for it."""
+    drain = record.drain_under_way
+    if drain is None:
+        return ()
+    return tuple(one for one in drain.claims if one.kind is ClaimKind.WORKFLOW and one.name in names)
+
+
+def _unread(one: Seen, waiting: tuple[Claim, ...], context: PassContext) -> tuple[Hold, ...]:
+    problem = context.snapshot.problems.pods.get(one.node.name)
+    if not waiting or not problem:
+        return ()
+    return (Hold(one.node.name, HoldCode.PODS_READABLE, f"its pods can't be read: {problem}"),)
+
+
+def _kept_from_starts(one: Seen, context: PassContext) -> tuple[Hold, ...]:
+    """Return what keeps every workflow from a start: the hold of a person, and an upgrade by AKS."""
+    name, word = one.node.name, context.instructions(one.node).hold
+    upgrade = upgrade_on(one.node, context.upgraded)
+    of_aks = (left_to_us.hold(name, upgrade),) if upgrade else ()
+    if word is None:
+        return of_aks
+    return (replace(not_held.hold(name, word.words(name)), until=word.word.until), *of_aks)
+
+
+def _uncordoned(one: Seen, work: Worked, names: tuple[str, ...], context: PassContext) -> tuple[Hold, ...]:
+    """Return the hold of a node that somebody has uncordoned during the drain of a workflow (law 1).
+
+    A file of maintenance-controller cordons it again, as that does, when the hold ends. Each time the hold is
+    twice as long, so that two programs that disagree write less and less.
+    """
+    waiting, drain, cordon = _waiting(work.record, names), work.record.drain, work.record.cordon
+    if one.node.unschedulable or work.node.unschedulable or not waiting or drain is None or cordon is None:
+        return ()
+    profiles, until = ", ".join(claim.name for claim in waiting), None
+    if context.settings.only_workflows:
+        pause = FIRST_PAUSE * 2 ** min(max(drain.drain.attempt - 1, 0), _DOUBLED)
+        until = shifted(max(cordon.since, drain.drain.since), pause)
+    again = f"; it is cordoned again at {to_text(until)}" if until is not None else ""
+    reason = (
+        f"somebody uncordoned the node while it was drained for {profiles}: kubectl cordon {one.node.name} "
+        f"goes on with the drain; the profile goes on without it when its checks lead out of its state{again}"
+    )
+    return (Hold(one.node.name, HoldCode.WORKFLOW_UNCORDONED, reason, until),)
+
+
+def _cordoned_again(work: Worked, context: PassContext) -> Worked:
+    """Return the node with our cordon, and the next attempt of its drain."""
+    record = work.record
+    if record.cordon is not None and record.drain is not None:
+        again = DrainRecord(context.second, record.drain.drain.attempt + 1)
+        ours = replace(record.cordon, whose=Cordon.OURS, since=context.second)
+        record = _with_drain(replace(record, cordon=ours), again)
+    return replace(work, node=replace(work.node, unschedulable=True), record=record)
+
+
+def _gone(one: Seen, record: Record | None, context: PassContext) -> Iterator[Hold]:
+    """Yield a hold for each profile that claims the node and is no longer one of its profiles."""
+    selected = set(context.workflows.selected(one.node.labels.get(context.keys.workflows, "")))
+    for name in record.workflows if record is not None else ():
+        if name not in selected:
+            reason = (
+                f"the node was cordoned for profile {name}, which it does not have any more: add it to the "
+                f"label {context.keys.workflows} again; or {_undo(one, context)}"
+            )
+            yield Hold(one.node.name, HoldCode.WORKFLOW_GONE, reason)
+
+
+def _left_over(one: Seen, record: Record, data: WorkflowData, context: PassContext) -> Iterator[Hold]:
+    """Yield a hold for each profile that claims the node and is operational, so that it ends no claim.
+
+    Its data was removed, it was not a profile of the node for some time, or its settings have changed.
+    """
+    for name in record.workflows:
+        kept = data.profiles.get(name)
+        workflow = context.workflows.by_name.get(name)
+        if workflow is None or kept is None or kept.is_entering or kept.current is not State.OPERATIONAL:
+            continue
+        # The settings may have lost the chain that waited for the drain.
+        if not _waiting(record, (name,)) or waiting_drain(workflow, kept) is None:
+            reason = f"the node is cordoned for profile {name}, which is operational: {_undo(one, context)}"
+            yield Hold(one.node.name, HoldCode.WORKFLOW_GONE, reason)
+
+
+def _undo(one: Seen, context: PassContext) -> str:
+    return f"{context.keys.release(one.node.name)} removes our cordon, label and record"
+
+
+def _transitions(ran: Ran, before: Record, after: Record) -> Iterator[Transition]:
+    fresh = after.drain is not None and (before.drain is None or after.drain.drain != before.drain.drain)
+    for report in ran.reports:
+        for step in report.steps:
+            if step.taken:
+                because = f"profile {report.profile}: {step.check or 'nothing is required'}"
+                yield Transition(report.profile, report.before, report.after, because, fresh)
+
+
+# The drain that a chain waits for.
+
+
+def _followed(
+    one: Seen, given: CheckInput, record: Record, waiting: tuple[Claim, ...], context: PassContext
+) -> tuple[Record, tuple[Notice, ...]]:
+    """Return the record after what has become of the drain: it is done, or an attempt has timed out."""
+    claimed = _drain_of_workflows(record)
+    if not waiting or claimed is None or not one.node.unschedulable:
+        return record, ()
+    name = waiting[0].name
+    config = waiting_drain(context.workflows.by_name[name], given.data.profiles[name]) or Draining()
+    drain, drained = claimed.drain, _progress(one, context)
+    found = pods_left(one.node, _options(one, config, drain, context), context)
+    runs = drained is not None and drained.phase is Phase.RUNNING
+    if found is not None and found.drained and not runs:
+        stays = KeptPods.of(found.kept)
+        done = replace(drain, done=context.second, kept=stays)
+        return _with_drain(record, done), (Notice("MaintenanceDrained", str(stays)),)
+    limit = config.eviction_timeout
+    if context.now - drain.since < limit:
+        return record, ()
+    again = DrainRecord(context.second, drain.attempt + 1)
+    state = given.data.profiles[name].current
+    within = format_duration(limit)
+    message = f"Failed to drain the node within {within} for profile {name}: Will stay in {state} state"
+    notice = Notice(FAILED, message, NoticeType.WARNING, named_as_node=True)
+    return _with_drain(record, again), (notice,)
+
+
+def _drain_of_workflows(record: Record) -> ClaimedDrain | None:
+    """Return the drain that goes on for workflows and not for events of the platform, None without one.
+
+    The profile of platform events joins one only after the node has lost its workflow. If the workflow comes
+    back, it waits until that profile needs the drain no more.
+    """
+    drain = record.drain_under_way
+    if drain is None or any(claim.kind is ClaimKind.PROFILE for claim in drain.claims):
+        return None
+    return drain
+
+
+def _with_drain(record: Record, drain: DrainRecord) -> Record:
+    return record if record.drain is None else replace(record, drain=replace(record.drain, drain=drain))
+
+
+def _progress(one: Seen, context: PassContext) -> DrainProgress | None:
+    found = context.snapshot.drains.get(one.node.name)
+    return found if found is not None and found.uid == one.node.uid else None
+
+
+def _begun(config: Draining, drain: DrainRecord) -> datetime:
+    """Return when the first attempt began (UTC): what pods ask for is limited over all attempts together.
+
+    The record has only the start of this attempt. Each earlier one lasted for its whole time.
+    """
+    earlier = max(0, min(drain.attempt - 1, _COUNTED_ATTEMPTS))
+    return shifted(drain.since, -earlier * config.eviction_timeout)
+
+
+def _options(one: Seen, config: Draining, drain: DrainRecord, context: PassContext) -> DrainOptions:
+    """Return how the drain treats pods, as maintenance-controller does: mirrors and DaemonSets' stay."""
+    begun = _begun(config, drain)
+    order = drain_order(one.node, (), drain.since, context.settings, context.snapshot, begun=begun)
+    return replace(
+        with_returns(order.options, drain, begun, _progress(one, context)),
+        ignore_daemonsets=True,
+        evict_empty_dir=True,
+        evict_unmanaged=True,
+    )
+
+
+def _order(one: Seen, config: Draining, drain: DrainRecord, context: PassContext) -> DrainOrder:
+    settings = context.settings
+    order = drain_order(one.node, (), drain.since, settings, context.snapshot)
+    return replace(
+        order,
+        timeout=config.eviction_timeout,
+        options=_options(one, config, drain, context),
+        escalation=replace(order.escalation, force_late=config.force_eviction),
+        slots=None if settings.only_workflows else settings.drain.max_concurrent_nodes,
+    )

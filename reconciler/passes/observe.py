@@ -1,0 +1,619 @@
+"""Observe: read what a pass needs, and nothing else."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+
+from reconciler.drain.groups import GROUP_LABELS, MOST, group_of, in_one_namespace
+from reconciler.features.machines import registry as machine_providers
+from reconciler.features.publishing import registry as publishers
+from reconciler.features.workflows.configured import workflows_of
+from reconciler.features.workflows.reading import read_for_checks
+from reconciler.model.calendar_text import CalendarText
+from reconciler.model.drains import DrainProgress
+from reconciler.model.errors import CloudError, ClusterError, Unauthorized, Unreachable
+from reconciler.model.event import Reading
+from reconciler.model.hooks import HookAnswer, HookKey, HookKind, HookRecord
+from reconciler.model.limits import EARLIEST
+from reconciler.model.machine import Machine, MachineRef
+from reconciler.model.moments import shifted
+from reconciler.model.node import POOL_ANNOTATIONS, READ_LABELS, UPGRADE_ANNOTATIONS, Node, Wanted
+from reconciler.model.outside import Outside
+from reconciler.model.own_times import own_times
+from reconciler.model.pod import Pod
+from reconciler.model.polling import AnyMemory, Listing, Memory
+from reconciler.model.ports import (
+    ClusterReader,
+    CordonReader,
+    EarlyReader,
+    HookReader,
+    MachineReader,
+    PartialReader,
+    SourceClient,
+)
+from reconciler.model.problems import guarded, internal
+from reconciler.model.record import Record, Unreadable
+from reconciler.model.record_text import record_of
+from reconciler.model.selector import LabelSelector
+from reconciler.model.snapshot import (
+    Agents,
+    Ledger,
+    Problems,
+    ReadAhead,
+    ReadForSettings,
+    Remediator,
+    ServerVersion,
+    Snapshot,
+)
+from reconciler.model.unseen import BUDGETS, LEDGER, NAMESPACES, PODS, Gaps
+from reconciler.profiles.struck import is_struck
+from reconciler.settings.schema import Mode, Settings
+from reconciler.sources import registry as sources
+from reconciler.sources.polled import PolledSource
+from reconciler.sources.source import SourceContext, Wants
+
+_RULES = "drain.rules that select namespaces by label are not applied"
+
+_ANNOTATIONS = publishers.ANNOTATIONS | machine_providers.ANNOTATIONS | POOL_ANNOTATIONS | UPGRADE_ANNOTATIONS
+"""Annotations that every pass reads on nodes, also if the settings need none of them."""
+
+_UNREACHABLE_AT_MOST = 3
+"""Pod lists without an answer after which a pass asks for no more: each takes the whole time for retries."""
+
+_SOON = timedelta(minutes=15)
+"""A maintenance that comes sooner is drained for at once."""
+
+_NEXT_PASS = "its pods are read in the next pass, because this one is the first to see its maintenance"
+
+_GROUPED_AT_MOST = 100
+"""Nodes with pods of groups that are looked at, the first ones by name: each takes a request."""
+
+
+def observe(
+    outside: Outside,
+    settings: Settings,
+    now: datetime,
+    *,
+    drains: Mapping[str, DrainProgress] | None = None,
+    capacity: bool = False,
+    rehearsed: bool = False,
+) -> Snapshot:
+    """Return the snapshot of one pass; raises ClusterError if the nodes or the ledger can't be read.
+
+    Whatever is wrong with one node, or with another read, is a problem in the snapshot. A rehearsed pass
+    needs permissions on nodes only; what else it may not read is in the problems.
+
+    Pods are read for the nodes that are being drained, for those on which a drain has left pods, and for
+    those on which the platform has started while they may not be empty, one request each; there are no other
+    requests per node but those of `outside.ahead`, which are bounded. If two nodes or more wait for a drain,
+    the pods of groups are read, with one list for each kind of group, and then those of the nodes with pods
+    of the same group. `capacity` keeps what a
+    preview needs to find room on other nodes. Polled sources query their services if the settings enable
+    them and the ledger says that a query is due. `now` is aware.
+    Machine providers are queried only for nodes that may be replaced.
+    """
+    reader = outside.reader
+    gaps = Gaps(rehearsed)
+    needed = sources.wants(settings)
+    if isinstance(reader, EarlyReader):
+        # With an API server that answers slowly, a cordon waits for each read that comes before it.
+        reader.read_ahead(agents=needed.agents, remediator=needed.remediator, server=needed.server)
+    read = reader.nodes(_wanted(needed, settings, capacity=capacity))
+    # After the list: the answer of the API server shows how far our own clock is off.
+    times = own_times(now, reader.skew())
+    nodes = tuple(node.believed(times) for node in read)
+    agents = _agents(reader, gaps) if needed.agents else Agents()
+    remediator = _remediator(reader, gaps) if needed.remediator else Remediator()
+    server = _server_version(reader) if needed.server else ServerVersion()
+    records, node_problems = _records(nodes, settings.keys.prefix)
+    records, unanswered = guarded(
+        "hooks are not asked", partial(_with_answers, records, nodes, outside.hooks), records
+    )
+    nodes = _with_owners(reader, nodes, records)
+    readable = {name: one for name, one in records.items() if isinstance(one, Record)}
+    ledger = _ledger(reader, settings, gaps)
+    objects, problems = publishers.read_objects(reader, settings, ledger.published, gaps)
+    memories, unpolled = _poll(outside, nodes, ledger, readable, settings, now)
+    context = SourceContext(settings, now, agents, memories, server)
+    on = sources.switched_on(settings)
+    readings: dict[str, tuple[Reading, ...]] = {}
+    busy = [name for name, one in readable.items() if one.being_drained or one.keeps_pods]
+    for node in nodes:
+        try:
+            readings[node.name] = tuple(reading for source in on for reading in source.read(node, context))
+            if (
+                is_struck(node, readable.get(node.name), readings[node.name], settings)
+                and node.name not in busy
+            ):
+                busy.append(node.name)
+        except Exception as error:  # noqa: BLE001 - one node's data harms that node only
+            readings[node.name] = ()
+            node_problems[node.name] = internal(f"node {node.name}: its sources can't be read", error)
+    machines = _machines(outside.machines, nodes, readings, readable, settings)
+    # Pods that a drain has left hold the machine of their node.
+    busy += [
+        name for name in machines if name not in busy and name in readable and readable[name].in_maintenance
+    ]
+    pods, unread_pods = _pods(reader, busy, gaps)
+    namespaces, namespaces_problem = _namespaces(reader, settings, gaps)
+    calendars, unread = _calendars(outside, settings, now)
+    waiting = _may_start(nodes, readings, readable, settings)
+    groups, ungrouped = _groups(reader, waiting, settings, gaps)
+    # A mode that cordons nothing has the time to read.
+    cordons = settings.mode is not Mode.OBSERVE
+    soon = _short_and_new(waiting, readings, readable, now) if cordons else frozenset()
+    asked = sorted(waiting.difference(busy, soon), key=lambda name: (_first_date(readings[name]), name))
+    ahead = ReadAhead()
+    if outside.ahead is not None:
+        ahead, unasked = guarded(
+            "whether drains can end is not known",
+            partial(outside.ahead.read, asked, now, drains=bool(busy), asks=not soon),
+            ReadAhead(),
+        )
+        ahead = replace(
+            ahead,
+            unread={**ahead.unread, **dict.fromkeys(soon - set(busy), _NEXT_PASS)},
+            # A preview reads all labels. It must not know more than the passes whose forecast it shows.
+            labels=_labels(needed, settings),
+        )
+        ungrouped = (*ungrouped, *unasked)
+    return Snapshot(
+        nodes=nodes,
+        readings=readings,
+        records=records,
+        pods=pods,
+        for_settings=ReadForSettings(
+            namespaces,
+            read_for_checks(outside, workflows_of(settings.profiles).needs),
+            groups,
+            calendars,
+            ahead,
+        ),
+        agents=agents,
+        remediator=remediator,
+        drains=dict(drains or {}),
+        ledger=ledger,
+        memories=memories,
+        skew=reader.skew(),
+        own_node=outside.itself.node,
+        own_pod=outside.itself.pod,
+        leads_since=outside.itself.leads_since,
+        published=objects,
+        problems=Problems(
+            (*problems, *unpolled, *unread, *ungrouped, *unanswered),
+            node_problems,
+            unread_pods,
+            namespaces_problem,
+            tuple(gaps.unseen.values()),
+        ),
+        machines=machines,
+        resting=reader.resting() if isinstance(reader, PartialReader) else (),
+    )
+
+
+def wanted(settings: Settings, *, capacity: bool = False) -> Wanted:
+    """Return which parts of a node these settings need.
+
+    A preview needs all labels, because any of them may matter for a pod's placement.
+    """
+    return _wanted(sources.wants(settings), settings, capacity=capacity)
+
+
+def _wanted(of_sources: Wants, settings: Settings, *, capacity: bool) -> Wanted:
+    checks = workflows_of(settings.profiles).needs
+    return Wanted(
+        # Our signs are read even if they are no longer published, because they are then removed.
+        conditions=of_sources.conditions | {"Ready"} | publishers.CONDITIONS | checks.conditions,
+        annotation_prefix=settings.keys.prefix,
+        # A case that has started to replace its machine continues, even if the settings have changed.
+        annotations=of_sources.annotations | _ANNOTATIONS | checks.annotations,
+        capacity=capacity,
+        labels=None if capacity else _labels(of_sources, settings),
+    )
+
+
+def _labels(of_sources: Wants, settings: Settings) -> frozenset[str]:
+    """Return the keys of the labels of nodes that every pass reads, besides ours."""
+    checks = workflows_of(settings.profiles).needs
+    return of_sources.labels | READ_LABELS | settings.label_keys() | checks.labels
+
+
+def add_pods(snapshot: Snapshot, reader: ClusterReader, names: Iterable[str]) -> Snapshot:
+    """Return the snapshot with everything that a preview of these nodes' drains needs.
+
+    The pods of the whole cluster are read once, with what decides where else they could run. What we may not
+    read is in the problems.
+    """
+    chosen = set(names)
+    if not chosen:
+        return snapshot
+    gaps = Gaps(rehearsed=True, unseen={one.what: one for one in snapshot.problems.unseen})
+    pods: dict[str, list[Pod]] = {node.name: [] for node in snapshot.nodes}
+    listed = gaps.read(PODS, partial(reader.pods, placement=True), "no drain has a preview")
+    for pod in listed or ():
+        pods.setdefault(pod.node, []).append(pod)
+    budgets = gaps.read(BUDGETS, reader.budgets, "the evictions that they refuse are not known")
+    namespaces = gaps.read(NAMESPACES, reader.namespaces, _RULES)
+    return replace(
+        snapshot,
+        pods={name: tuple(found) for name, found in pods.items()} if listed is not None else snapshot.pods,
+        budgets=budgets or (),
+        for_settings=replace(snapshot.for_settings, namespaces=namespaces or {}),
+        problems=replace(snapshot.problems, unseen=tuple(gaps.unseen.values())),
+    )
+
+
+def _ledger(reader: ClusterReader, settings: Settings, gaps: Gaps) -> Ledger:
+    follows = "the last start and earlier answers of polled sources are not known, nor holds of all nodes"
+    found = gaps.read(LEDGER, reader.ledger, follows)
+    if found is not None:
+        return found
+    if settings.budget.spacing <= timedelta():
+        return Ledger()
+    # Nobody knows when the last drain started, so no drain may start now.
+    return Ledger(unread=f"needs {gaps.unseen[LEDGER].needs}")
+
+
+def _agents(reader: ClusterReader, gaps: Gaps) -> Agents:
+    try:
+        found = reader.agents()
+    except Unauthorized as error:
+        if not gaps.tolerates(error):
+            raise
+        found = Agents(installed=True, problem=str(error), needs=error.needs)
+    except ClusterError as error:
+        found = Agents(installed=True, problem=str(error), needs=error.needs)
+    except Exception as error:  # noqa: BLE001 - what is unreadable there is unknown, and nothing else is
+        return Agents(installed=True, problem=internal("the node agents can't be read", error))
+    if not found.needs:
+        return found
+    gaps.missing("the node agents", found.needs, "their events are unknown on every node", found.problem)
+    return replace(found, problem=f"needs {found.needs}")
+
+
+def _remediator(reader: ClusterReader, gaps: Gaps) -> Remediator:
+    try:
+        found = reader.remediator()
+    except Unauthorized as error:
+        if not gaps.tolerates(error):
+            raise
+        found = Remediator(problem=str(error), needs=error.needs)
+    except ClusterError as error:
+        found = Remediator(problem=str(error), needs=error.needs)
+    except Exception as error:  # noqa: BLE001 - what is unreadable there is unknown, and nothing else is
+        return Remediator(problem=internal("AKS's remediator-config can't be read", error))
+    if found.needs:
+        follows = "whether AKS drains nodes for Freeze itself is not known"
+        gaps.missing("AKS's remediator-config", found.needs, follows, found.problem)
+    return found
+
+
+def _server_version(reader: ClusterReader) -> ServerVersion:
+    try:
+        return reader.server_version()
+    except ClusterError as error:
+        return ServerVersion(problem=str(error))
+    except Exception as error:  # noqa: BLE001 - what is unreadable there is unknown, and nothing else is
+        return ServerVersion(problem=internal("the version of the API server can't be read", error))
+
+
+def _records(nodes: Iterable[Node], prefix: str) -> tuple[dict[str, Record | Unreadable], dict[str, str]]:
+    """Return the records by node, and the problems of nodes whose record breaks the program."""
+    records: dict[str, Record | Unreadable] = {}
+    problems: dict[str, str] = {}
+    for node in nodes:
+        try:
+            found = record_of(node, prefix)
+        except Exception as error:  # noqa: BLE001 - one node's data harms that node only
+            problems[node.name] = internal(f"node {node.name}: its record can't be read", error)
+            continue
+        if found is not None:
+            records[node.name] = found
+    return records, problems
+
+
+def _with_owners(
+    reader: ClusterReader, nodes: tuple[Node, ...], records: Mapping[str, object]
+) -> tuple[Node, ...]:
+    """Return the nodes, with those marked whose record somebody has removed and whose cordon is ours."""
+    unclear = [node for node in nodes if node.unschedulable and node.name not in records]
+    if not unclear or not isinstance(reader, CordonReader):
+        return nodes
+    ours = reader.cordoned_by_us(unclear)
+    return tuple(replace(node, cordoned_by_us=True) if node.name in ours else node for node in nodes)
+
+
+def _with_answers(
+    records: dict[str, Record | Unreadable], nodes: Iterable[Node], hooks: HookReader | None
+) -> dict[str, Record | Unreadable]:
+    """Return the records with what the hooks of the settings say that hold a step of a node."""
+    if hooks is None:
+        return records
+    keys = {
+        node.name: [
+            HookKey(node.name, node.uid, entry.id, entry.since)
+            for _, kept in record.profiles
+            for entry in kept.hooks
+            if entry.id.kind is not HookKind.ANNOTATION and entry.end is None
+        ]
+        for node in nodes
+        if isinstance(record := records.get(node.name), Record)
+    }
+    answers = hooks.answers([key for found in keys.values() for key in found])
+    asked = {name for name, found in keys.items() if found}
+    return {
+        name: _answered(record, name, answers) if name in asked and isinstance(record, Record) else record
+        for name, record in records.items()
+    }
+
+
+def _answered(record: Record, node: str, answers: Mapping[HookKey, HookAnswer]) -> Record:
+    def answered(entry: HookRecord) -> HookRecord:
+        return replace(entry, answer=answers.get(HookKey(node, record.uid, entry.id, entry.since)))
+
+    return replace(
+        record,
+        profiles=tuple(
+            (name, replace(kept, hooks=tuple(map(answered, kept.hooks)))) for name, kept in record.profiles
+        ),
+    )
+
+
+def _pods(
+    reader: ClusterReader, names: Iterable[str], gaps: Gaps
+) -> tuple[dict[str, tuple[Pod, ...]], dict[str, str]]:
+    """Return the pods of each node, and in words whose pods can't be read; raises only Unauthorized."""
+    pods: dict[str, tuple[Pod, ...]] = {}
+    problems: dict[str, str] = {}
+    silent = 0
+    for name in names:
+        if silent >= _UNREACHABLE_AT_MOST:
+            problems[name] = "they were not requested, because the API server did not answer for other nodes"
+            continue
+        try:
+            pods[name] = reader.pods(name)
+        except Unauthorized as error:
+            if not gaps.tolerates(error):
+                raise
+            problems[name] = gaps.note(PODS, error, "no drain has a preview")
+        except ClusterError as error:
+            problems[name] = str(error)
+            silent += isinstance(error, Unreachable)
+        except Exception as error:  # noqa: BLE001 - one node's data harms that node only
+            problems[name] = internal(f"node {name}: its pods can't be read", error)
+    return pods, problems
+
+
+def _namespaces(
+    reader: ClusterReader, settings: Settings, gaps: Gaps
+) -> tuple[Mapping[str, Mapping[str, str]], str]:
+    if not _asks_for_namespaces(settings):
+        return {}, ""
+    try:
+        return reader.namespaces(), ""
+    except Unauthorized as error:
+        if not gaps.tolerates(error):
+            raise
+        return {}, gaps.note(NAMESPACES, error, _RULES)
+    except ClusterError as error:
+        return {}, str(error)
+    except Exception as error:  # noqa: BLE001 - one namespace's data holds the drains that depend on it
+        return {}, internal("the namespaces can't be read", error)
+
+
+def _calendars(
+    outside: Outside, settings: Settings, now: datetime
+) -> tuple[Mapping[str, CalendarText], tuple[str, ...]]:
+    """Return what was read of the calendars, and a note for each whose newest content can't be used."""
+    places = settings.calendar_places()
+    if not places or outside.calendars is None:
+        return settings.calendar_texts, ()
+    found, problems = guarded(
+        "the calendars can't be read", partial(outside.calendars.read, places, now), dict[str, CalendarText]()
+    )
+    notes = [
+        f"the calendar {name} can't be read: {one.unread}; it allows no start before a deadline"
+        if one.unread
+        else f"the calendar {name}: {one.note}"
+        for name, one in found.items()
+        if one.unread or one.note
+    ]
+    return found, (*problems, *notes)
+
+
+def _may_start(
+    nodes: Iterable[Node],
+    readings: Mapping[str, tuple[Reading, ...]],
+    records: Mapping[str, Record],
+    settings: Settings,
+) -> frozenset[str]:
+    """Return the nodes on which a drain may start: an event of a kind that drains is reported, none began."""
+
+    def may(node: Node) -> bool:
+        if node.name in records and records[node.name].in_maintenance:
+            return False
+        if not settings.manages(node.labels):
+            return False
+        reported = (signal for reading in readings[node.name] for signal in reading.signals)
+        policies = (settings.policy(one.kind, one.condition, node.labels) for one in reported)
+        return any(policy is not None and policy.drain for policy in policies)
+
+    what = "its drain starts together with no other"
+    asked = ((node, guarded(f"node {node.name}: {what}", partial(may, node), False)[0]) for node in nodes)
+    return frozenset(node.name for node, found in asked if found)
+
+
+def _short_and_new(
+    waiting: Iterable[str],
+    readings: Mapping[str, tuple[Reading, ...]],
+    records: Mapping[str, Record],
+    now: datetime,
+) -> frozenset[str]:
+    """Return the nodes whose maintenance comes so soon that this pass cordons them before anything is read.
+
+    Only the pass that first sees a maintenance does that. The next one reads the pods, and comes at once.
+    """
+    soon = shifted(now, _SOON)
+    return frozenset(name for name in waiting if name not in records and _first_date(readings[name]) <= soon)
+
+
+def _first_date(readings: Iterable[Reading]) -> datetime:
+    """Return the first date of what the sources report (UTC); what has none may come at any moment."""
+    return min((one.not_before or EARLIEST for each in readings for one in each.signals), default=EARLIEST)
+
+
+def _groups(
+    reader: ClusterReader, waiting: frozenset[str], settings: Settings, gaps: Gaps
+) -> tuple[dict[str, frozenset[str]], tuple[str, ...]]:
+    """Return the groups with pods on the nodes that wait for a drain, and why they are not known, if so.
+
+    Only groups with pods on several of these nodes count, and only on nodes whose pods are of one namespace.
+    Without them each node is drained at its own time. Raises only Unauthorized.
+    """
+    if len(waiting) <= 1 or settings.drain.groups_together <= timedelta():
+        return {}, ()
+    found: dict[str, set[str]] = {}
+    try:
+        for label in GROUP_LABELS:
+            for pod in reader.pods_with(label):
+                group = group_of(pod) if pod.node in waiting else ""
+                if group and len(found.setdefault(pod.node, set())) < MOST:
+                    found[pod.node].add(group)
+        several = Counter(group for groups in found.values() for group in groups)
+        shared = sorted(node for node, groups in found.items() if any(several[one] > 1 for one in groups))
+        chosen = [node for node in shared[:_GROUPED_AT_MOST] if in_one_namespace(reader.pods(node))]
+    except Unauthorized as error:
+        if not gaps.tolerates(error):
+            raise
+        gaps.note(PODS, error, "no drain has a preview")
+        return {}, ()
+    except ClusterError as error:
+        return {}, (f"groups of pods can't be read, so their nodes are not drained together: {error}",)
+    except Exception as error:  # noqa: BLE001 - what is wrong with one pod starts no drain at another time
+        return {}, (internal("groups of pods can't be read", error),)
+    return {node: frozenset(found[node]) for node in chosen}, ()
+
+
+def _poll(
+    outside: Outside,
+    nodes: tuple[Node, ...],
+    ledger: Ledger,
+    records: Mapping[str, Record],
+    settings: Settings,
+    now: datetime,
+) -> tuple[dict[str, AnyMemory], tuple[str, ...]]:
+    """Return the valid answers of each enabled polled source, after the queries that are due, and the notes.
+
+    A source that ends in an error keeps the answers that it had.
+    """
+    managed = tuple(
+        node
+        for node in nodes
+        if guarded(f"node {node.name} may be managed", partial(settings.manages, node.labels), False)[0]
+    )
+    memories: dict[str, AnyMemory] = {}
+    problems: list[str] = []
+    notes: set[str] = set()
+    for source in sources.polled():
+        if not source.enabled(settings):
+            continue
+        memory = ledger.memories.get(source.name, Memory())
+        followed = {
+            name
+            for name, record in records.items()
+            if guarded(f"{source.name} may follow {name}", partial(source.follows, record), False)[0]
+        }
+        client, every = outside.clients.get(source.name), source.section(settings).every
+
+        def polled(
+            source: PolledSource[Any, Any] = source,
+            memory: AnyMemory = memory,
+            followed: set[str] = followed,
+            client: SourceClient | None = client,
+            every: timedelta = every,
+        ) -> AnyMemory:
+            # Twice, because the answer of a list shows which VMs are queried alone.
+            for _ in range(2):
+                scopes = source.due(managed, memory, now, followed=followed)
+                if client is not None and scopes:
+                    listings = _ask(client, source.name, scopes)
+                    notes.update(f"{source.name}: {one.note}" for one in listings if one.note)
+                    # For every node: one that is managed again soon has the events that it had before.
+                    memory = source.remembered(memory, listings, nodes, every, now)
+            return memory
+
+        memories[source.name], found = guarded(f"{source.name} is not queried", polled, memory)
+        problems += found
+    return memories, (*problems, *sorted(notes))
+
+
+def _ask(client: SourceClient, source: str, scopes: Sequence[Any]) -> Sequence[Listing[Any, Any]]:
+    """Return the answers. After an error in the client, each scope has a problem, and so its pause."""
+    try:
+        return client.ask(scopes)
+    except Exception as error:  # noqa: BLE001 - what a service says harms its own source only
+        problem = f"an error in this program: {internal(f'{source} is not queried', error)}"
+        return [Listing(scope, problem=problem) for scope in scopes]
+
+
+def _machines(
+    reader: MachineReader | None,
+    nodes: tuple[Node, ...],
+    readings: Mapping[str, tuple[Reading, ...]],
+    records: Mapping[str, Record],
+    settings: Settings,
+) -> Mapping[str, Machine]:
+    """Return the machines of the nodes that an event replaces, and of those whose replacement has started."""
+    if reader is None:
+        return {}
+    wanted = settings.replaces()
+    refs: list[MachineRef] = []
+    for node in nodes:
+        try:
+            may = settings.manages(node.labels) and _may_be_replaced(
+                node, readings[node.name], records.get(node.name), settings, wanted=wanted
+            )
+            ref = machine_providers.machine_of(node) if may else None
+        except Exception as error:  # noqa: BLE001 - one node's data harms that node only
+            internal(f"node {node.name}: its machine can't be found", error)
+            continue
+        if ref is not None:
+            refs.append(replace(ref, drained=_is_drained(records.get(node.name))))
+    if not refs:
+        return {}
+    try:
+        return {machine.ref.node: machine for machine in reader.machines(refs)}
+    except (ClusterError, CloudError) as error:
+        problem = str(error)
+    except Exception as error:  # noqa: BLE001 - what a provider says harms its own machines only
+        problem = internal("machines can't be read", error)
+    return {ref.node: Machine(ref, problem=problem) for ref in refs}
+
+
+def _is_drained(record: Record | None) -> bool:
+    drain = record.drain if record is not None else None
+    return drain is not None and drain.drain.done is not None
+
+
+def _may_be_replaced(
+    node: Node, readings: tuple[Reading, ...], record: Record | None, settings: Settings, *, wanted: bool
+) -> bool:
+    kept = [profile for _, profile in record.profiles] if record is not None else []
+    if any(profile.replacement is not None for profile in kept):
+        return True
+    if not wanted:
+        return False
+    reported = [(signal.kind, signal.condition) for reading in readings for signal in reading.signals]
+    known = [(event.kind, event.condition) for profile in kept for event in profile.events]
+    policies = (settings.policy(kind, condition, node.labels) for kind, condition in (*reported, *known))
+    return any(policy is not None and policy.replace for policy in policies)
+
+
+def _asks_for_namespaces(settings: Settings) -> bool:
+    chosen = [rule.namespaces for rule in settings.drain.rules]
+    return any(isinstance(one, LabelSelector) and not one.selects_all for one in chosen)

@@ -1,0 +1,46 @@
+"""Preview: what each planned drain would do to its pods, before anything moves."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+from reconciler.drain import preview as eviction
+from reconciler.model.plan import NodePlan, Plan, Preview
+from reconciler.model.problems import internal
+from reconciler.model.snapshot import Snapshot
+from reconciler.model.unseen import BUDGETS, NAMESPACES, PODS
+
+
+def preview(plan: Plan, snapshot: Snapshot, now: datetime) -> Plan:
+    """Return the plan with a preview (pods, blockers and room) for every node that will be drained.
+
+    `snapshot` has the pods of the whole cluster, the budgets, and what decides where else a pod may run.
+    Without the pods there is no preview, and the plan says so.
+    """
+    unseen = {one.what: one for one in snapshot.problems.unseen}
+    plan = replace(plan, unseen=snapshot.problems.unseen)
+    if PODS in unseen:
+        return plan
+    unknown = tuple(unseen[what] for what in (BUDGETS, NAMESPACES) if what in unseen)
+    going = {node.node for node in plan.nodes if node.todo.drain is not None}
+    if not going:
+        return plan
+    # The pods of all drained nodes need room on the remaining nodes; cordoned nodes offer none.
+    staying = tuple(node for node in snapshot.nodes if node.name not in going and not node.unschedulable)
+    pods = tuple(pod for found in snapshot.pods.values() for pod in found)
+
+    def with_preview(node: NodePlan) -> NodePlan:
+        if node.todo.drain is None:
+            return node
+        # The order was made before the namespaces were read.
+        order = replace(node.todo.drain, namespaces=snapshot.for_settings.namespaces)
+        try:
+            seen = eviction.preview(order, staying, pods, snapshot.budgets, now)
+            seen = replace(seen, unknown=unknown)
+        except Exception as error:  # noqa: BLE001 - one node's pods harm that node's preview only
+            problem = internal(f"the preview of node {node.node} failed", error)
+            seen = Preview(room=(f"unknown, because of an error in this program: {problem}",))
+        return replace(node, draining=replace(node.draining, preview=seen))
+
+    return replace(plan, nodes=tuple(with_preview(node) for node in plan.nodes))

@@ -1,0 +1,80 @@
+"""Release: remove what is ours from a node, on request of a person, and name what stays."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from reconciler.features.publishing.registry import removed_signs
+from reconciler.model.errors import RecordUnreadable
+from reconciler.model.keys import Writer, keys_of
+from reconciler.model.node import PREFERENCE, Node
+from reconciler.model.own import node_write
+from reconciler.model.plan import NodeWrite
+from reconciler.model.publication import Publication
+from reconciler.model.record import Record
+from reconciler.model.record_text import from_annotation
+
+
+def release(node: Node, prefix: str, *, reset: bool, writers: Collection[Writer] = ()) -> NodeWrite | None:
+    """Return the patch that removes our cordon, what belongs to a case, and the keys of these writers.
+
+    None if there is nothing of that. A cordon that is not ours stays (law 2). Raises RecordUnreadable for a
+    record that can't be read, unless `reset`: then it is removed too, and the cordon stays, because its owner
+    is unknown.
+    """
+    keys = keys_of(prefix)
+    text = node.annotations.get(keys.record)
+    shown, gone = removed_signs(node, prefix), keys.released(writers)
+    labels = {**shown.labels, **{key: None for key in node.labels if key in gone}}
+    annotations = {**shown.annotations, **{key: None for key in node.annotations if key in gone}}
+    if not labels and not annotations:
+        return None
+    record: Record | None = None
+    if text is not None:
+        try:
+            record = from_annotation(text, node.uid)
+        except RecordUnreadable:
+            if not reset:
+                raise
+    undo = record is not None and record.cordon is not None and record.cordon.whose.may_be_undone
+    return node_write(
+        node,
+        prefix,
+        unschedulable=False if undo and node.unschedulable else None,
+        labels=labels,
+        annotations=annotations,
+    )
+
+
+def ours_on(node: Node, prefix: str) -> tuple[str, ...]:
+    """Return all keys of ours that are on the node: of labels, annotations and taints."""
+    found = (*node.labels, *node.annotations, *(one.key for one in node.taints))
+    return tuple(sorted(set(filter(keys_of(prefix).owns, found))))
+
+
+def left_on(node: Node, prefix: str, writers: Collection[Writer] = ()) -> tuple[str, ...]:
+    """Return the keys of ours that are on the node after such a release, sorted.
+
+    Another effect under the key of our taint is a taint that we did not write.
+    """
+    keys = keys_of(prefix)
+    found = tuple(key for key in ours_on(node, prefix) if key not in keys.released(writers))
+    theirs = any(one.key == keys.maintenance and one.effect != PREFERENCE for one in node.taints)
+    return tuple(sorted({*found, keys.maintenance})) if theirs else found
+
+
+def why_left(key: str, prefix: str) -> str:
+    """Return in words why a key of ours stays on nodes, and how a person removes it."""
+    known = keys_of(prefix).on_nodes.get(key)
+    if known is None:
+        return "written by hand, by a trigger of the settings, or by another version; remove it with kubectl"
+    if known.ends:
+        return f"{known.ends} removes it"
+    if known.writer is Writer.AGENT:
+        return "the node agent writes it; delete its DaemonSet, and run this again"
+    return "written by hand; remove it with kubectl" if known.writer is Writer.HAND else "not released"
+
+
+def publications_off(node: Node, prefix: str) -> tuple[Publication, ...]:
+    """Return the writes that remove our signs outside of the node's own patch."""
+    return removed_signs(node, prefix).writes

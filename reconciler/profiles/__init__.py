@@ -1,0 +1,1 @@
+"""The interpreter of profiles, with the case, the budget and the schedule."""

@@ -1,0 +1,12 @@
+"""Checks, one file each. A check answers passed, failed or unknown, and gives the reason.
+
+To add one, add a file with a function under `@check("name")`, and name it in a profile.
+"""
+
+from __future__ import annotations
+
+from reconciler.profiles.plugins import import_plugins, registered_checks
+
+import_plugins(__name__, __path__)
+
+CHECKS = registered_checks()

@@ -1,0 +1,15 @@
+"""postDrainHooksDone: whether a `post-drain` hook of the node holds what follows the drain."""
+
+from __future__ import annotations
+
+from reconciler.model.hooks import HookStep
+from reconciler.profiles.hooks import held_step
+from reconciler.profiles.plugins import CheckResult, check, failed, passed
+from reconciler.profiles.situation import Situation
+
+
+@check("postDrainHooksDone", ordinarily="no hook holds what follows the drain")
+def post_drain_hooks_done(situation: Situation) -> CheckResult:
+    """Pass when no such hook holds what follows the drain any more."""
+    held = held_step(HookStep.POST_DRAIN, situation)
+    return failed(*held) if held is not None else passed()

@@ -1,0 +1,253 @@
+"""The hooks of a node: which of them hold a step, since when, and until when at most."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from reconciler.calendar.values import format_duration
+from reconciler.model.hooks import (
+    Hook,
+    HookAnswer,
+    HookEnd,
+    HookId,
+    HookKey,
+    HookKind,
+    HookRecord,
+    HookRun,
+    HookState,
+    HookStep,
+    hooks_of,
+)
+from reconciler.model.moments import shifted, to_text
+from reconciler.model.node import Node
+from reconciler.model.record import CaseRecord
+from reconciler.profiles.case import CaseView
+from reconciler.profiles.situation import Situation
+from reconciler.settings.schema import Settings
+
+_NAMED_AT_MOST = 3
+
+
+class HookCase(Protocol):
+    """What decides whether a hook holds its step: a Situation has it."""
+
+    @property
+    def record(self) -> CaseRecord:
+        """The case of the node, with the hooks that have begun."""
+
+    @property
+    def case(self) -> CaseView:
+        """The events of the case."""
+
+    @property
+    def settings(self) -> Settings:
+        """The settings."""
+
+    @property
+    def now(self) -> datetime:
+        """The moment of the pass (UTC)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A HookCase by itself."""
+
+    record: CaseRecord
+    case: CaseView
+    settings: Settings
+    now: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A hook that holds its step. `until` is when it ends at the latest (UTC), None before it is recorded.
+
+    `answer` is what a hook of the settings says.
+    """
+
+    hook: Hook
+    until: datetime | None = None
+    answer: HookAnswer | None = None
+
+
+def present_hooks(node: Node, settings: Settings) -> tuple[Hook, ...]:
+    """Return the hooks that the node has now; none if the settings give hooks no time."""
+    if settings.hooks.timeout <= timedelta():
+        return ()
+    configured = (
+        Hook(HookId(step, one.name, one.kind))
+        for step in HookStep
+        for one in settings.hooks.of(step)
+        if one.node_selector.matches(node.labels)
+    )
+    return (*hooks_of(node.annotations, settings.keys.prefix), *configured)
+
+
+def unended(step: HookStep, hooks: Sequence[Hook], record: CaseRecord) -> tuple[Hook, ...]:
+    """Return the hooks of a step of which the record does not say that they have ended."""
+    over = {one.id for one in record.hooks if one.end is not None or _is_done(one)}
+    return tuple(hook for hook in hooks if hook.id.step is step and hook.id not in over)
+
+
+def waiting(step: HookStep, hooks: Sequence[Hook], of: HookCase) -> tuple[Waiting, ...]:
+    """Return the hooks that hold a step now: those that have not ended and whose time is not over."""
+    entries = {one.id: one for one in of.record.hooks}
+    found = []
+    for hook in unended(step, hooks, of.record):
+        entry = entries.get(hook.id)
+        until = _ends_at(entry, of) if entry is not None else None
+        if until is None or of.now < until:
+            found.append(Waiting(hook, until, entry.answer if entry is not None else None))
+    return tuple(found)
+
+
+def _ends_at(entry: HookRecord, of: HookCase) -> datetime:
+    """Return when a hook stops holding its step at the latest (UTC).
+
+    A drain is never held beyond the latest start for an event that requires it. What follows a drain is never
+    held beyond the date of an event: then the platform starts by itself. An uncordon has no such moment.
+    """
+    ends = [shifted(entry.since, of.settings.hooks.timeout)]
+    asking = [one for one in of.case.present if one.asks]
+    if entry.id.step is HookStep.PRE_DRAIN:
+        ends += [one.lost_from for one in asking if one.lost_from is not None]
+    if entry.id.step is HookStep.POST_DRAIN:
+        dates = (one.event.not_before for one in asking)
+        ends += [date for date in dates if date is not None and date > entry.since]
+    return min(ends)
+
+
+def begun(
+    record: CaseRecord, hooks: Sequence[Hook], steps: Collection[HookStep], second: datetime
+) -> CaseRecord:
+    """Return the record with the hooks that hold one of these `steps` from `second` on (UTC).
+
+    A hook that is gone is left out: if it appears again, it has a time limit of its own. So is a hook of a
+    drain or an uncordon that is not next any more, unless it has ended the wait for this drain.
+    """
+    if not hooks and not record.hooks:
+        return record
+    present = {hook.id for hook in hooks}
+    kept = [one for one in record.hooks if one.id in present and _still_counts(one, steps)]
+    known = {one.id for one in kept}
+    kept += [HookRecord(one, second) for one in present if one.step in steps and one not in known]
+    return replace(record, hooks=tuple(sorted(kept, key=lambda one: one.id)))
+
+
+def _still_counts(entry: HookRecord, steps: Collection[HookStep]) -> bool:
+    if entry.id.step in steps:
+        return True
+    match entry.id.step:
+        case HookStep.PRE_DRAIN:
+            # Another drain of the same case does not wait for it a second time.
+            return entry.end is not None
+        case HookStep.POST_DRAIN:
+            # Its work may go on after the end of the events.
+            return True
+        case HookStep.PRE_UNCORDON:
+            return False
+
+
+def ended(of: HookCase) -> CaseRecord:
+    """Return the record in which the hooks that are done, or whose time is over, have ended."""
+    if not of.record.hooks:
+        return of.record
+    return replace(of.record, hooks=tuple(_ended(one, of) for one in of.record.hooks))
+
+
+def _ended(entry: HookRecord, of: HookCase) -> HookRecord:
+    if entry.end is not None:
+        return entry
+    if _is_done(entry):
+        return replace(entry, end=HookEnd.DONE)
+    return replace(entry, end=HookEnd.TIMED_OUT) if _ends_at(entry, of) <= of.now else entry
+
+
+def _is_done(entry: HookRecord) -> bool:
+    return entry.answer is not None and entry.answer.state is HookState.DONE
+
+
+def runs(node: Node, of: HookCase) -> tuple[HookRun, ...]:
+    """Return the hooks of the settings that are to be run now: they hold a step, and have not begun."""
+    dated = [one for one in of.record.events if one.not_before is not None]
+    first = min(dated, key=lambda one: str(one.not_before), default=None)
+    event = first or next(iter(of.record.events), None)
+    found = []
+    for one in of.record.hooks:
+        absent = one.answer is None or one.answer.state is HookState.ABSENT
+        if one.id.kind is HookKind.ANNOTATION or one.end is not None or not absent:
+            continue
+        until = _ends_at(one, of)
+        found.append(
+            HookRun(
+                HookKey(node.name, node.uid, one.id, one.since),
+                until,
+                until - of.now,
+                event.kind.value if event is not None else "",
+                first.not_before if first is not None else None,
+            )
+        )
+    return tuple(found)
+
+
+def told(record: CaseRecord) -> CaseRecord:
+    """Return the record after the Warning Events about the hooks that have timed out were sent."""
+    return replace(
+        record,
+        hooks=tuple(replace(one, told=True) if one.end is HookEnd.TIMED_OUT else one for one in record.hooks),
+    )
+
+
+def reason(step: HookStep, found: Sequence[Waiting], settings: Settings) -> str:
+    """Return what the hooks hold, who ends that, and when it ends at the latest, as a sentence."""
+    limit = max((one.until for one in found if one.until is not None), default=None)
+    longest = format_duration(settings.hooks.timeout)
+    ends = f"until {to_text(limit)} at most" if limit is not None else f"for {longest} at most"
+    return "; ".join((*_annotated(step, found), *_configured(step, found))) + f", {ends}"
+
+
+def _annotated(step: HookStep, found: Sequence[Waiting]) -> Iterator[str]:
+    names = [str(one.hook) for one in found if one.hook.id.kind is HookKind.ANNOTATION]
+    if len(names) == 1:
+        yield f"hook {names[0]} holds {step.held} until its owner removes the annotation"
+    elif names:
+        hold = f"hold {step.held} until their owners remove the annotations"
+        yield f"hooks {_first(names)} {hold}"
+
+
+def _configured(step: HookStep, found: Sequence[Waiting]) -> Iterator[str]:
+    said = [
+        f"{one.hook} ({one.answer.because if one.answer is not None and one.answer.because else 'begins'})"
+        for one in found
+        if one.hook.id.kind is not HookKind.ANNOTATION
+    ]
+    if said:
+        hooks, hold = ("hook", "holds") if len(said) == 1 else ("hooks", "hold")
+        yield f"{hooks} {_first(said)} {hold} {step.held}"
+
+
+def _first(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED_AT_MOST} more" if len(names) > _NAMED_AT_MOST else ""
+    return ", ".join(names[:_NAMED_AT_MOST]) + more
+
+
+def follows_drain(record: CaseRecord, case: CaseView) -> bool:
+    """Whether `post-drain` hooks begin: the node is drained, and an event of the case is still there.
+
+    Those that have begun go on when the event is gone. Any other then has nothing to hold, and no limit.
+    """
+    return record.drain is not None and record.drain.done is not None and not case.quiet
+
+
+def held_step(step: HookStep, situation: Situation) -> tuple[str, datetime | None] | None:
+    """Return why hooks hold a step, and when the first of them ends at the latest (UTC); None: none does."""
+    found = waiting(step, present_hooks(situation.node, situation.settings), situation)
+    if step is HookStep.POST_DRAIN and not follows_drain(situation.record, situation.case):
+        found = tuple(one for one in found if one.until is not None)
+    if not found:
+        return None
+    until = min((one.until for one in found if one.until is not None), default=None)
+    return reason(step, found, situation.settings), until

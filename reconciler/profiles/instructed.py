@@ -1,0 +1,128 @@
+"""What the instructions of people, a missing approval, and an upgrade by AKS make of a judged event.
+
+They move its earliest start: to the moment at which they end, or out of reach. The schedule plans with the
+same moments, so that its forecast comes true.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from reconciler.calendar.occurrences import FOREVER
+from reconciler.model.instructions import Instructions, Kept, Wait
+from reconciler.model.keys import OwnKeys, keys_of
+from reconciler.model.moments import shifted
+from reconciler.model.node import Node
+from reconciler.model.plan import JudgedEvent
+from reconciler.model.record import CaseRecord
+from reconciler.model.schedule import StartTimes
+from reconciler.profiles.start_times import NEAR
+from reconciler.settings.policies import ApprovalMissing, EventPolicy
+from reconciler.settings.schema import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class _About:
+    """A node with its instructions and its case, at `now` (UTC)."""
+
+    said: Instructions
+    case: CaseRecord
+    node: Node
+    now: datetime
+    keys: OwnKeys
+
+
+def instructed(
+    judged: JudgedEvent,
+    said: Instructions,
+    case: CaseRecord,
+    node: Node,
+    settings: Settings,
+    now: datetime,
+) -> JudgedEvent:
+    """Return the event with what it waits for, and with its later start; `now` is aware, UTC.
+
+    A hold wins over the deadline, because a person said so. A deferral does not. What the deadline does to a
+    missing approval is `approvalMissing` of the kind.
+    """
+    times = judged.times
+    policy = settings.policy(judged.event.kind, judged.event.condition, node.labels)
+    if times is None or policy is None:
+        return judged
+    # A plan that requires nothing yet has only its deadline.
+    demanded = judged.lost_from if judged.asks else judged.deadline
+    about = _About(said, case, node, now, keys_of(settings.keys.prefix))
+    kept = Kept(_hold(about), _deferral(about, demanded), _approval(about, judged, policy, demanded))
+    return _kept(judged, times, kept, now)
+
+
+def beside_upgrade(judged: JudgedEvent, upgrade: str, now: datetime) -> JudgedEvent:
+    """Return the event with a start that waits for the end of an upgrade by AKS; `now` is aware, UTC.
+
+    `upgrade` says in words what AKS upgrades, empty if it upgrades nothing. Two nodes of a pool that are
+    drained at a time are too many. But from its latest start on, the drain would come too late.
+    """
+    times = judged.times
+    if not upgrade or times is None:
+        return judged
+    demanded = judged.lost_from if judged.asks else judged.deadline
+    until = min((at for at in (times.latest, demanded) if at is not None), default=None)
+    if until is not None and until <= now:
+        return judged
+    return _kept(judged, times, replace(judged.kept, upgrade=Wait(upgrade, until)), now)
+
+
+def _kept(judged: JudgedEvent, times: StartTimes, kept: Kept, now: datetime) -> JudgedEvent:
+    """Return the event with what it waits for, and with its later start."""
+    if not kept.waits:
+        return judged
+    begins = max(one.until or FOREVER for one in kept.waits)
+    because = "; ".join(one.because for one in kept.waits)
+    times = replace(times, earliest=max(times.earliest, begins), kept=because)
+    return replace(
+        judged,
+        times=times,
+        may_start=judged.may_start and times.earliest <= now,
+        far=now < shifted(times.earliest, -NEAR),
+        kept=kept,
+    )
+
+
+def case_of(case: CaseRecord) -> datetime | None:
+    """Return when a pass announced the case of a node (UTC), None if the node has none."""
+    return case.facts.announced or (case.since if case.open else None)
+
+
+def _hold(about: _About) -> Wait | None:
+    hold = about.said.hold
+    return Wait(hold.words(about.node.name), hold.word.until) if hold is not None else None
+
+
+def _deferral(about: _About, demanded: datetime | None) -> Wait | None:
+    deferral = about.said.deferral
+    if deferral is None:
+        return None
+    until = min((at for at in (deferral.word.until, demanded) if at is not None), default=None)
+    ended = until is not None and until <= about.now
+    return None if ended else Wait(deferral.words(about.node.name), until)
+
+
+def _approval(
+    about: _About, judged: JudgedEvent, policy: EventPolicy, demanded: datetime | None
+) -> Wait | None:
+    if not policy.approval:
+        return None
+    approval = about.said.approval
+    if approval is not None and approval.covers(judged.event, case_of(about.case)):
+        return None
+    proceeds = demanded if policy.approval_missing is ApprovalMissing.PROCEED else None
+    if proceeds is not None and proceeds <= about.now:
+        return None
+    name = judged.event.condition or judged.event.kind
+    because = f"nobody has approved the drain for {name} yet; {about.keys.approve(about.node.name)} does"
+    if approval is not None and approval.word.problem:
+        because = f"{because}; {approval.word.problem}"
+    elif approval is not None:
+        because = f"{because}; the approval {approval.word} is for another event"
+    return Wait(because, proceeds)

@@ -1,0 +1,263 @@
+"""Judging: how the settings apply to one event of one node, now.
+
+The deadline rule is here: a window decides when a drain may start, and the policy of the event decides what
+happens while no window is open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime, timedelta
+
+from reconciler.calendar.values import format_duration
+from reconciler.model.event import REQUEST, Initiator, Kind, MaintenanceEvent, Status, WaitForNotice
+from reconciler.model.limits import EARLIEST
+from reconciler.model.moments import shifted, to_text
+from reconciler.model.node import Node
+from reconciler.model.plan import JudgedEvent
+from reconciler.model.schedule import StartTimes
+from reconciler.model.snapshot import Remediator
+from reconciler.profiles.start_times import NEAR, start_times
+from reconciler.settings.policies import EventPolicy, OutsideWindow, UserInitiated
+from reconciler.settings.schema import Settings
+
+SHORT_NOTICE = timedelta(minutes=15)
+"""An event that is to be drained at once has no time to wait for a place this long before its date."""
+
+
+def judge(
+    event: MaintenanceEvent,
+    node: Node,
+    settings: Settings,
+    remediator: Remediator,
+    now: datetime,
+    *,
+    notice: bool = False,
+) -> JudgedEvent:
+    """Return whether the event requires a drain of this node, whether it may start now, and why.
+
+    `now` is aware, UTC. `notice` says that a source of the node reports maintenance minutes before it begins.
+    """
+    policy = settings.policy(event.kind, event.condition, node.labels)
+    if policy is None:
+        return JudgedEvent(event, False, False, f"the settings no longer name {event.condition}")
+    deadline = _deadline(event, policy)
+    ignored = _ignored(event, node, policy, settings, now) or _left(event, node, settings, remediator)
+    if ignored:
+        because, until = ignored
+        return JudgedEvent(event, False, False, because, deadline, until=until)
+    outlook = settings.calendar.outlook(now, node.labels)
+    times = start_times(event, policy, outlook, taken=is_taken(event, now))
+    early = _early(event, times, now, notice=notice)
+    if early:
+        because, until = early
+        waits = _waits_for_notice(event, notice=notice)
+        return JudgedEvent(
+            event,
+            asks=False,
+            starts=False,
+            because=because,
+            deadline=deadline,
+            until=until,
+            times=None if waits else times,
+            waits_for_notice=waits,
+        )
+    because = f"{event.condition or event.kind} requires a drain"
+    if event.degraded and deadline is not None and now < deadline:
+        because = f"{because}: the hardware under the VM fails"
+    starts = not (event.kind.is_pause and event.status is Status.STARTED)
+    if not starts:
+        because = f"{event.kind} has started: a drain would come too late"
+    may, timing, until, overruled = _timing(event, policy, node, settings, now)
+    return JudgedEvent(
+        event,
+        asks=True,
+        starts=starts,
+        because=because,
+        deadline=deadline,
+        open=may,
+        may_start=may and times.earliest <= now,
+        far=now < shifted(times.earliest, -NEAR),
+        timing=timing,
+        until=until,
+        overruled=overruled,
+        due=bool(_due(event, policy, deadline, now)),
+        lost_from=_lost_from(event, policy, settings.budget.exempt),
+        acknowledges=policy.acknowledge,
+        replaces=policy.replace,
+        times=times,
+    )
+
+
+def _ignored(
+    event: MaintenanceEvent, node: Node, policy: EventPolicy, settings: Settings, now: datetime
+) -> tuple[str, datetime | None] | None:
+    """Return why the settings ignore the event, and until when (None: for good); None if they don't."""
+    name = event.condition or event.kind.value
+    if not policy.drain:
+        if event.condition:
+            return f"{name} is ignored (conditions.{name}.drain is false)", None
+        if event.kind is Kind.UNKNOWN:
+            return f"the event can't be read: {event.description!r}", None
+        return f"{name} is ignored (events.{name}.drain is false)", None
+    if event.condition and event.since is not None and now - event.since < policy.for_:
+        until = event.since + policy.for_
+        long_enough = f"{format_duration(policy.for_)}, until {to_text(until)}"
+        return f"{name} must be True for {long_enough}", until
+    if event.duration is not None and event.duration < policy.min_duration:
+        limit = format_duration(policy.min_duration)
+        short = f"{event.duration.total_seconds():g}s is below minDuration {limit}"
+        return f"{name} is ignored: {short}", None
+    # AKS's own detector acknowledges a user's reboot or redeploy at once, so notice is near zero. A request
+    # in our own annotation names the drain, so it does not matter who started the event.
+    by_user = event.initiator is Initiator.USER and REQUEST not in event.sources
+    reported = settings.user_initiated(node.labels) is UserInitiated.REPORT
+    if by_user and reported and event.kind in (Kind.REBOOT, Kind.REDEPLOY):
+        return f"a user started this {name} (events.userInitiated is Report)", None
+    return None
+
+
+def _left(
+    event: MaintenanceEvent, node: Node, settings: Settings, remediator: Remediator
+) -> tuple[str, datetime | None] | None:
+    """Return to whom the event is left, None if it is not left to another tool."""
+    name = event.condition or event.kind.value
+    if remediator.on_freeze and event.kind.is_pause:
+        return f"{name} is left to AKS's remediator (OnFreeze in remediator-config)", None
+    if settings.coexist.karpenter.leaves(event, node):
+        return f"{name} is left to Karpenter (coexist.karpenter.leave)", None
+    return None
+
+
+def _early(
+    event: MaintenanceEvent, times: StartTimes, now: datetime, *, notice: bool
+) -> tuple[str, datetime | None] | None:
+    """Return why a plan of the platform requires no drain yet, and until when; None if it does.
+
+    Azure announces a reboot weeks ahead. A drain in the next window would leave the node idle until then.
+    """
+    plan = event.plan
+    if plan is None or is_taken(event, now):
+        return None
+    if event.not_before is None:
+        return f"{event.kind} is planned, but its time is unknown", None
+    offer = plan.offer_start
+    if _waits_for_notice(event, notice=notice):
+        days = f"between {to_text(event.not_before)} and {to_text(plan.until or event.not_before)}"
+        waits = "its notice comes minutes before, and starts the drain"
+        return f"{event.kind} is planned {days}: {waits}", offer if offer and offer > now else None
+    begins = times.earliest
+    if now >= begins:
+        return None
+    changes = min(one for one in (begins, offer) if one and one > now)
+    key = f"sources.{event.sources[0]}" if plan.ahead is not None else f"events.{event.kind}"
+    begun = f"a drain may start from {to_text(begins)} ({key}.ahead)"
+    return f"{event.kind} is planned for {to_text(event.not_before)} or later: {begun}", changes
+
+
+def _waits_for_notice(event: MaintenanceEvent, *, notice: bool) -> bool:
+    """Whether a plan names days but no moment, and a source reports the moment minutes before."""
+    plan = event.plan
+    if plan is None or plan.until is None or event.not_before is None or plan.until <= event.not_before:
+        return False
+    return plan.waits is WaitForNotice.ALWAYS or (plan.waits is WaitForNotice.AUTO and notice)
+
+
+def is_taken(event: MaintenanceEvent, now: datetime) -> bool:
+    """Whether the platform allows us to start this maintenance now, and the settings accept the offer."""
+    return event.plan is not None and event.plan.accept and event.plan.open_at(now)
+
+
+def _deadline(event: MaintenanceEvent, policy: EventPolicy) -> datetime | None:
+    return event.not_before - policy.lead_time if event.not_before else None
+
+
+def _lost_from(event: MaintenanceEvent, policy: EventPolicy, exempt: Collection[Kind]) -> datetime | None:
+    """Return the moment from which the node may be lost, as far as the dates tell; None if unknown.
+
+    An event without a date has none, such as a request or a condition, unless its kind is `exempt`.
+    """
+    if event.started or event.date_unreadable:
+        return EARLIEST
+    if event.not_before is None:
+        # A plan without a date is weeks ahead. An exempt event without a date may come at any moment.
+        return EARLIEST if event.kind in exempt and event.plan is None else None
+    if policy.outside_window is OutsideWindow.IMMEDIATELY:
+        # Kinds with so little notice that each second counts, such as Preempt, have no lead time.
+        return event.not_before - max(policy.lead_time, SHORT_NOTICE)
+    return event.not_before - policy.lead_time
+
+
+def _timing(
+    event: MaintenanceEvent,
+    policy: EventPolicy,
+    node: Node,
+    settings: Settings,
+    now: datetime,
+) -> tuple[bool, str, datetime | None, str]:
+    """Return whether a drain may start now, why, until when that holds, and what the deadline overrules."""
+    deadline = _deadline(event, policy)
+    openness = settings.calendar.at(now, node.labels)
+    if openness.open:
+        return True, openness.because, None, ""
+    if openness.absolute:
+        return False, f"{openness.because}, and the freeze is absolute", openness.changes_at, ""
+    if policy.outside_window is OutsideWindow.NEVER:
+        return False, f"{openness.because}, and outsideWindow is Never", openness.changes_at, ""
+    outlook = settings.calendar.outlook(now, node.labels)
+    if is_taken(event, now) and (
+        event.not_before is None or now < start_times(event, policy, outlook).earliest
+    ):
+        # The date is weeks ahead, so the offer is accepted only inside a window.
+        return False, f"{openness.because}, and self-service waits for a window", openness.changes_at, ""
+    # Below, the sentence that waits for the next window says when it opens.
+    closed = openness.because if openness.not_allowed else "no maintenance window is open"
+    why_now = _due(event, policy, deadline, now)
+    if why_now:
+        return True, why_now, None, openness.because
+    openings = settings.calendar.openings(now, node.labels, count=1)
+    opening = next((one for one in openings if one.start > now), None)
+    if deadline is None:
+        if opening is None:
+            return False, f"{openness.because}; no window opens", openness.changes_at, ""
+        waits = f"waits for {opening.window}, which opens at {to_text(opening.start)}"
+        return False, f"{closed}; {waits}", opening.start, ""
+    if opening is not None and opening.start < deadline:
+        waits = f"waits for {opening.window}, which opens at {to_text(opening.start)}"
+        return False, f"{closed}; {waits}, before the deadline {to_text(deadline)}", opening.start, ""
+    waits, starts = _forecast(deadline, opening.start if opening is not None else None, node, settings)
+    return False, f"{closed}; {waits}", starts or openness.changes_at, ""
+
+
+def _forecast(
+    deadline: datetime, opens: datetime | None, node: Node, settings: Settings
+) -> tuple[str, datetime | None]:
+    """Return what happens at a deadline before which no window opens, and the first moment of a start.
+
+    Budget and spacing may keep the node waiting for longer, so it is only the first possible moment.
+    """
+    unfrozen = settings.calendar.absolute_until(deadline, node.labels)
+    if unfrozen == deadline:
+        return f"no window opens before the deadline, so it starts not before {to_text(deadline)}", deadline
+    covered = f"no window opens before the deadline {to_text(deadline)}, which an absolute freeze covers"
+    starts = min((one for one in (unfrozen, opens) if one is not None), default=None)
+    if starts is None:
+        return f"{covered} without end", None
+    return f"{covered}, so it starts not before {to_text(starts)}", starts
+
+
+def _due(event: MaintenanceEvent, policy: EventPolicy, deadline: datetime | None, now: datetime) -> str:
+    """Return why the event is due now even outside of a window; empty if it is not."""
+    if policy.outside_window is OutsideWindow.IMMEDIATELY:
+        return f"{event.kind} is drained at once (outsideWindow is Immediately)"
+    if event.started and not event.kind.is_pause:
+        return f"{event.kind} has started, so it is due now"
+    if event.date_unreadable and not event.kind.is_pause:
+        return "its date can't be read, so it is due now"
+    if deadline is not None and now >= deadline:
+        late = now - deadline
+        passed = (
+            "is reached" if late < timedelta(minutes=1) else f"passed {int(late.total_seconds() // 60)}m ago"
+        )
+        return f"the deadline {to_text(deadline)} {passed}"
+    return ""

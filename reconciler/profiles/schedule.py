@@ -1,0 +1,525 @@
+"""Schedule: when the drain of each case is planned to start, and which cases can't be served in time.
+
+The schedule is made from what is seen, in each pass, and nothing of it is kept. If nothing changes, each
+later pass makes the same one: what is planned for a moment starts then (law 14). The order is this:
+
+1. A node that the platform has started needs no place. It is out of service from now on, so it counts.
+2. A short notice, which was announced at its deadline or later, takes the next place at once.
+3. Every other case with a date starts as early as it may, if that takes no place from a case whose latest
+   start is earlier. Where not all can be served, as many as possible are: a node that would stay in service
+   anyway gives way to one that the platform takes down.
+4. What is too late, and what has no date, uses the places that the others leave free.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from reconciler.calendar.occurrences import FOREVER
+from reconciler.calendar.outlook import ANY_TIME, Outlook
+from reconciler.model.event import Kind
+from reconciler.model.moments import shifted
+from reconciler.model.schedule import StartTimes
+from reconciler.profiles.places_ahead import Booking, PlacesAhead
+
+GRACE = timedelta(minutes=5)
+"""A start so soon after the latest start still comes in time: a pass runs once a minute or so."""
+
+OF_OTHERS = timedelta(minutes=30)
+"""How long a place that somebody else holds counts in the plan, from each pass on: nobody says until when."""
+
+_TRIES = 10
+"""How many cases at most are asked whether they give way to another one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One node that waits for its drain. All moments are UTC.
+
+    `times` and `kind` are those of its most urgent event. From `outside_from` on it may start outside of
+    windows, None if it may not. `date` is when its maintenance begins, None if that is unknown. `taken_down`
+    is when the platform takes the node out of service, drained or not, None if it does not. `back` is when
+    the node is expected back, None if that is `lasts` after its start, because the end depends on the start.
+    From `too_late_from` on no drain begins, because the platform has begun. `short`: it was announced at its
+    deadline or later. From `exempt_from` on it needs no place. `has_place`: the node is out of service
+    already. `struck`: the platform has started. `groups` are those with pods on the node, and `joins` is
+    whether it may start earlier than its times say, together with another node of a group.
+    """
+
+    node: str
+    zone: str
+    pool: str
+    kind: Kind
+    times: StartTimes
+    outlook: Outlook
+    lasts: timedelta
+    lead: timedelta = timedelta()
+    outside_from: datetime | None = None
+    date: datetime | None = None
+    taken_down: datetime | None = None
+    back: datetime | None = None
+    too_late_from: datetime | None = None
+    short: bool = False
+    exempt_from: datetime | None = None
+    has_place: bool = False
+    struck: bool = False
+    groups: frozenset[str] = frozenset()
+    joins: bool = False
+
+    @property
+    def kept_out(self) -> bool:
+        """Whether a person gave no moment at which its drain may start."""
+        return self.times.earliest == FOREVER
+
+    def kept_too_long(self, now: datetime) -> bool:
+        """Whether a person keeps its drain from every start that would be in time."""
+        earliest = self.times.earliest
+        if not self.times.kept or earliest <= now:
+            return False
+        if self.short:
+            return self.date is None or earliest >= self.date
+        return self.in_time_until is None or earliest > self.in_time_until
+
+    def end(self, start: datetime) -> datetime:
+        """Return when the node is expected back if its drain starts then."""
+        last = shifted(start, self.lasts)
+        return last if self.back is None or self.back <= start else self.back
+
+    @property
+    def in_time_until(self) -> datetime | None:
+        """The last moment of a start that counts as in time, None if the case has no date."""
+        deadline = self.times.deadline
+        return None if deadline is None else shifted(deadline, min(GRACE, self.lead / 3))
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """When a case starts, and in which window (empty: it needs none). `waits` says what it waits for.
+
+    `mate` is the node with which it starts together, because both run pods of `group`. `alone` is then when
+    it would start without that.
+    """
+
+    at: datetime
+    window: str = ""
+    waits: str = ""
+    mate: str = ""
+    group: str = ""
+    alone: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A case with its start, None if it has none. `missed`: it is not drained in time.
+
+    `limit` names the limit of the budget that is full at its latest start, empty if that is not the reason.
+    `spaced`: its start counts for the spacing.
+    """
+
+    case: Case
+    start: Start | None = None
+    missed: bool = False
+    limit: str = ""
+    spaced: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a node that is out of service holds its places; `short`: it went for a short notice."""
+
+    name: str
+    zone: str
+    pool: str
+    short: bool = False
+
+
+@dataclass(slots=True)
+class Limits:
+    """The limits of the budget over time, and the starts that `spacing` keeps apart.
+
+    Starts of nodes with pods of one group are brought together if they are no further apart than `together`.
+    `planned` has the places of the fleet that are no reserve, None if all are. Short notices are not in it.
+    """
+
+    fleet: PlacesAhead
+    planned: PlacesAhead | None = None
+    zones: Mapping[str, PlacesAhead] = field(default_factory=dict)
+    pools: Mapping[str, PlacesAhead] = field(default_factory=dict)
+    spacing: timedelta = timedelta()
+    starts: list[datetime] = field(default_factory=list)
+    together: timedelta = timedelta()
+
+    def of(self, node: Case | Place) -> Iterator[PlacesAhead]:
+        """Yield the limits that apply to a node."""
+        yield self.fleet
+        if self.planned is not None and not node.short:
+            yield self.planned
+        if node.zone in self.zones:
+            yield self.zones[node.zone]
+        if node.pool in self.pools:
+            yield self.pools[node.pool]
+
+    @property
+    def all(self) -> tuple[PlacesAhead, ...]:
+        """Every limit."""
+        planned = () if self.planned is None else (self.planned,)
+        return (self.fleet, *planned, *self.zones.values(), *self.pools.values())
+
+    def hold(self, node: Place, begin: datetime, end: datetime | None, now: datetime) -> None:
+        """Note that a node is out of service, for `OF_OTHERS` if nobody can say until when."""
+        known = shifted(now, OF_OTHERS) if end is None else end
+        for limit in self.of(node):
+            limit.book(Booking(node.name, begin, known, moves=end is None))
+
+
+class Scheduler:
+    """Places the cases of one pass one by one."""
+
+    def __init__(self, limits: Limits, now: datetime) -> None:
+        """Use these limits, which have the bookings of the nodes that are out of service; `now` is UTC."""
+        self._limits = limits
+        self._now = now
+        self._placed: dict[str, Placed] = {}
+
+    def run(self, cases: Iterable[Case]) -> Mapping[str, Placed]:
+        """Return every case with its start, by node."""
+        rest: list[Case] = []
+        for case in sorted(cases, key=_order):
+            last = case.in_time_until
+            if case.kept_out:
+                self._keep_out(case)
+            elif case.struck:
+                self._after_the_platform(case)
+            elif case.exempt_from is not None and case.exempt_from <= self._now:
+                self._place(case, self._exempt(case), exempt=True)
+            elif case.short:
+                self._at_once(case)
+            elif last is None:
+                rest.append(case)
+            elif last < self._now or case.times.never:
+                self._miss(case)
+            else:
+                self._in_time(case, last)
+        self._prefer_what_is_lost()
+        missed = [
+            one.case
+            for one in self._placed.values()
+            if one.missed and one.start is None and not one.case.kept_out
+        ]
+        for case in sorted((*missed, *rest), key=_late_order):
+            self._place_late(case)
+        self._bring_together()
+        return self._placed
+
+    def _bring_together(self) -> None:
+        """Move each start to an earlier one of a node with pods of the same group, if no other one moves.
+
+        The group is then disrupted once. A node stands empty longer for that, but not for more than
+        `together`.
+        """
+        if self._limits.together <= timedelta():
+            return
+        earlier: dict[str, dict[datetime, str]] = {}
+        starting = [one for one in self._placed.values() if one.start is not None and one.case.groups]
+        for one in sorted(starting, key=_start_order):
+            if one.case.joins and one.spaced and not one.missed:
+                self._join(one, earlier)
+            start = self._placed[one.case.node].start
+            if start is not None:
+                for group in one.case.groups:
+                    earlier.setdefault(group, {}).setdefault(start.at, one.case.node)
+
+    def _join(self, one: Placed, earlier: Mapping[str, Mapping[datetime, str]]) -> None:
+        """Move a start to the first of the earlier ones of its groups that has a place for it."""
+        case, before = one.case, one.start
+        assert before is not None
+        mates = sorted(
+            (at, group, node)
+            for group in case.groups
+            for at, node in earlier.get(group, {}).items()
+            if timedelta() < before.at - at <= self._limits.together
+        )
+        for at, group, mate in mates[:_TRIES]:
+            allowed = _allowed(case, at)
+            if allowed is None or allowed[0] != at:
+                continue
+            self._take_back(case)
+            if self._free(case, at, at) == at and self._spaced(at) == at:
+                self._place(case, Start(at, allowed[1], "", mate, group, before.at))
+                return
+            self._place(case, before)
+
+    def _after_the_platform(self, case: Case) -> None:
+        """Place a case that the platform has started: it needs no place any more.
+
+        What has started is no forecast: the record says what the platform met.
+        """
+        start = self._exempt(case)
+        if start is None:
+            self._miss(case)
+        else:
+            self._place(case, start, exempt=True)
+
+    def _beside_the_platform(self, case: Case) -> Start | None:
+        """Return a start now beside the nodes that the platform has started, None if there is none.
+
+        Their cordons take no place from a drain that can still help. Once they are cordoned, they count.
+        """
+        struck = [one for one in self._placed.values() if one.case.struck and one.start is not None]
+        struck = [one for one in struck if not one.case.has_place]
+        if not struck:
+            return None
+        for one in struck:
+            self._take_back(one.case)
+        start = self._find(case, self._now)
+        for one in struck:
+            self._place(one.case, one.start, exempt=True)
+            self._placed[one.case.node] = one
+        return start
+
+    def _at_once(self, case: Case) -> None:
+        """Give a short notice the next place, if that comes before its maintenance."""
+        start = self._find(case, None)
+        if start is None or start.at > self._now:
+            start = self._beside_the_platform(case) or start
+        first = max(case.times.earliest, self._now)
+        if case.times.kept and case.too_late_from is not None and first > case.too_late_from:
+            start = None
+        # Once its maintenance has begun, it takes no place from a case that can be served.
+        in_time = first if case.date is None else shifted(case.date, -timedelta.resolution)
+        if start is not None and start.at <= in_time:
+            self._place(case, start)
+            if case.kept_too_long(self._now):
+                self._placed[case.node] = replace(self._placed[case.node], missed=True)
+        else:
+            self._miss(case)
+
+    def _keep_out(self, case: Case) -> None:
+        """Note that a case has no start: it is missed, if it has a date."""
+        if case.times.deadline is None and not case.short:
+            self._place(case, None)
+        else:
+            self._miss(case)
+
+    def _in_time(self, case: Case, last: datetime) -> None:
+        """Place a case in time, or as missed."""
+        start = self._find(case, last) or self._beside_the_platform(case)
+        if start is not None:
+            self._place(case, start)
+        elif case.exempt_from is not None:
+            self._place(case, self._exempt(case), exempt=True)
+        elif not self._given_way(case, last):
+            self._miss(case)
+
+    def _find(self, case: Case, last: datetime | None) -> Start | None:
+        """Return the first start until `last` that calendar, budget and spacing allow, None without one."""
+        moment, waits = max(case.times.earliest, self._now), ""
+        while True:
+            allowed = _allowed(case, moment)
+            if allowed is None:
+                return None
+            at, window = allowed
+            waits = "window" if at > moment else waits
+            free = self._free(case, at, last or FOREVER)
+            if free is None:
+                return None
+            spaced = self._spaced(free)
+            waits = "spacing" if spaced > free else "place" if free > at else waits
+            if spaced > (last or FOREVER):
+                return None
+            if spaced == at:
+                return Start(at, window, waits)
+            moment = spaced
+
+    def _free(self, case: Case, moment: datetime, last: datetime) -> datetime | None:
+        """Return the first moment in [moment, last] at which every limit has a place for the case."""
+        if case.has_place:
+            return moment
+        while True:
+            found: datetime | None = moment
+            for limit in self._limits.of(case):
+                found = limit.free_from(found, last, case.end) if found is not None else None
+            if found is None or found == moment:
+                return found
+            moment = found
+
+    def _spaced(self, moment: datetime) -> datetime:
+        """Return the first moment from `moment` on that is a spacing away from every other start."""
+        spacing, starts = self._limits.spacing, self._limits.starts
+        if spacing <= timedelta():
+            return moment
+        index = bisect_right(starts, shifted(moment, -spacing))
+        while index < len(starts) and starts[index] < shifted(moment, spacing):
+            moment = shifted(starts[index], spacing)
+            index += 1
+        return moment
+
+    def _exempt(self, case: Case) -> Start | None:
+        """Return the start of a case that is exempt from the budget."""
+        allowed = _allowed(case, max(case.exempt_from or self._now, case.times.earliest, self._now))
+        return Start(*allowed) if allowed is not None else None
+
+    def _place(self, case: Case, start: Start | None, *, exempt: bool = False) -> None:
+        """Note the start of a case, and book its places."""
+        self._placed[case.node] = Placed(case, start, spaced=start is not None and not exempt)
+        if start is None:
+            return
+        begin = self._now if case.has_place else start.at
+        planned = not (exempt or case.has_place)
+        for limit in self._limits.of(case):
+            limit.book(Booking(case.node, begin, case.end(start.at), planned))
+        if not exempt:
+            insort(self._limits.starts, start.at)
+
+    def _take_back(self, case: Case) -> None:
+        """Remove a case with its bookings."""
+        before = self._placed.pop(case.node)
+        for limit in self._limits.of(case):
+            if case.node in limit.bookings:
+                limit.cancel(case.node)
+        if before.spaced and before.start is not None:
+            del self._limits.starts[bisect_left(self._limits.starts, before.start.at)]
+
+    def _miss(self, case: Case) -> None:
+        """Note that a case is missed. The platform takes its node down all the same, if it does that."""
+        self._placed[case.node] = Placed(case, None, True, self._full_limit(case))
+        if case.taken_down is None or case.has_place:
+            return
+        for limit in self._limits.of(case):
+            limit.book(Booking(case.node, case.taken_down, case.end(case.taken_down)))
+
+    def _full_limit(self, case: Case) -> str:
+        """Return the first limit without a place at the latest start of a case, empty if each has one.
+
+        Empty also if a person keeps the case from a start: then it does not wait for a place.
+        """
+        if case.kept_too_long(self._now):
+            return ""
+        at = max(case.times.latest or case.times.deadline or self._now, self._now)
+        full = (limit.name for limit in self._limits.of(case) if limit.free_from(at, at, case.end) is None)
+        return next(full, "")
+
+    def _given_way(self, case: Case, last: datetime) -> bool:
+        """Place a case that finds no place in time by missing another one; return whether that helps.
+
+        The choice is the one that keeps fewer node-minutes out of service: a node that stays in service
+        anyway gives way to one that the platform takes down, and the longer maintenance to the shorter one.
+        """
+        at = case.times.deadline or last
+        for other in self._candidates(case, at):
+            if _busy(case, at) + _down(other) < _busy(other, at) + _down(case) and self._swap(
+                case, other, last
+            ):
+                return True
+        return False
+
+    def _prefer_what_is_lost(self) -> None:
+        """Serve the kinds that lose the machine first, where another case can be missed in their place."""
+        missed = [
+            one.case
+            for one in self._placed.values()
+            if one.missed and one.start is None and not one.case.kept_out
+        ]
+        for case in sorted(missed, key=lambda one: -one.kind.severity):
+            last = case.in_time_until
+            for other in self._candidates(case, case.times.deadline or self._now):
+                less = other.kind.severity < case.kind.severity
+                if less and last is not None and self._swap(case, other, last):
+                    break
+
+    def _candidates(self, case: Case, at: datetime) -> list[Case]:
+        """Return the cases that hold a place while one that starts at a moment does, last to end first."""
+        found = {
+            name: one.case
+            for limit in self._limits.of(case)
+            for name in limit.planned_between(at, case.end(at))
+            if (one := self._placed.get(name)) is not None and one.start is not None and not one.missed
+        }
+        kept = (one for one in found.values() if not (one.short or one.has_place or one.exempt_from))
+        return sorted(kept, key=lambda one: (one.end(at), one.node), reverse=True)[:_TRIES]
+
+    def _swap(self, case: Case, other: Case, last: datetime) -> bool:
+        """Place a case in time and miss another in its place; return whether the others stay as they are."""
+        before, missed = self._placed[other.node], self._placed.get(case.node)
+        if missed is not None:
+            self._take_back(case)
+        self._take_back(other)
+        start = self._find(case, last)
+        if start is not None:
+            self._place(case, start)
+            if self._bears(other):
+                self._miss(other)
+                return True
+            self._take_back(case)
+        self._place(other, before.start)
+        if missed is not None:
+            self._miss(case)
+        return False
+
+    def _bears(self, case: Case) -> bool:
+        """Whether missing a case takes no place from a start that is planned."""
+        down = case.taken_down
+        return down is None or all(limit.bears(down, case.end(down)) for limit in self._limits.of(case))
+
+    def _place_late(self, case: Case) -> None:
+        """Place a case that is too late, or has no date, where the others leave a place free."""
+        limit = self._placed[case.node].limit if case.node in self._placed else self._full_limit(case)
+        if case.node in self._placed:
+            self._take_back(case)
+        start = self._find(case, case.too_late_from)
+        if case.times.deadline is None and not case.short:
+            self._place(case, start)
+            return
+        if start is None:
+            self._miss(case)
+        else:
+            self._place(case, start)
+        self._placed[case.node] = replace(self._placed[case.node], missed=True, limit=limit)
+
+
+def _allowed(case: Case, moment: datetime) -> tuple[datetime, str] | None:
+    """Return the first moment from `moment` on at which the calendar allows a start, and the window."""
+    opening = case.outlook.first_open(moment)
+    outside = None
+    if case.outside_from is not None:
+        outside = case.outlook.unfrozen(max(moment, case.outside_from))
+    if opening is not None and (outside is None or opening[0] <= outside):
+        window = opening[1].window
+        return opening[0], "" if window == ANY_TIME else window
+    return (outside, "") if outside is not None else None
+
+
+def _busy(case: Case, at: datetime) -> timedelta:
+    """Return how long a case holds a place if it starts at a moment."""
+    return case.end(at) - at
+
+
+def _down(case: Case) -> timedelta:
+    """Return how long the node of a case is out of service if it is missed."""
+    return case.end(case.taken_down) - case.taken_down if case.taken_down is not None else timedelta()
+
+
+def _order(case: Case) -> tuple[bool, bool, datetime, int, datetime, str, str]:
+    """Return the sort key of a case: what has started, short notices, the latest start, the worse kind."""
+    deadline = case.times.deadline or FOREVER
+    return (
+        not case.struck,
+        not case.short,
+        deadline,
+        -case.kind.severity,
+        case.end(deadline),
+        case.zone,
+        case.node,
+    )
+
+
+def _late_order(case: Case) -> tuple[bool, datetime, int, str, str]:
+    deadline = case.times.deadline
+    return (deadline is None, deadline or FOREVER, -case.kind.severity, case.zone, case.node)
+
+
+def _start_order(one: Placed) -> tuple[datetime, str]:
+    return (one.start.at if one.start is not None else FOREVER, one.case.node)

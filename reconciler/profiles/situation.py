@@ -1,0 +1,145 @@
+"""The input of checks and triggers, and the output of triggers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from reconciler.model.azure import PerformMaintenance
+from reconciler.model.drains import Blocker
+from reconciler.model.instructions import Instructions, instructions_of
+from reconciler.model.machine import Machine, Remove, ScaleUp
+from reconciler.model.node import CONTROL_PLANE_LABELS, Node
+from reconciler.model.plan import CheckAnswer, JudgedEvent, Notice
+from reconciler.model.record import CaseRecord, State
+from reconciler.model.schedule import CaseSchedule
+from reconciler.model.snapshot import Ledger
+from reconciler.profiles.budget import DisruptionBudget
+from reconciler.profiles.case import CaseView, covers, waits
+from reconciler.settings.schema import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Acknowledgement:
+    """An event that should start early, with its ID as in IMDS; `refusal` says why it may not."""
+
+    id: str
+    refusal: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Staying:
+    """The pods that the drain of a node leaves on it; `unknown` says why they are not known."""
+
+    pods: tuple[Blocker, ...] = ()
+    unknown: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """Everything that the checks and triggers of one node may read.
+
+    `judged` are the node's events without dismissed ones. `waiting_nodes` counts the other nodes that still
+    wait for a drain (our own node goes last), and `others_stuck_at` is when our own node may no longer wait
+    for one of them (UTC). `acknowledgements` are the events that should start early.
+    `machine` is the node's machine, None if it was not read. `before_us` names another node of the same
+    pool that is being replaced, empty if there is none. `twin` names another node with the same providerID,
+    empty if there is none: a VM that two nodes claim is not changed. `staying` are the pods that the drain
+    of the node leaves on it. `schedule` is when its drain is planned to start, None if that is not known.
+    """
+
+    node: Node
+    state: State
+    record: CaseRecord
+    judged: tuple[JudgedEvent, ...]
+    case: CaseView
+    settings: Settings
+    places: DisruptionBudget
+    ledger: Ledger
+    now: datetime
+    skew: timedelta | None = None
+    own_node: bool = False
+    waiting_nodes: int = 0
+    others_stuck_at: datetime | None = None
+    acknowledgements: tuple[Acknowledgement, ...] = ()
+    machine: Machine | None = None
+    before_us: str = ""
+    twin: str = ""
+    staying: Staying = Staying()
+    schedule: CaseSchedule | None = None
+
+    @property
+    def to_acknowledge(self) -> tuple[Acknowledgement, ...]:
+        """The events that may start now and are not acknowledged yet."""
+        known = self.record.acknowledged
+        return tuple(one for one in self.acknowledgements if not one.refusal and one.id not in known)
+
+    @property
+    def held_back(self) -> tuple[Acknowledgement, ...]:
+        """The events that may not start yet."""
+        return tuple(one for one in self.acknowledgements if one.refusal)
+
+    @property
+    def quiet_since(self) -> datetime:
+        """Since when no event of the case is current (UTC): now, if the record does not say."""
+        return self.record.quiet_since or self.now
+
+    @property
+    def settles_until(self) -> datetime | None:
+        """When the settle time after the last event ends (UTC), None if it has passed."""
+        until = self.quiet_since + self.settings.uncordon.settle
+        return until if self.now < until else None
+
+    @property
+    def control_plane(self) -> bool:
+        """Whether the node runs the cluster's own control plane."""
+        declared = self.machine is not None and self.machine.control_plane
+        return declared or any(label in self.node.labels for label in CONTROL_PLANE_LABELS)
+
+    @property
+    def replacing(self) -> tuple[JudgedEvent, ...]:
+        """The events for which the machine of the node is replaced.
+
+        On a drained node, not those for which a drain may not begin yet.
+        """
+        found = tuple(one for one in self.judged if one.asks and one.replaces)
+        if self.record.drain is not None:
+            return tuple(one for one in found if not waits(self.record, one.event))
+        starting = any(one.may_start for one in self.asking)
+        return tuple(one for one in found if one.may_start or not starting)
+
+    @property
+    def instructions(self) -> Instructions:
+        """What people say about the node."""
+        return instructions_of(self.node, self.settings.keys.prefix, self.now, self.ledger.holds)
+
+    @property
+    def asking(self) -> tuple[JudgedEvent, ...]:
+        """The events that require the start of a drain."""
+        return tuple(one for one in self.judged if one.asks and one.starts)
+
+    @property
+    def undrained(self) -> tuple[JudgedEvent, ...]:
+        """The events that require a drain for which the node was not drained, and is not being drained."""
+        return tuple(one for one in self.asking if not covers(self.record, one.event))
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """The results of the triggers so far: the node as it should be, the record, and the notices."""
+
+    record: CaseRecord
+    unschedulable: bool | None = None
+    labels: Mapping[str, str | None] = field(default_factory=dict)
+    notices: tuple[Notice, ...] = ()
+    perform: PerformMaintenance | None = None
+    machine: ScaleUp | Remove | None = None
+
+    def with_notice(self, notice: Notice) -> Effects:
+        """Return the effects with one more notice."""
+        return replace(self, notices=(*self.notices, notice))
+
+
+Check = Callable[[Situation], CheckAnswer]
+Trigger = Callable[[Situation, Effects], Effects]

@@ -1,0 +1,185 @@
+"""What happens to one node, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime
+
+from reconciler.drain import preview as eviction
+from reconciler.drain.workloads import owner_of
+from reconciler.model.assessment import NodeAssessment
+from reconciler.model.drains import Blocker
+from reconciler.model.event import REQUEST, Answer, Kind, Reading
+from reconciler.model.examination import Examination
+from reconciler.model.explanation import NodeExplanation, Obstacle, SourceAnswer
+from reconciler.model.keys import OwnKeys, keys_of
+from reconciler.model.node import HOSTED_LABEL, Node
+from reconciler.model.plan import NodePlan, Plan, Preview
+from reconciler.model.pod import Pod
+from reconciler.model.problems import guarded
+from reconciler.model.record import KnownEvent, State
+from reconciler.model.snapshot import Snapshot
+from reconciler.model.unseen import BUDGETS, NAMESPACES, PODS
+from reconciler.profiles import case as cases
+from reconciler.profiles.budget import pool_of
+from reconciler.profiles.orders import drain_order
+from reconciler.report.explain.who import ends_by_itself, who_ends, who_reads
+from reconciler.settings.schema import Settings
+
+ASSUMED = Kind.REBOOT
+"""The kind for which the drain of a node without an event is explained."""
+
+
+def explain_node(
+    node: Node, found: Examination, assessment: NodeAssessment, settings: Settings, now: datetime
+) -> NodeExplanation:
+    """Return what happens to the node `now` (UTC), and who can change it.
+
+    The examination has a preview, and the pods of the whole cluster unless they can't be seen.
+    """
+    plan = plan_of(node, found.plan)
+    drain, assumed = _drain(node, plan, found.snapshot, settings, now)
+    pods = {pod.key: pod for pod in found.snapshot.pods.get(node.name, ())}
+    # Without an event nothing is to be unblocked; the preview says what would block.
+    blockers = drain.blockers if drain is not None and not assumed else ()
+    return NodeExplanation(
+        plan,
+        _unmanaged(node, settings),
+        _out_of_service(node, plan),
+        tuple(_source(reading) for reading in assessment.readings),
+        (
+            *_observed(plan),
+            *_holds(plan, keys_of(settings.keys.prefix)),
+            *_unknowns(node, assessment),
+            *(blocked_by(one, pods.get(one.pod)) for one in _each_budget_once(blockers)),
+        ),
+        assumed,
+        drain,
+    )
+
+
+def obstacles(plan: NodePlan, keys: OwnKeys) -> tuple[Obstacle, ...]:
+    """Return what holds the node of a plan, who can change that, and what blocks the drain that it previews.
+
+    Unlike an explanation, this needs the plan only.
+    """
+    preview = plan.draining.preview
+    blockers = preview.blockers if preview is not None else ()
+    return (
+        *_observed(plan),
+        *_holds(plan, keys),
+        *(_unread(source, because, plan.node) for source, because in plan.unread),
+        *(blocked_by(one, None) for one in _each_budget_once(blockers)),
+    )
+
+
+def _observed(plan: NodePlan) -> Iterator[Obstacle]:
+    """Yield that the mode starts no drain, for a node whose drain would begin now."""
+    if plan.schedule is not None and plan.schedule.observed and plan.drain_begins:
+        who = "the owner of the settings: `mode: Enforce` starts drains"
+        yield Obstacle("startsAllowed", "nothing starts in mode Observe", who)
+
+
+def plan_of(node: Node, plan: Plan) -> NodePlan:
+    """Return the plan of the node; that of a node without anything to report is empty."""
+    quiet = NodePlan(
+        node.name,
+        node.zone,
+        pool_of(node),
+        State.OPERATIONAL,
+        State.OPERATIONAL,
+        unschedulable=node.unschedulable,
+    )
+    return next((one for one in plan.nodes if one.node == node.name), quiet)
+
+
+def order_events(plan: NodePlan) -> tuple[tuple[KnownEvent, ...], str]:
+    """Return the events for which a drain of the node would be, and the kind that was assumed, if any."""
+    recorded = cases.allowed(plan.record) if plan.record is not None else ()
+    events = recorded or tuple(cases.known(one.event) for one in plan.events if one.asks)
+    return (events, "") if events else ((KnownEvent(ASSUMED, None, (), ()),), ASSUMED.value)
+
+
+def blocked_by(blocker: Blocker, pod: Pod | None) -> Obstacle:
+    """Return a pod that a drain leaves on the node, or whose eviction a budget refuses, with whom to ask."""
+    owner = owner_of(pod) if pod is not None else ""
+    of_pod = f"the owner of {owner}" if owner else "the owner of the pod"
+    if "," in blocker.budget:
+        return Obstacle("budget", f"{blocker.pod}: {blocker.because}", f"{of_pod}: let one budget select it")
+    if blocker.budget:
+        who = f"{of_pod}: run more replicas, or let the budget {blocker.budget} allow a disruption"
+        return Obstacle("budget", f"{blocker.pod}: {blocker.because}", who)
+    return Obstacle("pod", f"{blocker.pod}: {blocker.because}", f"{of_pod}, or the owner of the settings")
+
+
+def _drain(
+    node: Node, plan: NodePlan, snapshot: Snapshot, settings: Settings, now: datetime
+) -> tuple[Preview | None, str]:
+    """Return what a drain of the node would do now, and the kind that was assumed for it, if any."""
+    events, assumed = order_events(plan)
+    if plan.draining.preview is not None:
+        return plan.draining.preview, ""
+    unseen = {one.what: one for one in snapshot.problems.unseen}
+    if PODS in unseen:
+        return None, assumed
+    order = drain_order(node, events, now, settings, snapshot)
+    staying = [one for one in snapshot.nodes if one.name != node.name and not one.unschedulable]
+    pods = [pod for found in snapshot.pods.values() for pod in found]
+    seen, problems = guarded(
+        f"the preview of node {node.name} failed",
+        lambda: eviction.preview(order, staying, pods, snapshot.budgets, now),
+        None,
+    )
+    if seen is None:
+        return Preview(room=tuple(f"unknown, because of {one}" for one in problems)), assumed
+    unknown = tuple(unseen[what] for what in (BUDGETS, NAMESPACES) if what in unseen)
+    return replace(seen, unknown=unknown), assumed
+
+
+def _unmanaged(node: Node, settings: Settings) -> str:
+    if HOSTED_LABEL in node.labels:
+        return f"AKS manages the node itself (label {HOSTED_LABEL})"
+    if not settings.in_fleet(node.labels):
+        return "nodeSelector of the settings does not select it"
+    if not settings.manages(node.labels):
+        return f"its label {keys_of(settings.keys.prefix).ignore} excludes it"
+    return ""
+
+
+def _out_of_service(node: Node, plan: NodePlan) -> str:
+    """Return why no new pod can run on the node, empty if it can, or if the cordon is in the plan."""
+    return "" if plan.before is State.IN_MAINTENANCE else node.out_of_service
+
+
+def _source(reading: Reading) -> SourceAnswer:
+    if not reading.installed:
+        return SourceAnswer(reading.source, "not installed", reading.because)
+    return SourceAnswer(reading.source, reading.answer.value, reading.because, reading.as_of)
+
+
+def _holds(plan: NodePlan, keys: OwnKeys) -> Iterator[Obstacle]:
+    requested = any(REQUEST in one.event.sources for one in plan.events)
+    for hold in plan.holds:
+        who = who_ends(hold.code, plan.node, keys, requested=requested)
+        by_itself = ends_by_itself(hold.code, requested=requested)
+        yield Obstacle(hold.code, hold.reason, who, hold.until, by_itself)
+
+
+def _unknowns(node: Node, assessment: NodeAssessment) -> Iterator[Obstacle]:
+    for reading in assessment.readings:
+        if reading.answer is Answer.UNKNOWN and reading.installed:
+            yield _unread(reading.source, reading.because, node.name)
+
+
+def _unread(source: str, because: str, node: str) -> Obstacle:
+    return Obstacle("source", f"{source} can't be read: {because}", who_reads(source, node))
+
+
+def _each_budget_once(blockers: tuple[Blocker, ...]) -> Iterator[Blocker]:
+    """Yield the blockers, of the pods that one budget holds only the first."""
+    seen: set[str] = set()
+    for one in blockers:
+        if not one.budget or one.budget not in seen:
+            yield one
+        seen.add(one.budget)

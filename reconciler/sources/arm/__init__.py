@@ -1,0 +1,1 @@
+"""Maintenance that the ARM API announces."""

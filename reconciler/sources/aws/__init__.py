@@ -1,0 +1,1 @@
+"""Events that EC2 announces."""

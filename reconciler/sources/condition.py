@@ -1,0 +1,228 @@
+"""Node conditions as a source: those of AKS's node-problem-detector, and those that the settings name.
+
+AKS documents `VMEventScheduled` (azure-aks-docs, node-problem-detector.md). `PreemptionScheduled` is newer.
+The five `…Scheduled` conditions are from 2022 (Azure/AKS#2062). Each condition is a source of its own, so
+that one that is Unknown is not hidden by another that is True.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+from datetime import timedelta
+
+from reconciler.model import limits
+from reconciler.model.aks_conditions import CONDITIONS, MAIN, NOTICES, RELATIVES
+from reconciler.model.event import Answer, Initiator, Kind, Reading, Signal, Status
+from reconciler.model.moments import from_text
+from reconciler.model.node import Condition, Node
+from reconciler.settings.schema import Settings
+from reconciler.sources.imds.signals import is_degraded
+from reconciler.sources.source import Source, SourceContext, Wants
+
+PREFIX = "condition:"
+
+# '<Type> <Status>[: <date>]. DurationInSeconds: <n>. <description> For more information, see <link>[.]
+# [EventId: <guid>]', as AKS's check_scheduledevent_consolidated.sh writes it; white space varies.
+_HEAD = re.compile(
+    r"^(?P<type>[A-Za-z]+) (?P<status>Scheduled|Started|Advisory)\b ?(?P<colon>:)?", re.IGNORECASE
+)
+_DATE = re.compile(
+    r"^ ?(?P<date>[A-Za-z]{3}, ?\d{1,2} [A-Za-z]{3} \d{4} \d{1,2}:\d{2}:\d{2} (?:GMT|UTC)"
+    r"|\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:Z|[+-]\d{2}:?\d{2}))(?=[.,; ]|$)\.?",
+    re.IGNORECASE,
+)
+_DURATION = re.compile(r"DurationInSeconds: ?(-?\d+)\b\.?", re.IGNORECASE)
+_EVENT_ID = re.compile(r"EventId: ?([0-9A-Za-z.-]+)", re.IGNORECASE)
+_MORE = re.compile(r"For more information, see \S+", re.IGNORECASE)
+_LIVE_MIGRATION = "memory-preserving live migration"
+_BY_USER = "requested by authorized user"
+_KINDS = {kind.value.casefold(): kind for kind in Kind if kind is not Kind.UNKNOWN}
+
+
+class AksConditions(Source):
+    """The conditions that AKS's node-problem-detector sets for scheduled events."""
+
+    name = "nodeConditions"
+
+    def enabled(self, settings: Settings) -> bool:
+        """Whether `sources.nodeConditions` is on."""
+        return settings.sources.node_conditions.enabled
+
+    def reading_names(self, settings: Settings) -> Collection[str]:
+        """Return a name for each of AKS's conditions."""
+        del settings
+        return [PREFIX + one for one in CONDITIONS]
+
+    def notice_names(self, settings: Settings) -> Collection[str]:
+        """Return the names of the conditions that report planned maintenance."""
+        del settings
+        return [PREFIX + condition for condition in NOTICES]
+
+    def wants(self, settings: Settings) -> Wants:
+        """Return AKS's conditions, and AKS's remediator, which acts on some of them."""
+        del settings
+        return Wants(conditions=CONDITIONS, remediator=True)
+
+    def read(self, node: Node, context: SourceContext) -> tuple[Reading, ...]:
+        """Return a reading per condition, believed for `staleAfter`."""
+        return read(node, context.settings.sources.node_conditions.stale_after)
+
+
+class NamedConditions(Source):
+    """Conditions that the settings name, such as `KernelDeadlock`."""
+
+    name = "conditions"
+
+    def enabled(self, settings: Settings) -> bool:
+        """Whether the settings name any conditions."""
+        return bool(settings.condition_types())
+
+    def reading_names(self, settings: Settings) -> Collection[str]:
+        """Return a name for each named condition, except AKS's own: AKS's source decides on those."""
+        return [PREFIX + one for one in settings.condition_types() - CONDITIONS]
+
+    def wants(self, settings: Settings) -> Wants:
+        """Return the named conditions."""
+        return Wants(conditions=settings.condition_types())
+
+    def read(self, node: Node, context: SourceContext) -> tuple[Reading, ...]:
+        """Return a reading per named condition that the node has."""
+        return read_named(node, context.settings.condition_types())
+
+
+def parse_message(source: str, message: str) -> Signal:
+    """Parse a condition's message into a signal; an unreadable message becomes one of kind Unknown."""
+    text = " ".join(limits.text(message, limits.MESSAGE).split())
+    head = _HEAD.match(text)
+    if head is None:
+        return Signal(source, Kind.UNKNOWN, Status.SCHEDULED, description=limits.text(text))
+    word, status = head["type"].casefold(), head["status"].casefold()
+    if word == "spotrebalancerecommendation":
+        kind = Kind.REBALANCE
+    elif status == "advisory":
+        return Signal(source, Kind.UNKNOWN, Status.SCHEDULED, description=limits.text(text))
+    else:
+        kind = _KINDS.get(word, Kind.UNKNOWN)
+    rest = text[head.end() :]
+    date = _DATE.match(rest) if head["colon"] else None
+    unreadable = bool(head["colon"]) and date is None
+    not_before = None
+    if date is not None:
+        rest = rest[date.end() :]
+        try:
+            not_before = from_text(date["date"])
+        except ValueError:
+            unreadable = True
+    duration = _DURATION.search(rest)
+    event_id = _EVENT_ID.search(rest)
+    description = text if kind is Kind.UNKNOWN else _description(rest)
+    if kind is Kind.FREEZE and _LIVE_MIGRATION in text.casefold():
+        kind = Kind.LIVE_MIGRATION
+    # The message has no EventSource; these words are Azure's for a user's own reboot or redeploy.
+    initiator = Initiator.USER if _BY_USER in text.casefold() else None
+    return Signal(
+        source,
+        kind,
+        Status.STARTED if status == "started" else Status.SCHEDULED,
+        not_before=not_before,
+        duration=_seconds(duration[1]) if duration else None,
+        id=limits.text(event_id[1].rstrip("."), limits.NAME) if event_id else "",
+        description=limits.text(description),
+        initiator=initiator,
+        date_unreadable=unreadable,
+        degraded=is_degraded(kind, initiator),
+    )
+
+
+def _seconds(digits: str) -> timedelta | None:
+    try:
+        # -1 is Azure's "unknown".
+        return limits.duration(limits.number(digits))
+    except ValueError:
+        return None
+
+
+def _description(rest: str) -> str:
+    for pattern in (_DURATION, _EVENT_ID, _MORE):
+        rest = pattern.sub("", rest)
+    return " ".join(rest.split()).strip(" .:")
+
+
+def read(node: Node, stale_after: timedelta | None = None) -> tuple[Reading, ...]:
+    """Return what AKS's own conditions report about a node, one reading per condition.
+
+    Without `VMEventScheduled` node-problem-detector does not run on the node: unknown, and not installed.
+    """
+    readings = []
+    main = node.condition(MAIN)
+    if main is None:
+        where = (
+            "Windows nodes have no node-problem-detector"
+            if node.is_windows
+            else f"it has no condition {MAIN}"
+        )
+        readings.append(Reading(PREFIX + MAIN, Answer.UNKNOWN, because=where, installed=False))
+    else:
+        readings.append(_read_one(main, stale_after))
+    readings.extend(_read_one(found, stale_after) for found in node.conditions if found.type in RELATIVES)
+    return tuple(readings)
+
+
+def _read_one(condition: Condition, stale_after: timedelta | None) -> Reading:
+    source = PREFIX + condition.type
+    if "heartbeat" in condition.unreadable:
+        # Without its age, what it says may be of a detector that died long ago.
+        because = f"the heartbeat of {condition.type} is outside of the years 2000 to 2100"
+        return Reading(source, Answer.UNKNOWN, because=because)
+    if condition.status == "True":
+        signal = parse_message(source, condition.message)
+        # If there are several events, the condition shows only one, and not always the next one.
+        return Reading(
+            source,
+            Answer.EVENT,
+            (signal,),
+            as_of=condition.heartbeat,
+            stale_after=stale_after,
+            tells_one=True,
+        )
+    if condition.status == "False":
+        return Reading(source, Answer.NO_EVENT, as_of=condition.heartbeat, stale_after=stale_after)
+    message = " ".join(limits.text(condition.message).split())
+    because = f"{condition.type} is {limits.text(condition.status) or 'empty'}: {message}"
+    return Reading(
+        source, Answer.UNKNOWN, because=because, as_of=condition.heartbeat, stale_after=stale_after
+    )
+
+
+def read_named(node: Node, types: Iterable[str]) -> tuple[Reading, ...]:
+    """Return what the named conditions report about a node; an absent condition reports nothing.
+
+    They have no age: the kubelet and node-problem-detector write heartbeats at very different intervals.
+    """
+    readings = []
+    for condition_type in sorted(types):
+        found = node.condition(condition_type)
+        if found is None:
+            continue
+        source = PREFIX + condition_type
+        if found.status == "True" and "transition" in found.unreadable:
+            because = f"the time of {condition_type} is outside of the years 2000 to 2100"
+            readings.append(Reading(source, Answer.UNKNOWN, because=because))
+        elif found.status == "True":
+            signal = Signal(
+                source,
+                Kind.UNKNOWN,
+                Status.STARTED,
+                description=limits.text(f"{condition_type}: {found.message or found.reason}"),
+                condition=condition_type,
+                since=found.transition,
+            )
+            readings.append(Reading(source, Answer.EVENT, (signal,)))
+        elif found.status == "False":
+            readings.append(Reading(source, Answer.NO_EVENT))
+        else:
+            readings.append(
+                Reading(source, Answer.UNKNOWN, because=f"{condition_type} is {limits.text(found.status)}")
+            )
+    return tuple(readings)

@@ -1,0 +1,1 @@
+"""ESX hosts: their labels, and vCenter."""

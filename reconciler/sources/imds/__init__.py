@@ -1,0 +1,1 @@
+"""Scheduled events of IMDS, which the node agent publishes."""

@@ -1,0 +1,82 @@
+"""The events of IMDS that the node agent published, as a source: the annotation `<prefix>/imds`.
+
+The agent writes no heartbeat to the node, so the readiness of its pod shows whether it works. Without the
+DaemonSet, an annotation is used, because the agent may run in another way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from functools import lru_cache
+
+from reconciler.model.errors import SourceError
+from reconciler.model.event import Answer, Reading
+from reconciler.model.keys import keys_of
+from reconciler.model.node import Node
+from reconciler.model.snapshot import Agents
+from reconciler.settings.schema import Settings
+from reconciler.sources.imds import signals as imds
+from reconciler.sources.source import Source, SourceContext, Wants
+
+_NONE = Reading(imds.SOURCE, Answer.NO_EVENT)
+_ABSENT = Reading(imds.SOURCE, Answer.UNKNOWN, because="no node agent is installed", installed=False)
+_WINDOWS = Reading(
+    imds.SOURCE, Answer.UNKNOWN, because="Windows nodes are not covered by the agent", installed=False
+)
+
+
+_SHORT = 2048
+"""Characters of an annotation that is read once. The same text stays on a node for many passes."""
+
+_kept = lru_cache(maxsize=1024)(imds.from_annotation)
+
+
+class PublishedEvents(Source):
+    """Scheduled events of Azure's instance metadata service, from the node agent's annotation."""
+
+    name = imds.SOURCE
+
+    def enabled(self, settings: Settings) -> bool:
+        """Whether `sources.imds` is on."""
+        return settings.sources.imds.enabled
+
+    def notice_names(self, settings: Settings) -> Collection[str]:
+        """Return its name: IMDS has all scheduled events."""
+        return self.reading_names(settings)
+
+    def wants(self, settings: Settings) -> Wants:
+        """Return the state of the agents; the annotation is one of ours and always read."""
+        del settings
+        return Wants(agents=True)
+
+    def read(self, node: Node, context: SourceContext) -> tuple[Reading, ...]:
+        """Return what IMDS reported, or why that is unknown; nothing for a node that needs no agent."""
+        if node.runs_no_agent:
+            return ()
+        return (read(node, context.settings.keys.prefix, context.agents),)
+
+
+def read(node: Node, prefix: str, agents: Agents) -> Reading:
+    """Return what IMDS reported about the node's VM when its agent last published."""
+    text = node.annotations.get(keys_of(prefix).imds)
+    if agents.problem:
+        return Reading(
+            imds.SOURCE, Answer.UNKNOWN, because=f"the state of the agents is unknown: {agents.problem}"
+        )
+    if node.name in agents.not_ready:
+        return Reading(
+            imds.SOURCE,
+            Answer.UNKNOWN,
+            because="its agent is not ready, so it may not reach IMDS or the API server",
+        )
+    if text is None and node.is_windows:
+        return _WINDOWS
+    if agents.covered is not None and node.name not in agents.covered:
+        return Reading(imds.SOURCE, Answer.UNKNOWN, because="the agent's DaemonSet has no pod on the node")
+    if text is None:
+        return _NONE if agents.installed else _ABSENT
+    try:
+        signals = _kept(text) if len(text) <= _SHORT else imds.from_annotation(text)
+    except SourceError as error:
+        return Reading(imds.SOURCE, Answer.UNKNOWN, because=str(error))
+    return Reading(imds.SOURCE, Answer.EVENT, signals) if signals else _NONE

@@ -1,0 +1,160 @@
+"""Which PodDisruptionBudgets a drain watches: those of the namespaces whose pods it moves."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from itertools import pairwise
+
+from reconciler.drain.drainer import Limits
+from reconciler.drain.drainer.messages import Evict, Unwatch, WatchBudgets
+from reconciler.model.drains import Phase
+from reconciler.model.errors import ReconcilerError, Unreachable
+from reconciler.model.pod import Pod
+from reconciler.model.selector import LabelSelector
+from reconciler.simulation.workloads import BudgetSpec, Workload
+from tests.drain.drainer.driving import START, Drive, Scene
+
+PODS = Limits().budgets_from
+FEW = [f"team-{number}" for number in range(Limits().namespaces)]
+MANY = [*FEW, "team-more"]
+
+
+def _scene(*nodes: str) -> Scene:
+    scene = Scene()
+    for node in nodes:
+        scene.add_node(node, cordoned=True)
+    return scene
+
+
+def _run(scene: Scene, namespace: str, node: str) -> None:
+    """Run ready pods on a node, under a budget that lets one go at a time."""
+    workload = Workload(namespace, "web", replicas=PODS, pools=("spare",), starts_after=timedelta(seconds=2))
+    made = (workload.pod(sum(map(ord, namespace)) * 1000 + number) for number in range(PODS))
+    scene.cluster.adopt(workload, *(replace(pod, node=node, phase="Running", ready=True) for pod in made))
+    _budget(scene, namespace, "web", "web")
+
+
+def _budget(scene: Scene, namespace: str, name: str, app: str) -> None:
+    selector = LabelSelector.of({"app": app})
+    scene.cluster.add_budget(BudgetSpec(namespace, name, selector, max_unavailable=1))
+
+
+def _watched(drive: Drive) -> list[str]:
+    return [command.namespace for _, command in drive.commands if isinstance(command, WatchBudgets)]
+
+
+def test_the_budgets_of_other_namespaces_do_not_reach_a_drain() -> None:
+    scene = _scene("a")
+    _run(scene, "rich", "a")
+    for number in range(100):
+        _budget(scene, "evil", f"b-{number}", "old")
+    drive = Drive(scene)
+    drive.start("a")
+    for number in range(100):
+        drive.at(1 + number / 50, lambda number=number: _budget(scene, "evil", f"b-{number}", "new"))  # type: ignore[misc]  # bound now
+
+    assert drive.run()["a"].phase is Phase.DRAINED
+    assert _watched(drive) == ["rich"]
+    assert set(drive.counting.heard) == {"rich"}
+    assert not scene.overdrawn
+
+
+def test_few_namespaces_have_a_watch_each_and_many_one_for_all() -> None:
+    for namespaces, watched in ((FEW, FEW), (MANY, [""])):
+        scene = _scene("a")
+        for namespace in namespaces:
+            _run(scene, namespace, "a")
+        drive = Drive(scene)
+        drive.start("a")
+
+        assert drive.run()["a"].phase is Phase.DRAINED
+        assert _watched(drive) == watched
+        assert not scene.overdrawn
+        assert len(scene.requests) == PODS * len(namespaces)
+
+
+def test_a_drain_with_another_namespace_adds_its_watch_and_waits_for_that_alone() -> None:
+    scene = _scene("a", "b")
+    _run(scene, "first", "a")
+    _run(scene, "second", "b")
+    drive = Drive(scene)
+    drive.start("a")
+    drive.at(3, lambda: drive.start("b"))
+
+    drive.run(8)
+    assert _watched(drive) == ["first", "second"]
+    assert not [command for _, command in drive.commands if isinstance(command, Unwatch)]
+    drive.run()
+    # None was tried before its budget was known.
+    assert len(scene.requests) == 2 * PODS
+    assert not scene.overdrawn
+
+
+def test_the_namespace_that_is_one_too_many_replaces_all_watches_by_one() -> None:
+    scene = _scene("a", "b")
+    for namespace in FEW:
+        _run(scene, namespace, "a")
+    _run(scene, "team-more", "b")
+    drive = Drive(scene)
+    drive.start("a")
+    drive.at(3, lambda: drive.start("b"))
+
+    ended = drive.run()
+
+    assert {one.phase for one in ended.values()} == {Phase.DRAINED}
+    assert _watched(drive) == [*FEW, ""]
+    assert len(scene.requests) == PODS * len(MANY)
+
+
+def test_a_watch_that_says_nothing_keeps_only_the_drain_that_needs_it_waiting() -> None:
+    scene = _scene("a", "b")
+    _run(scene, "first", "a")
+    _run(scene, "second", "b")
+    drive = Drive(scene)
+    opened = scene.cluster.watch_budgets
+
+    def silent(namespace: str = "") -> object:
+        watch = opened(namespace)
+        if namespace == "second":
+            watch.items.clear()
+        return watch
+
+    scene.cluster.watch_budgets = silent  # type: ignore[method-assign, assignment]  # says nothing
+    drive.start("a")
+    drive.at(1, lambda: drive.start("b"))
+
+    ended = drive.run()
+
+    assert {one.phase for one in ended.values()} == {Phase.DRAINED}
+    times = {
+        namespace: [
+            at for at, one in drive.commands if isinstance(one, Evict) and one.pod.namespace == namespace
+        ]
+        for namespace in ("first", "second")
+    }
+    assert max(later - sooner for sooner, later in pairwise(times["first"])) < timedelta(seconds=10)
+    assert START + Limits().reread_every <= times["second"][0] <= START + timedelta(seconds=40)
+
+
+def test_a_watch_that_ends_is_opened_again_with_the_others() -> None:
+    scene = _scene("a")
+    for namespace in FEW:
+        _run(scene, namespace, "a")
+    drive = Drive(scene)
+
+    def refuse(verb: str, pod: Pod | None) -> ReconcilerError | None:
+        del pod
+        return (
+            Unreachable("cut")
+            if verb == "watch_budgets" and drive.now < START + timedelta(seconds=5)
+            else None
+        )
+
+    scene.trouble = refuse
+    drive.start("a")
+
+    assert drive.run()["a"].phase is Phase.DRAINED
+    assert _watched(drive)[-len(FEW) :] == FEW
+    assert len(_watched(drive)) <= 4 * len(FEW)
+    assert not scene.overdrawn

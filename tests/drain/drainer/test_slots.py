@@ -1,0 +1,211 @@
+"""Slots: which of the drains that run may evict, and when a drain gives its slot to another one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import pytest
+
+from reconciler.drain.drainer import Limits
+from reconciler.drain.drainer.messages import Evict
+from reconciler.model.drains import Escalation, Phase
+from reconciler.model.moments import to_text
+from tests.drain.drainer.driving import START, Drive, Scene
+
+LIMITS = Limits()
+
+
+def _scene(*nodes: str, pods: int = 1, terminates_in: float = 1.0) -> Scene:
+    scene = Scene(terminates_in=terminates_in)
+    for node in nodes:
+        scene.add_node(node, cordoned=True)
+        scene.deployment(f"on-{node}", node, pods)
+    return scene
+
+
+def _block(scene: Scene, *nodes: str) -> None:
+    for node in nodes:
+        scene.add_budget(f"on-{node}", max_unavailable=0)
+
+
+def _asked(drive: Drive, node: str) -> datetime:
+    return next(at for at, one in drive.commands if isinstance(one, Evict) and one.node == node)
+
+
+def _first_eviction(scene: Scene, node: str) -> timedelta:
+    return next(one.at for one in scene.requests if one.uid.startswith(f"shop/on-{node}-")) - START
+
+
+def test_only_so_many_drains_evict_at_once() -> None:
+    scene = _scene("a", "b", terminates_in=10)
+    drive = Drive(scene)
+    for node in "ab":
+        drive.start(node, slots=1)
+    drive.at(5, lambda: None)
+    early = drive.run(5)
+
+    assert (early["a"].slot, early["a"].waits_for_slot) == (True, False)
+    assert (early["b"].slot, early["b"].waits_for_slot) == (False, True)
+    assert drive.run()["b"].phase is Phase.DRAINED
+    assert _first_eviction(scene, "b") >= timedelta(seconds=10)
+
+
+def test_a_drain_that_a_budget_blocks_gives_its_slot_away() -> None:
+    scene = _scene("a", "b")
+    _block(scene, "a")
+    drive = Drive(scene)
+    for node in "ab":
+        drive.start(node, slots=1)
+    ended = drive.run(60)
+
+    assert ended["b"].phase is Phase.DRAINED
+    assert _first_eviction(scene, "b") <= timedelta(seconds=1)
+    assert not ended["a"].slot
+    assert ended["a"].blocked_since is not None
+    assert ended["a"].blocked_since - START <= timedelta(seconds=1)
+
+
+def test_a_drain_without_a_slot_goes_on_when_its_budget_allows_it() -> None:
+    scene = _scene("a", pods=LIMITS.budgets_from)
+    _block(scene, "a")
+    drive = Drive(scene)
+    drive.start("a", slots=1)
+    drive.at(100, lambda: scene.change_budget("shop/on-a", max_unavailable=LIMITS.budgets_from))
+
+    progress = drive.run()["a"]
+
+    assert progress.phase is Phase.DRAINED
+    assert progress.finished is not None
+    assert progress.finished - START <= timedelta(seconds=110)
+
+
+def test_the_drain_that_has_waited_for_a_slot_for_longest_gets_it() -> None:
+    scene = _scene("a", "b", "c", pods=LIMITS.budgets_from, terminates_in=20)
+    _block(scene, "a")
+    drive = Drive(scene)
+    for node in "abc":
+        drive.start(node, slots=1)
+    drive.at(5, lambda: scene.change_budget("shop/on-a", max_unavailable=LIMITS.budgets_from))
+    drive.run()
+
+    assert _first_eviction(scene, "b") < _first_eviction(scene, "c") < _first_eviction(scene, "a")
+
+
+def test_a_drain_without_a_limit_needs_no_slot_and_takes_none() -> None:
+    scene = _scene("a", "b", "c", terminates_in=20)
+    drive = Drive(scene)
+    drive.start("a")
+    drive.start("b", slots=1)
+    drive.start("c")
+    drive.run()
+
+    assert max(_first_eviction(scene, node) for node in "abc") <= timedelta(seconds=1)
+
+
+def test_a_drain_keeps_its_slot_between_the_pods_of_a_budget() -> None:
+    scene = _scene("a", "b", pods=4)
+    scene.add_budget("on-a", max_unavailable=1)
+    drive = Drive(scene)
+    for node in "ab":
+        drive.start(node, slots=1)
+    ended = drive.run()
+
+    assert ended["a"].finished is not None
+    assert START + _first_eviction(scene, "b") >= ended["a"].finished - timedelta(seconds=2)
+
+
+def test_a_pod_that_never_leaves_does_not_keep_the_slot() -> None:
+    scene = _scene("a", "b")
+    (stuck,) = scene.there("a")
+    scene.cluster.finalizers.add(stuck.uid)
+    drive = Drive(scene)
+    for node in "ab":
+        drive.start(node, slots=1)
+    drive.run(120)
+
+    assert _first_eviction(scene, "b") <= timedelta(seconds=stuck.grace) + LIMITS.overdue + timedelta(
+        seconds=1
+    )
+
+
+def test_a_node_that_cannot_be_read_keeps_no_slot() -> None:
+    scene = _scene("a", "b")
+    drive = Drive(scene)
+    drive.start("a", slots=1)
+    scene.cluster.delete_node("a")
+    drive.start("b", slots=1)
+
+    assert drive.run()["b"].phase is Phase.DRAINED
+
+
+def test_a_drain_that_is_stopped_gives_its_slot_to_the_next() -> None:
+    scene = _scene("a", "b", terminates_in=25)
+    drive = Drive(scene)
+    for node in "ab":
+        drive.start(node, slots=1)
+    drive.at(3, lambda: drive.stop("a"))
+    drive.run()
+
+    assert timedelta(seconds=3) <= _first_eviction(scene, "b") <= timedelta(seconds=4)
+
+
+@pytest.mark.parametrize("deadline", [None, START + timedelta(minutes=20)], ids=["timeout", "deadline"])
+def test_a_pod_that_outlasts_the_drain_keeps_no_slot_and_is_named(deadline: datetime | None) -> None:
+    scene = _scene("a", "b", terminates_in=10**9)
+    (stuck,) = scene.there("a")
+    scene.change_pod(replace(stuck, grace=100_000_000))
+    drive = Drive(scene)
+    for node in "ab":
+        drive.start(node, slots=1, timeout=timedelta(minutes=30), escalation=Escalation(deadline=deadline))
+    ended = drive.run(120)
+
+    assert _first_eviction(scene, "b") <= LIMITS.slot_kept + timedelta(seconds=1)
+    until = to_text(deadline or START + timedelta(minutes=30))
+    (blocker,) = ended["a"].blockers
+    assert blocker.because == f"its grace period is a year or more; waits at most until {until}"
+    assert not ended["a"].slot
+
+
+def test_a_pod_that_leaves_in_time_keeps_the_slot() -> None:
+    scene = _scene("a", "b", terminates_in=10**9)
+    for pod in scene.there("a"):
+        scene.change_pod(replace(pod, grace=600))
+    drive = Drive(scene)
+    for node in "ab":
+        drive.start(node, slots=1, escalation=Escalation(deadline=START + timedelta(minutes=20)))
+    drive.run()
+
+    assert _first_eviction(scene, "b") >= timedelta(seconds=600)
+
+
+def test_an_attempt_after_the_deadline_keeps_its_slot_while_pods_leave() -> None:
+    scene = _scene("a", "b", terminates_in=20)
+    drive = Drive(scene)
+    for node in "ab":
+        drive.start(node, slots=1, escalation=Escalation(deadline=START - timedelta(minutes=1)))
+    drive.run()
+
+    assert _first_eviction(scene, "b") >= timedelta(seconds=20)
+
+
+def test_an_eviction_that_hangs_keeps_no_slot() -> None:
+    scene = _scene("a", "b")
+    drive = Drive(scene)
+    drive.hang("shop", 20)
+    for node in "ab":
+        drive.start(node, slots=1)
+    drive.run(60)
+
+    assert _asked(drive, "b") - _asked(drive, "a") <= LIMITS.slot_kept + timedelta(seconds=1)
+
+
+def test_a_deadline_waits_for_no_slot() -> None:
+    scene = _scene("a", "b", terminates_in=25)
+    drive = Drive(scene)
+    drive.start("a", slots=1)
+    deadline = START + timedelta(seconds=40)
+    drive.start("b", slots=1, escalation=Escalation(delete_before_deadline=True, deadline=deadline))
+    drive.run()
+
+    assert timedelta(seconds=10) <= _first_eviction(scene, "b") <= timedelta(seconds=11)

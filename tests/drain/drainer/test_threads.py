@@ -1,0 +1,422 @@
+"""The threads around the core: the same drains, carried out by real requests side by side."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import cast
+
+import pytest
+
+from reconciler.drain.drainer import Drainer, Limits
+from reconciler.model.drains import DrainOrder, DrainProgress, Escalation, Phase
+from reconciler.model.errors import ReconcilerError, Unreachable
+from reconciler.model.pod import Pod
+from reconciler.model.ports import BudgetChange, PodChange
+from tests.drain.drainer.driving import PLAIN, Scene, order_for
+from tests.support.controlplane.waiting import wait_for
+from tests.support.fakes.clock import SystemClock
+from tests.support.threads import ThreadedApi, running
+
+_PATIENCE = 60
+_SOON = Limits(backoff_first=timedelta(milliseconds=10))
+"""Errors are tried again after ten milliseconds, and not after a second."""
+
+
+class _Alive:
+    """A scene whose nodes `a` and `b` are cordoned, and the port to it for threads."""
+
+    def __init__(self) -> None:
+        self.scene = Scene(ready_after=0.02, lag=0.005, terminates_in=0.02, start=datetime.now(UTC))
+        self.api: ThreadedApi = ThreadedApi(self.scene.api)
+        for node in ("a", "b"):
+            self.scene.add_node(node, cordoned=True)
+
+    def running(self) -> AbstractContextManager[None]:
+        return running(self.api, self.scene.clock)
+
+
+def _finish(drainer: Drainer, *nodes: str) -> dict[str, DrainProgress]:
+    while any(not (one := drainer.progress().get(node)) or one.phase is Phase.RUNNING for node in nodes):
+        assert drainer.wait(_PATIENCE), "no drain ended"
+    return dict(drainer.progress())
+
+
+@pytest.fixture
+def reported() -> list[DrainProgress]:
+    """What on_progress was given."""
+    return []
+
+
+def test_two_nodes_are_drained_side_by_side_and_no_budget_is_overdrawn(reported: list[DrainProgress]) -> None:
+    alive = _Alive()
+    scene = alive.scene
+    for node in ("a", "b"):
+        for app in range(5):
+            scene.deployment(f"{node}{app}", node, 4)
+            scene.add_budget(f"{node}{app}", max_unavailable=1)
+    with alive.running():
+        drainer = Drainer(alive.api, SystemClock(), on_progress=reported.append)
+        since = datetime.now(UTC)
+        drainer.start(order_for("a", since=since))
+        drainer.start(order_for("b", since=since))
+        progress = _finish(drainer, "a", "b")
+        drainer.close()
+
+    assert {Phase.DRAINED} == {one.phase for one in progress.values()}
+    assert not scene.overdrawn
+    assert not scene.there("a") + scene.there("b")
+    assert {"a", "b"} == {one.node for one in reported if one.phase is Phase.DRAINED}
+
+
+def test_what_goes_wrong_is_in_the_progress_and_not_in_the_callers_thread() -> None:
+    alive = _Alive()
+    scene = alive.scene
+    scene.add_node("a", cordoned=False)
+    with alive.running():
+        drainer = Drainer(alive.api, SystemClock())
+        drainer.start(order_for("a", since=datetime.now(UTC)))
+        progress = _finish(drainer, "a")
+        drainer.close()
+
+    assert Phase.STOPPED is progress["a"].phase
+
+
+def test_a_bug_in_a_request_does_not_leave_the_drain_waiting() -> None:
+    alive = _Alive()
+    scene = alive.scene
+    scene.deployment("web", "a")
+    bugs = [KeyError("bug")]
+
+    def trouble(verb: str, _: Pod | None) -> ReconcilerError | None:
+        if verb == "node" and bugs:
+            raise bugs.pop()
+        return None
+
+    scene.trouble = trouble
+    with alive.running():
+        drainer = Drainer(alive.api, SystemClock(), limits=_SOON)
+        drainer.start(order_for("a", since=datetime.now(UTC)))
+        progress = _finish(drainer, "a")
+        drainer.close()
+
+    assert Phase.DRAINED is progress["a"].phase
+
+
+def test_a_broken_watch_is_opened_again() -> None:
+    alive = _Alive()
+    scene = alive.scene
+    for app in range(3):
+        scene.deployment(f"web{app}", "a", 4)
+        scene.add_budget(f"web{app}", max_unavailable=1)
+    with alive.running():
+        drainer = Drainer(
+            alive.api,
+            SystemClock(),
+            limits=_SOON,
+            on_progress=lambda one: broken.set() if one.gone else None,
+        )
+        broken = threading.Event()
+        drainer.start(order_for("a", since=datetime.now(UTC)))
+        assert broken.wait(_PATIENCE)
+        with alive.api.changed:
+            scene.cluster.break_watches(Unreachable("cut"))
+            alive.api.changed.notify_all()
+        progress = _finish(drainer, "a")
+        drainer.close()
+
+    assert Phase.DRAINED is progress["a"].phase
+
+
+@pytest.mark.parametrize("deleted", [False, True], ids=["evictions", "deletions"])
+def test_each_eviction_is_reported_with_its_order_and_a_failure_of_that_harms_nothing(
+    deleted: bool,
+) -> None:
+    alive = _Alive()
+    alive.scene.deployment("web", "a", 3)
+    options = replace(PLAIN, use_delete=deleted)
+    order = replace(order_for("a", since=datetime.now(UTC), options=options), why="because")
+    reported: list[tuple[str, str, bool]] = []
+
+    def report(given: DrainOrder, pod: Pod, deleted: bool) -> None:
+        reported.append((given.why, pod.name, deleted))
+        raise KeyError("bug")
+
+    with alive.running():
+        drainer = Drainer(alive.api, SystemClock(), on_evicted=report)
+        drainer.start(order)
+        progress = _finish(drainer, "a")
+        drainer.close()
+
+    assert Phase.DRAINED is progress["a"].phase
+    assert sorted(reported) == [("because", f"web-{number}", deleted) for number in range(3)]
+
+
+def test_an_eviction_that_is_refused_is_not_reported() -> None:
+    alive = _Alive()
+    alive.scene.deployment("web", "a", 1)
+    alive.scene.add_budget("web", max_unavailable=0)
+    blocked, reported = threading.Event(), []
+    with alive.running():
+        drainer = Drainer(
+            alive.api,
+            SystemClock(),
+            on_progress=lambda one: blocked.set() if one.blockers else None,
+            on_evicted=lambda _order, pod, _deleted: reported.append(pod.name),
+        )
+        drainer.start(order_for("a", since=datetime.now(UTC)))
+        assert blocked.wait(_PATIENCE)
+        drainer.close()
+
+    assert reported == []
+
+
+def test_before_our_own_pod_goes_the_lock_is_given_back() -> None:
+    alive = _Alive()
+    scene = alive.scene
+    scene.deployment("us", "a")
+    scene.deployment("web", "a", 3)
+    left: list[set[str]] = []
+    with alive.running():
+        drainer = Drainer(
+            alive.api,
+            SystemClock(),
+            before_own_pod=lambda: left.append({pod.name for pod in scene.there("a")}),
+        )
+        drainer.start(order_for("a", since=datetime.now(UTC), own_pod="shop/us-0"))
+        _finish(drainer, "a")
+        drainer.close()
+
+    assert [{"us-0"}] == left
+
+
+class _SlowToEnd(ThreadedApi):
+    """A watch that was left needs a moment to end, or until `may_end`."""
+
+    moment: float | None = 0.3
+    may_end: threading.Event
+
+    def watch_pods(self, node: str) -> AbstractContextManager[Iterator[PodChange]]:
+        return self._slowly(super().watch_pods(node))
+
+    @contextmanager
+    def _slowly(self, watch: AbstractContextManager[Iterator[PodChange]]) -> Iterator[Iterator[PodChange]]:
+        with watch as changes:
+            yield self._each(changes)
+
+    def _each(self, changes: Iterator[PodChange]) -> Iterator[PodChange]:
+        yield from changes
+        self.may_end.wait(self.moment)
+
+
+def _blocked(alive: _Alive) -> Drainer:
+    """Return a drainer with one drain, which a budget blocks."""
+    alive.scene.deployment("web", "a", 8)
+    alive.scene.add_budget("web", max_unavailable=0)
+    blocked = threading.Event()
+    drainer = Drainer(
+        alive.api, SystemClock(), on_progress=lambda one: blocked.set() if one.blockers else None
+    )
+    drainer.start(order_for("a", since=datetime.now(UTC)))
+    assert blocked.wait(_PATIENCE)
+    return drainer
+
+
+def test_close_ends_every_thread_although_a_budget_blocks() -> None:
+    before = set(threading.enumerate())
+    alive = _Alive()
+    alive.api = slow = _SlowToEnd(alive.scene.api)
+    slow.may_end = threading.Event()
+    drainer = _blocked(alive)
+    drainer.close()
+
+    assert before >= set(threading.enumerate())
+    assert not alive.scene.requests
+
+
+def test_close_does_not_wait_for_ever_for_a_watch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("reconciler.drain.drainer.shell.CLOSED_WITHIN", timedelta(seconds=0.05))
+    before = set(threading.enumerate())
+    alive = _Alive()
+    alive.api = stuck = _SlowToEnd(alive.scene.api)
+    stuck.may_end, stuck.moment = threading.Event(), None
+    drainer = _blocked(alive)
+    closing = threading.Thread(target=drainer.close)
+    closing.start()
+    closing.join(_PATIENCE)
+    closed = not closing.is_alive()
+
+    def left() -> set[str]:
+        return {thread.name for thread in set(threading.enumerate()) - before}
+
+    # The others end by themselves, on a busy machine a moment later.
+    wait_for("end of the others", lambda: left() == {"watch-a"})
+    stuck.may_end.set()
+    wait_for("end of the watch", lambda: not left())
+
+    assert closed
+
+
+def test_wait_says_so_when_nothing_ended_in_time() -> None:
+    alive = _Alive()
+    scene = alive.scene
+    scene.deployment("web", "a", 8)
+    scene.add_budget("web", max_unavailable=0)
+    drainer = Drainer(alive.api, SystemClock())
+    drainer.start(order_for("a", since=datetime.now(UTC), timeout=timedelta(hours=1)))
+
+    assert not drainer.wait(0.05)
+    drainer.stop("a")
+    assert drainer.wait(_PATIENCE)
+    assert Phase.STOPPED is drainer.progress()["a"].phase
+    drainer.close()
+
+
+class _BrokenOnce(ThreadedApi):
+    """The first watch of the budgets delivers something that no budget is."""
+
+    broken = True
+
+    def watch_budgets(self, namespace: str = "") -> AbstractContextManager[Iterator[BudgetChange]]:
+        if not self.broken:
+            return super().watch_budgets(namespace)
+        self.broken = False
+        return nullcontext(iter([cast("BudgetChange", object())]))
+
+
+def test_an_error_of_the_core_fails_the_drains_and_the_next_order_starts_them_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    alive = _Alive()
+    alive.api = _BrokenOnce(alive.scene.api)
+    alive.scene.deployment("web", "a", 8)
+    with alive.running():
+        drainer = Drainer(alive.api, SystemClock())
+        drainer.start(order_for("a", since=datetime.now(UTC)))
+        failed = _finish(drainer, "a")["a"]
+        drainer.start(order_for("a", since=datetime.now(UTC)))
+        assert drainer.wait(_PATIENCE)
+        drained = drainer.progress()["a"]
+        drainer.close()
+
+    assert (failed.phase, failed.error) == (Phase.FAILED, "internal error: AttributeError")
+    assert any(record.exc_info for record in caplog.records)
+    assert drained.phase is Phase.DRAINED
+
+
+def test_a_display_that_fails_stops_no_drain(caplog: pytest.LogCaptureFixture) -> None:
+    def show(progress: DrainProgress) -> None:
+        raise ValueError(progress.node)
+
+    alive = _Alive()
+    alive.scene.deployment("web", "a", 3)
+    with alive.running():
+        drainer = Drainer(alive.api, SystemClock(), on_progress=show)
+        drainer.start(order_for("a", since=datetime.now(UTC)))
+        progress = _finish(drainer, "a")
+        drainer.close()
+
+    assert progress["a"].phase is Phase.DRAINED
+    assert any("can't be shown" in record.getMessage() for record in caplog.records)
+
+
+class _EndOfProcess(BaseException):
+    """As MemoryError or SystemExit: it ends the thread."""
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_what_ends_the_thread_is_raised_by_every_later_call() -> None:
+    def end(progress: DrainProgress) -> None:
+        raise _EndOfProcess(progress.node)
+
+    alive = _Alive()
+    alive.scene.deployment("web", "a", 3)
+    with alive.running():
+        drainer = Drainer(alive.api, SystemClock(), on_progress=end)
+        drainer.start(order_for("a", since=datetime.now(UTC)))
+        with pytest.raises(_EndOfProcess):
+            drainer.wait(_PATIENCE)
+        with pytest.raises(_EndOfProcess):
+            drainer.start(order_for("b", since=datetime.now(UTC)))
+        drainer.close()
+
+
+class _Waits(SystemClock):
+    """A clock that remembers how long its threads wanted to wait."""
+
+    def __init__(self) -> None:
+        self.asked: list[float] = []
+
+    def wait(self, condition: threading.Condition, timeout: float | None) -> None:
+        if timeout is not None:
+            self.asked.append(timeout)
+        super().wait(condition, timeout)
+
+
+def test_a_pod_that_terminates_until_the_end_of_the_calendar_does_not_end_the_thread() -> None:
+    alive = _Alive()
+    (pod,) = alive.scene.deployment("evil", "a")
+    alive.scene.change_pod(replace(pod, deleting_until=datetime(9999, 12, 31, tzinfo=UTC)))
+    alive.scene.deployment("web", "b", 3)
+    clock = _Waits()
+    order = replace(
+        order_for("a", since=datetime.now(UTC)),
+        timeout=None,
+        node_ready=False,
+        escalation=Escalation(force_stuck_after=timedelta(minutes=1)),
+    )
+    # Neither the node nor its pods are read again while the test runs, so the pod's time is the next.
+    never = timedelta(days=365_000)
+    limits = Limits(check_idle=never, reread_every=never)
+    with alive.running():
+        drainer = Drainer(alive.api, clock, limits=limits)
+        drainer.start(order)
+        drainer.start(order_for("b", since=datetime.now(UTC)))
+        progress = _finish(drainer, "b")
+        drainer.stop("a")
+        _finish(drainer, "a")
+        drainer.close()
+
+    assert progress["b"].phase is Phase.DRAINED
+    assert max(clock.asked) <= threading.TIMEOUT_MAX
+
+
+class _Held(SystemClock):
+    """A clock with which the drainer's thread sees no event until a test says so."""
+
+    def __init__(self) -> None:
+        self.waits, self.goes_on = threading.Event(), threading.Event()
+
+    def wait(self, condition: threading.Condition, timeout: float | None) -> None:
+        if threading.current_thread().name != "drainer" or self.goes_on.is_set():
+            super().wait(condition, timeout)
+            return
+        self.waits.set()
+        condition.release()
+        try:
+            self.goes_on.wait(_PATIENCE)
+        finally:
+            condition.acquire()
+
+
+def test_a_drain_runs_from_its_order_on() -> None:
+    """A pass that sees no drain does not know how many pods it has moved."""
+    alive = _Alive()
+    alive.scene.deployment("web", "b", 2)
+    clock = _Held()
+    order = order_for("b", since=datetime.now(UTC))
+    with alive.running():
+        drainer = Drainer(alive.api, clock)
+        drainer.start(order_for("a", since=datetime.now(UTC)))
+        assert clock.waits.wait(_PATIENCE)
+        drainer.start(order)
+        ordered = drainer.progress()["b"]
+        clock.goes_on.set()
+        ended = _finish(drainer, "a", "b")["b"]
+        drainer.close()
+
+    assert ordered == DrainProgress("b", order.uid, Phase.RUNNING)
+    assert (ended.phase, ended.gone) == (Phase.DRAINED, 2)

@@ -1,0 +1,236 @@
+"""Blockers before anything moves, quantities, and room elsewhere."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reconciler.drain.preview import preview
+from reconciler.drain.quantities import quantity
+from reconciler.drain.room import room
+from reconciler.model.drains import DrainOptions, DrainOrder
+from reconciler.model.node import Condition, Node, Taint
+from reconciler.model.pod import Owner, Placement, Pod, PodDisruptionBudget, Toleration
+from reconciler.model.selector import LabelSelector, Requirement
+from tests.drain.drainer.driving import START
+
+ROOMY = Node(
+    "roomy",
+    "u",
+    "1",
+    labels={"pool": "a"},
+    conditions=(Condition("Ready", "True"),),
+    allocatable={"cpu": "4", "memory": "8Gi", "pods": "10"},
+)
+LEAVING = replace(ROOMY, name="leaving")
+WEB = Pod(
+    "shop",
+    "web",
+    "web",
+    "leaving",
+    labels={"app": "web"},
+    owner=Owner("ReplicaSet", "web"),
+    phase="Running",
+    ready=True,
+    placement=Placement(requests=({"cpu": "500m", "memory": "1Gi"}, {"cpu": "500m"})),
+)
+BUDGET = PodDisruptionBudget(
+    "shop", "web", LabelSelector.of({"app": "web"}), allowed=0, desired=3, healthy=3, expected=4
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("100m", Fraction(1, 10)),
+        ("1.5Gi", Fraction(3 * 2**29)),
+        ("2e3", Fraction(2000)),
+        ("1E", Fraction(10**18)),
+        ("1Ei", Fraction(2**60)),
+        ("500000000n", Fraction(1, 2)),
+        (".5", Fraction(1, 2)),
+        ("-1k", Fraction(-1000)),
+        ("3.", Fraction(3)),
+        ("5E2", Fraction(500)),
+    ],
+)
+def test_quantities_are_read_exactly(text: str, value: Fraction) -> None:
+    assert value == quantity(text)
+
+
+@pytest.mark.parametrize("text", ["", "1K", "1 Gi", "Gi", "1.2.3", "1mi", "abc"])
+def test_what_is_no_quantity_is_said_to_be_none(text: str) -> None:
+    with pytest.raises(ValueError, match="not a quantity"):
+        quantity(text)
+
+
+def _preview(
+    pods: list[Pod],
+    budgets: list[PodDisruptionBudget],
+    nodes: tuple[Node, ...] = (LEAVING, ROOMY),
+    *,
+    restart_singletons: bool = False,
+) -> tuple[str, ...]:
+    order = DrainOrder("leaving", "uid", START, None, restart_singletons=restart_singletons)
+    reported = preview(order, nodes, pods, budgets, START)
+    return tuple(f"{one.pod} {one.because}" for one in reported.blockers)
+
+
+@pytest.mark.parametrize(
+    ("pod", "budgets", "words"),
+    [
+        pytest.param(WEB, [BUDGET], "requires 3 healthy pods and has 3 of 4", id="none allowed"),
+        pytest.param(WEB, [replace(BUDGET, allowed=1)], None, id="one allowed"),
+        pytest.param(WEB, [replace(BUDGET, expected=3)], "ever", id="never allows any"),
+        pytest.param(
+            WEB, [BUDGET, replace(BUDGET, name="also")], "several PodDisruptionBudgets", id="two budgets"
+        ),
+        pytest.param(replace(WEB, ready=False), [replace(BUDGET, healthy=2)], "AlwaysAllow", id="unready"),
+        pytest.param(
+            replace(WEB, ready=False), [replace(BUDGET, healthy=2, unhealthy_always=True)], None, id="always"
+        ),
+        pytest.param(replace(WEB, ready=False), [BUDGET], None, id="unready, others are healthy"),
+        pytest.param(replace(WEB, phase="Pending", ready=False), [BUDGET], None, id="never started"),
+        pytest.param(
+            replace(WEB, phase="Pending", ready=False),
+            [replace(BUDGET, healthy=2)],
+            None,
+            id="no budget asks it",
+        ),
+        pytest.param(replace(WEB, empty_dir=True), [], "local storage", id="emptyDir"),
+        pytest.param(replace(WEB, owner=None), [], "declare no controller", id="unmanaged"),
+    ],
+)
+def test_what_would_block_is_named_before_anything_moves(
+    pod: Pod, budgets: list[PodDisruptionBudget], words: str | None
+) -> None:
+    reported = _preview([pod], budgets)
+
+    assert bool(reported) == (words is not None)
+    assert words is None or words in reported[0]
+
+
+def test_where_pods_are_deleted_no_budget_blocks() -> None:
+    order = DrainOrder("leaving", "uid", START, None, DrainOptions(use_delete=True))
+
+    assert preview(order, (LEAVING, ROOMY), [WEB], [BUDGET], START).blockers == ()
+
+
+ALONE = replace(BUDGET, desired=1, healthy=1, expected=1)
+
+
+@pytest.mark.parametrize(
+    ("pod", "budget", "everywhere", "restarted"),
+    [
+        pytest.param(WEB, ALONE, True, True, id="by the settings"),
+        pytest.param(
+            replace(WEB, labels={**WEB.labels, "node-maintenance.dev/restart": "true"}),
+            ALONE,
+            False,
+            True,
+            id="by its label",
+        ),
+        pytest.param(WEB, ALONE, False, False, id="by nobody"),
+        pytest.param(WEB, BUDGET, True, False, id="one of several"),
+        pytest.param(
+            replace(WEB, owner=Owner("StatefulSet", "web")), ALONE, True, False, id="of a StatefulSet"
+        ),
+    ],
+)
+def test_a_singleton_that_would_be_restarted_is_said_to_be(
+    pod: Pod, budget: PodDisruptionBudget, everywhere: bool, restarted: bool
+) -> None:
+    (reported,) = _preview([pod], [budget], restart_singletons=everywhere)
+
+    assert "PodDisruptionBudget" in reported
+    assert ("restarted instead" in reported) == restarted
+
+
+@pytest.mark.parametrize(
+    ("node", "words"),
+    [
+        pytest.param(ROOMY, None, id="room"),
+        pytest.param(replace(ROOMY, unschedulable=True), "1 cordoned", id="cordoned"),
+        pytest.param(replace(ROOMY, conditions=()), "1 not Ready", id="not ready"),
+        pytest.param(replace(ROOMY, taints=(Taint("gpu", "", "NoSchedule"),)), "1 tainted", id="tainted"),
+        pytest.param(replace(ROOMY, taints=(Taint("x", "", "PreferNoSchedule"),)), None, id="soft taint"),
+        pytest.param(
+            replace(ROOMY, allocatable={**ROOMY.allocatable, "cpu": "999m"}), "enough cpu", id="too small"
+        ),
+        pytest.param(
+            replace(ROOMY, allocatable={**ROOMY.allocatable, "pods": "0"}), "enough pods", id="pods"
+        ),
+    ],
+)
+def test_room_is_judged_by_requests_and_taints(node: Node, words: str | None) -> None:
+    reported = room([LEAVING, node], [WEB], [WEB])
+
+    assert bool(reported) == (words is not None)
+    assert words is None or words in reported[0]
+
+
+def test_room_is_judged_by_selectors_and_affinity() -> None:
+    there = Placement(node_selector={"pool": "a"})
+    other = Placement(affinity=((Requirement("pool", "NotIn", ("a",)),),))
+    either = Placement(affinity=(*other.affinity, (Requirement("pool", "Exists"),)))
+
+    def reported(placement: Placement) -> bool:
+        return bool(room([ROOMY], [], [replace(WEB, placement=placement)]))
+
+    assert [reported(there), reported(other), reported(either)] == [False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("operator", "name", "fits"),
+    [("In", "roomy", True), ("In", "other", False), ("NotIn", "roomy", False), ("NotIn", "other", True)],
+)
+def test_an_affinity_may_name_the_node_itself(operator: str, name: str, fits: bool) -> None:
+    # As `matchFields` does. No label of a node has this key.
+    placement = Placement(affinity=((Requirement("metadata.name", operator, (name,)),),))
+
+    assert bool(room([ROOMY], [], [replace(WEB, placement=placement)])) != fits
+
+
+def test_a_toleration_opens_a_tainted_node() -> None:
+    node = replace(ROOMY, taints=(Taint("gpu", "yes", "NoSchedule"),))
+
+    def reported(toleration: Toleration) -> bool:
+        return bool(room([node], [], [replace(WEB, placement=Placement(tolerations=(toleration,)))]))
+
+    assert not reported(Toleration("gpu", "Equal", "yes"))
+    assert not reported(Toleration("", "Exists"))
+    assert reported(Toleration("gpu", "Equal", "no"))
+    assert reported(Toleration("gpu", "Exists", "", "NoExecute"))
+
+
+def test_what_runs_there_already_takes_its_room() -> None:
+    there = replace(
+        WEB, name="there", uid="there", node="roomy", placement=Placement(requests=({"cpu": "3500m"},))
+    )
+
+    assert "enough cpu" in room([ROOMY], [there, WEB], [WEB])[0]
+    assert not room([ROOMY], [replace(there, phase="Succeeded"), WEB], [WEB])
+
+
+def test_what_is_not_known_is_reported() -> None:
+    reported = room([ROOMY], [], [replace(WEB, placement=Placement(topology=True), claims=("data",))])
+
+    assert any("topology" in text for text in reported)
+    assert any("volumes" in text for text in reported)
+
+
+@given(st.lists(st.integers(1, 3000), max_size=12), st.integers(1, 4000))
+def test_more_is_never_promised_than_there_is(requests: list[int], capacity: int) -> None:
+    node = replace(ROOMY, allocatable={"cpu": f"{capacity}m", "memory": "1Gi", "pods": "110"})
+    pods = [
+        replace(WEB, name=f"p{index}", uid=f"p{index}", placement=Placement(requests=({"cpu": f"{cpu}m"},)))
+        for index, cpu in enumerate(requests)
+    ]
+    refused = {text.split(":")[0].removeprefix("no node has room for ") for text in room([node], pods, pods)}
+    fit = sum(cpu for pod, cpu in zip(pods, requests, strict=True) if pod.key not in refused)
+
+    assert fit <= capacity

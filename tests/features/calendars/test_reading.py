@@ -1,0 +1,199 @@
+"""Reading calendars: files, objects, and the last good content while the newest can't be used."""
+
+from __future__ import annotations
+
+import base64
+import os
+from collections.abc import Iterator
+from datetime import datetime, timedelta, tzinfo
+from pathlib import Path
+
+import pytest
+
+from reconciler.features.calendars.reading import KEPT, Calendars
+from reconciler.kubernetes.connection import Connection
+from reconciler.model.calendar_text import CalendarPlace, CalendarText, Holder
+from reconciler.model.moments import to_text
+from tests.support.builders import NOW
+from tests.support.stub import Answer, Asked, Stub, json_answer, status
+
+GOOD = "- {start: 2026-12-01, end: 2026-12-02}\n"
+OTHER = "- {start: 2026-12-03, end: 2026-12-04}\n"
+
+
+def in_file(path: Path) -> CalendarPlace:
+    return CalendarPlace("c", path=str(path))
+
+
+def test_a_file_is_read_each_time(tmp_path: Path) -> None:
+    path, reader = tmp_path / "a.yaml", Calendars()
+    path.write_text(GOOD)
+    assert reader.read([in_file(path)], NOW) == {"c": CalendarText(GOOD)}
+
+    path.write_text(OTHER)
+    assert reader.read([in_file(path)], NOW) == {"c": CalendarText(OTHER)}
+
+
+def test_the_last_good_content_counts_for_a_day(tmp_path: Path) -> None:
+    path, reader = tmp_path / "a.yaml", Calendars()
+    path.write_text(GOOD)
+    reader.read([in_file(path)], NOW)
+    path.write_text("- {start: soon}")
+
+    kept = reader.read([in_file(path)], NOW + KEPT - timedelta(seconds=1))["c"]
+    gone = reader.read([in_file(path)], NOW + KEPT)["c"]
+
+    assert kept.text == GOOD
+    assert "[0].start: 'soon' is not a moment" in kept.note
+    assert f"its content of {to_text(NOW)} counts until {to_text(NOW + KEPT)}" in kept.note
+    assert gone.unread.startswith(f"{path}: [0].start: 'soon' is not a moment")
+    assert not gone.text
+
+
+def test_the_content_of_another_place_does_not_count(tmp_path: Path) -> None:
+    reader = Calendars()
+    (tmp_path / "a.yaml").write_text(GOOD)
+    reader.read([in_file(tmp_path / "a.yaml")], NOW)
+
+    assert reader.read([in_file(tmp_path / "b.yaml")], NOW)["c"].unread.endswith("No such file or directory")
+
+
+@pytest.mark.parametrize(
+    ("content", "unread"),
+    [(b"\xff\xfe", "is not UTF-8 text"), (b"a" * 1_000_001, "is larger than 1000000 bytes")],
+)
+def test_a_file_that_is_no_text_or_too_large_is_refused(tmp_path: Path, content: bytes, unread: str) -> None:
+    path = tmp_path / "a.ics"
+    path.write_bytes(content)
+
+    assert unread in Calendars().read([in_file(path)], NOW)["c"].unread
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+
+    assert Calendars().read([in_file(path)], NOW)["c"].unread == f"{path} is not a regular file"
+
+
+def test_one_calendar_harms_no_other(tmp_path: Path) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_text(GOOD)
+    broken = CalendarPlace("d", path=str(tmp_path / "none"))
+
+    found = Calendars().read([broken, in_file(path)], NOW)
+
+    assert found["d"].unread
+    assert found["c"] == CalendarText(GOOD)
+
+
+class BrokenZone(tzinfo):
+    """A time zone with a mistake in its program."""
+
+    def utcoffset(self, moment: datetime | None) -> timedelta:
+        raise RuntimeError("broken")
+
+    def dst(self, moment: datetime | None) -> timedelta | None:
+        return None
+
+    def tzname(self, moment: datetime | None) -> str:
+        return "broken"
+
+
+def test_an_error_in_the_program_harms_one_calendar_only(tmp_path: Path) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_text(GOOD)
+    broken = CalendarPlace("d", path=str(path), zone=BrokenZone())
+
+    found = Calendars().read([broken, in_file(path)], NOW)
+
+    assert "broken" in found["d"].unread
+    assert found["c"] == CalendarText(GOOD)
+
+
+class Server:
+    """An API server with one answer for each path, and what it was asked."""
+
+    def __init__(self, folder: Path) -> None:
+        self.answers: dict[str, Answer] = {}
+        self.asked: list[tuple[str, str]] = []
+        self.stub = Stub(self._answer)
+        kubeconfig = self.stub.write_kubeconfig(folder / "kubeconfig")
+        self.connection = Connection(str(kubeconfig), sleep=lambda _: None)
+
+    def _answer(self, asked: Asked) -> Answer:
+        accept = {key.lower(): value for key, value in asked.headers.items()}.get("accept", "")
+        self.asked.append((asked.path.rpartition("/")[2], "metadata" if "PartialObject" in accept else "all"))
+        return self.answers.get(asked.path, status(404, "NotFound"))
+
+    def close(self) -> None:
+        self.connection.close()
+        self.stub.close()
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    server = Server(tmp_path)
+    yield server
+    server.close()
+
+
+def held(version: str, **data: str) -> Answer:
+    return json_answer({"metadata": {"name": "m", "resourceVersion": version}, "data": data})
+
+
+MAP = CalendarPlace("c", Holder.CONFIG_MAP, namespace="ns", object="m")
+AT = "/api/v1/namespaces/ns/configmaps/m"
+
+
+def test_an_object_is_read_again_only_after_a_change(server: Server) -> None:
+    reader = Calendars(server.connection)
+    server.answers[AT] = held("1", a=GOOD)
+    assert reader.read([MAP], NOW)["c"].text == GOOD
+    assert reader.read([MAP], NOW)["c"].text == GOOD
+    assert server.asked == [("m", "metadata"), ("m", "all"), ("m", "metadata")]
+
+    server.answers[AT] = held("2", a=OTHER)
+    assert reader.read([MAP], NOW)["c"].text == OTHER
+
+
+def test_a_secret_is_base64(server: Server) -> None:
+    place = CalendarPlace("c", Holder.SECRET, namespace="ns", object="s", key="k")
+    encoded = base64.b64encode(GOOD.encode()).decode()
+    server.answers["/api/v1/namespaces/ns/secrets/s"] = held("1", k=encoded, other="!")
+
+    assert Calendars(server.connection).read([place], NOW)["c"].text == GOOD
+
+
+@pytest.mark.parametrize(
+    ("answer", "unread"),
+    [
+        pytest.param(status(404, "NotFound"), "there is no ConfigMap ns/m", id="missing"),
+        pytest.param(status(403, "Forbidden"), "ConfigMap ns/m: needs get configmaps in ns", id="forbidden"),
+        pytest.param(held("1"), "ConfigMap ns/m has 0 keys", id="empty"),
+        pytest.param(held("1", a=GOOD, b=GOOD), "ConfigMap ns/m has 2 keys; write the one", id="which key"),
+    ],
+)
+def test_an_object_that_has_no_calendar_says_why(server: Server, answer: Answer, unread: str) -> None:
+    server.answers[AT] = answer
+
+    assert unread in Calendars(server.connection).read([MAP], NOW)["c"].unread
+
+
+def test_an_api_server_that_is_away_is_asked_once(server: Server, tmp_path: Path) -> None:
+    server.answers[AT] = status(503, "ServiceUnavailable")
+    path = tmp_path / "a.yaml"
+    path.write_text(GOOD)
+    secret = CalendarPlace("d", Holder.SECRET, namespace="ns", object="s")
+    places = [MAP, secret, CalendarPlace("e", path=str(path))]
+
+    found = Calendars(server.connection).read(places, NOW)
+
+    assert {name for name, _ in server.asked} == {"m"}
+    assert found["c"].unread
+    assert found["d"].unread
+    assert found["e"].text == GOOD
+
+
+def test_without_a_connection_no_object_is_read() -> None:
+    assert Calendars().read([MAP], NOW)["c"].unread == "ConfigMap ns/m is not read by this command"

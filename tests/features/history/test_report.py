@@ -1,0 +1,130 @@
+"""The sum of a history: numbers that can be counted by hand, and a text for narrow and wide terminals."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reconciler.features.history.document import to_document
+from reconciler.features.history.text import as_text
+from reconciler.model.case_outcome import CaseResult
+from reconciler.model.ended_case import EndedCase
+from reconciler.report.values import Document
+from tests.support.builders import NOW, minutes
+from tests.support.ended import ended
+
+DAY = timedelta(days=1)
+LINES = {"cases": 0, "repeated": 0, "older": 0, "other": 0, "broken": 0}
+
+
+def summed(*cases: EndedCase, **lines: int) -> Document:
+    return {**to_document(cases, None, NOW), "lines": {**LINES, **lines}, "brokenLines": []}
+
+
+def a_month() -> tuple[EndedCase, ...]:
+    return (
+        ended("n1", at=NOW - 3 * DAY),
+        ended("n2", at=NOW - 2 * DAY, not_before=NOW - 2 * DAY - minutes(50), drained=NOW - 2 * DAY),
+        ended("n3", at=NOW - DAY, outcome=CaseResult.MISSED, drained=None, uncordoned=None, started=None),
+        ended("s1", kind="Preempt", pool="spot", outcome=CaseResult.LATE, not_before=None),
+        ended("s2", kind="Preempt", pool="spot", outcome=CaseResult.CANCELLED, drained=None),
+    )
+
+
+def test_the_numbers_of_a_month() -> None:
+    document = summed(*a_month())
+    total = document["total"]
+
+    assert total["cases"] == 5
+    assert total["outcomes"] == {"drained": 2, "late": 1, "missed": 1, "cancelled": 1, "stopped": 0}
+    assert total["inTime"] == {"yes": 2, "no": 2, "unknown": 1}
+    assert total["shareInTime"] == 0.5
+    # n1 and s1 from the end of the drain, n2 not at all, s2 from its start; n3 was never cordoned.
+    assert total["nodeHoursEmpty"] == round((53 + 0 + 53 + 55) / 60, 2)
+    assert total["notice"] == {"medianSeconds": 1200, "worstSeconds": 600, "known": 4}
+    assert total["drain"] == {"medianSeconds": 120, "worstSeconds": 3300, "known": 3}
+    assert (total["podsMoved"], total["podsMovedKnown"]) == (60, 5)
+    assert (total["podsLeft"], total["podsLeftKnown"]) == (5, 5)
+    assert [(one["kind"], one["cases"]) for one in document["kinds"]] == [("Preempt", 2), ("Reboot", 3)]
+    assert [(one["pool"], one["cases"]) for one in document["pools"]] == [("np", 3), ("spot", 2)]
+    assert (document["from"], document["to"]) == ("2026-11-18T12:00:00Z", "2026-11-21T12:00:00Z")
+
+
+def test_missed_and_late_nodes_are_named_with_the_reason() -> None:
+    document = summed(*a_month())
+
+    assert [(one["node"], one["outcome"]) for one in document["struck"]] == [("n3", "missed"), ("s1", "late")]
+    text = as_text(document)
+    assert "  missed    n3 (Reboot, pool np): missed: as told\n" in text
+    assert "  late      s1 (Preempt, pool spot): late: as told\n" in text
+
+
+def test_a_clock_that_went_back_makes_no_negative_hours() -> None:
+    total = summed(ended(drained=NOW + minutes(5), started=NOW + minutes(9), announced=NOW))["total"]
+
+    assert total["nodeHoursEmpty"] == 0
+    assert total["notice"]["worstSeconds"] == total["drain"]["worstSeconds"] == 0
+
+
+def test_what_nobody_knows_is_left_out_and_not_counted_as_nothing() -> None:
+    document = summed(replace(ended(kind="", pool="", drained=None), pods_moved=None, pods_left=None))
+    text = as_text(document)
+
+    assert document["total"]["podsMovedKnown"] == document["total"]["podsLeftKnown"] == 0
+    assert (document["kinds"][0]["kind"], document["pools"][0]["pool"]) == (None, None)
+    assert document["total"]["drain"] is None
+    row = next(line for line in text.splitlines() if line.startswith("unknown"))
+    assert row.split()[-3:] == ["-", "-", "(-)"]
+
+
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_no_line_is_wider_than_the_terminal_and_each_number_is_there(width: int) -> None:
+    document = summed(*a_month(), repeated=1, older=2, broken=3)
+    whole, shown = as_text(document), as_text(document, width)
+
+    assert max(map(len, shown.splitlines())) <= width
+    assert set(shown.split()) == set(whole.split())
+
+
+def test_a_wide_terminal_has_one_table_for_each_grouping() -> None:
+    def heads(text: str) -> list[str]:
+        return [line.split()[0] for line in text.splitlines() if line.startswith(("kind ", "pool "))]
+
+    document = summed(*a_month())
+
+    assert heads(as_text(document, 200)) == ["kind", "pool"]
+    assert heads(as_text(document, 60)).count("kind") > 1
+
+
+def test_a_long_list_of_missed_nodes_is_cut_and_says_so() -> None:
+    cases = [ended(f"n{number}", outcome=CaseResult.MISSED) for number in range(23)]
+    text = as_text(summed(*cases))
+
+    assert text.count("  missed    n") == 20
+    assert "  and 3 more; --output json has all of them\n" in text
+
+
+def test_a_table_of_very_many_pools_has_those_with_the_most_cases() -> None:
+    cases = [ended(f"n{number}", pool=f"p{number:03}") for number in range(60)]
+    text = as_text(summed(*cases, ended("m", pool="p059")))
+
+    assert sum(line.startswith("p0") for line in text.splitlines()) == 50
+    assert "\np059 " in text
+    assert "\nand 10 more; --output json has all of them\n" in text
+
+
+def test_no_cases_is_said() -> None:
+    assert as_text(summed()) == "no case is in the history\n"
+    since = {**to_document((), NOW - 30 * DAY, NOW), "lines": LINES}
+    assert as_text(since) == "no case has ended since Thu 2026-10-22 12:00 UTC\n"
+
+
+@given(st.lists(st.text(max_size=80), min_size=1, max_size=4))
+def test_names_from_outside_control_no_terminal(names: list[str]) -> None:
+    cases = [ended(name, pool=name, kind=name, outcome=CaseResult.MISSED) for name in names]
+
+    assert all(line.isprintable() for line in as_text(summed(*cases), 80).split("\n"))

@@ -1,0 +1,202 @@
+"""When messages are sent, which go together, and how they read."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from reconciler.features.notices.deliveries import MOST, delivery_of, due_for, failed, sent, too_old
+from reconciler.features.notices.memory import Memory
+from reconciler.model.notices import Topic
+from tests.features.notices.following import entries, message, told
+from tests.support.builders import NOW, minutes
+
+HOOK = "webhook: {url: 'http://127.0.0.1:1/'}"
+UTC = ZoneInfo("UTC")
+
+
+def one(keys: str = "", *, hook: str = HOOK) -> str:
+    return f"notify: [{{name: all, {hook}{', ' if keys else ''}{keys}}}]"
+
+
+def due_at(memory: Memory, text: str, now: datetime) -> datetime | None:
+    """When the entry gets its next delivery, found as the queue finds it."""
+    (entry,) = entries(text)
+    for _ in range(3):
+        found = due_for(entry, memory, now, UTC)
+        if found.delivery is not None:
+            return now
+        if found.at is None:
+            return None
+        now = found.at
+    raise AssertionError("it is put off again and again")
+
+
+def test_forty_nodes_are_one_message() -> None:
+    memory = told(*(message(node=f"node-{number:02}") for number in range(40)))
+    (entry,) = entries(one())
+    found = due_for(entry, memory, NOW + timedelta(seconds=10), UTC).delivery
+
+    assert found is not None
+    assert found.title == "40 nodes: 40 maintenance started"
+    assert sent(memory, found, NOW).pending == ()
+
+
+def test_forty_nodes_of_which_much_is_said_are_one_message_too() -> None:
+    names = [f"node-{number:02}" for number in range(40)]
+    topics = (Topic.RECEIVED, Topic.PLANNED, Topic.WILL_BE_MISSED)
+    memory = told(*(message(topic, name, text=f"{topic} {name}") for name in names for topic in topics))
+    (entry,) = entries(one("group: 0s", hook="slack: {webhook: 'http://127.0.0.1:1/'}"))
+    found = due_for(entry, memory, NOW, UTC).delivery
+
+    assert found is not None
+    assert found.title == "40 nodes: 40 maintenance announced, 40 drain planned, 40 will be missed"
+    assert len(found.lines) == 120
+    # Problems come first.
+    assert found.lines[0] == "node-00: will be missed: WillBeMissed node-00"
+
+
+@pytest.mark.parametrize("hook", [HOOK, "pagerduty: {routingKey: key}"])
+def test_a_program_gets_fifty_messages_at_once(hook: str) -> None:
+    memory = told(*(message(Topic.MISSED, "a", text=str(number)) for number in range(MOST + 1)))
+    (entry,) = entries(one("group: 0s", hook=hook))
+    found = due_for(entry, memory, NOW, UTC).delivery
+
+    assert found is not None
+    assert len(found.messages) == MOST
+
+
+def test_nodes_of_which_the_same_is_said_share_a_line() -> None:
+    (entry,) = entries(one())
+    said = [message(node=node) for node in "abc"] + [
+        message(Topic.BLOCKED, "b"),
+        message(node="d", text="no"),
+    ]
+
+    assert delivery_of(entry, tuple(said), UTC).lines == (
+        "b: drain blocked: it is",
+        "3 nodes: maintenance started: it is: a, b, c",
+        "d: maintenance started: no",
+    )
+
+
+def test_messages_are_put_together_from_the_first_one_on() -> None:
+    memory = told(message(), message(node="b", at=NOW + timedelta(seconds=9)))
+
+    assert due_at(memory, one("group: 10s"), NOW) == NOW + timedelta(seconds=10)
+    assert due_at(memory, one("group: 0s"), NOW) == NOW
+
+
+def test_a_process_that_ends_puts_nothing_off_that_could_be_sent_now() -> None:
+    memory = told(message(), message(Topic.HELD, "b"))
+    (entry,) = entries(one())
+    found = due_for(entry, memory, NOW, UTC, flush=True).delivery
+
+    assert found is not None
+    assert [each.node for each in found.messages] == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("topic", "keys", "wait"),
+    [
+        (Topic.STARTED, "group: 0s, after: 5m", minutes(5)),
+        (Topic.HELD, "group: 0s", minutes(60)),
+        (Topic.HELD, "group: 0s, heldFor: 2m", minutes(2)),
+        (Topic.BLOCKED, "group: 0s", minutes(10)),
+        (Topic.BLOCKED, "group: 0s, blockedFor: 0s, after: 1m", minutes(1)),
+    ],
+)
+def test_a_message_waits_as_long_as_the_settings_say(topic: Topic, keys: str, wait: timedelta) -> None:
+    assert due_at(told(message(topic)), one(keys), NOW) == NOW + wait
+
+
+def test_a_message_waits_no_longer_than_its_patience() -> None:
+    blocked = replace(message(Topic.BLOCKED), patience=timedelta(seconds=90))
+
+    assert due_at(told(blocked), one("group: 0s, after: 1m"), NOW) == NOW + timedelta(seconds=150)
+    assert due_at(told(blocked), one("group: 0s, blockedFor: 1m"), NOW) == NOW + minutes(1)
+
+
+def test_a_reminder_does_not_wait_again() -> None:
+    memory = told(replace(message(Topic.HELD), repeats=True))
+
+    assert due_at(memory, one("group: 0s"), NOW) == NOW
+
+
+def test_collected_messages_go_out_at_their_times() -> None:
+    at = "at: {days: [Mon-Fri], time: '08:00', timeZone: Europe/Berlin}"
+    saturday, monday = NOW, datetime(2026, 11, 23, 7, tzinfo=UTC)
+    memory = told(message(at=saturday), message(node="b", at=saturday + timedelta(days=1)))
+
+    assert due_at(memory, one(at), saturday + timedelta(days=1)) == monday
+    late = told(message(at=monday + minutes(1)))
+    assert due_at(late, one(at), monday + minutes(1)) == monday + timedelta(days=1)
+
+
+def test_a_message_from_a_clock_that_was_ahead_is_sent_now() -> None:
+    memory = told(message(at=NOW + timedelta(days=2)))
+
+    assert due_at(memory, one("group: 0s"), NOW) == NOW
+
+
+def test_a_delivery_has_a_limit_and_the_rest_follows() -> None:
+    memory = told(*(message(node=f"n{number}") for number in range(MOST + 1)))
+    (entry,) = entries(one("group: 0s"))
+    first = due_for(entry, memory, NOW, UTC).delivery
+    assert first is not None
+    second = due_for(entry, sent(memory, first, NOW), NOW, UTC).delivery
+
+    assert second is not None
+    assert [each.node for each in second.messages] == [f"n{MOST}"]
+
+
+def test_one_message_has_its_text_under_its_title_in_the_zone_of_its_readers() -> None:
+    (entry,) = entries(one("cluster: prod"))
+    found = delivery_of(
+        entry, (message(text="planned for 2026-11-21T22:00:00Z\x1b[31m"),), ZoneInfo("Europe/Berlin")
+    )
+
+    assert found.title == "[prod] node a: maintenance started"
+    assert found.lines == ("planned for Sat 2026-11-21 23:00 CET (Europe/Berlin)\\x1b[31m",)
+
+
+def test_what_can_not_be_sent_for_a_day_is_left_out_and_counted() -> None:
+    memory = told(message(), message(node="b", at=NOW + timedelta(days=1)))
+    after = too_old(memory, entries(one()), NOW + timedelta(days=1, hours=2))
+    (entry,) = entries(one())
+    found = due_for(entry, after, NOW + timedelta(days=2), UTC).delivery
+
+    assert found is not None
+    assert [each.node for each in found.messages] == ["b"]
+    assert found.lines[-1] == "1 earlier messages were left out, because they could not be sent."
+    assert sent(after, found, NOW).receivers == {}
+
+
+def test_a_problem_is_since_its_first_failure_and_ends_with_a_delivery() -> None:
+    memory = failed(failed(told(message()), "all", "no answer", NOW), "all", "refused", NOW + minutes(5))
+    receiver = memory.receiver("all")
+
+    assert (receiver.problem, receiver.problem_since) == ("refused", NOW)
+    (entry,) = entries(one("group: 0s"))
+    found = due_for(entry, memory, NOW, UTC).delivery
+    assert found is not None
+    assert sent(memory, found, NOW).receiver("all").problem == ""
+
+
+def test_a_thread_goes_on_until_its_time_is_over() -> None:
+    text = one("group: 0s", hook="slack: {token: xoxb, channel: ops, thread: 1d}")
+    (entry,) = entries(text)
+    memory = told(message(), message(node="b"))
+    first = due_for(entry, memory, NOW, UTC).delivery
+    assert first is not None
+    assert first.thread == ""
+    after = sent(told(message(node="b")), first, NOW, "171.5")
+    more = replace(after, pending=told(message(node="b")).pending)
+
+    for passed, thread in ((timedelta(hours=23), "171.5"), (timedelta(days=1), "")):
+        found = due_for(entry, more, NOW + passed, UTC).delivery
+        assert found is not None
+        assert found.thread == thread

@@ -1,0 +1,360 @@
+"""Which messages a case has: each once, over all passes and processes, and none about what was not done."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, timedelta
+
+import pytest
+
+from reconciler.features.notices.deliveries import ripe_at
+from reconciler.features.notices.memory import Memory
+from reconciler.model.errors import Forbidden, Rejected
+from reconciler.model.notices import Topic
+from reconciler.model.selector import EVERYTHING
+from reconciler.simulation.api import Call
+from reconciler.simulation.workloads import BudgetSpec
+from tests.features.notices.following import ANY, ASKING, Following, asking
+from tests.support import builders
+from tests.support.builders import NOW, REQUEST, minutes
+from tests.support.worlds import world_of
+
+LATER = '{"kind":"Reboot","notBefore":"2026-11-23T12:00:00Z"}'
+
+
+def reminding(keys: str, places: int = 0) -> str:
+    """Settings with so many places in the budget, and one entry with these keys."""
+    entry = f"{{name: all, webhook: {{url: 'http://127.0.0.1:1/'}}, {keys}}}"
+    return f"budget: {{maxUnavailable: {places}}}\nnotify: [{entry}]"
+
+
+def test_a_case_is_told_from_its_event_to_its_end_and_each_step_once() -> None:
+    world = asking("a")
+    following = Following(world)
+
+    assert following.topics() == [Topic.RECEIVED, Topic.STARTED]
+    assert following.topics() == [Topic.DRAINED]
+    assert following.topics() == []
+    world.cluster.annotate("a", REQUEST, None)
+    following.step()
+    following.step()
+    done = [one.message for one in following.memory.pending if one.message.topic is Topic.DONE]
+
+    assert [one.node for one in done] == ["a"]
+    assert following.memory.cases == {}
+    assert following.topics() == []
+
+
+def test_a_pass_without_news_changes_nothing() -> None:
+    following = Following(asking("a"))
+    following.step()
+    following.step()
+    before = following.memory
+    following.step()
+
+    assert following.memory is before
+
+
+def test_a_planned_start_is_told_with_its_time() -> None:
+    following = Following(asking("a", request=LATER))
+    found = {one.topic: one.text for one in following.step()}
+
+    assert set(found) == {Topic.RECEIVED, Topic.PLANNED}
+    assert "not before 2026-11-23T12:00:00Z" in found[Topic.RECEIVED]
+    assert "2026-11-23T1" in found[Topic.PLANNED]
+    assert following.topics(NOW + minutes(30)) == []
+
+
+def test_a_process_that_is_killed_before_it_remembers_tells_everything_again() -> None:
+    world = asking("a")
+    following = Following(world)
+    first = following.step()
+    following.memory = Memory()
+    again = following.step()
+
+    assert {one.topic for one in first} <= {one.topic for one in again}
+    by_topic = {one.topic: one.id for one in again}
+    started = next(one for one in first if one.topic is Topic.STARTED)
+    assert by_topic[Topic.STARTED] == started.id
+
+
+def test_an_end_that_no_process_of_ours_remembers_is_told() -> None:
+    world = asking("a")
+    following = Following(world)
+    following.step()
+    following.step()
+    world.cluster.annotate("a", REQUEST, None)
+    before = following.memory
+    following.step()
+    following.step()
+    assert following.memory.cases == {}
+    # The process was killed after it ended the case.
+    following.memory = before
+    (end,) = following.step()
+
+    assert (end.topic, end.node) == (Topic.DONE, "a")
+    assert "no pass of this process saw how" in end.text
+
+
+def test_the_end_of_a_case_whose_node_was_deleted_is_told() -> None:
+    world = asking("a")
+    following = Following(world)
+    following.step()
+    world.cluster.delete_node("a")
+    (end,) = following.step()
+
+    assert (end.topic, end.text) == (Topic.DONE, "the case has ended, because the node was deleted")
+
+
+def test_what_could_not_be_written_is_a_failure_and_nothing_else() -> None:
+    world = asking("a")
+
+    def refuse(write: Call) -> None:
+        if write.what == "patch_node":
+            raise Forbidden("no")
+
+    world.api.before_write = refuse
+    following = Following(world)
+    (announced, failed) = sorted(following.step(), key=lambda one: one.topic is Topic.FAILED)
+
+    assert (announced.topic, failed.topic) == (Topic.RECEIVED, Topic.FAILED)
+    assert failed.text == "cordon failed: no"
+    assert following.topics() == []
+
+
+def test_a_hold_is_told_again_when_it_comes_back() -> None:
+    world = asking("a")
+    following = Following(world, f"budget: {{maxUnavailable: 0}}\n{ANY}")
+    held = [one for one in following.step() if one.topic is Topic.HELD]
+    assert [one.node for one in held] == ["a"]
+    assert "budgetLeft" in held[0].text
+    # Before its time is over, the hold is.
+    following.settings = builders.settings(f"budget: {{maxUnavailable: 1}}\n{ANY}")
+    following.step()
+
+    assert not [one for one in following.memory.pending if one.message.topic is Topic.HELD]
+    assert "Held" not in following.memory.cases["uid-a"].said
+
+
+def test_a_hold_is_not_told_again_because_a_write_failed_in_between() -> None:
+    world = asking("a")
+    held, free = (f"budget: {{maxUnavailable: {places}}}\n{ANY}" for places in (0, 1))
+    following = Following(world, held)
+    assert Topic.HELD in following.topics()
+
+    def refuse(write: Call) -> None:
+        if write.what == "patch_node":
+            raise Forbidden("no")
+
+    world.api.before_write, following.settings = refuse, builders.settings(free)
+    following.step()
+    world.api.before_write, following.settings = None, builders.settings(held)
+
+    assert Topic.HELD not in following.topics(NOW + minutes(1))
+
+
+def test_only_those_whose_nodes_and_kinds_are_meant_get_a_message() -> None:
+    world = asking("a", "b")
+    world.cluster.nodes["a"] = builders.node("a", annotations={REQUEST: ASKING}, labels={"team": "shop"})
+    text = """notify:
+- {name: shop, webhook: {url: 'http://127.0.0.1:1/'}, nodeSelector: {team: shop}, when: [Started]}
+- {name: spot, webhook: {url: 'http://127.0.0.1:1/'}, kinds: [Preempt]}
+- {name: page, pagerduty: {routingKey: key}}"""
+    following = Following(world, text)
+    following.step()
+
+    assert [(one.message.topic, one.message.node, one.to) for one in following.memory.pending] == [
+        (Topic.STARTED, "a", ("shop",))
+    ]
+
+
+@pytest.mark.parametrize(("passed", "reminded"), [(timedelta(minutes=59), False), (timedelta(hours=1), True)])
+def test_what_still_holds_is_told_again_after_the_interval(passed: timedelta, reminded: bool) -> None:
+    following = Following(asking("a"), reminding("every: 1h, heldFor: 0s"))
+    following.step()
+    again = following.step(NOW + passed)
+
+    assert [(one.topic, one.repeats) for one in again] == ([(Topic.HELD, True)] if reminded else [])
+
+
+def test_no_reminder_comes_before_the_first_message() -> None:
+    following = Following(asking("a"), reminding("every: 20m, heldFor: 1h"))
+    repeats = {
+        passed: [one.repeats for one in following.step(NOW + minutes(passed)) if one.topic is Topic.HELD]
+        for passed in (0, 20, 40, 60, 70, 80)
+    }
+
+    # The first message is sent after an hour, and the first reminder 20 minutes later.
+    assert repeats == {0: [False], 20: [], 40: [], 60: [], 70: [], 80: [True]}
+
+
+def test_what_has_just_been_sent_is_not_repeated_with_the_others() -> None:
+    following = Following(asking("a"), reminding("every: 1h, heldFor: 0s"))
+    following.step()
+    following.world.cluster.nodes["b"] = builders.node("b", annotations={REQUEST: ASKING}, pool="np")
+    following.step(NOW + minutes(59))
+
+    assert [one.node for one in following.step(NOW + minutes(60))] == ["a"]
+    assert [one.node for one in following.step(NOW + minutes(120))] == ["a", "b"]
+
+
+def test_a_full_budget_holds_no_node_whose_start_has_not_come() -> None:
+    following = Following(asking("a", request=LATER), f"budget: {{maxUnavailable: 0}}\n{ANY}")
+
+    assert Topic.HELD not in following.topics()
+    assert Topic.HELD in following.topics(NOW + minutes(47 * 60))
+
+
+def test_a_reminder_ends_with_what_it_is_about() -> None:
+    following = Following(asking("a"), reminding("every: 1h, heldFor: 0s"))
+    following.step()
+    assert following.memory.receivers != {}
+    following.settings = builders.settings(reminding("every: 1h, heldFor: 0s", places=1))
+    following.step()
+
+    assert following.memory.receivers == {}
+
+
+def test_an_entry_that_waits_gets_nothing_about_an_ended_case_also_while_another_one_fails() -> None:
+    url = "webhook: {url: 'http://127.0.0.1:1/'}"
+    text = f"notify: [{{name: late, {url}, after: 1h}}, {{name: dead, {url}}}]"
+    following = Following(asking("a"), text)
+    following.step()
+    following.step()
+    following.world.cluster.annotate("a", REQUEST, None)
+    following.step()
+    following.step()
+
+    to = {one.message.topic: one.to for one in following.memory.pending}
+    assert to == {
+        Topic.RECEIVED: ("dead",),
+        Topic.STARTED: ("dead",),
+        Topic.DRAINED: ("dead",),
+        Topic.DONE: ("late", "dead"),
+    }
+
+
+def test_a_node_that_a_person_excludes_has_no_messages() -> None:
+    world = world_of(
+        [builders.node("a", annotations={REQUEST: ASKING}, labels={f"{builders.PREFIX}/ignore": "true"})]
+    )
+
+    assert Following(world).step() == []
+
+
+def test_a_pod_that_a_webhook_keeps_is_told_as_blocked_only_after_a_time() -> None:
+    world = asking("a")
+    world.cluster.add_pod(builders.pod("kafka-0", "a"))
+
+    def deny(call: Call) -> None:
+        if call.what == "evict":
+            raise Rejected('admission webhook "cleaner" denied the request: it is rolled', status=500)
+
+    world.api.before_write = deny
+    following = Following(world, f"{ANY}\ndrain: {{webhooksMayDeny: 5m}}")
+    said: list[str] = []
+    for _ in range(5):
+        said += [one.text for one in following.step() if one.topic is Topic.BLOCKED]
+        world.advance(minutes(1))
+    before = [*said]
+    for _ in range(3):
+        said += [one.text for one in following.step() if one.topic is Topic.BLOCKED]
+        world.advance(minutes(1))
+
+    assert before == []
+    (text,) = said
+    assert text.startswith("pods stay: shop/kafka-0 (denied by webhook cleaner: it is rolled; ")
+
+
+@pytest.mark.parametrize(
+    ("date", "keys", "wait"),
+    [
+        pytest.param("", "", minutes(10), id="without a date"),
+        pytest.param("2026-11-21T13:10:00Z", "", minutes(10), id="there is time"),
+        pytest.param("2026-11-21T13:10:00Z", ", blockedFor: 30m", minutes(70) / 3, id="a long blockedFor"),
+        pytest.param("2026-11-21T12:15:00Z", "", minutes(5), id="as long as the lead time"),
+        pytest.param("2026-11-21T12:03:00Z", "", minutes(1), id="three minutes"),
+    ],
+)
+def test_that_a_drain_is_blocked_is_told_before_the_platform_starts(
+    date: str, keys: str, wait: timedelta
+) -> None:
+    asked = f'{{"kind":"Reboot","notBefore":"{date}"}}' if date else ASKING
+    world = asking("a", request=asked)
+    world.cluster.add_pod(builders.pod("ledger-0", "a"))
+    world.cluster.add_budget(BudgetSpec("shop", "ledger", EVERYTHING, min_available=1))
+    entry = (
+        f"notify: [{{name: all, webhook: {{url: 'http://127.0.0.1:1/'}}, when: [Blocked], group: 0s{keys}}}]"
+    )
+    following = Following(world, entry)
+    while not (told := following.step()):
+        world.advance(timedelta(seconds=1))
+    (blocked,) = told
+    (receiver,) = following.settings.notify
+
+    assert ripe_at(receiver, blocked, blocked.at, UTC) - blocked.at == pytest.approx(
+        wait, abs=timedelta(seconds=4)
+    )
+    until = f"the platform may start from {date} on; " if date else ""
+    assert blocked.text.startswith(f"{until}pods stay: shop/ledger-0 (shop/ledger: ")
+
+
+DUE = '{"kind":"Reboot","notBefore":"2026-11-21T18:00:00Z"}'
+ONE_PLACE, TWO_PLACES = (f"budget: {{maxUnavailable: {places}}}" for places in (1, 2))
+TWO_RECEIVERS = """notify:
+- {name: all, webhook: {url: 'http://127.0.0.1:1/'}, when: [WillBeMissed]}
+- {name: patient, webhook: {url: 'http://127.0.0.1:1/'}, when: [WillBeMissed], after: 1h}
+"""
+
+
+def foretold(following: Following, wait: float = 0) -> list[tuple[Topic, str]]:
+    """Let so many minutes pass, run a pass, and return the new messages of all kinds to all."""
+    following.world.advance(minutes(wait))
+    return [(one.topic, one.node) for one in following.step()]
+
+
+def test_a_miss_is_told_once_it_has_been_foretold_for_ten_minutes_by_any_processes() -> None:
+    following = Following(asking("a", "b", request=DUE), f"{ONE_PLACE}\n{TWO_RECEIVERS}")
+    assert foretold(following) == []
+    assert foretold(following, 9) == []
+    # Each step keeps only the ConfigMap and the records, as runs of a CronJob do.
+    assert foretold(following, 1) == [(Topic.WILL_BE_MISSED, "b")]
+    assert foretold(following, 1) == []
+
+
+def test_what_no_longer_holds_is_taken_back_for_those_who_got_it() -> None:
+    following = Following(asking("a", "b", request=DUE), f"{ONE_PLACE}\n{TWO_RECEIVERS}")
+    foretold(following)
+    foretold(following, 10)
+    (pending,) = following.memory.pending
+    following.memory = following.memory.without("all", frozenset({pending.message.id}))
+    following.settings = builders.settings(f"{TWO_PLACES}\n{TWO_RECEIVERS}")
+    following.world.advance(minutes(1))
+    (taken_back,) = following.step()
+
+    assert (taken_back.topic, taken_back.node) == (Topic.NO_LONGER_MISSED, "b")
+    assert (
+        taken_back.text
+        == "the node will be drained in time after all: its drain starts at 2026-11-21T16:45:00Z"
+    )
+    assert [one.to for one in following.memory.pending] == [("all",)]
+    assert foretold(following, 1) == []
+
+
+def test_a_miss_that_comes_back_is_told_again() -> None:
+    following = Following(asking("a", "b", request=DUE), f"{ONE_PLACE}\n{ANY}")
+    foretold(following)
+    foretold(following, 10)
+    for text, topic in ((TWO_PLACES, Topic.NO_LONGER_MISSED), (ONE_PLACE, Topic.WILL_BE_MISSED)):
+        following.settings = builders.settings(f"{text}\n{ANY}")
+        following.memory = replace(following.memory, pending=())
+        found = foretold(following, 1) + foretold(following, 10)
+        assert [each for each in found if each[0] is not Topic.PLANNED] == [(topic, "b")]
+
+
+def test_a_miss_that_was_foretold_for_a_moment_is_not_told() -> None:
+    following = Following(asking("a", "b", request=DUE), f"{ONE_PLACE}\n{TWO_RECEIVERS}")
+    foretold(following)
+    following.settings = builders.settings(f"{TWO_PLACES}\n{TWO_RECEIVERS}")
+    assert foretold(following, 9) == []
+    assert foretold(following, 9) == []

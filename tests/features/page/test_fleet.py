@@ -1,0 +1,95 @@
+"""The grid of the fleet: each node once, in its zone and pool, as what it is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from reconciler.features.page.fleet import MOST_NAMED, Cell, Square, used, zones
+from reconciler.model.case_outcome import CaseResult
+from reconciler.model.fleet_node import FleetNode
+from reconciler.model.plan import NodePlan, Plan
+from reconciler.model.record import PlatformStart, State
+from reconciler.model.schedule import CaseSchedule
+from tests.support.builders import NOW, known, record
+
+QUIET = NodePlan("a", "1", "web", State.OPERATIONAL, State.OPERATIONAL)
+ANNOUNCED = replace(QUIET, after=State.REQUIRED, schedule=CaseSchedule())
+BUSY = replace(QUIET, before=State.IN_MAINTENANCE, after=State.IN_MAINTENANCE)
+
+
+def cell(plan: NodePlan | None, node: FleetNode | None = None, *, rehearsed: bool = False) -> Cell:
+    node = node or FleetNode("a", "1", "web")
+    found = zones(
+        Plan(NOW, "Enforce", (plan,) if plan else (), fleet=(node,)), lambda _: False, rehearsed=rehearsed
+    )
+    return found[0].pools[0].squares[0].cell
+
+
+def test_a_node_is_what_the_plan_says_first() -> None:
+    assert cell(None) is Cell.SERVING
+    assert cell(QUIET) is Cell.SERVING
+    assert cell(ANNOUNCED) is Cell.ANNOUNCED
+    assert cell(replace(ANNOUNCED, schedule=CaseSchedule(missed=True))) is Cell.MISSED
+    draining = record()
+    assert draining.drain is not None
+    assert (
+        cell(replace(BUSY, record=replace(draining, drain=replace(draining.drain, done=None))))
+        is Cell.DRAINING
+    )
+    assert cell(replace(BUSY, record=draining)) is Cell.DRAINED
+    assert cell(replace(QUIET, unread=(("imds", "away"),))) is Cell.UNKNOWN
+
+
+def test_a_dry_run_leaves_a_node_in_its_state() -> None:
+    begins = replace(BUSY, before=State.OPERATIONAL, schedule=CaseSchedule())
+
+    assert cell(begins) is Cell.DRAINING
+    assert cell(begins, rehearsed=True) is Cell.ANNOUNCED
+
+
+def test_a_node_without_a_case_is_closed_or_not_managed() -> None:
+    closed = FleetNode("a", closed="NotReady")
+
+    assert cell(None, closed) is Cell.CLOSED
+    assert cell(ANNOUNCED, closed) is Cell.ANNOUNCED
+    assert cell(None, FleetNode("a", managed=False, closed="NotReady")) is Cell.UNMANAGED
+
+
+def test_zones_and_pools_are_sorted_and_counted() -> None:
+    fleet = (
+        FleetNode("b", "2", "web"),
+        FleetNode("c", "1", "web"),
+        FleetNode("a", "2", "batch", closed="NotReady"),
+        FleetNode("d", "2", "web"),
+    )
+    found = zones(Plan(NOW, "Enforce", fleet=fleet), lambda _: False, rehearsed=False)
+
+    assert [(zone.name, [pool.name for pool in zone.pools]) for zone in found] == [
+        ("1", ["web"]),
+        ("2", ["batch", "web"]),
+    ]
+    assert found[1].pools[0].squares == (Square(Cell.CLOSED, "a: closed by others, NotReady"),)
+    assert found[1].counts == {Cell.CLOSED: 1, Cell.SERVING: 2}
+    assert used(found) == (Cell.CLOSED, Cell.SERVING)
+
+
+def test_too_many_nodes_that_are_not_in_service_have_no_names() -> None:
+    fleet = tuple(FleetNode(f"n{number}", closed="NotReady") for number in range(MOST_NAMED + 1))
+
+    def squares(count: int) -> set[bool]:
+        (zone,) = zones(Plan(NOW, "Enforce", fleet=fleet[:count]), lambda _: False, rehearsed=False)
+        assert zone.counts == {Cell.CLOSED: count}
+        return {bool(square.about) for square in zone.pools[0].squares}
+
+    assert squares(MOST_NAMED) == {True}
+    assert squares(MOST_NAMED + 1) == {False}
+
+
+def test_a_node_that_was_struck_is_missed() -> None:
+    struck = record(drain=None)
+    facts = replace(struck.facts, starts=(PlatformStart(known(), NOW, 3),))
+    plan = replace(BUSY, record=replace(struck, drain=None, facts=facts))
+
+    assert plan.outcome is not None
+    assert plan.outcome.result is CaseResult.MISSED
+    assert cell(plan) is Cell.MISSED

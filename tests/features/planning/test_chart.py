@@ -1,0 +1,178 @@
+"""The chart: windows once for each calendar, a row for each node, and signs that need no colour."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from reconciler.features.planning.chart import chart
+from reconciler.features.planning.line import Line
+from reconciler.features.planning.look import Look
+from reconciler.features.planning.signs import ASCII, BLOCKS, Signs
+from reconciler.model.plan import NodePlan
+from reconciler.model.schedule import CaseSchedule
+from tests.features.planning.scene import DAY, HOUR, ahead, case, everything
+from tests.support.builders import NOW
+
+
+def drawn(*nodes: NodePlan, signs: Signs = ASCII, settings: str = "") -> list[Line]:
+    """The chart at 80 columns; with `anchor` each column is half an hour."""
+    shown = ahead(*nodes, settings=settings, until=2 * DAY)
+    look = Look(NOW, ZoneInfo("UTC"), 80, signs.cut)
+    return chart(shown.cases, shown.calendars, shown.until, look, signs)
+
+
+def row(name: str, *nodes: NodePlan, settings: str = "") -> str:
+    """The columns of one node, or of one calendar."""
+    (found,) = [line.text for line in drawn(*nodes, settings=settings) if line.text[:10].strip(" !") == name]
+    return found[11:]
+
+
+def anchor(hours: float = 30) -> NodePlan:
+    """A case that makes the chart reach so far."""
+    return case("z", CaseSchedule(NOW + hours * HOUR, ends=NOW + hours * HOUR))
+
+
+def test_a_case_is_drawn_from_its_start_to_its_end() -> None:
+    shown = row("a", case("a", CaseSchedule(NOW + HOUR, ends=NOW + 3 * HOUR)), anchor())
+
+    assert shown == "  ####"
+
+
+def test_a_case_that_has_started_is_drawn_from_the_first_column() -> None:
+    shown = row("a", case("a", CaseSchedule(NOW - HOUR, NOW, ends=NOW + HOUR, started=True)), anchor())
+
+    assert shown == "##"
+
+
+@pytest.mark.parametrize(("ends", "shown"), [(None, "#?"), (NOW - HOUR, "#")])
+def test_a_case_that_takes_longer_than_expected_is_drawn_now(ends: datetime | None, shown: str) -> None:
+    plan = CaseSchedule(NOW - 9 * HOUR, ends=ends, started=True)
+
+    assert row("a", case("a", plan), anchor()) == shown
+
+
+def test_the_latest_start_and_the_moment_of_the_platform_have_their_letters() -> None:
+    plan = CaseSchedule(NOW + HOUR, NOW + 2 * HOUR, ends=NOW + 4 * HOUR)
+
+    assert row("a", case("a", plan, not_before=NOW + 3 * HOUR), anchor()) == "  ##L#P#"
+
+
+def test_the_column_of_the_start_shows_the_start() -> None:
+    plan = CaseSchedule(NOW + HOUR, NOW + HOUR, ends=NOW + 1.5 * HOUR)
+
+    assert row("a", case("a", plan, not_before=NOW + 1.25 * HOUR), anchor()) == "  #"
+
+
+def test_a_miss_has_its_sign_twice_and_asks_for_red() -> None:
+    plan = CaseSchedule(None, NOW + 2 * HOUR, missed=True, because="no place")
+    lines = drawn(case("a", plan), case("b", CaseSchedule(NOW + HOUR)), anchor())
+    (missed,) = [line for line in lines if line.alarm]
+
+    assert missed.text == "! a            !"
+    assert "! will be missed" in lines[-1].text
+
+
+def test_an_end_that_is_not_known_and_one_beyond_the_chart_can_be_seen() -> None:
+    unknown = row("a", case("a", CaseSchedule(NOW + HOUR)), anchor())
+    beyond = row("a", case("a", CaseSchedule(NOW + 30 * HOUR, ends=NOW + 9 * DAY)))
+
+    assert unknown == "  #?"
+    assert beyond.lstrip(" #") == ">"
+    assert len(beyond) <= 70
+
+
+def test_a_plan_of_days_is_a_span() -> None:
+    shown = row("a", case("a", CaseSchedule(plan_from=NOW + HOUR, plan_until=NOW + 3 * HOUR)), anchor())
+
+    assert shown == "  ===="
+
+
+def test_a_plan_of_days_has_no_moment_of_the_platform() -> None:
+    plan = CaseSchedule(plan_from=NOW + HOUR, plan_until=NOW + 3 * HOUR)
+
+    assert row("a", case("a", plan, not_before=NOW + 2 * HOUR), anchor()) == "  ===="
+
+
+def test_a_drain_that_has_started_has_no_latest_start_any_more() -> None:
+    plan = CaseSchedule(NOW - HOUR, NOW + HOUR, ends=NOW + 3 * HOUR, started=True)
+
+    assert row("a", case("a", plan, not_before=NOW + 2 * HOUR), anchor()) == "####P#"
+
+
+def test_a_case_without_a_known_start_has_a_sign() -> None:
+    assert row("a", case("a", CaseSchedule(because="it waits")), anchor()) == "?"
+
+
+def test_freezes_of_different_nodes_are_named_by_their_start() -> None:
+    settings = """
+notAllowed:
+- {name: second, start: 2026-11-21T15:00, end: 2026-11-21T16:00, nodeSelector: {agentpool: np}}
+- {name: first, start: 2026-11-21T13:00, end: 2026-11-21T14:00, nodeSelector: {agentpool: batch}}
+"""
+    nodes = (case("a", CaseSchedule(NOW)), case("b", CaseSchedule(NOW + HOUR)))
+    shown = ahead(*nodes, settings=settings, batch=["b"])
+    lines = chart(shown.cases, shown.calendars, shown.until, Look(NOW, ZoneInfo("UTC"), 80, "~"), ASCII)
+
+    assert [line.text.split()[3] for line in lines[-2:]] == ["first", "second"]
+
+
+def test_windows_and_freezes_are_drawn_once_for_all_nodes_of_a_calendar() -> None:
+    settings = """
+windows: [{name: day, start: "13:00", end: "16:00"}]
+notAllowed: [{name: sale, reason: black friday, start: 2026-11-21T14:00, end: 2026-11-21T15:00}]
+"""
+    nodes = [case(name, CaseSchedule(NOW + HOUR, ends=NOW + 2 * HOUR)) for name in "abc"]
+    lines = [line.text for line in drawn(*nodes, anchor(), settings=settings)]
+
+    assert [line for line in lines if "+" in line] == [
+        "(day)      ..++xx++" + 42 * "." + "++++++" + 13 * ".",
+        "# out of service   + a drain may start   . no window is open",
+    ]
+    assert lines[-1] == "x not allowed: sale (black friday) from Sat 21 14:00 until Sat 21 15:00"
+
+
+def test_freezes_after_the_chart_are_named_the_next_ones_first_and_the_others_counted() -> None:
+    settings = """
+notAllowed:
+- {name: now, start: 2026-11-21, end: 2026-11-21T14:00}
+- {name: daily, start: "23:00", end: "24:00"}
+"""
+    shown = ahead(case("a", CaseSchedule(NOW + HOUR)), settings=settings, until=5 * DAY)
+    lines = chart(shown.cases, shown.calendars, shown.until, Look(NOW, ZoneInfo("UTC"), 80, "~"), ASCII)
+
+    assert [line.text for line in lines[-4:]] == [
+        "x not allowed: now until Sat 21 14:00",
+        "x not allowed: daily from Sat 21 23:00 until Sun 22 00:00",
+        "x not allowed: daily from Sun 22 23:00 until Mon 23 00:00",
+        "x not allowed: 3 more times",
+    ]
+
+
+def test_a_column_in_which_a_drain_may_start_for_some_of_it_is_open() -> None:
+    settings = 'windows: [{name: short, start: "13:10", end: "13:20"}]'
+
+    assert row("(short)", case("a", CaseSchedule(NOW + HOUR)), anchor(), settings=settings).startswith(
+        "..+..."
+    )
+
+
+@pytest.mark.parametrize(("signs", "plain"), [(ASCII, True), (BLOCKS, False)])
+def test_only_a_terminal_with_block_characters_gets_them(signs: Signs, plain: bool) -> None:
+    shown = everything()
+    look = Look(NOW, ZoneInfo("UTC"), 80, signs.cut)
+    text = "".join(line.text for line in chart(shown.cases, shown.calendars, shown.until, look, signs))
+
+    assert text.isascii() is plain
+    assert ("█" in text) is not plain
+
+
+def test_a_change_of_the_clocks_is_said() -> None:
+    zone = ZoneInfo("Europe/Berlin")
+    now = NOW.replace(month=10, day=24)
+    shown = ahead(case("a", CaseSchedule(now + 20 * HOUR)), settings="", now=now, until=2 * DAY)
+    lines = chart(shown.cases, shown.calendars, shown.until, Look(now, zone, 80, "~"), ASCII)
+
+    assert lines[-1].text == "The clocks change on Sun 25 02:00 CET, from CEST to CET."

@@ -1,0 +1,179 @@
+"""The table and the page around it: no line is too wide, nothing is hidden in silence."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+from rich.cells import cell_len
+
+from reconciler.features.planning.cases import PlanAhead
+from reconciler.features.planning.signs import ASCII
+from reconciler.features.planning.text import Screen, as_lines
+from reconciler.model.schedule import CaseSchedule
+from tests.features.planning.scene import DAY, HOUR, MISS, POOL, ahead, case, everything
+from tests.support.builders import NOW
+
+
+def texts(shown: PlanAhead, columns: int = 80, lines: int | None = None) -> list[str]:
+    return [line.text for line in as_lines(shown, Screen(columns, lines, ASCII))]
+
+
+def table_row(name: str, shown: PlanAhead, columns: int = 80) -> list[str]:
+    """The cells of one node's row."""
+    (found,) = [line for line in texts(shown, columns) if re.match(rf"\w+ +{name} ", line)]
+    return re.split(r" {2,}", found)
+
+
+@pytest.mark.parametrize("columns", [60, 80, 100, 120, 200])
+@pytest.mark.parametrize("zone", ["UTC", "America/Argentina/Buenos_Aires"])
+def test_no_line_is_wider_than_the_terminal(columns: int, zone: str) -> None:
+    assert max(map(len, texts(everything(zone), columns))) <= columns
+
+
+@pytest.mark.parametrize("columns", [80, 120, 200])
+def test_every_case_has_a_row_in_the_table_and_one_in_the_chart(columns: int) -> None:
+    lines = texts(everything(), columns)
+
+    for number in range(6):
+        assert sum(f"s00000{number}" in line for line in lines) == 2 + 2 * (number == 1)
+
+
+def test_a_narrow_terminal_gets_the_table_alone() -> None:
+    lines = texts(everything(), 79)
+
+    assert sum("vmss000002" in line for line in lines) == 1
+    assert not any("out of service" in line for line in lines)
+    assert f"MISSED    {POOL}000002" in lines
+
+
+def test_the_columns_of_the_table() -> None:
+    plan = CaseSchedule(NOW + HOUR, NOW + 2 * HOUR, "nights", ends=NOW + 4 * HOUR)
+    shown = ahead(case("a", plan, not_before=NOW + 3 * HOUR))
+    cells = ["planned", "a", "Reboot", "Sat 21 13:00", "Sat 21 14:00", "Sat 21 16:00"]
+
+    assert table_row("a", shown) == cells
+    assert table_row("a", shown, 100) == [*cells, "Sat 21 15:00"]
+    assert table_row("a", shown, 120) == [*cells, "Sat 21 15:00", "nights"]
+    assert table_row("a", ahead(case("a", CaseSchedule(NOW))))[3] == "now"
+
+
+def test_a_miss_has_its_reason_below_it_once_and_all_of_it_asks_for_red() -> None:
+    miss = CaseSchedule(missed=True, because=MISS)
+    lines = as_lines(ahead(case("a", miss), case("b", miss)), Screen(200, None, ASCII))
+    red = [line.text for line in lines if line.alarm]
+
+    assert [line.split()[0] for line in red] == ["MISSED", "MISSED", "at", "!", "!"]
+    assert "at Sun 2026-11-22 21:00 five nodes are due" in red[2]
+
+
+@pytest.mark.parametrize("height", [12, 24, 50])
+def test_a_screen_has_the_most_urgent_cases_and_says_how_to_see_the_rest(height: int) -> None:
+    nodes = [case(f"n{number:03}", CaseSchedule(NOW + number * HOUR / 2)) for number in range(200)]
+    lines = texts(ahead(*nodes), 80, height)
+    rows = [line for line in lines if line.startswith("planned")]
+
+    assert len(lines) <= height
+    assert len(lines) > height - 3
+    assert rows[0].split()[1] == "n000"
+    assert f"and {200 - len(rows)} more; --all shows them" in lines
+
+
+def test_without_a_limit_every_case_is_there() -> None:
+    nodes = [case(f"n{number:03}", CaseSchedule(NOW)) for number in range(300)]
+    lines = texts(ahead(*nodes))
+
+    assert sum(line.startswith("planned") for line in lines) == 300
+    assert sum("(nights)" in line for line in lines) == 1
+
+
+def test_without_a_case_the_page_says_so_and_when_the_next_window_opens() -> None:
+    lines = texts(ahead(case("a", None), settings='windows: [{name: nights, start: "22:00", end: "05:00"}]'))
+
+    assert "No case: nothing is planned to start." in lines
+    assert "no maintenance window is open; nights opens next, at Sat 2026-11-21 22:00" in lines
+
+
+def test_a_case_after_the_end_is_counted() -> None:
+    shown = ahead(case("a", CaseSchedule(NOW + 8 * DAY)), settings="")
+
+    assert "1 later, the first on Sun 2026-11-29 12:00; a longer --until shows them" in texts(shown)
+
+
+def test_a_miss_after_the_end_is_said() -> None:
+    missed = CaseSchedule(None, NOW + 8 * DAY, missed=True, because="no place")
+    shown = texts(ahead(case("a", CaseSchedule(NOW + 8 * DAY)), case("b", missed), settings=""), 200)
+
+    assert shown[-1].startswith("2 later, the first on Sun 2026-11-29 12:00, 1 of them will be missed; ")
+
+
+def test_in_mode_observe_the_page_says_that_nothing_starts() -> None:
+    said = "nothing of this starts in mode Observe; mode Enforce would start it"
+    node = case("a", CaseSchedule(NOW))
+
+    assert said in texts(ahead(node, mode="Observe"))
+    assert said not in texts(ahead(node))
+    assert said not in texts(ahead(mode="Observe"))
+
+
+def test_notes_about_the_cluster_are_said() -> None:
+    shown = everything()
+    noted = replace(shown, plan=replace(shown.plan, notes=("imds: no node agent is installed",)))
+
+    assert "note: imds: no node agent is installed" in texts(noted)
+
+
+def test_what_could_not_be_seen_is_said() -> None:
+    assert "could not see: the ledger (needs get configmaps in ours)" in "\n".join(texts(everything()))
+
+
+@pytest.mark.parametrize("columns", [60, 80, 200])
+def test_the_zone_is_named_once(columns: int) -> None:
+    text = "\n".join(texts(everything("Asia/Kolkata"), columns))
+
+    assert text.count("Asia/Kolkata") == 1
+    assert text.startswith("Sat 2026-11-21 17:30 IST (Asia/Kolkata)")
+    assert not re.search(r"\d{4}-\d\d-\d\dT", text)
+
+
+def test_a_time_of_day_that_comes_twice_says_which_one_is_meant() -> None:
+    now = NOW.replace(month=10, day=24)
+    second = CaseSchedule(now + 13 * HOUR)
+    shown = ahead(case("a", second), zone="Europe/Berlin", now=now, settings="")
+
+    assert table_row("a", shown)[3] == "Sun 25 02:00 CET"
+
+
+def test_a_case_that_is_planned_needs_no_words() -> None:
+    planned = CaseSchedule(NOW + HOUR, because="1h before its latest start")
+    waiting = CaseSchedule(because="its date can't be read")
+    lines = texts(ahead(case("a", planned), case("b", waiting)))
+
+    assert "1h before" not in "\n".join(lines)
+    assert "          its date can't be read" in lines
+
+
+def test_a_moment_beyond_the_calendar_of_a_zone_never_comes() -> None:
+    shown = ahead(case("a", CaseSchedule(NOW, ends=datetime.max.replace(tzinfo=UTC))), zone="Asia/Kolkata")
+
+    assert table_row("a", shown)[5] == "never"
+
+
+def test_a_far_moment_has_its_month_and_a_very_far_one_its_year() -> None:
+    plan = CaseSchedule(NOW, NOW + 40 * DAY, ends=NOW + 400 * DAY)
+
+    assert table_row("a", ahead(case("a", plan)))[3:] == ["now", "12-31 12:00", "2027-12-26"]
+
+
+@pytest.mark.parametrize("name", ["a\x1b[31m", "n" * 253, "日本" * 60])
+def test_a_hostile_name_stays_in_its_column(name: str) -> None:
+    plan = CaseSchedule(missed=True, because=f"{name}\n\x1b]0;x\x07 is due")
+    lines = texts(ahead(case(name, plan), case("b", CaseSchedule(NOW))))
+
+    assert all(line.isprintable() for line in lines)
+    assert [
+        line for line in lines if cell_len(line) > 80 and "is due" not in line and len(line.split()) > 1
+    ] == []
+    assert sum(line.startswith("planned  ") for line in lines) == 1

@@ -1,0 +1,114 @@
+"""Publishers as the stages see them: all of them at once, and none by its name."""
+
+from __future__ import annotations
+
+import pytest
+
+from reconciler.features.publishing import registry
+from reconciler.features.publishing.drainsafe import DRAINSAFE_OWNER, DRAINSAFE_STATE
+from reconciler.features.publishing.publisher import Fleet, NodeSigns, ObjectChanges, Showing
+from reconciler.features.publishing.registry import (
+    AS_OBJECTS,
+    ON_NODES,
+    bears_signs,
+    node_signs,
+    object_changes,
+    read_objects,
+    removed_signs,
+)
+from reconciler.features.publishing.standing import Standing
+from reconciler.model.errors import Forbidden
+from reconciler.model.node import Node
+from reconciler.run import run_pass
+from reconciler.settings.sections.others import Sign
+from reconciler.simulation.api import Call
+from reconciler.simulation.world import World
+from tests.features.publishing.test_signs import standing
+from tests.support import builders
+from tests.support.builders import NOW, PREFIX, REQUEST
+
+SHOWING = Showing(tuple(Sign), PREFIX, NOW)
+
+
+PUBLISHED = builders.settings("publish: [nodemaintenances]")
+
+
+def test_every_sign_of_the_settings_has_one_publisher() -> None:
+    on_nodes = [one.sign for one in ON_NODES if one.sign is not None]
+    signs = [*on_nodes, *(one.sign for one in AS_OBJECTS)]
+
+    assert sorted(signs) == sorted(Sign)
+
+
+def test_the_signs_of_all_publishers_come_together() -> None:
+    found = node_signs(builders.node(), standing(), SHOWING)
+
+    assert found.annotations[DRAINSAFE_OWNER] == PREFIX
+    assert [(write.node, write.action) for write in found.writes] == [("a", "conditions")]
+
+
+def test_what_any_publisher_has_on_a_node_is_borne_and_removed() -> None:
+    node = builders.node(annotations={DRAINSAFE_OWNER: PREFIX, DRAINSAFE_STATE: "NodeRunning"})
+    another = builders.node(annotations={DRAINSAFE_OWNER: "another.example", DRAINSAFE_STATE: "NodeRunning"})
+
+    assert bears_signs(node, PREFIX)
+    assert removed_signs(node, PREFIX).annotations == {DRAINSAFE_OWNER: None, DRAINSAFE_STATE: None}
+    assert not bears_signs(another, PREFIX)
+    assert removed_signs(another, PREFIX) == NodeSigns()
+
+
+def test_objects_are_read_only_where_they_are_published() -> None:
+    api = World(NOW).api
+
+    assert read_objects(api, PUBLISHED) == ({"nodemaintenances": ()}, ())
+    assert api.reads == 1
+    assert read_objects(api, builders.settings("publish: [drainsafe]")) == ({}, ())
+    assert api.reads == 1
+
+
+def test_objects_that_can_not_be_read_are_a_problem_and_are_left_as_they_are() -> None:
+    api = World(NOW).api
+
+    def refuse(call: Call) -> None:
+        raise Forbidden(f"no right to {call.what}")
+
+    api.before_read = refuse
+    found, problems = read_objects(api, PUBLISHED)
+
+    assert found == {}
+    (problem,) = problems
+    assert problem.startswith("NodeMaintenance objects can't be read, and are left as they are: no right")
+    assert object_changes(found, Fleet((), {}, PUBLISHED, NOW)) == ObjectChanges()
+
+
+def test_a_cluster_without_the_kind_has_nothing_to_change() -> None:
+    api = World(NOW).api
+    api.cluster.maintenances = None
+
+    assert read_objects(api, PUBLISHED) == ({}, ())
+
+
+class Toy:
+    """A publisher that writes one annotation while there is a case."""
+
+    sign = Sign.DRAINSAFE
+    annotations = frozenset({"toy.example/state"})
+    conditions = frozenset({"ToyMaintenance"})
+
+    def bears(self, node: Node, prefix: str) -> bool:
+        return "toy.example/state" in node.annotations
+
+    def signs(self, node: Node, standing: Standing, showing: Showing) -> NodeSigns:
+        return NodeSigns({"toy.example/state": standing.state.value})
+
+    def removed(self, node: Node, prefix: str) -> NodeSigns:
+        return NodeSigns({"toy.example/state": None})
+
+
+def test_a_publisher_is_added_by_a_line_of_the_registry(monkeypatch: pytest.MonkeyPatch) -> None:
+    there = World(NOW)
+    there.cluster.add_node(builders.node(annotations={REQUEST: builders.DRAIN_NOW}))
+    monkeypatch.setattr(registry, "ON_NODES", (Toy(),))
+    run_pass(there.outside, builders.settings(), NOW)
+
+    assert there.cluster.nodes["a"].annotations["toy.example/state"] == "in-maintenance"

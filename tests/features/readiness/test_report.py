@@ -1,0 +1,153 @@
+"""The answer of `reconciler readiness`: a summary on top, the worst first, safe and narrow enough."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from reconciler.features.readiness.report.document import MOST_NAMES, to_document
+from reconciler.features.readiness.report.markdown import as_markdown
+from reconciler.features.readiness.report.text import as_text
+from reconciler.features.readiness.report.words import MOST_WORKLOADS
+from reconciler.model.readiness import KeptByPeople, PeopleCode, WebhookAnswers, WebhookRefusal
+from reconciler.model.unseen import Unseen
+from reconciler.report.document import as_json
+from reconciler.report.values import Document
+from tests.features.readiness.scene import budget, judged, node, pod
+from tests.support.builders import NOW
+
+MARKDOWN = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+NEVER = budget(desired=2, healthy=2, expected=2)
+UNSEEN = Unseen(
+    "PersistentVolumes", "list persistentvolumes", "where they can be mounted is not known", "403"
+)
+
+
+def document(text: str = "x") -> Document:
+    """Workloads of each severity, and a pod of no controller; `text` is wherever a stranger can write."""
+    alone = replace(pod("debug", app="debug"), name=f"debug{text}", owner=None)
+    storage = [replace(pod(f"c-{number}", app=f"cart{text}"), empty_dir=True) for number in range(2)]
+    refusal = WebhookRefusal("shop", "web-1", f"webhook {text}", text)
+    answers = WebhookAnswers(9, left=3, refusals=(refusal,))
+    pods = [pod("web-1"), pod("web-2", "b"), alone, *storage, pod("job", app="single")]
+    found = judged(pods, NEVER, answers=answers, settings="timeZone: Europe/Berlin")
+    held = KeptByPeople(PeopleCode.HOLD, f"held by alice{text}: {text}", f"Ask {text}.", NOW, ("a", "b"))
+    return to_document(replace(found, unseen=(UNSEEN,), people=(held,)))
+
+
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_no_line_is_wider_than_the_terminal_and_no_word_is_lost(width: int) -> None:
+    shown = as_text(document(), width)
+
+    assert max(map(len, shown.splitlines())) <= width
+    assert shown.split() == as_text(document()).split()
+
+
+def test_the_first_line_is_the_summary() -> None:
+    first = as_text(document()).splitlines()[0]
+
+    assert first == (
+        "2 of 2 nodes would not drain; of the workloads, 1 blocks a drain, 2 would be down or lose pods,"
+        " 1 has a notice"
+    )
+    assert f"**{first}**" in as_markdown(document())
+
+
+def test_the_worst_section_comes_first_and_each_finding_has_its_remedy() -> None:
+    shown = as_text(document())
+
+    assert shown.index("BLOCKS:") < shown.index("OUTAGE:") < shown.index("NOTICE:")
+    below = shown.partition("BLOCKS:")[2]
+    assert below.count("  remedy ") == sum(len(each["findings"]) for each in document()["workloads"])
+    assert "  pods      debugx\n" in shown
+
+
+def test_moments_are_in_the_time_zone_of_the_settings() -> None:
+    assert "Sat 2026-11-21 13:00 CET (Europe/Berlin)" in as_text(document())
+    assert document()["at"] == "2026-11-21T12:00:00Z"
+
+
+@pytest.mark.parametrize("form", [as_text, as_markdown])
+def test_what_could_not_be_seen_and_what_was_left_out_is_said(form: Callable[[Document], str]) -> None:
+    shown = form(document())
+
+    assert "could not see: PersistentVolumes (needs list persistentvolumes)" in shown
+    assert "webhooks were asked about evictions of pods: 9, and not about 3 more" in shown
+
+
+def test_where_pods_or_budgets_could_not_be_read_the_summary_does_not_call_the_cluster_ready() -> None:
+    assert "0 of 2 nodes would not drain as far as is known" in as_text({**document(), **UNKNOWN})
+
+
+UNKNOWN = {"unsure": True, "blockedNodes": [], "workloads": []}
+
+
+def test_a_cluster_without_an_obstacle_says_so() -> None:
+    found = to_document(judged([pod(), pod("web-2")]))
+
+    assert as_text(found).splitlines()[0] == "0 of 2 nodes would not drain; nothing was found"
+
+
+def test_people_see_the_worst_workloads_and_programs_all() -> None:
+    many = [replace(pod(f"p-{number}", app=f"app{number}"), empty_dir=True) for number in range(130)]
+    found = to_document(judged(many))
+
+    assert len(found["workloads"]) == 130
+    assert as_text(found).count("  remedy ") == MOST_WORKLOADS
+    for form in (as_text, as_markdown):
+        assert "and 30 workloads more; --output json has all of them" in form(found)
+
+
+@pytest.mark.parametrize("form", [as_text, as_markdown])
+def test_whom_people_keep_from_a_drain_comes_before_the_workloads(form: Callable[[Document], str]) -> None:
+    shown = form(document())
+
+    assert shown.index("No drain begins while people keep it from that") < shown.index(
+        "A drain would not end"
+    )
+    assert "held by alicex: x" in shown
+    assert "2 nodes: a, b" in shown
+    assert "people keep" not in form({**document(), "people": []})
+
+
+def test_people_see_a_limited_number_of_reasons_and_programs_all() -> None:
+    held = [KeptByPeople(PeopleCode.HOLD, f"held {number}", "Ask.", None, ("a",)) for number in range(130)]
+    found = to_document(replace(judged([pod()]), people=tuple(held)))
+
+    assert len(found["people"]) == 130
+    for form in (as_text, as_markdown):
+        assert form(found).count("Ask.") == MOST_WORKLOADS
+        assert "and 30 reasons more; --output json has all of them" in form(found)
+
+
+def test_the_names_of_a_finding_are_limited_and_its_numbers_are_whole() -> None:
+    names = [f"n-{number:03}" for number in range(MOST_NAMES + 50)]
+    nodes = tuple(node(name) for name in names)
+    many = [replace(pod(f"web-{name}", name), empty_dir=True) for name in names]
+    finding = to_document(judged(many, nodes=nodes))["workloads"][0]["findings"][0]
+
+    assert (finding["podCount"], finding["podNames"]) == (150, [f"web-{name}" for name in names[:MOST_NAMES]])
+    assert (finding["nodeCount"], finding["nodeNames"]) == (150, names[:MOST_NAMES])
+
+
+@example("![x](https://evil.example/p.png) | <b>")
+@given(st.text(st.one_of(st.characters(), st.sampled_from("\\`*_{}[]()#+-.!<>|~&:/@\n\r\t 1w")), max_size=40))
+def test_no_text_from_outside_controls_a_terminal_or_becomes_markdown(text: str) -> None:
+    found, harmless = document(f"x{text}"), document()
+    shown, marked = as_text(found), as_markdown(found)
+
+    assert shown.replace("\n", "").isprintable()
+    assert len(shown.splitlines()) == len(as_text(harmless).splitlines())
+    assert len(marked.splitlines()) == len(as_markdown(harmless).splitlines())
+    tokens = MARKDOWN.parse(marked)
+    types = {token.type for token in tokens} | {
+        each.type for token in tokens for each in token.children or ()
+    }
+    assert not types & {"link_open", "image", "html_inline", "html_block", "fence", "code_block"}
+    assert json.loads(as_json(found)) == found

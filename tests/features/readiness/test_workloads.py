@@ -1,0 +1,65 @@
+"""Which workload a pod belongs to, by the names that controllers give."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from reconciler.drain.workloads import workload_of
+from reconciler.features.readiness.turns import in_turn
+from reconciler.model.pod import Owner
+from tests.features.readiness.scene import pod
+
+
+@pytest.mark.parametrize(
+    ("owner", "labels", "kind", "name"),
+    [
+        pytest.param(
+            Owner("ReplicaSet", "web-6b7f", "apps/v1"),
+            {"pod-template-hash": "6b7f"},
+            "Deployment",
+            "web",
+            id="Deployment",
+        ),
+        pytest.param(
+            Owner("ReplicaSet", "web-6b7f", "apps/v1"),
+            {"rollouts-pod-template-hash": "6b7f"},
+            "Rollout",
+            "web",
+            id="Rollout of Argo",
+        ),
+        pytest.param(
+            Owner("ReplicaSet", "web-6b7f", "apps/v1"), {}, "ReplicaSet", "web-6b7f", id="ReplicaSet alone"
+        ),
+        pytest.param(
+            Owner("ReplicaSet", "-6b7f", "apps/v1"),
+            {"pod-template-hash": "6b7f"},
+            "ReplicaSet",
+            "-6b7f",
+            id="nothing is left of the name",
+        ),
+        pytest.param(
+            Owner("ReplicaSet", "web-6b7f", "evil/v1"),
+            {"pod-template-hash": "6b7f"},
+            "ReplicaSet",
+            "web-6b7f",
+            id="another API group",
+        ),
+        pytest.param(Owner("Job", "nightly-29724480", "batch/v1"), {}, "CronJob", "nightly", id="CronJob"),
+        pytest.param(Owner("Job", "import-20261122", "batch/v1"), {}, "Job", "import-20261122", id="a date"),
+        pytest.param(Owner("StatefulSet", "db", "apps/v1"), {}, "StatefulSet", "db", id="StatefulSet"),
+        pytest.param(Owner("K" * 300, "x"), {}, "K" * 63, "x", id="a kind without end"),
+        pytest.param(None, {}, "", "", id="no controller"),
+    ],
+)
+def test_the_workload_of_a_pod(owner: Owner | None, labels: dict[str, str], kind: str, name: str) -> None:
+    found = workload_of(replace(pod(), owner=owner, labels=labels))
+
+    assert (found.namespace, found.kind, found.name) == ("shop", kind, name)
+
+
+def test_each_workload_has_its_turn_before_any_has_two() -> None:
+    pods = [pod("web-1"), pod("web-2"), pod("web-3"), pod("zoo-1", app="zoo"), pod("zoo-2", app="zoo")]
+
+    assert [one.name for one in in_turn(pods)] == ["web-1", "zoo-1", "web-2", "zoo-2", "web-3"]

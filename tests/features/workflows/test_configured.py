@@ -1,0 +1,30 @@
+"""The types that files can name, and which profiles the label of a node selects."""
+
+from __future__ import annotations
+
+from reconciler.features.workflows.checks import CHECK_TYPES
+from reconciler.features.workflows.configured import workflows_of
+from reconciler.features.workflows.triggers import TRIGGER_TYPES
+from reconciler.settings.load import parse_settings
+from reconciler.settings.sections.trigger_types import TRIGGER_TYPES as SECTIONS
+from reconciler.settings.sections.workflows import CHECK_CONFIGS
+
+
+def test_every_type_of_check_loads_with_its_own_section() -> None:
+    assert {name: one.config for name, one in CHECK_TYPES.items()} == CHECK_CONFIGS
+
+
+def test_every_type_of_trigger_loads() -> None:
+    assert set(TRIGGER_TYPES) == set(SECTIONS)
+
+
+def test_a_label_selects_profiles_that_exist_each_once_and_in_its_order() -> None:
+    found = workflows_of(parse_settings("profiles: [{name: a}, {name: b-c}]", "x.yaml").profiles)
+
+    assert found.selected("b-c--gone--a--b-c") == ("b-c", "a")
+    assert found.selected("") == ("default",)
+    assert found.selected("gone") == ()
+
+
+def test_settings_without_profiles_have_no_workflows() -> None:
+    assert not workflows_of(parse_settings("intervals: {requeue: 1m}", "x.yaml").profiles).on

@@ -1,0 +1,275 @@
+"""What tenants write into their objects costs no memory: objects of 250 KiB each, read in a process."""
+
+import json
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from subprocess import PIPE, Popen
+from typing import Any
+
+import pytest
+
+from reconciler.kubernetes.connection import LARGEST, Connection
+from reconciler.kubernetes.paths import BUDGETS
+from reconciler.kubernetes.wire.lists import budget_format, list_all, pod_format
+from reconciler.kubernetes.wire.reducing import CLAIMS, LABELS, PREFERENCES
+from reconciler.model.errors import TooLarge, Unreachable
+from reconciler.model.limits import NAME
+from reconciler.model.pod import Pod
+from reconciler.model.selector import Requirement
+from tests.support.stub import JSON, PROTOBUF, Answer, Asked, Stub, json_answer
+
+SIZE = 250 << 10
+COUNT = 40
+MOST_KIB = 6 << 10
+# A page of JSON is held as a whole, and so is what is decoded of it; without its limit that is more than all.
+COUNT_IN_JSON = 110
+MOST_KIB_OF_JSON = 40 << 10
+
+
+def field(number: int, content: bytes | str) -> bytes:
+    """Field of wire type 2 in protobuf."""
+    encoded = content.encode() if isinstance(content, str) else content
+    return varint(number << 3 | 2) + varint(len(encoded)) + encoded
+
+
+def varint(number: int) -> bytes:
+    encoded = b""
+    while number > 0x7F:
+        encoded += bytes([number & 0x7F | 0x80])
+        number >>= 7
+    return encoded + bytes([number])
+
+
+def entry(key: str, value: str) -> bytes:
+    return field(1, key) + field(2, value)
+
+
+MANY = {f"{number:x}.example/{'k' * 40}": "v" * 60 for number in range(SIZE // 120)}
+WORDS = {f"p{number}.example/drain": "w" * 60 for number in range(SIZE // 80)}
+
+
+def meta(annotations: dict[str, str], labels: dict[str, str], owner: str = "") -> bytes:
+    found = field(1, "x") + field(3, "default") + field(5, "u")
+    found += b"".join(field(12, entry(*pair)) for pair in annotations.items())
+    found += b"".join(field(11, entry(*pair)) for pair in labels.items())
+    if owner:
+        found += field(
+            13, field(1, owner) + field(3, owner) + field(4, owner) + field(5, owner) + b"\x30\x01"
+        )
+    return field(1, found)
+
+
+def selector(labels: dict[str, str]) -> bytes:
+    return field(2, field(2, b"".join(field(1, entry(*pair)) for pair in labels.items())))
+
+
+def claims() -> bytes:
+    return field(2, b"".join(field(1, field(2, field(10, field(1, "c" * 250)))) for _ in range(SIZE // 260)))
+
+
+OBJECTS: dict[str, tuple[str, bytes]] = {
+    "budgets, an annotation": ("PodDisruptionBudget", meta({"a": "x" * SIZE}, {}) + selector({"app": "x"})),
+    "budgets, labels": ("PodDisruptionBudget", meta({}, MANY)),
+    "budgets, a selector": ("PodDisruptionBudget", meta({}, {}) + selector(MANY)),
+    "pods, an annotation": ("Pod", meta({"a": "x" * SIZE}, {})),
+    "pods, many annotations": ("Pod", meta(MANY, {})),
+    "pods, words of drains": ("Pod", meta(WORDS, {})),
+    "pods, one long word": ("Pod", meta({"node-maintenance.dev/drain": "x" * SIZE}, {})),
+    "pods, labels": ("Pod", meta({}, MANY)),
+    "pods, an owner": ("Pod", meta({}, {}, "o" * (SIZE // 4))),
+    "pods, claims": ("Pod", meta({}, {}) + claims()),
+}
+TEXTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "budgets, an annotation": ("PodDisruptionBudget", {"metadata": {"annotations": {"a": "x" * SIZE}}}),
+    "pods, an annotation": ("Pod", {"metadata": {"annotations": {"a": "x" * SIZE}}}),
+    "pods, labels": ("Pod", {"metadata": {"labels": MANY}}),
+}
+
+# It imports everything once, and reads each list in a fork. What is counted are the bytes that are held: the
+# size of a process depends on the machine.
+CHILD = """
+    import json, os, sys, tracemalloc
+    from reconciler.kubernetes.connection import Connection
+    from reconciler.kubernetes.paths import BUDGETS, PODS
+    from reconciler.kubernetes.wire.lists import budget_format, list_all, pod_format
+
+    def growth(config, kind, accept, count):
+        connection = Connection(config)
+        form, path = (pod_format(), PODS) if kind == "Pod" else (budget_format(), BUDGETS)
+        one = list_all(connection, path, form, fields="one", accept=accept).items
+        tracemalloc.start()
+        found = list_all(connection, path, form, accept=accept).items
+        assert len(one) == 1 and len(found) == count
+        return tracemalloc.get_traced_memory()[1] >> 10
+
+    for line in sys.stdin:
+        fork = os.fork()
+        if not fork:
+            print(growth(*json.loads(line)), flush=True)
+            os._exit(0)
+        if os.waitpid(fork, 0)[1]:
+            sys.exit(1)
+"""
+
+
+@pytest.fixture(scope="module")
+def reader() -> Iterator[Popen[str]]:
+    """A process that reads lists, as CHILD says; what it prints beside them shows in the test's output."""
+    command = [sys.executable, "-c", textwrap.dedent(CHILD)]
+    with Popen(command, stdin=PIPE, stdout=PIPE, text=True) as process:
+        yield process
+        process.kill()
+
+
+def growth(
+    reader: Popen[str], tmp_path: Path, kind: str, accept: str, page: Callable[[int, str], bytes]
+) -> int:
+    """Return how many KiB a process holds at most while it lists the objects, after it has read one."""
+    most = COUNT if accept == PROTOBUF else COUNT_IN_JSON
+
+    def answer(asked: Asked) -> Answer:
+        if asked.query.get("fieldSelector") == "one":
+            return Answer(page(1, ""), content_type=accept)
+        done = int(asked.query.get("continue", "0"))
+        count = min(int(asked.query["limit"]), most - done)
+        return Answer(page(count, str(done + count) if done + count < most else ""), content_type=accept)
+
+    stub = Stub(answer)
+    config = str(stub.write_kubeconfig(tmp_path / "config"))
+    assert reader.stdin is not None
+    assert reader.stdout is not None
+    print(json.dumps([config, kind, accept, most]), file=reader.stdin, flush=True)
+    found = reader.stdout.readline()
+    stub.close()
+    assert found, "the process has ended"
+    return int(found)
+
+
+@pytest.mark.parametrize("case", OBJECTS)
+def test_a_list_in_protobuf_keeps_only_what_is_read(reader: Popen[str], tmp_path: Path, case: str) -> None:
+    kind, found = OBJECTS[case]
+
+    def page(count: int, token: str) -> bytes:
+        items = field(2, found) * count
+        listed = field(1, field(2, "7") + field(3, token)) + items
+        return b"k8s\x00" + field(1, field(1, "v1") + field(2, f"{kind}List")) + field(2, listed)
+
+    assert growth(reader, tmp_path, kind, PROTOBUF, page) < MOST_KIB
+
+
+@pytest.mark.parametrize("case", TEXTS)
+def test_a_list_in_json_comes_in_pages_that_fit(reader: Popen[str], tmp_path: Path, case: str) -> None:
+    kind, found = TEXTS[case]
+    one = json.dumps(found)
+
+    def page(count: int, token: str) -> bytes:
+        items = ",".join([one] * count)
+        return (
+            f'{{"kind": "{kind}List", "metadata": {{"resourceVersion": "7", "continue": "{token}"}},'
+            f' "items": [{items}]}}'
+        ).encode()
+
+    assert growth(reader, tmp_path, kind, JSON, page) < MOST_KIB_OF_JSON
+
+
+def pod(document: dict[str, Any]) -> Pod:
+    return pod_format().from_json(json.dumps(document).encode())
+
+
+def test_what_is_read_of_a_pod_is_kept() -> None:
+    annotations = {
+        "node-maintenance.dev/drain": "skip",
+        "node-maintenance.dev/wait-completed": "true",
+        "karpenter.sh/do-not-disrupt": "true",
+        "cluster-autoscaler.kubernetes.io/safe-to-evict": "on-completion",
+        "kubernetes.io/config.mirror": "hash",
+        "kubectl.kubernetes.io/restartedAt": "2026-01-01T00:00:00Z",
+    }
+    labels = {"app": "web", "node-maintenance.dev/restart": "true"}
+    found = pod({"metadata": {"annotations": {**annotations, "a": "b"}, "labels": labels}})
+
+    assert (found.annotations, found.labels) == (annotations, labels)
+
+
+def test_of_very_many_labels_those_that_ask_something_are_kept() -> None:
+    asked = {
+        "cluster.x-k8s.io/drain": "skip",
+        "node-maintenance.dev/restart": "true",
+        "node-maintenance.dev/wait-completed": "true",
+    }
+    many = {f"a{number}": "x" for number in range(LABELS * 3)}
+    found = pod({"metadata": {"labels": {**many, **asked}}})
+
+    assert len(found.labels) == LABELS
+    assert asked.items() <= found.labels.items()
+
+
+def test_a_reference_that_is_too_long_stays_no_name() -> None:
+    reference = {
+        "kind": "ReplicaSet",
+        "name": "a" * 1000,
+        "uid": "u",
+        "apiVersion": "apps/v1",
+        "controller": True,
+    }
+    volumes = [{"persistentVolumeClaim": {"claimName": "c" * 1000}}] * (CLAIMS + 1)
+    found = pod({"metadata": {"ownerReferences": [reference]}, "spec": {"volumes": volumes}})
+
+    assert found.owner is not None
+    assert (found.owner.named, len(found.owner.name)) == (False, NAME + 1)
+    assert (len(found.claims), len(found.claims[0])) == (CLAIMS, NAME + 1)
+
+
+def test_of_what_a_pod_prefers_only_states_of_maintenance_are_kept_up_to_a_limit() -> None:
+    state = {
+        "key": "cloud.sap/maintenance-state",
+        "operator": "In",
+        "values": ["operational", "b", "c" * 500],
+    }
+    other = {"key": "zone", "operator": "In", "values": ["1"]}
+    terms = [{"preference": {"matchExpressions": [other, state]}}, {"weight": 1}] * 100
+    affinity = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": terms}}
+    document = {"metadata": {"name": "p"}, "spec": {"affinity": affinity}}
+
+    found = pod_format(placement=True).from_json(json.dumps(document).encode())
+
+    assert found.placement is not None
+    kept = Requirement("cloud.sap/maintenance-state", "In", ("operational", "b"))
+    assert found.placement.prefers == (kept,) * PREFERENCES
+
+
+def test_a_selector_that_is_too_large_selects_its_whole_namespace() -> None:
+    document = {
+        "metadata": {"name": "b", "namespace": "default"},
+        "spec": {"selector": {"matchLabels": MANY}},
+    }
+    found = budget_format().from_json(json.dumps(document).encode())
+
+    assert found.covers(Pod("default", "p", "u", "n"))
+    assert not found.covers(Pod("other", "p", "u", "n"))
+
+
+def test_an_object_that_is_too_large_alone_is_refused_and_pages_shrink_to_it(tmp_path: Path) -> None:
+    stub = Stub(lambda _: Answer(b" " * (LARGEST + 1)))
+    connection = Connection(str(stub.write_kubeconfig(tmp_path / "config")), sleep=lambda _: None)
+
+    with pytest.raises(TooLarge):
+        list_all(connection, BUDGETS, budget_format(), page=4)
+    connection.close()
+    stub.close()
+    assert [asked.query["limit"] for asked in stub.asked] == ["4", "2", "1"]
+
+
+def test_a_list_that_never_goes_on_ends(tmp_path: Path) -> None:
+    document = {"kind": "PodDisruptionBudgetList", "metadata": {"continue": "again"}, "items": []}
+    # It ends here, so that the test fails at once where the list would be asked for without end.
+    last = {"kind": "PodDisruptionBudgetList", "metadata": {}, "items": []}
+    stub = Stub(lambda _: json_answer(document if len(stub.asked) < 5 else last))
+    connection = Connection(str(stub.write_kubeconfig(tmp_path / "config")), sleep=lambda _: None)
+
+    with pytest.raises(Unreachable, match="has no end"):
+        list_all(connection, BUDGETS, budget_format())
+    connection.close()
+    stub.close()

@@ -1,0 +1,137 @@
+"""A certificate authority that is rotated counts from the next request, without a 401."""
+
+import base64
+import json
+import shutil
+import ssl
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from reconciler.kubernetes import plain_access
+from reconciler.kubernetes.connection import RELOAD_EVERY, Connection, Request
+from reconciler.kubernetes.paths import ApiPath
+from reconciler.model.errors import Unreachable
+from tests.support.controlplane.certificates import Certificates, make_certificates
+from tests.support.stub import Answer, Stub, kubeconfig
+
+REQUEST = Request("GET", ApiPath("x"))
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Certificates:
+    """The authority before."""
+    return make_certificates(_folder(tmp_path / "old"))
+
+
+@pytest.fixture
+def new(tmp_path: Path) -> Certificates:
+    """The authority after."""
+    return make_certificates(_folder(tmp_path / "new"))
+
+
+def _folder(path: Path) -> Path:
+    path.mkdir()
+    return path
+
+
+@pytest.fixture
+def tls(old: Certificates) -> ssl.SSLContext:
+    """The server's TLS. A certificate that is loaded later counts for later connections."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(old.serving, old.serving_key)
+    return context
+
+
+@pytest.fixture
+def server(tls: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stub]:
+    """A server that keeps connections open."""
+    for name in ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    stub = Stub(lambda _: Answer(), tls)
+    yield stub
+    stub.close()
+
+
+@pytest.fixture
+def mounted(tmp_path: Path, server: Stub, old: Certificates, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The files of a ServiceAccount in a pod."""
+    folder = _folder(tmp_path / "mounted")
+    (folder / "token").write_text("secret", encoding="utf-8")
+    shutil.copy(old.authority, folder / "ca.crt")
+    host, _, port = server.url.removeprefix("https://").partition(":")
+    monkeypatch.setattr(plain_access, "SERVICE_ACCOUNT", folder)
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", host)
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", port)
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    return folder
+
+
+def rotate(folder: Path, new: Certificates) -> None:
+    """Replace the file as the kubelet does, by a rename."""
+    shutil.copy(new.authority, folder / "next")
+    (folder / "next").rename(folder / "ca.crt")
+
+
+def test_an_open_connection_is_not_used_after_its_authority_was_replaced(
+    server: Stub, mounted: Path, new: Certificates
+) -> None:
+    connection = Connection()
+    connection.send(REQUEST)
+    rotate(mounted, new)
+
+    with pytest.raises(Unreachable, match="no TLS"):
+        connection.send(REQUEST)
+    assert len(server.asked) == 1
+    connection.close()
+
+
+def test_a_server_with_the_new_authority_is_trusted_at_once(
+    server: Stub, tls: ssl.SSLContext, mounted: Path, new: Certificates
+) -> None:
+    connection = Connection()
+    connection.send(REQUEST)
+    tls.load_cert_chain(new.serving, new.serving_key)
+    rotate(mounted, new)
+    connection.send(REQUEST)
+    connection.close()
+
+    assert len(server.asked) == 2
+
+
+def test_a_missing_file_does_not_close_connections(server: Stub, mounted: Path) -> None:
+    connection = Connection()
+    connection.send(REQUEST)
+    (mounted / "ca.crt").unlink()
+    connection.send(REQUEST)
+    connection.close()
+
+    assert len(server.asked) == 2
+
+
+def test_an_authority_inside_the_kubeconfig_is_read_again_when_tls_fails(
+    server: Stub, tls: ssl.SSLContext, tmp_path: Path, old: Certificates, new: Certificates
+) -> None:
+    now = [0.0]
+    path = tmp_path / "config"
+    write(path, server, old)
+    connection = Connection(str(path), clock=lambda: now[0])
+    connection.send(REQUEST)
+    connection.close()
+    tls.load_cert_chain(new.serving, new.serving_key)
+    write(path, server, new)
+
+    with pytest.raises(Unreachable, match="no TLS"):
+        connection.send(REQUEST)
+    now[0] = RELOAD_EVERY + 1
+    connection.send(REQUEST)
+    connection.close()
+    assert len(server.asked) == 2
+
+
+def write(path: Path, server: Stub, certificates: Certificates) -> None:
+    document = kubeconfig(server.url, {"token": "secret"})
+    data = base64.b64encode(certificates.authority.read_bytes()).decode()
+    document["clusters"][0]["cluster"]["certificate-authority-data"] = data
+    path.write_text(json.dumps(document), encoding="utf-8")

@@ -1,0 +1,438 @@
+"""Each case, when it ends, is kept once with what is known of it, and at least once after a kill."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+
+import pytest
+
+from reconciler.features.approvals.instruct import resumed, resumed_with_many
+from reconciler.model.case_outcome import CaseResult, InTime
+from reconciler.model.ended_case import EndedCase
+from reconciler.model.event import Kind
+from reconciler.model.instructions import PersonHold, Word, hold_text
+from reconciler.model.node import Node
+from reconciler.model.pod import Pod
+from reconciler.model.record import State
+from reconciler.simulation.api import Call, Killed
+from tests.laws.histories import History
+from tests.support import builders
+from tests.support.builders import IMDS, NOW, REQUEST, minutes, node, pod, published, record
+from tests.support.strategies import rfc1123
+from tests.support.worlds import world_of
+
+OPEN = "budget: {maxUnavailable: 100%}"
+CLOSED = 'events: {Reboot: {outsideWindow: Never}}\nwindows: [{start: "22:00", end: "23:00"}]'
+NOTHING = published(vm="vm")
+
+
+@dataclass(slots=True)
+class Kept:
+    """A history in memory."""
+
+    cases: list[EndedCase] = field(default_factory=list)
+
+    def keep(self, cases: Sequence[EndedCase]) -> None:
+        self.cases += cases
+
+    @property
+    def case(self) -> EndedCase:
+        (only,) = self.cases
+        return only
+
+
+class Broken:
+    """A history that breaks its promise, and raises."""
+
+    def keep(self, cases: Sequence[EndedCase]) -> None:
+        raise RuntimeError(f"{len(cases)} cases")
+
+
+def history(
+    text: str = OPEN,
+    *,
+    mode: str = "Enforce",
+    pods: Iterable[Pod] = (pod("web-1"), pod("web-2")),
+    on: Node | None = None,
+) -> tuple[History, Kept]:
+    scene = History(
+        world_of([on or node("a", zone="1", pool="np")], pods), builders.settings(text, mode=mode)
+    )
+    kept = Kept()
+    scene.world.history = kept
+    return scene, kept
+
+
+def imds(status: str = "Scheduled", kind: Kind = Kind.REBOOT, *, ahead: float = 20, id_: str = "A1") -> str:
+    date = rfc1123(NOW + minutes(ahead)) if status == "Scheduled" else ""
+    event = {"EventId": id_, "EventType": kind, "EventStatus": status, "NotBefore": date}
+    return published(event, vm="vm")
+
+
+def play(scene: History, *steps: str | None, wait: float = 2, passes: int = 4) -> None:
+    """Let the agent publish each step, and run passes after it."""
+    for step in steps:
+        scene.cluster.annotate("a", IMDS, step)
+        for _ in range(passes):
+            scene.look()
+            scene.wait(minutes(wait))
+
+
+def test_a_case_is_kept_with_all_of_its_facts() -> None:
+    scene, kept = history()
+    play(scene, imds(), imds("Started"), NOTHING)
+    case = kept.case
+
+    assert (case.place.node, case.place.uid, case.place.zone, case.place.pool) == ("a", "uid-a", "1", "np")
+    assert (case.kind, case.sources) == ("Reboot", ("imds",))
+    assert (case.outcome, case.outcome.in_time) == (CaseResult.DRAINED, InTime.YES)
+    assert (case.pods_moved, case.pods_left) == (2, 0)
+    assert "in time: drained at 2026-11-21T12:0" in case.why
+    times = case.times
+    assert (times.announced, times.case_start, times.started) == (NOW, NOW, NOW)
+    assert times.not_before == NOW + minutes(20)
+    assert times.drained == NOW + minutes(2)
+    assert times.gone == NOW + minutes(16)
+    assert times.uncordoned == times.ended
+    assert times.gone < times.ended <= NOW + minutes(24)
+
+
+def test_a_case_is_kept_with_who_held_its_node_and_who_resumed_it() -> None:
+    key = f"{builders.PREFIX}/hold"
+    text = hold_text(PersonHold(Word("alice@laptop", NOW, reason="disk copy")))
+    scene, kept = history(on=node("a", annotations={key: text}))
+    play(scene, imds())
+    done = resumed(scene.cluster.nodes["a"], builders.PREFIX, NOW + minutes(2), "bob@desk")
+    assert done.write is not None
+    for name, value in done.write.annotations.items():
+        scene.cluster.annotate("a", name, value)
+    play(scene, imds("Started"), NOTHING)
+
+    held = "held by alice@laptop since 2026-11-21T12:00:00Z: disk copy"
+    assert kept.case.people == (f"{held}; resumed by bob@desk at 2026-11-21T12:02:00Z",)
+    assert not [name for name in scene.cluster.nodes["a"].annotations if name.endswith("said-before")]
+
+
+@pytest.mark.parametrize(("pool", "kept"), [("np", True), ("db", False)])
+def test_a_hold_of_a_pool_that_ends_is_kept_on_its_nodes_with_a_case(pool: str, kept: bool) -> None:
+    hold = PersonHold(Word("alice@laptop", NOW, reason="incident", scope="pool np"))
+    found = builders.held_node(record(State.REQUIRED, since=NOW), pool=pool)
+    done = resumed_with_many(found, builders.PREFIX, NOW, "bob@desk", "pool np", (hold,))
+
+    said = done.write.annotations[f"{builders.PREFIX}/said-before"] if done.write is not None else ""
+    assert ("held by alice@laptop" in (said or "")) is kept
+    assert done.idle is not kept
+
+
+def test_a_hold_of_many_nodes_that_goes_on_is_not_kept_as_resumed() -> None:
+    own = PersonHold(Word("alice@laptop", NOW))
+    many = PersonHold(Word("carol@desk", NOW, scope="all"), stops=True)
+    texts = {f"{builders.PREFIX}/hold": hold_text(own), f"{builders.PREFIX}/hold-of-many": hold_text(many)}
+    found = builders.held_node(record(State.REQUIRED, since=NOW), annotations=texts)
+    done = resumed(found, builders.PREFIX, NOW, "bob@desk")
+
+    assert done.write is not None
+    said = done.write.annotations[f"{builders.PREFIX}/said-before"] or ""
+    assert "alice@laptop" in said
+    assert "carol@desk" not in said
+
+
+def test_what_is_resumed_without_a_case_leaves_nothing_on_the_node() -> None:
+    text = hold_text(PersonHold(Word("alice@laptop", NOW)))
+    key = f"{builders.PREFIX}/hold"
+    done = resumed(node("a", annotations={key: text}), builders.PREFIX, NOW, "bob@desk")
+
+    assert done.write is not None
+    assert dict(done.write.annotations) == {key: None}
+
+
+def test_a_case_is_kept_with_who_held_its_node() -> None:
+    text = hold_text(PersonHold(Word("alice@laptop", NOW, reason="disk copy")))
+    scene, kept = history(on=node("a", annotations={f"{builders.PREFIX}/hold": text}))
+    play(scene, imds(), imds("Started"), NOTHING)
+
+    assert kept.case.outcome is CaseResult.MISSED
+    assert kept.case.people == ("held by alice@laptop since 2026-11-21T12:00:00Z: disk copy",)
+
+
+def test_a_case_that_waits_was_announced_when_it_was_first_seen() -> None:
+    scene, kept = history(
+        f"{OPEN}\nevents: {{Reboot: {{start: Early}}}}\nwindows: [{{start: '13:00', end: '15:00'}}]"
+    )
+    play(scene, imds(ahead=300), wait=20)
+    play(scene, imds("Started"), NOTHING, wait=5)
+
+    times = kept.case.times
+    assert (times.announced, times.case_start) == (NOW, NOW)
+    assert times.started == NOW + minutes(60)
+
+
+def test_a_drain_that_was_held_was_planned_for_an_earlier_start() -> None:
+    scene, kept = history()
+    play(scene, imds(ahead=180), wait=30, passes=3)
+    scene.settings = builders.settings(CLOSED)
+    play(scene, imds(ahead=180), wait=30, passes=2)
+    scene.settings = builders.settings(OPEN)
+    play(scene, imds(ahead=180), imds("Started"), NOTHING)
+
+    times = kept.case.times
+    # An hour before the latest start, which is 15 minutes before the date.
+    assert times.planned == NOW + minutes(105)
+    assert times.started == NOW + minutes(150)
+
+
+def test_another_date_has_another_planned_start() -> None:
+    scene, kept = history()
+    play(scene, imds(ahead=180), imds(ahead=240), wait=30, passes=2)
+    play(scene, imds(ahead=240), wait=30, passes=2)
+    play(scene, imds("Started"), NOTHING)
+
+    times = kept.case.times
+    assert (times.not_before, times.announced) == (NOW + minutes(240), NOW)
+    assert times.planned == NOW + minutes(165)
+    assert times.started == NOW + minutes(180)
+
+
+def test_a_drain_that_starts_at_once_was_planned_for_that_moment() -> None:
+    scene, kept = history()
+    play(scene, imds(), imds("Started"), NOTHING)
+
+    assert kept.case.times.planned == kept.case.times.started == NOW
+
+
+def test_a_missed_node_has_the_pods_that_the_platform_met() -> None:
+    scene, kept = history(CLOSED)
+    play(scene, imds(), imds("Started"), NOTHING)
+    case = kept.case
+
+    assert (case.outcome, case.outcome.in_time) == (CaseResult.MISSED, InTime.NO)
+    assert (case.pods_moved, case.pods_left) == (None, 2)
+    assert (case.times.started, case.times.drained, case.times.uncordoned) == (None, None, None)
+    assert "while 2 pods that had to be evicted were on the node" in case.why
+
+
+def test_a_case_that_a_mode_never_let_begin_is_kept_and_its_first_sight_is_not_known() -> None:
+    scene, kept = history(mode="Finish")
+    play(scene, imds("Started"), NOTHING)
+    case = kept.case
+
+    assert (case.outcome, case.times.announced) == (CaseResult.MISSED, None)
+    assert case.times.case_start == NOW
+
+
+def test_an_event_that_is_called_off_is_neither_in_time_nor_late() -> None:
+    scene, kept = history()
+    play(scene, imds(), NOTHING)
+
+    assert (kept.case.outcome, kept.case.outcome.in_time) == (CaseResult.CANCELLED, InTime.UNKNOWN)
+
+
+def test_after_somebodys_uncordon_nobody_knows_how_the_event_ends() -> None:
+    scene, kept = history()
+    play(scene, imds(), passes=2)
+    scene.cluster.cordon("a", on=False)
+    play(scene, imds(), passes=1)
+    case = kept.case
+
+    assert (case.outcome, case.outcome.in_time) == (CaseResult.STOPPED, InTime.UNKNOWN)
+    assert "someone uncordoned the node" in case.why
+    assert case.times.gone is None
+    assert case.times.uncordoned == case.times.ended
+
+
+def test_a_cordon_of_somebody_else_stays_and_the_case_has_no_uncordon() -> None:
+    scene, kept = history(on=node("a", unschedulable=True))
+    play(scene, imds(), imds("Started"), NOTHING)
+
+    assert kept.case.outcome is CaseResult.DRAINED
+    assert kept.case.times.uncordoned is None
+
+
+def test_a_request_that_is_drained_after_its_date_is_of_unknown_timeliness() -> None:
+    scene, kept = history(pods=(pod("stuck", deleting_until=NOW),))
+    scene.cluster.finalizers.add("uid-shop-stuck")
+    date = (NOW + minutes(1)).isoformat()
+    scene.cluster.annotate("a", REQUEST, f'{{"kind":"Reboot","notBefore":"{date}"}}')
+    play(scene, NOTHING)
+    scene.cluster.finalizers.clear()
+    scene.cluster.drop_pod("uid-shop-stuck")
+    scene.cluster.annotate("a", REQUEST, None)
+    play(scene, NOTHING, wait=5)
+
+    assert kept.case.sources == ("request",)
+    assert kept.case.outcome.in_time is not InTime.YES
+
+
+def test_the_most_disruptive_kind_names_the_case() -> None:
+    scene, kept = history()
+    scene.cluster.annotate("a", REQUEST, '{"kind":"Redeploy"}')
+    play(scene, imds(), wait=1)
+    scene.cluster.annotate("a", REQUEST, None)
+    play(scene, imds("Started"), NOTHING)
+
+    assert kept.case.kind == "Reboot"
+
+
+def test_pods_that_a_setting_keeps_are_left() -> None:
+    scene, kept = history(pods=(pod("web"), pod("cache", empty_dir=True)))
+    play(scene, imds(), imds("Started"), NOTHING)
+
+    assert (kept.case.pods_moved, kept.case.pods_left) == (1, 1)
+
+
+def test_the_pods_of_a_drain_that_two_processes_carried_out_are_not_counted() -> None:
+    scene, kept = history(pods=(pod("web"), pod("stuck", deleting_until=NOW)))
+    scene.cluster.finalizers.add("uid-shop-stuck")
+    play(scene, imds())
+    scene.wait(minutes(1))
+    scene.world.restart()
+    play(scene, imds(), passes=1)
+    scene.cluster.finalizers.clear()
+    scene.cluster.drop_pod("uid-shop-stuck")
+    play(scene, imds(), imds("Started"), NOTHING)
+
+    assert kept.case.outcome is CaseResult.DRAINED
+    assert kept.case.pods_moved is None
+
+
+def test_the_pods_of_two_attempts_are_counted_together() -> None:
+    scene, kept = history(
+        f"{OPEN}\ndrain: {{timeout: 3m}}", pods=(pod("web"), pod("stuck", deleting_until=NOW))
+    )
+    scene.cluster.finalizers.add("uid-shop-stuck")
+    # The second attempt begins with the third pass.
+    play(scene, imds(), passes=3)
+    scene.cluster.finalizers.clear()
+    scene.cluster.drop_pod("uid-shop-stuck")
+    play(scene, imds(), imds("Started"), NOTHING)
+
+    assert kept.case.times.started == NOW
+    assert kept.case.pods_moved == 2
+
+
+def test_the_drain_of_an_earlier_case_moved_nothing_in_this_one() -> None:
+    scene, kept = history()
+    play(scene, imds(), imds("Started"), NOTHING)
+    play(scene, imds(ahead=60, id_="B2"), imds("Started", id_="B2"), NOTHING)
+
+    assert [case.pods_moved for case in kept.cases] == [2, 0]
+    assert kept.cases[0].identity != kept.cases[1].identity
+
+
+def test_a_drain_that_finds_no_pod_has_moved_none() -> None:
+    scene, kept = history()
+    play(scene, imds(), imds("Started"), NOTHING)
+    # The platform has started, so the pass reads the pods at once, and the drain ends as it begins.
+    play(scene, imds("Started", id_="B2"), NOTHING)
+
+    assert [case.pods_moved for case in kept.cases] == [2, 0]
+
+
+def test_a_case_that_has_facts_before_it_opens_was_seen_earlier() -> None:
+    scene, kept = history(mode="Finish")
+    play(scene, imds(ahead=10), passes=1)
+    # The case opens with this pass, and its drain begins with a later one.
+    scene.settings = builders.settings(CLOSED)
+    play(scene, imds(ahead=10), passes=1)
+    scene.settings = builders.settings(OPEN)
+    play(scene, imds(ahead=10), imds("Started"), NOTHING)
+
+    assert kept.case.times.announced is None
+    assert kept.case.times.case_start == NOW
+    assert kept.case.times.started == NOW + minutes(4)
+
+
+def test_a_waiting_case_of_an_earlier_version_was_announced_when_it_began_to_wait() -> None:
+    scene, kept = history(CLOSED)
+    play(scene, imds(), passes=1)
+    forget(scene)
+    scene.settings = builders.settings(OPEN)
+    play(scene, imds(), imds("Started"), NOTHING)
+
+    assert (kept.case.times.announced, kept.case.times.started) == (NOW, NOW + minutes(2))
+
+
+def test_the_pass_that_ends_a_drain_acts_and_names_no_hold() -> None:
+    scene, _ = history(f"{OPEN}\nevents: {{Freeze: {{drain: true}}}}")
+    reboot = {"EventId": "A1", "EventType": "Reboot", "EventStatus": "Scheduled", "NotBefore": ""}
+    freeze = {"EventId": "F1", "EventType": "Freeze", "EventStatus": "Started", "NotBefore": ""}
+    scene.cluster.annotate("a", IMDS, published(reboot, freeze, vm="vm"))
+    scene.look()
+    scene.wait(minutes(2))
+    (plan,) = scene.look()[0].nodes
+
+    assert plan.record is not None
+    assert (plan.record.facts.moved, plan.holds) == (2, ())
+
+
+def test_a_history_that_fails_harms_no_pass() -> None:
+    scene, _ = history()
+    scene.world.history = Broken()
+    play(scene, imds(), imds("Started"), NOTHING)
+
+    assert not scene.cluster.nodes["a"].unschedulable
+    assert builders.RECORD not in scene.cluster.nodes["a"].annotations
+
+
+def test_a_record_of_an_earlier_version_keeps_what_it_knows() -> None:
+    scene, kept = history()
+    play(scene, imds(), passes=1)
+    forget(scene)
+    play(scene, imds(), imds("Started"), NOTHING)
+
+    times = kept.case.times
+    assert (times.announced, times.started, times.case_start) == (None, NOW, NOW)
+    assert kept.case.pods_moved is None
+
+
+def forget(scene: History) -> None:
+    """Let the record be as a program wrote it that knows nothing of these facts."""
+    held = builders.case_of(scene.cluster.nodes["a"])
+    facts = replace(held.facts, announced=None, drain_began=None, moved=None)
+    fresh = builders.held_node(replace(held, facts=facts))
+    scene.cluster.annotate("a", builders.RECORD, fresh.annotations[builders.RECORD])
+
+
+def played(number: int, when: str) -> tuple[History, Kept]:
+    """Play a whole case, with a kill before or after a write (from 1); 0 is no kill."""
+    scene, kept = history()
+    died = number == 0
+
+    def kill(call: Call) -> None:
+        nonlocal died
+        if not died and call.number == number:
+            died = True
+            raise Killed
+
+    if when == "before":
+        scene.api.before_write = kill
+    else:
+        scene.api.after_write = kill
+    for step in (imds(), imds("Started"), NOTHING):
+        scene.cluster.annotate("a", IMDS, step)
+        for _ in range(4):
+            try:
+                scene.look()
+            except Killed:
+                scene.world.restart()
+            scene.wait(timedelta(minutes=2))
+    assert died
+    return scene, kept
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_killed_anywhere_a_case_is_kept_at_least_once_and_each_time_as_the_same(when: str) -> None:
+    whole, expected = played(0, when)
+    again = 0
+    # Each of them, also in a quick run: one is the kill that is looked for.
+    for number in range(1, whole.api.writes + 1):
+        scene, kept = played(number, when)
+        assert len({case.identity for case in kept.cases}) == 1, number
+        assert kept.cases[-1].outcome is expected.case.outcome is CaseResult.DRAINED
+        assert not scene.cluster.nodes["a"].unschedulable
+        again += len(kept.cases) > 1
+
+    # The kill between the line and the uncordon.
+    assert again == (when == "before")

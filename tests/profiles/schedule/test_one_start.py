@@ -1,0 +1,73 @@
+"""What keeps one case from its earliest start, and until when a start is in time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pytest
+
+from reconciler.calendar.windows import Calendar
+from reconciler.model.event import Kind
+from reconciler.model.schedule import StartTimes
+from reconciler.profiles.places_ahead import Booking, PlacesAhead
+from reconciler.profiles.schedule import Case, Limits, Placed, Scheduler
+from tests.support.builders import NOW, minutes
+
+
+def case(node: str, *, lead: int = 15, short: bool = False) -> Case:
+    """A reboot whose latest start is in half an hour."""
+    deadline = NOW - minutes(10) if short else NOW + minutes(30)
+    date = NOW + minutes(30) + minutes(lead)
+    return Case(
+        node,
+        "",
+        "",
+        Kind.REBOOT,
+        StartTimes(NOW, deadline, deadline),
+        Calendar().outlook(NOW, {}),
+        lasts=minutes(30),
+        lead=minutes(lead),
+        date=date,
+        taken_down=date,
+        back=date + minutes(10),
+        short=short,
+    )
+
+
+def placed(some: Iterable[Case], limits: Limits) -> dict[str, Placed]:
+    return dict(Scheduler(limits, NOW).run(some))
+
+
+@pytest.mark.parametrize(
+    ("free_in", "lead", "missed"),
+    [
+        pytest.param(30, 15, False, id="at the latest start"),
+        pytest.param(35, 15, False, id="five minutes after it"),
+        pytest.param(36, 15, True, id="six minutes after it"),
+        pytest.param(33, 9, False, id="a third of the lead time after it"),
+        pytest.param(34, 9, True, id="more than a third"),
+        pytest.param(31, 0, True, id="without lead time"),
+    ],
+)
+def test_a_start_shortly_after_the_latest_start_is_in_time(free_in: int, lead: int, missed: bool) -> None:
+    fleet = PlacesAhead("maxUnavailable", 1)
+    fleet.book(Booking("held", NOW, NOW + minutes(free_in)))
+
+    assert placed([case("a", lead=lead)], Limits(fleet))["a"].missed is missed
+
+
+def test_starts_keep_the_spacing_also_from_the_last_one() -> None:
+    limits = Limits(PlacesAhead("maxUnavailable", 9), spacing=minutes(10), starts=[NOW - minutes(4)])
+    found = placed([case("a"), case("b"), case("c"), case("d")], limits)
+
+    starts = {name: one.start.at for name, one in found.items() if one.start and not one.missed}
+    assert starts == {"a": NOW + minutes(6), "b": NOW + minutes(16), "c": NOW + minutes(26)}
+    assert found["d"].missed
+
+
+def test_a_short_notice_gets_the_next_place_before_what_can_wait() -> None:
+    found = placed([case("a"), case("short", short=True)], Limits(PlacesAhead("maxUnavailable", 1)))
+
+    assert found["short"].start is not None
+    assert found["short"].start.at == NOW
+    assert not found["short"].missed

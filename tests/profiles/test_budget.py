@@ -1,0 +1,214 @@
+"""The budget: who holds a place, who gets the next, and how percentages round."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reconciler.calendar.values import parse_limit
+from reconciler.model.node import UPGRADE_STATUS_LABEL, Node
+from reconciler.model.snapshot import Replaced
+from reconciler.profiles.budget import DisruptionBudget, count_places, still_missing
+from tests.support import builders
+from tests.support.builders import NOW, minutes, node
+
+CASES = json.loads((Path(__file__).parents[1] / "cases" / "karpenter_budgets.json").read_text("utf-8"))[
+    "cases"
+]
+ROUNDING = [case for case in CASES if "allowed" in case]
+
+
+def _places(text: str, *fleet: Node, ours: dict[str, str] | None = None) -> DisruptionBudget:
+    return count_places(fleet, ours or {}, builders.settings(f"budget: {text}").budget, NOW)
+
+
+@pytest.mark.parametrize("case", ROUNDING, ids=[f"{case['nodes']} of {case['total']}" for case in ROUNDING])
+def test_a_percentage_rounds_as_karpenters_does(case: dict[str, Any]) -> None:
+    assert parse_limit(case["nodes"]).of(case["total"]) == case["allowed"]
+
+
+@pytest.mark.parametrize(
+    ("one", "holds"),
+    [
+        pytest.param(node(), "", id="in service"),
+        pytest.param(node(unschedulable=True), "cordoned by others", id="cordoned"),
+        pytest.param(node(ready=False, ready_since=NOW), "NotReady", id="just gone"),
+        pytest.param(node(ready=False, ready_since=NOW - minutes(30)), "", id="long gone"),
+        pytest.param(node(ready=False, ready_since=None), "NotReady", id="gone, nobody says since when"),
+        pytest.param(
+            node(unschedulable=True, labels={UPGRADE_STATUS_LABEL: "Quarantined"}), "", id="quarantined"
+        ),
+        pytest.param(
+            node(taints=("ToBeDeletedByClusterAutoscaler",)),
+            "taint ToBeDeletedByClusterAutoscaler",
+            id="the autoscaler deletes it",
+        ),
+        pytest.param(
+            node(taints=("karpenter.sh/disrupted",)), "taint karpenter.sh/disrupted", id="Karpenter"
+        ),
+        pytest.param(
+            node(taints=("DeletionCandidateOfClusterAutoscaler",)), "", id="the autoscaler may delete it"
+        ),
+    ],
+)
+def test_which_nodes_hold_a_place(one: Node, holds: str) -> None:
+    places = _places("{maxUnavailable: 1}", one, node("b"))
+
+    assert dict(places.holders) == ({"a": holds} if holds else {})
+    assert bool(places.refusals(node("b"))) is bool(holds)
+
+
+def test_our_own_hold_one_by_what_we_do_with_them() -> None:
+    places = _places("{maxUnavailable: 1}", node(unschedulable=True), node("b"), ours={"a": "ours, draining"})
+
+    assert places.refusals(node("b")) == ("maxUnavailable is 1, held by a (ours, draining)",)
+
+
+def test_a_start_takes_a_place_and_needs_no_second_one() -> None:
+    places = _places("{maxUnavailable: 1}", node(), node("b"))
+    after = places.take(node(), "ours, starting")
+
+    assert places.refusals(node("b")) == ()
+    assert after.refusals(node("b")) == ("maxUnavailable is 1, held by a (ours, starting)",)
+    assert after.refusals(node()) == ()
+    assert after.take(node(), "again") is after
+
+
+@pytest.mark.parametrize(
+    ("limit", "refused", "reason"),
+    [
+        ("perZone", "b", "perZone in z1 is 1, held by a (ours, starting)"),
+        ("perPool", "c", "perPool in np is 1, held by a (ours, starting)"),
+    ],
+)
+def test_a_start_takes_a_place_of_its_zone_and_of_its_pool(limit: str, refused: str, reason: str) -> None:
+    fleet = {
+        "a": node("a", zone="z1", pool="np"),
+        "b": node("b", zone="z1", pool="web"),
+        "c": node("c", zone="z2", pool="np"),
+    }
+    places = _places(f"{{maxUnavailable: 3, {limit}: 1}}", *fleet.values())
+    after = places.take(fleet["a"], "ours, starting")
+
+    assert [places.refusals(one) for one in fleet.values()] == [(), (), ()]
+    assert {name: after.refusals(one) for name, one in fleet.items()} == {
+        name: (reason,) if name == refused else () for name in fleet
+    }
+
+
+LOST = [
+    pytest.param(node(ready=False, ready_since=NOW - timedelta(days=1)), id="long gone"),
+    pytest.param(node(labels={UPGRADE_STATUS_LABEL: "Quarantined"}), id="quarantined, schedulable"),
+    pytest.param(
+        node(unschedulable=True, labels={UPGRADE_STATUS_LABEL: "Quarantined"}), id="quarantined, cordoned"
+    ),
+]
+
+
+@pytest.mark.parametrize("lost", LOST)
+def test_a_start_on_a_node_that_holds_no_place_takes_one_and_needs_one(lost: Node) -> None:
+    places = _places("{maxUnavailable: 1}", lost, node("b"))
+
+    assert places.refusals(lost) == ()
+    assert places.take(lost, "ours").refusals(node("b")) == ("maxUnavailable is 1, held by a (ours)",)
+    assert places.take(node("b"), "ours").refusals(lost) == ("maxUnavailable is 1, held by b (ours)",)
+
+
+@pytest.mark.parametrize("lost", LOST)
+def test_a_node_in_maintenance_holds_its_place_in_every_state(lost: Node) -> None:
+    places = _places("{maxUnavailable: 1}", lost, node("b"), ours={"a": "ours, drained"})
+
+    assert places.refusals(node("b")) == ("maxUnavailable is 1, held by a (ours, drained)",)
+    assert places.eases_at is None
+
+
+def test_every_limit_that_is_full_is_named_with_its_holders() -> None:
+    fleet = [
+        node("a", zone="1", pool="web", unschedulable=True),
+        node("b", zone="1", pool="web"),
+        node("c", zone="2", pool="web"),
+        node("d", zone="2", pool="batch"),
+    ]
+    places = _places("{maxUnavailable: 100%, perZone: 1, perPool: 1}", *fleet)
+
+    assert places.refusals(fleet[1]) == (
+        "perZone in 1 is 1, held by a (cordoned by others)",
+        "perPool in web is 1, held by a (cordoned by others)",
+    )
+    assert places.refusals(fleet[2]) == ("perPool in web is 1, held by a (cordoned by others)",)
+    assert places.refusals(fleet[3]) == ()
+
+
+def test_a_percentage_per_zone_is_of_the_zones_nodes() -> None:
+    fleet = [*(node(f"a{number}", zone="1") for number in range(4)), node("b", zone="2")]
+    fleet[0] = node("a0", zone="1", unschedulable=True)
+    places = _places("{maxUnavailable: 100%, perZone: 25%}", *fleet)
+
+    assert places.refusals(fleet[1]) == ("perZone in 1 is 1, held by a0 (cordoned by others)",)
+    assert places.refusals(fleet[4]) == ()
+
+
+def test_many_holders_are_counted_after_the_third() -> None:
+    fleet = [node(f"n{number}", unschedulable=True) for number in range(5)]
+    (reason,) = _places("{maxUnavailable: 1}", *fleet, node("z")).refusals(node("z"))
+
+    assert reason.endswith("n2 (cordoned by others) and 2 more")
+
+
+def test_a_budget_of_none_says_so() -> None:
+    assert _places("{maxUnavailable: 0}", node()).refusals(node()) == (
+        "maxUnavailable is 0, so no node may start",
+    )
+
+
+def test_the_first_place_that_comes_free_by_itself_is_known() -> None:
+    down = [node(f"n{ago}", ready=False, ready_since=NOW - minutes(ago)) for ago in (5, 20, 40)]
+
+    assert _places("{maxUnavailable: 1}", *down).eases_at == NOW + minutes(10)
+    assert _places("{maxUnavailable: 1}", node()).eases_at is None
+
+
+def gone(name: str, have: int, *, pool: str = "np", ago: float = 5) -> Replaced:
+    return Replaced(name, f"uid-{name}", "1", pool, have, NOW - minutes(ago))
+
+
+@pytest.mark.parametrize(
+    ("replaced", "left"),
+    [
+        pytest.param([], [], id="nothing"),
+        pytest.param([gone("x", 3)], ["x"], id="one is missing"),
+        pytest.param([gone("x", 2)], [], id="it has come"),
+        pytest.param([gone("x", 3), gone("y", 3, ago=1)], ["y"], id="one of two has come"),
+        pytest.param([gone("x", 3), gone("y", 4, ago=1)], ["x", "y"], id="none of two has come"),
+        pytest.param([gone("x", 3, ago=30)], [], id="long ago"),
+        pytest.param([gone("x", 3, pool="other")], ["x"], id="of another pool"),
+        pytest.param([gone("a", 2, ago=29)], ["a"], id="not gone yet"),
+        pytest.param([gone("a", 2, ago=30)], [], id="not gone, long ago"),
+        pytest.param([gone("x", 1, pool="")], ["x"], id="without a pool nothing replaces it"),
+        pytest.param([gone("x", 1, pool="", ago=30)], [], id="without a pool, long ago"),
+    ],
+)
+def test_which_replacements_are_still_to_come(replaced: list[Replaced], left: list[str]) -> None:
+    fleet = [node("a", pool="np"), node("b", pool="np"), node("other")]
+    found = still_missing(replaced, fleet, builders.settings().budget, NOW)
+
+    assert [one.node for one in found] == left
+
+
+def test_a_replacement_still_to_come_holds_its_place_in_its_zone_and_pool() -> None:
+    fleet = [node("a", zone="1", pool="np"), node("b", zone="2", pool="other")]
+    budget = builders.settings("budget: {maxUnavailable: 2, perZone: 1, perPool: 1}").budget
+    places = count_places(fleet, {}, budget, NOW, [gone("x", 2), gone("b", 2)])
+
+    assert dict(places.holders) == {"x": "replaced by us; the new node is missing"}
+    assert [reason.partition(" is ")[0] for reason in places.refusals(fleet[0])] == [
+        "perZone in 1",
+        "perPool in np",
+    ]
+    assert places.refusals(fleet[1]) == ()
+    assert places.eases_at == NOW + minutes(25)
+    assert places.fleet == 2

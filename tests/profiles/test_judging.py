@@ -1,0 +1,336 @@
+"""What the settings make of an event: whether it asks, whether it may start, and the deadline rule."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from reconciler.model.event import Initiator, Kind, Status, WaitForNotice
+from reconciler.model.moments import to_text
+from reconciler.model.node import KARPENTER_LABEL
+from reconciler.model.snapshot import Remediator
+from reconciler.passes.assess import join
+from reconciler.sources.condition import parse_message
+from reconciler.sources.imds import signals as imds
+from tests.support import builders
+from tests.support.builders import NOW, event, judged, minutes
+from tests.support.planning import ASKED_FOR, DAY, OFFER, START
+
+OPEN = 'windows: [{name: open, start: "11:00", end: "13:00"}]'
+TWO = 'windows: [{name: two, start: "14:00", end: "15:00"}]'  # opens in two hours
+SALE = "notAllowed: [{name: sale, start: 2026-11-21T11:00, end: 2026-11-21T18:00, reason: sale}]"
+ABSOLUTE = "notAllowed: [{name: sale, start: 2026-11-21T11:00, end: 2026-11-21T18:00, absolute: true}]"
+NEVER = "events: {Reboot: {outsideWindow: Never}}"
+AT_ONCE = "events: {Reboot: {outsideWindow: Immediately}}"
+LM = "events: {LiveMigration: {drain: true, outsideWindow: AtDeadline}}"
+STARTED = Status.STARTED
+
+
+def _at(later: float) -> dict[str, Any]:
+    return {"not_before": NOW + minutes(later)}
+
+
+@pytest.mark.parametrize(
+    ("text", "what", "may_start", "until", "overruled"),
+    [
+        pytest.param("", {}, True, None, False, id="no windows: any time"),
+        pytest.param(OPEN, _at(60), True, None, False, id="in a window"),
+        pytest.param(TWO, {}, False, 120, False, id="no date: waits for the window"),
+        pytest.param(TWO, _at(300), False, 120, False, id="the window opens before the deadline"),
+        pytest.param(TWO, _at(60), False, 45, False, id="no window before the deadline: at the deadline"),
+        pytest.param(TWO, _at(135), False, 120, False, id="the window opens just when the deadline is"),
+        pytest.param(TWO, _at(15), True, None, True, id="the deadline is reached"),
+        pytest.param(TWO, _at(-60), True, None, True, id="the deadline is long past"),
+        pytest.param(TWO, {"status": STARTED}, True, None, True, id="started: due now"),
+        pytest.param(TWO, {"date_unreadable": True}, True, None, True, id="an unreadable date: due now"),
+        pytest.param(f"{TWO}\n{NEVER}", _at(5), False, 120, False, id="Never, whatever the deadline"),
+        pytest.param(
+            f"{TWO}\n{NEVER}", {"status": STARTED}, False, 120, False, id="Never, also when started"
+        ),
+        pytest.param(f"{TWO}\n{AT_ONCE}", _at(300), True, None, True, id="Immediately: on sight"),
+        pytest.param(SALE, _at(300), False, 285, False, id="not allowed: until the deadline"),
+        pytest.param(SALE, _at(500), False, 360, False, id="not allowed: until it is over"),
+        pytest.param(SALE, _at(10), True, None, True, id="the deadline beats what is not allowed"),
+        pytest.param(f"{SALE}\n{OPEN}", _at(300), False, 285, False, id="not allowed beats a window"),
+        pytest.param(ABSOLUTE, _at(10), False, 360, False, id="unless it is absolute"),
+        pytest.param(
+            f"{ABSOLUTE}\n{AT_ONCE}", {"status": STARTED}, False, 360, False, id="absolute beats everything"
+        ),
+        pytest.param(f"{ABSOLUTE}\n{NEVER}", _at(10), False, 360, False, id="absolute and Never"),
+    ],
+)
+def test_the_deadline_rule(
+    text: str, what: dict[str, Any], may_start: bool, until: float | None, overruled: bool
+) -> None:
+    one = judged(event(**what), builders.settings(text))
+
+    assert one.asks
+    assert one.starts
+    assert one.may_start is may_start
+    assert one.timing
+    assert one.until == (None if until is None else NOW + minutes(until))
+    assert bool(one.overruled) is overruled
+
+
+def _frozen(start: str, end: str, *, absolute: bool = True) -> str:
+    on = str(absolute).lower()
+    return (
+        f"{{name: f{start[:2]}{end[:2]}, start: 2026-11-21T{start}, end: 2026-11-21T{end}, absolute: {on}}}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("calendar", "starts"),
+    [
+        pytest.param("", 45, id="no freeze: at the deadline"),
+        pytest.param(_frozen("12:30", "13:30"), 90, id="an absolute freeze over the deadline: at its end"),
+        pytest.param(
+            f"{_frozen('12:30', '13:30')}, {_frozen('13:00', '13:45')}",
+            105,
+            id="two freezes: at the last end",
+        ),
+        pytest.param(_frozen("12:30", "14:30"), 150, id="past the start of a window: at its end"),
+        pytest.param(_frozen("12:30", "13:30", absolute=False), 45, id="another freeze: at the deadline"),
+        pytest.param(_frozen("12:10", "12:40"), 45, id="a freeze that ends before: at the deadline"),
+        pytest.param(_frozen("12:45", "13:00"), 60, id="a freeze that begins at the deadline: at its end"),
+        pytest.param(
+            f"{_frozen('12:30', '14:00')}, {_frozen('14:00', '14:10', absolute=False)}",
+            120,
+            id="then an ordinary freeze, which the deadline overrules",
+        ),
+    ],
+)
+def test_what_is_foretold_of_a_start_comes_true(calendar: str, starts: float) -> None:
+    policy = builders.settings(f"{TWO}\nnotAllowed: [{calendar}]")
+    told = event(**_at(60))
+    one = judged(told, policy)
+
+    assert f"starts not before {to_text(NOW + minutes(starts))}" in one.timing
+    assert one.until == NOW + minutes(starts)
+    moments = [NOW + minutes(5 * step) for step in range(40)]
+    first = next(moment for moment in moments if judged(told, policy, now=moment).may_start)
+    assert first == one.until
+
+
+def test_a_freeze_without_end_over_the_deadline_foretells_no_start() -> None:
+    policy = builders.settings(
+        "windows: [{name: two, start: '14:00', end: '15:00', nodeSelector: {}}]\n"
+        "notAllowed: [{name: stop, start: 2026-11-21T12:30, end: 2029-01-01, absolute: true}]"
+    )
+    one = judged(event(**_at(60)), policy)
+
+    assert "which an absolute freeze covers without end" in one.timing
+    assert one.until is not None
+
+
+def test_the_deadline_is_the_platforms_time_less_the_lead_time() -> None:
+    lead = builders.settings("events: {Reboot: {leadTime: 40m}}")
+
+    assert judged(event(not_before=NOW), lead).deadline == NOW - minutes(40)
+    assert judged(event(), lead).deadline is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "status", "starts"),
+    [
+        (Kind.LIVE_MIGRATION, Status.SCHEDULED, True),
+        (Kind.LIVE_MIGRATION, Status.STARTED, False),
+        (Kind.FREEZE, Status.STARTED, False),
+        (Kind.REBOOT, Status.STARTED, True),
+        (Kind.REDEPLOY, Status.STARTED, True),
+        (Kind.PREEMPT, Status.STARTED, True),
+        (Kind.TERMINATE, Status.STARTED, True),
+    ],
+)
+def test_only_a_pause_that_has_started_is_past_its_use(kind: Kind, status: Status, starts: bool) -> None:
+    all_drain = builders.settings("events: {LiveMigration: {drain: true}, Freeze: {drain: true}}")
+    one = judged(event(kind, status=status), all_drain)
+
+    assert one.asks
+    assert one.starts is starts
+
+
+@pytest.mark.parametrize(
+    ("text", "what", "asks", "because"),
+    [
+        pytest.param("", {}, True, "Reboot requires a drain", id="a Reboot asks"),
+        pytest.param(
+            "", {"kind": Kind.FREEZE}, False, "events.Freeze.drain is false", id="a Freeze does not"
+        ),
+        pytest.param("", {"kind": Kind.REBALANCE}, False, "is ignored", id="advice does not"),
+        pytest.param(
+            "", {"kind": Kind.UNKNOWN, "description": "?!"}, False, "'?!'", id="unknown, with its text"
+        ),
+        pytest.param(
+            "events: {LiveMigration: {drain: true, minDuration: 10s}}",
+            {"kind": Kind.LIVE_MIGRATION, "duration": timedelta(seconds=9)},
+            False,
+            "9s is below minDuration",
+            id="too short",
+        ),
+        pytest.param(
+            "events: {LiveMigration: {drain: true, minDuration: 10s}}",
+            {"kind": Kind.LIVE_MIGRATION, "duration": timedelta(seconds=10)},
+            True,
+            "requires",
+            id="just long enough",
+        ),
+        pytest.param(
+            "events: {LiveMigration: {drain: true, minDuration: 10s}}",
+            {"kind": Kind.LIVE_MIGRATION},
+            True,
+            "requires",
+            id="an unknown duration counts as long",
+        ),
+        pytest.param(
+            "", {"initiator": Initiator.USER}, False, "a user started this", id="a user's own is reported"
+        ),
+        pytest.param(
+            "events: {userInitiated: Drain}",
+            {"initiator": Initiator.USER},
+            True,
+            "requires",
+            id="or drained for",
+        ),
+        pytest.param(
+            "",
+            {"initiator": Initiator.USER, "sources": ("imds", "request")},
+            True,
+            "requires",
+            id="but a request asks by name",
+        ),
+        pytest.param(
+            "",
+            {"kind": Kind.TERMINATE, "initiator": Initiator.USER},
+            True,
+            "requires",
+            id="a user's Terminate asks",
+        ),
+        pytest.param(
+            "overrides: [{nodeSelector: {agentpool: web}, events: {Reboot: {drain: false}}}]",
+            {},
+            False,
+            "is ignored",
+            id="an override for its pool",
+        ),
+    ],
+)
+def test_whether_an_event_asks_for_a_drain(text: str, what: dict[str, Any], asks: bool, because: str) -> None:
+    one = judged(event(**what), builders.settings(text), on=builders.node(pool="web"))
+
+    assert one.asks is asks
+    assert because in one.because
+
+
+@pytest.mark.parametrize(("later", "may_start"), [(16, False), (15, True)])
+def test_a_freeze_is_drained_in_time_outside_of_windows(later: float, may_start: bool) -> None:
+    chosen = builders.settings(f"{TWO}\nevents: {{Freeze: {{drain: true}}}}")
+
+    assert judged(event(Kind.FREEZE, **_at(later)), chosen).may_start is may_start
+
+
+@pytest.mark.parametrize(
+    ("kind", "on_freeze", "asks"),
+    [
+        (Kind.LIVE_MIGRATION, True, False),
+        (Kind.LIVE_MIGRATION, False, True),
+        (Kind.REBOOT, True, True),
+    ],
+)
+def test_a_remediator_with_on_freeze_keeps_pauses_to_itself(kind: Kind, on_freeze: bool, asks: bool) -> None:
+    one = judged(event(kind), builders.settings(LM), remediator=Remediator(True, on_freeze=on_freeze))
+
+    assert one.asks is asks
+    assert ("remediator" in one.because) is not asks
+
+
+@pytest.mark.parametrize(
+    ("text", "labels", "asks"),
+    [
+        pytest.param("", {KARPENTER_LABEL: "np"}, True, id="it may not act on it"),
+        pytest.param(
+            "coexist: {karpenter: {leave: [Preempt]}}",
+            {KARPENTER_LABEL: "np"},
+            False,
+            id="the settings say so",
+        ),
+        pytest.param("coexist: {karpenter: {leave: [Preempt]}}", {}, True, id="not Karpenter's"),
+        pytest.param(
+            "coexist: {karpenter: {leave: []}}", {KARPENTER_LABEL: "np"}, True, id="nothing is left to it"
+        ),
+    ],
+)
+def test_what_is_left_to_karpenter(text: str, labels: dict[str, str], asks: bool) -> None:
+    assert judged(event(Kind.PREEMPT), builders.settings(text), on=builders.node(labels=labels)).asks is asks
+
+
+@pytest.mark.parametrize(
+    ("text", "since", "asks", "until"),
+    [
+        pytest.param("{KernelDeadlock: {for: 5m}}", NOW - minutes(4), False, NOW + minutes(1), id="not yet"),
+        pytest.param("{KernelDeadlock: {for: 5m}}", NOW - minutes(5), True, None, id="long enough"),
+        pytest.param("{KernelDeadlock: {}}", None, True, None, id="at once"),
+        pytest.param("{KernelDeadlock: {drain: false}}", None, False, None, id="only reported"),
+        pytest.param("{OutOfDisk: {}}", None, False, None, id="named no longer"),
+    ],
+)
+def test_a_condition_that_the_settings_name_asks_once_it_is_true_for_long_enough(
+    text: str, since: datetime | None, asks: bool, until: datetime | None
+) -> None:
+    stuck = event(Kind.UNKNOWN, status=STARTED, condition="KernelDeadlock", since=since)
+    one = judged(stuck, builders.settings(f"conditions: {text}"))
+
+    assert (one.asks, one.until) == (asks, until)
+    assert "KernelDeadlock" in one.because
+    assert "can't be read" not in one.because
+
+
+def test_a_condition_waits_for_its_window_though_it_has_started() -> None:
+    stuck = event(Kind.UNKNOWN, status=STARTED, condition="KernelDeadlock")
+    one = judged(stuck, builders.settings(f"conditions: {{KernelDeadlock: {{}}}}\n{TWO}"))
+
+    assert not one.may_start
+    assert one.until == NOW + minutes(120)
+
+
+@pytest.mark.parametrize(
+    ("text", "later", "may_start"),
+    [
+        pytest.param("", 5 * 24 * 60, True, id="days ahead"),
+        pytest.param("", 3 * 60, True, id="hours ahead: the risk is higher"),
+        pytest.param(TWO, 5 * 24 * 60, False, id="it waits for a window"),
+        pytest.param("events: {Redeploy: {start: Late}}", 5 * 24 * 60, False, id="the settings say Late"),
+    ],
+)
+@pytest.mark.parametrize("source", ["imds", "condition:VMEventScheduled"])
+def test_a_drain_from_hardware_that_fails_may_start_early(
+    source: str, text: str, later: float, may_start: bool
+) -> None:
+    when = to_text(NOW + minutes(later))
+    if source == "imds":
+        announced = {
+            "EventType": "Redeploy",
+            "EventStatus": "Scheduled",
+            "Resources": ["a"],
+            "NotBefore": when,
+        }
+        (signal,) = imds.signals({"Events": [announced]}, "a")
+    else:
+        signal = parse_message(source, f"Redeploy Scheduled: {when}. DurationInSeconds: -1. Host fails.")
+    (joined,) = join("a", [signal])
+
+    assert judged(joined, builders.settings(text)).may_start is may_start
+    assert not judged(replace(joined, degraded=False), builders.settings(text)).may_start
+
+
+@pytest.mark.parametrize("waits", [WaitForNotice.NEVER, WaitForNotice.ALWAYS])
+def test_a_plan_that_is_offered_later_changes_at_its_offer(waits: WaitForNotice) -> None:
+    offer = replace(OFFER, offer_start=NOW + DAY, waits=waits)
+    planned = replace(event(Kind.REDEPLOY, sources=("arm",), not_before=START), plan=offer)
+    one = judged(planned, ASKED_FOR)
+
+    assert not one.asks
+    assert one.until == NOW + DAY

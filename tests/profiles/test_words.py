@@ -1,0 +1,98 @@
+"""Every step and every hold is a sentence: no name of a check, and no expression, stands in one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reconciler.model.expression import names, parse
+from reconciler.model.holds import WaitsFor
+from reconciler.model.plan import CheckAnswer, Verdict
+from reconciler.model.record import State
+from reconciler.profiles.checks import CHECKS
+from reconciler.profiles.expression import evaluate, supporters
+from reconciler.profiles.plugins import RegisteredCheck, failed, passed
+from reconciler.profiles.profile import builtin, parse_profile
+from reconciler.profiles.state_machine import walk
+from reconciler.profiles.triggers import TRIGGERS
+from tests.support.builders import record, situation
+from tests.support.searching import examples
+
+RAW = re.compile(rf"!|&&|\|\||\b({'|'.join(CHECKS)})\b")
+DEFAULT = builtin("default", CHECKS, TRIGGERS)
+EXPRESSIONS = sorted(
+    {step.text for state in State for step in DEFAULT.rules(state).transitions}
+    | {f"!{name}" for name in CHECKS}
+    | set(CHECKS)
+    | {"!(drainAsked && nodeReady) || !clockTrusted"}
+)
+VERDICTS = st.fixed_dictionaries({name: st.sampled_from(tuple(Verdict)) for name in CHECKS})
+
+
+def checks(verdicts: Mapping[str, Verdict]) -> dict[str, RegisteredCheck]:
+    """Every check with a given answer: it passes without a reason where its own code does so."""
+
+    def answering(one: RegisteredCheck) -> RegisteredCheck:
+        reason = "" if verdicts[one.name] is Verdict.PASSED and one.ordinarily else "a reason"
+        found = passed(reason) if verdicts[one.name] is Verdict.PASSED else failed("a reason")
+        return RegisteredCheck(one.name, lambda _: found, WaitsFor.OTHER, one.ordinarily)
+
+    return {name: answering(one) for name, one in CHECKS.items()}
+
+
+@pytest.mark.parametrize("name", sorted(CHECKS))
+def test_a_check_that_may_pass_without_a_reason_has_words_for_it(name: str) -> None:
+    code = CHECKS[name].ask.__code__
+    with open(code.co_filename, encoding="utf-8") as file:
+        bare = "passed()" in file.read()
+    assert bool(CHECKS[name].ordinarily) is bare
+    assert not RAW.search(CHECKS[name].ordinarily)
+
+
+@pytest.mark.parametrize("text", EXPRESSIONS)
+@settings(max_examples=examples(30))
+@given(VERDICTS)
+def test_whatever_the_answers_a_step_and_a_hold_are_sentences(
+    text: str, verdicts: Mapping[str, Verdict]
+) -> None:
+    step = {"check": text, "next": "maintenance-required"}
+    document = {"operational": {"transitions": [step]}, "maintenance-required": {}, "in-maintenance": {}}
+    profile = parse_profile("toy", document, CHECKS, TRIGGERS)
+    walked = walk(profile, situation(), checks(verdicts), TRIGGERS)
+
+    sentences = [step.because for step in walked.transitions] + [hold.reason for hold in walked.holds]
+    assert sentences
+    for sentence in sentences:
+        assert sentence
+        assert not RAW.search(sentence), sentence
+
+
+@given(st.sampled_from(EXPRESSIONS), VERDICTS)
+def test_what_lets_an_expression_pass_is_among_its_own_answers_and_would_be_enough(
+    text: str, verdicts: Mapping[str, Verdict]
+) -> None:
+    tree = parse(text)
+
+    def answer(name: str) -> CheckAnswer:
+        return CheckAnswer(name, verdicts[name], "")
+
+    if evaluate(tree, answer) is not Verdict.PASSED:
+        return
+    found = {one.name: one.verdict for one in supporters(tree, answer)}
+    assert set(found) <= set(names(tree))
+    # With everything else unknown, it passes all the same.
+    rest = CheckAnswer("", Verdict.UNKNOWN, "")
+    assert (
+        evaluate(tree, lambda name: CheckAnswer(name, found[name], "") if name in found else rest)
+        is Verdict.PASSED
+    )
+
+
+def test_a_step_back_says_why_no_drain_is_required() -> None:
+    walked = walk(DEFAULT, situation(held=record(State.REQUIRED)), CHECKS, TRIGGERS)
+
+    assert [step.because for step in walked.transitions] == ["no event requires a drain"]

@@ -1,0 +1,57 @@
+"""Explanations of what a rehearsal finds in a simulated world."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from reconciler.model.errors import Unauthorized
+from reconciler.model.examination import Examination
+from reconciler.model.explanation import NodeExplanation, PodExplanation
+from reconciler.model.pod import Pod
+from reconciler.passes.assess import assess
+from reconciler.report.explain import explain_node, explain_pod, find_pod
+from reconciler.report.explained import as_text, to_document
+from reconciler.report.values import Document
+from reconciler.run import examine
+from reconciler.settings.schema import Settings
+from reconciler.simulation.api import Call
+from reconciler.simulation.world import World
+from tests.support import builders
+
+
+class Explained:
+    """What is found in the world, without the reads that are refused."""
+
+    def __init__(self, world: World, settings: str | Settings = "", refused: Collection[str] = ()) -> None:
+        def refuse(call: Call) -> None:
+            if call.what in refused:
+                raise Unauthorized(f"403 {call.what}", status=403, needs=f"list {call.what}")
+
+        world.api.before_read = refuse
+        self.settings = builders.settings(settings) if isinstance(settings, str) else settings
+        self.found: Examination = examine(
+            world.outside, self.settings, world.now, with_preview=True, also_pods=True
+        )
+
+    def node(self, name: str = "a") -> NodeExplanation:
+        seen, now = self.found.snapshot, self.found.plan.now
+        node = next(node for node in seen.nodes if node.name == name)
+        return explain_node(node, self.found, assess(seen, now).of(name), self.settings, now)
+
+    def pod(self, name: str = "web-1", namespace: str = "shop") -> PodExplanation:
+        pod = find_pod(self.found.snapshot, namespace, name)
+        assert pod is not None
+        return explain_pod(pod, self._node_of(pod), self.found.snapshot)
+
+    def _node_of(self, pod: Pod) -> NodeExplanation | None:
+        exists = any(node.name == pod.node for node in self.found.snapshot.nodes)
+        return self.node(pod.node) if exists else None
+
+    def document(self, *, pod: str = "", node: str = "a") -> Document:
+        if not pod:
+            return to_document(self.found.plan, self.node(node))
+        explained = self.pod(pod)
+        return to_document(self.found.plan, self._node_of(explained.pod), explained)
+
+    def text(self, width: int | None = None, *, pod: str = "", node: str = "a") -> str:
+        return as_text(self.document(pod=pod, node=node), width)

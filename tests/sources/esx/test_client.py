@@ -1,0 +1,238 @@
+"""vCenter without an answer: each server harms its own zones only, and no message has a password."""
+
+from __future__ import annotations
+
+import socket
+import sys
+from contextlib import nullcontext
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from reconciler.model.esx import HostState
+from reconciler.model.secret import Secret
+from reconciler.settings.sections.sources import EsxSource, VCenter, VCenters
+from reconciler.sources.esx.client import PATIENCE, VCenterClient
+
+PASSWORD = "correct horse battery"
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+        return port
+
+
+def server(zone: str | None = None, password: str = PASSWORD, port: int | None = None) -> VCenter:
+    return VCenter(
+        url=f"http://127.0.0.1:{port or free_port()}",
+        zone=zone,
+        username=Secret("reader"),
+        password=Secret(password),
+    )
+
+
+def client(*servers: VCenter) -> VCenterClient:
+    return VCenterClient(section(*servers))
+
+
+def section(*servers: VCenter) -> VCenters:
+    return EsxSource(enabled=True, vcenters=servers).polled
+
+
+def test_a_server_that_does_not_answer_is_a_problem_of_its_zones() -> None:
+    there = server("a")
+    found = client(there).ask(["a", "b", ""])
+
+    assert [one.scope for one in found] == ["a", "b", ""]
+    assert found[0].problem.startswith(f"{there.url} can't be asked: ")
+    assert "Connection refused" in found[0].problem
+    assert found[1].problem == "sources.esx.vcenters has none for zone b"
+    assert found[2].problem == "sources.esx.vcenters has none for zone (none)"
+
+
+@pytest.mark.parametrize(
+    ("zone", "host"),
+    [
+        pytest.param("eu-de-1b", "whole-zone", id="the whole zone comes first"),
+        pytest.param("eu-de-2b", "last-character", id="the last character, as in maintenance-controller"),
+        pytest.param("b", "last-character", id="a zone of one character"),
+        pytest.param("eu-de-1c", "vc-c", id="the template of all other zones"),
+        pytest.param("eu-de-1D", "vc-D", id="as it is written"),
+        pytest.param("eu-de-1/", "", id="no letter or digit"),
+        pytest.param("eu-de-1ä", "", id="a letter of no host name"),
+        pytest.param("", "", id="no zone"),
+    ],
+)
+def test_the_zone_or_its_last_character_chooses_the_vcenter(
+    monkeypatch: pytest.MonkeyPatch, zone: str, host: str
+) -> None:
+    asked = []
+
+    def session(server: VCenter, _: float) -> Any:
+        asked.append((server.url, server.password))
+        raise TimeoutError
+
+    monkeypatch.setattr("reconciler.sources.esx.client.VCenterSession", session)
+    named = {None: "vc-$AZ", "b": "last-character", "eu-de-1b": "whole-zone"}
+    servers = [
+        VCenter(url=f"https://{name}.example.com", zone=of, username=Secret("u"), password=Secret(PASSWORD))
+        for of, name in named.items()
+    ]
+    (found,) = client(*servers).ask([zone])
+
+    assert asked == ([(f"https://{host}.example.com", Secret(PASSWORD))] if host else [])
+    assert f"{host}.example.com can't be asked" in found.problem if host else "has none for" in found.problem
+
+
+@pytest.mark.parametrize(
+    ("password", "said"),
+    [
+        pytest.param("${NOT_SET_ANYWHERE}", "the environment has no NOT_SET_ANYWHERE", id="environment"),
+        pytest.param("${file:/nowhere/password}", "/nowhere/password can't be read", id="file"),
+    ],
+)
+def test_a_secret_that_is_missing_is_a_problem(password: str, said: str) -> None:
+    (found,) = client(server(password=password)).ask([""])
+
+    assert said in found.problem
+
+
+def test_without_the_package_the_problem_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyVmomi", None)
+    (found,) = client(server()).ask([""])
+
+    assert "install node-maintenance-reconciler[esx]" in found.problem
+
+
+def test_after_its_patience_a_pass_asks_no_more_servers() -> None:
+    times = iter([0.0, PATIENCE - 1, PATIENCE])
+    there = VCenterClient(section(server("a"), server("b")), clock=lambda: next(times))
+    first, second = there.ask(["a", "b"])
+
+    assert first.asked
+    assert not second.asked
+    assert second.problem
+
+
+class Collector:
+    """A property collector with three hosts and their tasks, one to a page, and two alarms."""
+
+    def __init__(self, *tasks: Any) -> None:
+        from pyVmomi import vim
+
+        memory, network = vim.alarm.Alarm("alarm-1"), vim.alarm.Alarm("alarm-2")
+        triggered = [SimpleNamespace(alarm=memory), SimpleNamespace(alarm=network)]
+        self._hosts = [
+            found(
+                "h-1", {"name": "ESX-1", "runtime.inMaintenanceMode": False, "triggeredAlarmState": triggered}
+            ),
+            found(
+                "h-2",
+                {
+                    "name": "esx-2",
+                    "runtime.inMaintenanceMode": False,
+                    "triggeredAlarmState": [],
+                    "recentTask": [one.obj for one in tasks],
+                },
+            ),
+            found("h-3", {"name": "esx-3", "triggeredAlarmState": triggered}),
+            *tasks,
+        ]
+        self._alarms = [
+            found("alarm-1", {"info.name": "Host memory usage"}),
+            found("alarm-2", {"info.name": "Network redundancy"}),
+        ]
+
+    def RetrievePropertiesEx(self, specs: Any, options: Any) -> Any:  # noqa: N802 - vCenter's name
+        (spec,) = specs
+        if spec.propSet[0].type.__name__ == "vim.alarm.Alarm":
+            return SimpleNamespace(objects=self._alarms, token="")
+        return self.ContinueRetrievePropertiesEx("0")
+
+    def ContinueRetrievePropertiesEx(self, token: str) -> Any:  # noqa: N802 - vCenter's name
+        number = int(token)
+        following = str(number + 1) if number + 1 < len(self._hosts) else ""
+        return SimpleNamespace(objects=[self._hosts[number]], token=following)
+
+
+def found(identity: str, values: dict[str, Any]) -> Any:
+    properties = [SimpleNamespace(name=name, val=value) for name, value in values.items()]
+    return SimpleNamespace(obj=SimpleNamespace(_moId=identity), propSet=properties)
+
+
+def serve(monkeypatch: pytest.MonkeyPatch, collector: Collector) -> None:
+    """Let the client reach a vCenter with this property collector, without a network."""
+    from pyVmomi import vim
+
+    there = SimpleNamespace(propertyCollector=collector)
+    monkeypatch.setattr("reconciler.sources.esx.client.VCenterSession", lambda *_: nullcontext(there))
+    view = vim.view.ContainerView("view-1")
+    monkeypatch.setattr("reconciler.sources.esx.client._view", lambda _: view)
+
+
+@pytest.fixture
+def content(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A vCenter that can be reached without a network."""
+    serve(monkeypatch, Collector())
+
+
+def task(number: int, state: str, name: str = "EnterMaintenanceMode_Task", **more: str) -> Any:
+    """Return a task as pyvmomi reads it: its name is a method."""
+    from pyVmomi.VmomiSupport import GetWsdlMethod
+
+    values = {"info.name": GetWsdlMethod("urn:vim25", name), "info.state": state}
+    return found(f"task-{number}", values | {f"info.{key}": value for key, value in more.items()})
+
+
+@pytest.mark.parametrize(
+    ("state", "name", "described", "enters"),
+    [
+        pytest.param("running", "EnterMaintenanceMode_Task", "", True, id="by its name"),
+        pytest.param(
+            "running", "RebootHost_Task", "HostSystem.enterMaintenanceMode", True, id="by its description"
+        ),
+        pytest.param("queued", "EnterMaintenanceMode_Task", "", False, id="queued"),
+        pytest.param("success", "EnterMaintenanceMode_Task", "", False, id="ended"),
+        pytest.param("error", "EnterMaintenanceMode_Task", "", False, id="cancelled"),
+        pytest.param("running", "ExitMaintenanceMode_Task", "HostSystem.x", False, id="another task"),
+    ],
+)
+def test_a_host_whose_task_of_entering_maintenance_runs_is_named(
+    monkeypatch: pytest.MonkeyPatch, state: str, name: str, described: str, enters: bool
+) -> None:
+    tasks = [task(1, "success"), task(2, state, name, descriptionId=described)]
+    serve(monkeypatch, Collector(*tasks))
+    (one,) = VCenterClient(section(server())).ask([""])
+
+    assert one.seen == {"esx-1", "esx-2"}
+    assert one.found == ((("esx-2", HostState(entering=True)),) if enters else ())
+
+
+@pytest.mark.usefixtures("content")
+def test_only_the_alarms_of_the_settings_count() -> None:
+    chosen = replace(section(server()), alarms=("Host memory usage", "Another"))
+    (one,) = VCenterClient(chosen).ask([""])
+
+    assert one.found == (("esx-1", HostState(alarms=("Host memory usage",))),)
+    (none,) = VCenterClient(section(server())).ask([""])
+    assert none.found == ()
+
+
+@pytest.mark.usefixtures("content")
+def test_a_host_whose_mode_is_not_known_is_not_seen() -> None:
+    (one,) = VCenterClient(section(server())).ask([""])
+
+    assert one.seen == {"esx-1", "esx-2"}
+
+
+@pytest.mark.usefixtures("content")
+def test_more_objects_than_a_vcenter_can_have_are_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("reconciler.sources.esx.client.MOST_HOSTS", 2)
+    (one,) = VCenterClient(section(server())).ask([""])
+
+    assert one.problem.endswith("it lists more than 2 objects")
+    assert one.seen == frozenset()

@@ -1,0 +1,111 @@
+"""The clients of polled sources: when each is made, and how one that may write nothing keeps answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pytest
+
+from reconciler.model.polling import Listing
+from reconciler.model.ports import MaintenanceStarter
+from reconciler.sources.arm.client import Arm
+from reconciler.sources.aws.client import Aws
+from reconciler.sources.clients import KEPT_PROBLEM, Keeping, SourceClients
+from tests.support import builders
+
+OFF = builders.settings()
+BOTH = builders.settings("sources: {arm: {enabled: true}, aws: {enabled: true}}")
+SLOWER = builders.settings("sources: {arm: {enabled: true, every: 30m}, aws: {enabled: true}}")
+
+
+def guard() -> None:
+    """Let everything be written."""
+
+
+def test_only_sources_that_are_on_have_a_client() -> None:
+    clients = SourceClients(guard)
+
+    assert clients.of(OFF) == {}
+    assert {name: type(client) for name, client in clients.of(BOTH).items()} == {"arm": Arm, "aws": Aws}
+    assert clients.of(OFF) == {}
+
+
+def test_a_client_stays_until_its_own_section_changes() -> None:
+    clients = SourceClients(guard)
+    first = clients.of(BOTH)
+
+    assert clients.of(BOTH) == first
+    second = clients.of(SLOWER)
+    assert second["aws"] is first["aws"]
+    assert second["arm"] is not first["arm"]
+
+
+def test_without_a_guard_a_client_keeps_answers_and_starts_nothing() -> None:
+    found = SourceClients().of(BOTH)
+
+    assert {type(client) for client in found.values()} == {Keeping}
+    assert not any(isinstance(client, MaintenanceStarter) for client in found.values())
+
+
+@dataclass(slots=True)
+class Service:
+    """Counts its queries; `answers` are given in turn, and the last one is repeated."""
+
+    answers: list[Listing[str, int]]
+    asked: list[str] = field(default_factory=list)
+
+    def ask(self, scopes: Sequence[str], /) -> tuple[Listing[str, int], ...]:
+        self.asked += scopes
+        now = self.answers[0] if len(self.answers) == 1 else self.answers.pop(0)
+        return tuple(Listing(one, now.found, now.seen, now.problem, now.wait, now.asked) for one in scopes)
+
+
+@pytest.mark.parametrize(
+    ("answer", "seconds"),
+    [
+        pytest.param(Listing("", (("a", 1),)), 900.0, id="an answer for its interval"),
+        pytest.param(Listing("", problem="500"), KEPT_PROBLEM, id="a problem for a minute"),
+        pytest.param(Listing("", problem="429", wait=240.0), 240.0, id="as long as the service wishes"),
+        pytest.param(Listing("", problem="429", wait=1e6), 900.0, id="never longer than the interval"),
+    ],
+)
+def test_an_answer_is_repeated_until_its_time_is_over(answer: Listing[str, int], seconds: float) -> None:
+    clock = {"seconds": 0.0}
+    service = Service([answer])
+    client = Keeping(service, 900.0, clock=lambda: clock["seconds"])
+    first = client.ask(["x"])
+
+    clock["seconds"] = seconds - 1
+    (again,) = client.ask(["x"])
+    assert service.asked == ["x"]
+    assert (again.found, again.problem, again.wait) == (first[0].found, first[0].problem, None)
+
+    clock["seconds"] = seconds
+    client.ask(["x"])
+    assert service.asked == ["x", "x"]
+
+
+def test_a_query_that_failed_is_not_repeated_as_often_as_others() -> None:
+    clock = {"seconds": 0.0}
+    service = Service([Listing("", problem="a wrong password")])
+    client = Keeping(service, 10.0, clock=lambda: clock["seconds"])
+
+    for seconds in (0.0, 10.0, KEPT_PROBLEM - 1, KEPT_PROBLEM):
+        clock["seconds"] = seconds
+        client.ask(["x"])
+
+    assert service.asked == ["x", "x"]
+
+
+def test_what_was_not_asked_for_is_not_kept_and_the_order_stays() -> None:
+    service = Service([Listing("", (("a", 1),)), Listing("", asked=False), Listing("", (("b", 2),))])
+    client = Keeping(service, 900.0, clock=lambda: 0.0)
+    client.ask(["x"])
+
+    assert [one.asked for one in client.ask(["w", "x"])] == [False, True]
+    assert [(one.scope, one.found) for one in client.ask(["x", "w"])] == [
+        ("x", (("a", 1),)),
+        ("w", (("b", 2),)),
+    ]
+    assert service.asked == ["x", "w", "w"]
