@@ -77,7 +77,6 @@ def test_a_full_disk_is_reported_and_the_case_ends_all_the_same(scene: Scene, pr
     assert scene.is_untouched(node)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("before", [True, False], ids=["before", "after"])
 def test_killed_beside_the_uncordon_the_case_is_in_the_file_and_counts_once(
     scene: Scene, programs: Programs, tmp_path: Path, capsys: pytest.CaptureFixture[str], before: bool
@@ -94,6 +93,7 @@ def test_killed_beside_the_uncordon_the_case_is_in_the_file_and_counts_once(
     assert any(re.fullmatch("PATCH .*/nodes/.*", one.split("?")[0]) for one in killed)
     assert len(lines(file)) == 1
     assert scene.is_untouched(node) is not before
+    scene.shorten_lock()
     assert programs.sweep("--history", str(file)).code == 0
 
     assert scene.is_untouched(node)

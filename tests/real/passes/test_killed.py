@@ -1,8 +1,7 @@
 """Law 9 as processes: killed before or after any write, a later sweep ends in the same state.
 
 Each way to die has a node, a settings file and a lock of its own. All are killed before the first is swept
-again, and all are swept again at once: each sweep waits until the lease of the dead has run out, and nobody
-shortens that time.
+again, and all are swept again at once: each sweep waits until the lock of the dead has run out.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from reconciler.kubernetes import lease
 from tests.real.passes.processes import Programs
 from tests.real.passes.scene import PREFIX, Scene
 from tests.support.fakes.proxy import Cut, Proxy
@@ -82,14 +82,14 @@ def end_state(scene: Scene, lane: Lane) -> Object:
         for key, value in {**metadata["labels"], **metadata["annotations"]}.items()
         if key.startswith(PREFIX)
     }
-    lease = scene.api.get("leases", "reconciler-lock", lane.namespace)
+    lock = scene.api.get("leases", lease.NAME, lane.namespace)
     ledgers = scene.api.list("configmaps", lane.namespace, metadata_only=True)
     return {
         "ours": ours,
         "unschedulable": node["spec"].get("unschedulable", False),
         # After the uncordon the scheduler's pace decides.
         "pods": len(scene.pods_on(lane.node)) if node["spec"].get("unschedulable") else None,
-        "holder": lease["spec"].get("holderIdentity", ""),
+        "holder": lock["spec"].get("holderIdentity", ""),
         "ledger": [one["metadata"]["name"] for one in ledgers if "kube-root" not in one["metadata"]["name"]],
     }
 
@@ -106,6 +106,8 @@ def killed_everywhere(
 
     def killed(lane: Lane, cut: Cut) -> None:
         sweep(programs, lane, folder, cut)
+        if scene.api.find("leases", lease.NAME, lane.namespace) is not None:
+            scene.shorten_lock(lane.namespace)
 
     def finished(lane: Lane) -> Object:
         sweep(programs, lane, folder)

@@ -5,19 +5,25 @@ from __future__ import annotations
 import signal
 from pathlib import Path
 
-import pytest
-
+from reconciler.kubernetes.lease import DURATION, NAME
 from tests.real.passes.processes import ENFORCE, Programs, Running
 from tests.real.passes.scene import Scene
 from tests.support.controlplane.waiting import wait_for
 from tests.support.controlplane.workloads import budget
 from tests.support.fakes.proxy import Proxy
 
-pytestmark = pytest.mark.slow
+SLEEPS = """
+import time
+from pathlib import Path
+
+real = time.clock_gettime
+time.clock_gettime = lambda clock: real(clock) + 60 * Path({file!r}).exists()
+"""
+"""The clock that counts through suspend is a minute ahead once there is a file."""
 
 
 def holder(scene: Scene) -> str:
-    lease = scene.api.find("leases", "reconciler-lock", "node-maintenance")
+    lease = scene.api.find("leases", NAME, "node-maintenance")
     return str(lease["spec"].get("holderIdentity") or "") if lease else ""
 
 
@@ -86,15 +92,20 @@ def test_a_holder_that_was_stopped_finds_the_lock_lost_and_writes_nothing(
     scene: Scene, programs: Programs, tmp_path: Path
 ) -> None:
     node = blocked(scene)
-    with Proxy(programs.kubeconfig) as proxy:
-        kubeconfig = proxy.write_kubeconfig(tmp_path / "proxy.kubeconfig")
-        stopped = programs.start("sweep", "--for", "10m", kubeconfig=kubeconfig)
+    slept = tmp_path / "slept"
+    (tmp_path / "sitecustomize.py").write_text(SLEEPS.format(file=str(slept)), encoding="utf-8")
+    with (
+        Proxy(programs.kubeconfig) as proxy,
+        Programs(proxy.write_kubeconfig(tmp_path / "proxy.kubeconfig"), tmp_path) as fresh,
+    ):
+        stopped = fresh.start("sweep", "--for", "10m", pod={"PYTHONPATH": str(tmp_path)})
         wait_for("an eviction", lambda: any(one.endswith("/eviction") for one in proxy.writes), seconds=60)
         stopped.signal(signal.SIGSTOP)
+        slept.touch()
+        scene.shorten_lock()
 
-        # It waits until the lease has stayed as it is for its whole duration.
         other = programs.start("serve", "--every", "1h")
-        other.wait_for("leading", seconds=90)
+        other.wait_for("leading")
         before = list(proxy.writes)
         stopped.signal(signal.SIGCONT)
         # From now on there is a pod to evict.
@@ -117,6 +128,8 @@ def test_after_the_holder_was_killed_the_next_sweep_waits_until_its_lease_has_ru
     first = programs.start("sweep", "--for", "60s")
     first.does("cordon", lambda: scene.cordoned(node))
     first.kill()
+    assert scene.api.get("leases", NAME, "node-maintenance")["spec"]["leaseDurationSeconds"] == DURATION
+    scene.shorten_lock()
     scene.api.delete("poddisruptionbudgets", "web", "default")
 
     done = programs.sweep("--for", "60s")

@@ -136,6 +136,7 @@ def test_a_process_that_is_killed_while_it_sends_leaves_the_notification_to_the_
     people.before = process.kill
     assert process.wait().code == -9
     people.before = lambda: None
+    scene.shorten_lock()
 
     assert sweep(programs, people).wait().code == 0
     assert sweep(programs, people).wait().code == 0
