@@ -110,7 +110,7 @@ def test_the_whole_answer_has_to_come_in_time(imds: FakeImds, mood: Answer) -> N
 def test_patience_is_for_the_first_good_answer_only(imds: FakeImds) -> None:
     client = Imds(imds.address, timeout=0.3, first_timeout=20)
     imds.script(
-        Answer(500), Answer(200, b'{"Events":[]}', delay=0.6), Answer(200, b'{"Events":[]}', delay=0.6)
+        Answer(500), Answer(200, b'{"Events":[]}', delay=0.6), Answer(200, b'{"Events":[]}', delay=10)
     )
 
     with pytest.raises(ImdsError, match="500"):

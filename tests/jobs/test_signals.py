@@ -35,6 +35,6 @@ WAITING = """
 
 def test_a_signal_that_another_thread_gets_ends_the_wait_of_the_main_thread() -> None:
     command = [sys.executable, "-c", textwrap.dedent(WAITING)]
-    done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=15, check=True)
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=60, check=True)
 
     assert done.stdout == "ended\n"

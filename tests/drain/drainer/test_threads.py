@@ -225,7 +225,8 @@ def _blocked(alive: _Alive) -> Drainer:
     return drainer
 
 
-def test_close_ends_every_thread_although_a_budget_blocks() -> None:
+def test_close_ends_every_thread_although_a_budget_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("reconciler.drain.drainer.shell.CLOSED_WITHIN", timedelta(seconds=_PATIENCE))
     before = set(threading.enumerate())
     alive = _Alive()
     alive.api = slow = _SlowToEnd(alive.scene.api)

@@ -208,7 +208,7 @@ def test_an_answer_that_does_not_come_is_not_waited_for(
     azure: FakeAgentPools, pools: AgentPools, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     azure.pool("np")
-    azure.refuse(Refusal(200, delay=1))
+    azure.refuse(Refusal(200, delay=10))
     monkeypatch.setattr(agent_pools, "READ_TIMEOUT", 0.2)
 
     (found,) = pools.machines([ref("a")])

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import re
 import threading
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -163,8 +162,7 @@ class FakeAgentPools(Loopback):
         for part, waiting in self._refusals.items():
             if part in f"{method} {url.path}".casefold() and waiting:
                 refused = waiting.pop(0)
-                if refused.delay:
-                    time.sleep(refused.delay)
+                self.stopping.wait(refused.delay)
                 return _refused(refused.status, refused.code, refused.message, refused.headers), []
         found = re.fullmatch(
             rf"{re.escape(CLUSTER)}/agentPools/([^/]+)(/deleteMachines|/machines)?", url.path

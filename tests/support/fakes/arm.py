@@ -34,7 +34,7 @@ PAGE = 100
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """An answer that is no success. `delay` is slept before, in seconds."""
+    """An answer that is no success. `delay` comes before it, in seconds, or the end of the fake."""
 
     status: int
     code: str = "TooManyRequests"
@@ -192,8 +192,7 @@ class FakeArm(Loopback):
         for part, waiting in self.refusals.items():
             if part in path and waiting:
                 refused = waiting.pop(0)
-                if refused.delay:
-                    time.sleep(refused.delay)
+                self.stopping.wait(refused.delay)
                 body = {"error": {"code": refused.code, "message": refused.message}}
                 return refused.status, body, refused.headers
         begin = f"/subscriptions/{SUBSCRIPTION}".casefold()
