@@ -29,7 +29,7 @@ def test_every_flag_and_variable_of_the_agent_has_its_heading(capsys: pytest.Cap
         main(["--help"])
     flags = set(re.findall(r"--[a-z-]+", capsys.readouterr().out)) - {"--help"}
     source = (K8S.parent / "jobs" / "agent" / "program.py").read_text(encoding="utf-8") + (
-        K8S.parent / "reconciler" / "clients" / "agent" / "own_node.py"
+        K8S.parent / "jobs" / "agent" / "own_node.py"
     ).read_text(encoding="utf-8")
     variables = set(re.findall(r'environment\.get\("(\w+)"', source))
 
