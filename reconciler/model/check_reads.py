@@ -157,7 +157,7 @@ class ReadForChecks:
     hypervisors: Mapping[str, Hypervisor] = field(default_factory=dict)
     unread_hypervisors: str = "no check has asked for them"
     kubernikus: Mapping[KubernikusQuery, KubernikusAnswer] = field(default_factory=dict)
-    found: dict[Hashable, Any] = field(default_factory=dict, compare=False, repr=False)
+    found: dict[Hashable, Any] = field(default_factory=dict)
 
     def of_pods(self, key: Hashable, compute: Callable[[], Value]) -> Value:
         """Return what `compute` returned for this key, which it must depend on, and on the pods alone.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from dataclasses import fields
 from datetime import timedelta
 
 from hypothesis import given, settings
@@ -116,7 +115,7 @@ def test_nothing_that_a_rehearsal_is_given_can_write_or_lock() -> None:
     reads = {name for name, _ in inspect.getmembers(ports.ClusterReader, inspect.isfunction)}
     writes = {name for name, _ in inspect.getmembers(ports.ClusterWriter, inspect.isfunction)}
     given = {name: str(one.annotation) for name, one in inspect.signature(rehearse).parameters.items()}
-    given_types = {*given.values(), *(str(one.type) for one in fields(Outside))}
+    given_types = {*given.values(), *Outside.__annotations__.values()}
 
     assert given["outside"] == "Outside"
     assert {name for name in dir(ReadOnly) if not name.startswith("_")} <= reads

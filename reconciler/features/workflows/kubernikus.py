@@ -71,7 +71,7 @@ class _Cluster(msgspec.Struct):
     spec: _Spec
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True)
 class _Access:
     """The section `Global` of a cloudprovider.conf. Nothing shows it, because it has a password."""
 
@@ -81,6 +81,9 @@ class _Access:
     domain: str
     project: str
     region: str
+
+    def __repr__(self) -> str:
+        return f"the access of {self.user}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from reconciler.features.publishing.registry import bears_signs
@@ -54,12 +54,12 @@ class Seen:
     times: OwnTimes | None = None
     instructions: Instructions = Instructions()
     workflows: WorkflowStep | None = None
-    written: Record | None = field(init=False)
-    case: CaseRecord = field(init=False)
+    written: Record | None = None
+    case: CaseRecord = CaseRecord()
     """The profile's data about the node, and its claims."""
 
     def __post_init__(self) -> None:
-        """Take the profile's view of the record, which is read many times in a pass."""
+        """Take the view of the record in this pass, which is read many times, and keep the given one."""
         record = self.record.in_force(cordoned=self.node.unschedulable) if self.record is not None else None
         if record is not None and self.times is not None:
             record = record.believed(self.profile, self.times)
