@@ -10,11 +10,11 @@ import os
 import signal
 import threading
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec import Struct
 
 from jobs import options
 from jobs.runtime.clock import SystemClock
@@ -38,6 +38,7 @@ from reconciler.model.node import POOL_ANNOTATIONS, Node, Wanted
 from reconciler.model.other_prefixes import NAMES, other_prefixes
 from reconciler.model.plan import Notice, NoticeType, PodVerdict
 from reconciler.model.selector import LabelSelector
+from reconciler.model.structs import replace
 
 if TYPE_CHECKING:
     from jobs.runtime.events_by_hand import EventsByHand
@@ -50,8 +51,7 @@ _LAST_EVENTS = 2.0
 """Seconds that the end of the command waits for Events about pods."""
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Struct, frozen=True):
     """Which nodes to drain, and how. `timeout` None: no timeout. `prefix` None: that of the cluster."""
 
     names: tuple[str, ...]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 import click
+from msgspec import Struct
 
 from jobs import options
 from jobs.runtime.clock import ServerClock
@@ -26,6 +26,7 @@ from reconciler.model.errors import NotFound
 from reconciler.model.node import Wanted
 from reconciler.model.plan import Plan
 from reconciler.model.selector import LabelSelector
+from reconciler.model.structs import replace
 from reconciler.report.document import as_json
 from reconciler.run import examine
 from reconciler.settings.schema import Settings
@@ -39,8 +40,7 @@ def _covered(ctx: click.Context, param: click.Parameter, value: timedelta) -> ti
     raise click.BadParameter(f"{format_duration(value)} can't be shown; {limits}", ctx, param)
 
 
-@dataclass(frozen=True, slots=True)
-class _Way:
+class _Way(Struct, frozen=True):
     """In which form the plan is printed, whether with every case, and how often (None: once)."""
 
     everything: bool

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 import click
+from msgspec import Struct
 
 from jobs import options
 from jobs.runtime.environment import Target
@@ -32,8 +32,7 @@ _NAMED = 5
 """Nodes that a line names."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Which:
+class _Which(Struct, frozen=True):
     """Which nodes to release: named ones, those that a selector matches, or all."""
 
     names: tuple[str, ...] = ()
@@ -54,8 +53,7 @@ class _Which:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
+class _Asked(Struct, frozen=True):
     """What is removed: the keys with this prefix, those of these writers also outside of a case.
 
     `reset`: also a record that can't be read. `dry_run`: nothing is written.
@@ -67,8 +65,7 @@ class _Asked:
     dry_run: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _Done:
+class _Done(Struct, frozen=True):
     """What became of a node: the line about it, empty if there is nothing to say, and the keys that stay."""
 
     line: str

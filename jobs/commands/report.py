@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from msgspec import Struct
 
 from jobs import options
 from jobs.runtime.clock import ServerClock
@@ -26,6 +26,7 @@ from reconciler.kubernetes.connection import Connection
 from reconciler.model.errors import ClusterError
 from reconciler.model.plan import Plan
 from reconciler.model.selector import LabelSelector
+from reconciler.model.structs import replace
 from reconciler.report.document import to_document
 from reconciler.report.limited import Limit, Only, limited
 from reconciler.report.markdown import as_markdown
@@ -40,8 +41,7 @@ if TYPE_CHECKING:
 HTML = "html"
 
 
-@dataclass(frozen=True, slots=True)
-class _Way:
+class _Way(Struct, frozen=True):
     """In which form the report is written, where to (None: stdout), and how often (None: once)."""
 
     output: str
@@ -50,8 +50,7 @@ class _Way:
     every: timedelta | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Seen:
+class _Seen(Struct, frozen=True):
     """What a report is about: the plan, its policy, which rows are shown, and for a page the readiness."""
 
     plan: Plan

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 
 import click
+from msgspec import Struct
 
 from jobs import options
 from jobs.runtime.clock import ServerClock
@@ -53,8 +53,7 @@ class _KindName(click.ParamType[Kind]):
             raise click.BadParameter(str(error), ctx, param, "--kind") from error
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Struct, frozen=True):
     """What to write on nodes; `kind` None cancels. `not_before` is as it was typed."""
 
     kind: Kind | None

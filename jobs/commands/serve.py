@@ -7,7 +7,6 @@ import os
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -45,6 +44,7 @@ from reconciler.kubernetes.workloads import Workloads
 from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.errors import ClusterError, LockHeld, LockLost, SettingsError
 from reconciler.model.problems import guarded
+from reconciler.model.structs import replace
 from reconciler.passes.observe import wanted
 from reconciler.run import rehearse
 from reconciler.settings.load import load_settings

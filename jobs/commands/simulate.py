@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
 
 import click
+from msgspec import Struct
 
 from jobs import options
 from jobs.runtime.calendars_now import with_calendars
@@ -30,8 +30,7 @@ _NAMED = 5
 """Broken lines of a history that are named in the error."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
+class _Asked(Struct, frozen=True):
     """What to play: the cases of a file, or a made-up fleet; None for an option that is not given."""
 
     history: Path | None

@@ -6,12 +6,12 @@ import os
 import threading
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 
 import click
+from msgspec import Struct
 
 from jobs import options
 from jobs.runtime.acting import Acting, Listeners
@@ -35,6 +35,7 @@ from reconciler.model.holds import HoldCode
 from reconciler.model.outcome import Outcome, Result
 from reconciler.model.plan import Plan
 from reconciler.model.ports import Clock
+from reconciler.model.structs import replace
 from reconciler.report.document import as_json, outcome_values, to_document
 from reconciler.report.summed import summed
 from reconciler.report.text import as_text
@@ -50,8 +51,7 @@ STRUCK = 4
 """The exit code when a pass finds out that a case is missed or late, and nothing failed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Records:
+class Records(Struct, frozen=True):
     """Where a sweep leaves what people and programs look at later; None: nowhere."""
 
     history: Path | None = None

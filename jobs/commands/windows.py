@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import click
@@ -19,6 +18,7 @@ from reconciler.features.planning.fortnight import fortnight
 from reconciler.features.planning.line import Line
 from reconciler.features.planning.look import Look
 from reconciler.model.errors import SettingsError
+from reconciler.model.structs import replace
 from reconciler.settings.explain import parse_at, windows_as_data, windows_as_text
 
 

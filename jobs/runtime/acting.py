@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from datetime import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from jobs.runtime.counting import CountedHistory, Counting
 from jobs.runtime.environment import Target, identity
@@ -24,6 +25,7 @@ from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
 from reconciler.model.pod import Pod
 from reconciler.model.ports import CaseHistory, Clock
+from reconciler.model.structs import replace
 from reconciler.run import run_pass
 from reconciler.settings.schema import Settings
 
@@ -39,8 +41,7 @@ LAST_EVENTS = 3.0
 """Seconds that the end of a process waits for Events about pods."""
 
 
-@dataclass(frozen=True, slots=True)
-class Listeners:
+class Listeners(Struct, frozen=True):
     """Who gets what happens while a process acts.
 
     `on_progress` gets the progress of drains, `history` the cases that end, `counting` what metrics show,

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import socket
 import uuid
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from reconciler.model.outside import Self
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Struct, frozen=True):
     """The cluster that a job acts on. None is what kubectl would use, then the pod's ServiceAccount."""
 
     kubeconfig: str | None = None

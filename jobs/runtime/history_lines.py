@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import IO
+
+from msgspec import Struct
 
 from reconciler.model import limits
 from reconciler.model.case_line import EVENT, from_fields
@@ -25,8 +26,7 @@ class TooManyCases(Exception):
     """There are more cases than are kept in memory."""
 
 
-@dataclass(frozen=True, slots=True)
-class BrokenLine:
+class BrokenLine(Struct, frozen=True):
     """A line that can't be read: its file, its number from 1, and why."""
 
     file: str

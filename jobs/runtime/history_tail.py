@@ -6,9 +6,10 @@ import io
 import logging
 import os
 import stat
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+
+from msgspec import Struct
 
 from jobs.runtime.history_lines import HistoryLines
 from reconciler.model.ended_case import EndedCase
@@ -19,8 +20,7 @@ MOST_BYTES = 4 << 20
 """Bytes of the file's end that are read: more than 5,000 cases."""
 
 
-@dataclass(frozen=True, slots=True)
-class Past:
+class Past(Struct, frozen=True):
     """Cases that an earlier process has written, in the order of their ends.
 
     `since` is from when on the file was read (UTC).

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 import click
+from msgspec import Struct
 
 from jobs import options
 from jobs.completion import values
@@ -48,8 +48,7 @@ _MOST_MEANT = 20
 """Nodes of which people are told what an instruction means for them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Chosen:
+class Chosen(Struct, frozen=True):
     """Which nodes a person means: names, a label selector, a pool, or all nodes that the settings select.
 
     `scope` is that of an instruction to all nodes or to a pool, empty for others.
@@ -105,8 +104,7 @@ until = click.option(
 reason = click.option("--reason", default="", help="The reason, shown in reports.  [default: none]")
 
 
-@dataclass(frozen=True, slots=True)
-class Scene:
+class Scene(Struct, frozen=True):
     """What a command works with: the settings, the moment (UTC), and the API server."""
 
     settings: Settings
@@ -126,8 +124,7 @@ class Scene:
             raise SettingsError((str(error),)) from error
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Struct, frozen=True):
     """What a command does about each node, and what it has done for all of them at once, in words.
 
     `changed` says that the ledger has changed. `keeps` is who keeps drains from their start and until when,

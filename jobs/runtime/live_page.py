@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from jobs.runtime.health import Document
 from jobs.runtime.history_tail import Past
@@ -32,8 +33,7 @@ HTML = "text/html; charset=utf-8"
 _DIGITS = re.compile(r"\d+")
 
 
-@dataclass(frozen=True, slots=True)
-class Passed:
+class Passed(Struct, frozen=True):
     """A pass: its plan, what came of it, and the settings that it followed."""
 
     plan: Plan
@@ -42,8 +42,7 @@ class Passed:
     rehearsed: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class _Shown:
+class _Shown(Struct, frozen=True):
     """What a page was made of. `reason` is what is wrong with the process, and the minute of it."""
 
     passed: Passed

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from threading import Thread
 from typing import TYPE_CHECKING
 
 from jobs.runtime.readiness_read import for_page
+from reconciler.model.structs import replace
 from reconciler.settings.schema import Settings
 
 if TYPE_CHECKING:

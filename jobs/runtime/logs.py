@@ -7,9 +7,10 @@ import logging
 import re
 import sys
 import traceback
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
+
+from msgspec import Struct
 
 from jobs.runtime.log_line import LARGEST_TRACEBACK, write_lines, write_utf8
 from jobs.runtime.log_words import Level, LogEvent, log_line
@@ -157,8 +158,7 @@ _RESULTS = {
 _QUIET = frozenset({"record", "publish", "conditions"})
 
 
-@dataclass(frozen=True, slots=True)
-class _Told:
+class _Told(Struct, frozen=True):
     """What the last line about a node said: its situation, the actions, and the reasons of transitions."""
 
     situation: str

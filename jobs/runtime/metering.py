@@ -8,12 +8,12 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from types import MappingProxyType
 from typing import Any
 
+from msgspec import Struct
 from prometheus_client import CollectorRegistry, ProcessCollector
 
 from jobs.runtime.counting import Counting
@@ -43,6 +43,7 @@ from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.ended_case import EndedCase
 from reconciler.model.plan import Plan
 from reconciler.model.problems import guarded
+from reconciler.model.structs import replace
 
 SUCCEEDED, STANDBY, FAILED = "succeeded", "standby", "failed"
 """The results of a pass."""
@@ -56,8 +57,7 @@ _OURS = ("reconciler", "jobs")
 """The parents of our own loggers."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Counted:
+class _Counted(Struct, frozen=True):
     """What distinguishes the end of a drain from the others of its node."""
 
     uid: str

@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, TypeVar
+
+from msgspec import Struct
 
 from jobs.runtime.counting import Counting
 from jobs.runtime.output_file import check_output, write_output
@@ -30,8 +31,7 @@ LARGEST = 64 << 20
 """Bytes of an earlier file that are read."""
 
 
-@dataclass(frozen=True, slots=True)
-class MetricsOutput:
+class MetricsOutput(Struct, frozen=True):
     """What the options say: the file, and the URLs of the gateway and of the receiver of OTLP."""
 
     metrics_file: Path | None = None

@@ -12,12 +12,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial, wraps
 from typing import ParamSpec
 from urllib.parse import urlsplit
 
+from msgspec import Struct
 from opentelemetry import context as contexts
 from opentelemetry import trace
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -206,8 +206,7 @@ class OtelTracing(Tracing):
         span.end(ended)
 
 
-@dataclass(frozen=True, slots=True)
-class _Drain:
+class _Drain(Struct, frozen=True):
     """The span of a drain that runs, and the start of its attempt (UTC)."""
 
     since: datetime

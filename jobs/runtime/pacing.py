@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 TOGETHER = 0.05
 """Seconds. Changes come in groups (taint, label and condition of a node). One pass handles them together."""
@@ -18,8 +19,7 @@ MOST_FIRST = 10
 """Passes at once within `QUIET` seconds for first changes that are not urgent."""
 
 
-@dataclass(frozen=True, slots=True)
-class Cause:
+class Cause(Struct, frozen=True):
     """What asks for a pass, by name: a node, the settings, a drain that has ended.
 
     An urgent change of a node is a cause of its own, so that other changes of that node do not delay it.
@@ -29,8 +29,7 @@ class Cause:
     urgent: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _Wish:
+class _Wish(Struct, frozen=True):
     """A cause that waits: since when, and whether it is the first change after a quiet time."""
 
     since: float

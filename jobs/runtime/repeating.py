@@ -7,8 +7,9 @@ import shutil
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from datetime import timedelta
+
+from msgspec import Struct
 
 from jobs.runtime.documents import echo_form
 from jobs.runtime.forms import for_programs
@@ -18,6 +19,7 @@ from jobs.runtime.unchanged import is_unchanged
 from reconciler.calendar.values import format_duration
 from reconciler.features.planning.line import Line
 from reconciler.model.errors import NotFound, ReconcilerError
+from reconciler.model.structs import replace
 from reconciler.report.values import Document
 
 SHARE = 4
@@ -30,8 +32,7 @@ Text = str | tuple[Line, ...]
 """What a command prints: a text, or lines of which some may be red."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
+class Shown(Struct, frozen=True):
     """What a command prints, in which form, and the document that it is made of."""
 
     text: Text

@@ -6,9 +6,9 @@ import os
 import shutil
 import sys
 from collections.abc import Iterable
-from dataclasses import astuple
 
 import click
+from msgspec.structs import astuple
 
 from reconciler.features.planning.line import Line
 from reconciler.features.planning.signs import ASCII, BLOCKS

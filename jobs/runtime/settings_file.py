@@ -6,10 +6,11 @@ import hashlib
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum, auto
 from pathlib import Path
+
+from msgspec import Struct
 
 from reconciler.model.errors import SettingsError
 from reconciler.model.moments import to_text
@@ -34,8 +35,7 @@ class Look(Enum):
     """The file has the settings in force again."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rejection:
+class Rejection(Struct, frozen=True):
     """Why the file can't be used, and since when (UTC)."""
 
     since: datetime

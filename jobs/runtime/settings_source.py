@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from textwrap import wrap
+
+from msgspec import Struct
 
 from jobs.runtime.environment import Target, VariablesAsWritten
 from jobs.runtime.forms import for_programs
@@ -20,8 +21,7 @@ from reconciler.settings.schema import Settings
 SettingsSource = Path | ConfigMapName
 
 
-@dataclass(frozen=True, slots=True)
-class SettingsInUse:
+class SettingsInUse(Struct, frozen=True):
     """The settings that a command asks, and where they are from.
 
     `defaults` is the first line of the output where they are the default settings, empty where they are not.

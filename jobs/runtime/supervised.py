@@ -6,8 +6,9 @@ import logging
 import random
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
+
+from msgspec import Struct
 
 from reconciler.model.errors import ReconcilerError
 
@@ -44,8 +45,7 @@ def pause_after(failures: int) -> float:
     return longest * random.uniform(0.5, 1.0)
 
 
-@dataclass(frozen=True, slots=True)
-class Trouble:
+class Trouble(Struct, frozen=True):
     """Failures in a row: how many, since when (UTC), and the last reason."""
 
     failures: int

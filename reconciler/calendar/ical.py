@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta, tzinfo
+
+from msgspec import Struct
 
 from reconciler.calendar.ical_lines import NO_CALENDAR, CalendarMistake, Component, Property, read_components
 from reconciler.calendar.ical_rules import (
@@ -25,6 +26,7 @@ from reconciler.calendar.occurrences import Run
 from reconciler.calendar.recurrence import Event, Imported, Length
 from reconciler.calendar.values import to_utc
 from reconciler.model import limits
+from reconciler.model.structs import replace
 
 MOST_EVENTS = 2000
 MOST_REPEATING = 200
@@ -43,8 +45,7 @@ _LONGEST_SUMMARY = 100
 _ESCAPED = re.compile(r"\\(.)")
 
 
-@dataclass(frozen=True, slots=True)
-class _Read:
+class _Read(Struct, frozen=True):
     """An event of a file. `replaces` is the RECURRENCE-ID: the instance (UTC) or its day that it replaces."""
 
     event: Event
@@ -55,8 +56,7 @@ class _Read:
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Zones:
+class _Zones(Struct, frozen=True):
     """The time zones of a file, and the one for times without a zone."""
 
     by_name: Mapping[str, tzinfo]

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 NO_CALENDAR = "is not an iCalendar file, which begins with BEGIN:VCALENDAR"
 
@@ -33,8 +34,7 @@ class CalendarMistake(ValueError):
         super().__init__(f"line {line}: {message}" if line else message)
 
 
-@dataclass(frozen=True, slots=True)
-class Property:
+class Property(Struct, frozen=True):
     """A property: its name in capitals, its parameters by name in capitals, and its raw value."""
 
     name: str
@@ -43,8 +43,7 @@ class Property:
     line: int
 
 
-@dataclass(slots=True)
-class Component:
+class Component(Struct):
     """A component: what stands between BEGIN and END. Its name is in capitals."""
 
     name: str

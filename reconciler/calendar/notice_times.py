@@ -7,19 +7,20 @@ first of a month is sent although the last one was sent on the first of another 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, tzinfo
+
+from msgspec import Struct
 
 from reconciler.calendar.values import TimeOfDay, format_days, format_duration
 from reconciler.model.moments import shifted
+from reconciler.model.structs import replace
 
 EVERY_DAY = frozenset(range(7))
 _WEEK = 9
 """Days after which each weekday has come, today and a day without this time of day included."""
 
 
-@dataclass(frozen=True, slots=True)
-class Periodic:
+class Periodic(Struct, frozen=True):
     """At each change of the state, and again after each interval while the state is not at rest."""
 
     every: timedelta
@@ -29,8 +30,7 @@ class Periodic:
         return f"every {format_duration(self.every)}"
 
 
-@dataclass(frozen=True, slots=True)
-class Weekly:
+class Weekly(Struct, frozen=True):
     """Once on each of these weekdays (Monday is 0), from a time of day on, in `zone`."""
 
     time: TimeOfDay
@@ -55,8 +55,7 @@ class Weekly:
         raise ValueError("a schedule without weekdays")
 
 
-@dataclass(frozen=True, slots=True)
-class Once:
+class Once(Struct, frozen=True):
     """Once, this long after the state changed."""
 
     delay: timedelta
@@ -69,8 +68,7 @@ class Once:
 Schedule = Periodic | Weekly | Once
 
 
-@dataclass(frozen=True, slots=True)
-class Past:
+class Past(Struct, frozen=True):
     """What came before: the last notice, and the last change of the state; each None if there was none (UTC).
 
     `at_rest` is whether the state is the ordinary one, of which nobody has to be reminded.

@@ -6,9 +6,10 @@ Runs are half-open, [start, end), in ascending order, and do not touch each othe
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Protocol, runtime_checkable
+
+from msgspec import Struct
 
 from reconciler.calendar.crons import stretches
 from reconciler.calendar.values import TimeOfDay, format_days, format_duration, to_utc
@@ -26,8 +27,7 @@ KEPT = timedelta(days=400)
 """How long expanded runs are kept for reuse."""
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(Struct, frozen=True):
     """One continuous stretch of time, [start, end), UTC."""
 
     start: datetime
@@ -38,8 +38,7 @@ class Run:
         return self.start <= now < self.end
 
 
-@dataclass(frozen=True, slots=True)
-class Always:
+class Always(Struct, frozen=True):
     """Any time."""
 
     def runs(self, since: datetime) -> Iterator[Run]:
@@ -51,8 +50,7 @@ class Always:
         return "any time"
 
 
-@dataclass(frozen=True, slots=True)
-class Weekly:
+class Weekly(Struct, frozen=True):
     """From one wall-clock time to another, or past midnight, on the days on which it starts.
 
     Monday is day 0. Start and end are converted separately, so that a window until 05:00 also ends at 05:00
@@ -85,8 +83,7 @@ class Weekly:
         return f"{format_days(self.days)} {self.start}-{self.end}"
 
 
-@dataclass(frozen=True, slots=True)
-class Cron:
+class Cron(Struct, frozen=True):
     """From each firing of a cron schedule, for a length of elapsed time."""
 
     schedule: str
@@ -107,8 +104,7 @@ class Cron:
         return f"{self.schedule} for {format_duration(self.duration)}"
 
 
-@dataclass(frozen=True, slots=True)
-class Once:
+class Once(Struct, frozen=True):
     """From one moment to another. A moment without an offset is in `zone`."""
 
     start: datetime

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+from msgspec import Struct
 
 from reconciler.calendar.occurrences import FOREVER
 from reconciler.model.selector import EVERYTHING, LabelSelector
@@ -14,8 +15,7 @@ ANY_TIME = "any time"
 """The name of an opening that needs no window."""
 
 
-@dataclass(frozen=True, slots=True)
-class Opening:
+class Opening(Struct, frozen=True):
     """A stretch of time in which a drain may start, [start, end), UTC.
 
     `end` is None if it is more than 400 days away. `window` has the names of its windows, or `ANY_TIME` if

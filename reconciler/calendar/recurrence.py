@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from calendar import isleap, monthrange
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 from datetime import date, datetime, time, timedelta, tzinfo
 from enum import StrEnum
 from itertools import count, product
 
+from msgspec import Struct
+
 from reconciler.calendar.intervals import Span, subtract
 from reconciler.calendar.occurrences import HORIZON, KEPT, Always, Run, joined
 from reconciler.calendar.values import to_utc
+from reconciler.model.structs import replace
 
 _DAY = timedelta(days=1)
 _LOOK_BACK = timedelta(days=9)
@@ -31,8 +33,7 @@ class Frequency(StrEnum):
     DAILY = "DAILY"
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Struct, frozen=True):
     """An RRULE. Each tuple is the list of a BY part, empty if the rule has none.
 
     `until` is the last start: aware for a moment, or naive for the wall clock. `days` are weekdays (Monday
@@ -201,8 +202,7 @@ def _week_number(day: date, week_start: int) -> tuple[int, int]:
     return (week - first).days // 7 + 1, (following - first).days // 7
 
 
-@dataclass(frozen=True, slots=True)
-class Length:
+class Length(Struct, frozen=True):
     """How long an event lasts: first so much on the wall clock, then so much elapsed time.
 
     A day of the wall clock has 23 or 25 hours when the clocks change.
@@ -216,8 +216,7 @@ class Length:
         return to_utc(start + self.wall, zone) + self.elapsed
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(Struct, frozen=True):
     """An event with all of its instances. `start` is on the wall clock of `zone`, without an offset.
 
     `more` are further instances. An instance does not happen if its start (UTC) is in `without`, or its day
@@ -257,8 +256,7 @@ class Event:
             yield run
 
 
-@dataclass(frozen=True, slots=True)
-class Imported:
+class Imported(Struct, frozen=True):
     """The time of the events of a calendar, without the time of the events `taken`.
 
     With `always`, it is all time without `taken`.

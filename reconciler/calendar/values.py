@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from zoneinfo import ZoneInfo
+
+from msgspec import Struct
 
 # Longer durations are mistakes, and would overflow `datetime` in calculations.
 _LONGEST = timedelta(days=3650)
@@ -142,8 +143,7 @@ def format_days(days: frozenset[int]) -> str:
     )
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class TimeOfDay:
+class TimeOfDay(Struct, frozen=True, order=True):
     """A wall-clock time in seconds since midnight, 0 to 86,400 (24:00, the end of the day)."""
 
     seconds: int
@@ -277,8 +277,7 @@ def near(word: str, known: list[str]) -> str:
     return f"; did you mean {lowered[found[0]]}?" if found else ""
 
 
-@dataclass(frozen=True, slots=True)
-class Limit:
+class Limit(Struct, frozen=True):
     """A number of nodes, or a percentage of them, rounded up: 1 % of 5 nodes is one node."""
 
     amount: int

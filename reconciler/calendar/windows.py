@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import islice, takewhile
 from threading import Lock
+
+from msgspec import Struct
 
 from reconciler.calendar.intervals import Span, subtract, union
 from reconciler.calendar.occurrences import BEGINNING, FOREVER, HORIZON, KEPT, Always, Named, Run, Times
@@ -24,8 +25,7 @@ _LOOK_BACK = timedelta(days=9)
 _NAMED_AT_MOST = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(Struct, frozen=True):
     """When drains may start on the selected nodes. `unread` says why its times are not known."""
 
     name: str
@@ -34,8 +34,7 @@ class Window:
     unread: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class NotAllowed:
+class NotAllowed(Struct, frozen=True):
     """A freeze: when drains may not start on the selected nodes, and why."""
 
     name: str
@@ -45,8 +44,7 @@ class NotAllowed:
     selector: LabelSelector = EVERYTHING
 
 
-@dataclass(frozen=True, slots=True)
-class Openness:
+class Openness(Struct, frozen=True):
     """Whether a drain may start now, and why.
 
     `because` is the reason as a sentence. `window` is the open window (the first one in the settings), or
@@ -63,8 +61,7 @@ class Openness:
     changes_at: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Closure:
+class Closure(Struct, frozen=True):
     """A stretch of time of one freeze, [start, end), UTC. `end` is None if it has none."""
 
     start: datetime
@@ -74,8 +71,7 @@ class Closure:
     absolute: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Interval:
+class Interval(Struct, frozen=True):
     """A stretch of time of one window or one freeze, [start, end), UTC. `end` is None if it has none.
 
     `said` names the events of a calendar, empty without names.
@@ -124,8 +120,7 @@ class _Timeline:
         return next(self.runs(now), None)
 
 
-@dataclass(frozen=True, slots=True)
-class _State:
+class _State(Struct, frozen=True):
     """The first open window and the freezes that apply, as indexes into the settings."""
 
     window: int | None

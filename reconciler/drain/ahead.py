@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+
+from msgspec import Struct
 
 from reconciler.model.errors import ClusterError, Forbidden, Unauthorized, Unreachable
 from reconciler.model.limits import EARLIEST
@@ -12,6 +13,7 @@ from reconciler.model.pod import Placement, Pod, PodDisruptionBudget
 from reconciler.model.ports import ClusterReader
 from reconciler.model.problems import internal
 from reconciler.model.snapshot import ReadAhead
+from reconciler.model.structs import replace
 
 AT_ONCE = 50
 """Nodes whose pods one pass reads: each takes a request."""
@@ -34,8 +36,7 @@ _FOR_ALL = (Forbidden, Unauthorized, Unreachable)
 """Answers about one node that the next node would get, too."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
+class _Known(Struct, frozen=True):
     """What one node had when it was asked, or why it could not be read."""
 
     at: datetime

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from reconciler.model.instructions import PersonHold
 from reconciler.model.keys import keys_of
@@ -14,8 +15,7 @@ from reconciler.model.record import Claim, ClaimKind, Cordon, DrainRecord, Recor
 from reconciler.model.record_text import record_of, to_annotation
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimRefused:
+class ClaimRefused(Struct, frozen=True):
     """Why a node can't be drained by hand now, and what to do about it."""
 
     because: str

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
 
 from reconciler.drain.room import unfit
 from reconciler.model.node import Node
 from reconciler.model.pod import Placement, Pod
 from reconciler.model.snapshot import Resting
+from reconciler.model.structs import replace
 
 MOST_LOOKS = 50_000
 """How often one pass compares a pod with a kind of nodes. After that nothing is said of more pods."""
 
 
-@dataclass(slots=True)
-class _Kind:
+class _Kind(Struct):
     """Nodes that are alike: one of them, whether their maintenance is now, and how many there are."""
 
     node: Node

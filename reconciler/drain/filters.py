@@ -9,10 +9,11 @@ pod, and rules, apply after the filters that skip pods and before the filters th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from reconciler.drain.order import Tier, tier_of
 from reconciler.drain.rules import others_end, others_word, own_word, rule_for
@@ -44,8 +45,7 @@ class Action(StrEnum):
     REFUSE = "refuse"
 
 
-@dataclass(frozen=True, slots=True)
-class PodDeleteStatus:
+class PodDeleteStatus(Struct, frozen=True):
     """What a drain does with a pod, and why.
 
     `reasons` are why it stays or what the drain waits for. `warnings` are what is lost with it. Both use the

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+
+from msgspec import Struct
 
 from reconciler.calendar.values import format_duration
 from reconciler.drain.budgets import BudgetIndex
@@ -17,6 +18,7 @@ from reconciler.model.moments import shifted, to_text
 from reconciler.model.pod import Pod
 from reconciler.model.readiness import Severity
 from reconciler.model.schedule import DrainObstacle, ObstacleCode
+from reconciler.model.structs import replace
 
 MOST = 5
 """Obstacles of one node that are named."""
@@ -32,8 +34,7 @@ LONG_GRACE = timedelta(minutes=5)
 """Only a pod with a longer grace period may need all the time until the date, where less is left for all."""
 
 
-@dataclass(frozen=True, slots=True)
-class Expected:
+class Expected(Struct, frozen=True):
     """A drain that is to end: its order, and when it begins or began (UTC).
 
     `elsewhere` finds the pods that can run on no other node; None if it is not asked.

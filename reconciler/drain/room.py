@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
+
+from msgspec import Struct
 
 from reconciler.drain.quantities import quantity, total
 from reconciler.model.affinity import meets
@@ -19,8 +20,7 @@ from reconciler.model.pod import Placement, Pod, Toleration
 _NAMED = 5
 
 
-@dataclass(slots=True)
-class Place:
+class Place(Struct):
     """A node, and what the requests of its pods leave free, by resource."""
 
     node: Node

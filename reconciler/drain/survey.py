@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from reconciler.drain.filters import Action, PodDeleteStatus, judge
 from reconciler.model.drains import Blocker, DrainOptions
@@ -12,8 +13,7 @@ from reconciler.model.plan import PodVerdict
 from reconciler.model.pod import Pod
 
 
-@dataclass(frozen=True, slots=True)
-class Survey:
+class Survey(Struct, frozen=True):
     """The verdicts on one node's pods. `to_go` is in the order of eviction.
 
     `kept` are pods that another setting or flag would evict, `spared` those that a rule or their own label

@@ -17,7 +17,8 @@ create webhooks and policies, but what a webhook says may have text of a tenant 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from reconciler.model import limits
 
@@ -36,8 +37,7 @@ _FORMS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Denial:
+class Denial(Struct, frozen=True):
     """A request that a webhook or a policy denied.
 
     `by` names it: `webhook drain-cleaner.strimzi.io`. `words` is its reason in one line, at most 300

@@ -13,10 +13,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
 
+from msgspec import Struct
 from urllib3 import HTTPConnectionPool, HTTPSConnectionPool, PoolManager
 from urllib3.connection import HTTPConnection, HTTPSConnection
 
@@ -31,8 +31,7 @@ LARGEST = 16 << 20
 _BUFFER = 1 << 16
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
+class Bounds(Struct, frozen=True):
     """What an answer may take: seconds from its request to its last byte, and bytes (None: any number)."""
 
     seconds: float = TOTAL

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import msgspec
+from msgspec import Struct
 
 from reconciler.http.decoding import decode_json
 from reconciler.http.retry_after import retry_after
@@ -40,8 +40,7 @@ class _Status(msgspec.Struct):
     details: _Details | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class StatusBody:
+class StatusBody(Struct, frozen=True):
     """A Status body: message, reason, causes as (reason, message), and the wait in seconds it asks for."""
 
     message: str = ""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import urllib3
+from msgspec import Struct
 from urllib3.connection import HTTPConnection
 
 POOL = 64
@@ -26,8 +26,7 @@ KEEP_ALIVE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ApiAccess:
+class ApiAccess(Struct, frozen=True):
     """The server's URL without a trailing slash, the pool of connections to it, and our identity.
 
     `authorization` returns the value of the Authorization header, None if a client certificate or nothing

@@ -6,12 +6,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlencode
 
 import msgspec
 import urllib3
+from msgspec import Struct, field
+from msgspec.structs import force_setattr
 
 from reconciler import USER_AGENT
 from reconciler.http.bounded import Bounds, bound, within_bounds
@@ -47,8 +48,7 @@ JSON_PATCH = "application/json-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Struct, frozen=True):
     """One request.
 
     `body` is encoded as JSON. `read_timeout` is seconds between two bytes of the answer, `total` seconds for
@@ -69,7 +69,7 @@ class Request:
     def __post_init__(self) -> None:
         """Raise Rejected for a path that was not built from names; a type checker can't find each one."""
         if not isinstance(self.path, ApiPath):
-            object.__setattr__(self, "path", ApiPath(*str(self.path).split("/")[1:]))
+            force_setattr(self, "path", ApiPath(*str(self.path).split("/")[1:]))
 
 
 class Stream:

@@ -12,9 +12,10 @@ import json
 import logging
 import re
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
+
+from msgspec import Struct
 
 from reconciler.kubernetes.node_writing import is_denied
 from reconciler.model import limits
@@ -23,6 +24,7 @@ from reconciler.model.keys import keys_of
 from reconciler.model.node import Node
 from reconciler.model.plan import NodeWrite
 from reconciler.model.ports import WriteAnswer
+from reconciler.model.structs import replace
 
 log = logging.getLogger(__name__)
 
@@ -37,8 +39,7 @@ MOST_CHARACTERS = 128 << 10
 _NO_ROOM = re.compile(r"annotations: Too long")
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
+class Kept(Struct, frozen=True):
     """The texts of the record of the node with this UID: that which counts, and the one to be written."""
 
     uid: str

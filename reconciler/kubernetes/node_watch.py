@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
 
 from reconciler.kubernetes.answers import PROTOBUF
 from reconciler.kubernetes.connection import Connection
@@ -14,12 +15,12 @@ from reconciler.kubernetes.wire import protobuf
 from reconciler.kubernetes.wire.lists import ACCEPT, Format, list_all, node_format
 from reconciler.model.keys import OwnKeys, keys_of
 from reconciler.model.node import Node, Wanted
+from reconciler.model.structs import replace
 
 READY = "Ready"
 
 
-@dataclass(frozen=True, slots=True)
-class NodeChange:
+class NodeChange(Struct, frozen=True):
     """A node that has changed, by name, and whether it reports an event: then seconds can count.
 
     Urgent is a change of a condition besides Ready, of an annotation that announces or requests events, or of

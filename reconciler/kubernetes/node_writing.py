@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -47,6 +46,7 @@ from reconciler.model.own import (
 )
 from reconciler.model.plan import ConditionsWrite, NodeWrite, TaintWrite
 from reconciler.model.ports import WriteAnswer
+from reconciler.model.structs import replace
 
 log = logging.getLogger(__name__)
 

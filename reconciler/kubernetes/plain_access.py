@@ -13,11 +13,11 @@ import ssl
 import sys
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import urllib3
+from msgspec import Struct
 from urllib3.util.ssl_ import create_urllib3_context
 
 from reconciler.kubernetes.api_access import KEEP_ALIVE, POOL, ApiAccess
@@ -36,8 +36,7 @@ class _NotPlain(Exception):
     """The official package has to load this."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Token:
+class _Token(Struct, frozen=True):
     """A token of the kubeconfig, or a file that holds one and is rotated."""
 
     text: str | None = None

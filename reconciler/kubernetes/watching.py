@@ -7,11 +7,11 @@ import random
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Generic, TypeVar
 
 import msgspec
+from msgspec import Struct
 
 from reconciler.http.decoding import decode_json
 from reconciler.kubernetes.answers import GONE, JSON, PROTOBUF, read_status
@@ -56,8 +56,7 @@ LARGEST_EVENT = protobuf.LARGEST
 Value = TypeVar("Value")
 
 
-@dataclass(frozen=True, slots=True)
-class WatchEvent:
+class WatchEvent(Struct, frozen=True):
     """One event: ADDED, MODIFIED, DELETED, BOOKMARK or ERROR, and the object, still encoded."""
 
     type: str

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from reconciler.model.event import Answer, MaintenanceEvent, Reading
 
 
-@dataclass(frozen=True, slots=True)
-class NodeAssessment:
+class NodeAssessment(Struct, frozen=True):
     """One node's events, and the answer of each source; stale answers are unknown.
 
     `problem` is set if an error in this program kept the node from being assessed.
@@ -27,8 +27,7 @@ class NodeAssessment:
 _NOTHING = NodeAssessment()
 
 
-@dataclass(frozen=True, slots=True)
-class Assessment:
+class Assessment(Struct, frozen=True):
     """The assessments of the nodes with any, by name. `notes` are about the whole cluster."""
 
     nodes: Mapping[str, NodeAssessment] = field(default_factory=dict)

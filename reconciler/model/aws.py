@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class InstanceEvent:
+
+class InstanceEvent(Struct, frozen=True):
     """A scheduled event of one instance, as DescribeInstanceStatus has it; moments are UTC.
 
     `not_before` and `not_after` are the scheduled time, `latest` (AWS: NotBeforeDeadline) is until when the

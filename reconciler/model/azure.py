@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True, order=True)
-class Scope:
+
+class Scope(Struct, frozen=True, order=True):
     """The VMs that one request to Azure covers: a scale set, all other VMs of a subscription, or one VM.
 
     Everything is casefolded, because providerIDs and Azure's own answers spell names differently. Without
@@ -37,16 +37,14 @@ class Scope:
         return f"VMs of subscription {self.subscription}"
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Vm:
+class Vm(Struct, frozen=True, order=True):
     """One VM: its scope, and its name in the scope (an instance ID, or `group/name`), casefolded."""
 
     scope: Scope
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Planned:
+class Planned(Struct, frozen=True):
     """Azure's `maintenanceRedeployStatus` of one VM: a reboot planned weeks ahead. Moments are UTC.
 
     `offered` is whether Azure lets us start it ourselves now; the self-service window lasts from
@@ -62,8 +60,7 @@ class Planned:
     result: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class PerformMaintenance:
+class PerformMaintenance(Struct, frozen=True):
     """Start the maintenance that the platform offers for one VM; messages name `node`.
 
     `source` names the source whose client starts it.

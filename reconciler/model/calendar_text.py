@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, tzinfo
 from enum import StrEnum
+
+from msgspec import Struct
 
 
 class Holder(StrEnum):
@@ -15,8 +16,7 @@ class Holder(StrEnum):
     SECRET = "Secret"
 
 
-@dataclass(frozen=True, slots=True)
-class CalendarPlace:
+class CalendarPlace(Struct, frozen=True):
     """Where the content of a calendar is, and how it is read.
 
     `path` is that of a file. An object has a `namespace` and an `object`; without a `key` its only key
@@ -44,8 +44,7 @@ class CalendarPlace:
         return f"{self.holder} {self.namespace}/{self.object}{key}"
 
 
-@dataclass(frozen=True, slots=True)
-class CalendarText:
+class CalendarText(Struct, frozen=True):
     """The content of a calendar: the last one that could be used. `unread` says why there is none.
 
     `note` says what is wrong with the newest content while an older one still counts.

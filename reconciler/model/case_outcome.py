@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
+
+from msgspec import Struct
 
 from reconciler.model.event import WITHOUT_START
 from reconciler.model.moments import to_text
 from reconciler.model.record import CaseRecord, KnownEvent, PlatformStart
+from reconciler.model.structs import replace
 
 
 class InTime(StrEnum):
@@ -64,8 +66,7 @@ ENDS = tuple(one for one in CaseResult if one is not CaseResult.RUNNING)
 """The outcomes of cases that have ended."""
 
 
-@dataclass(frozen=True, slots=True)
-class CaseOutcome:
+class CaseOutcome(Struct, frozen=True):
     """The outcome of a case, and the facts that it follows from; moments are UTC.
 
     `drained` is when the drain ended, `started` when the platform was first seen to start. `pods` is how many

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
+
+from msgspec import Struct, field
 
 from reconciler.model.hypervisor import Hypervisor
 from reconciler.model.moments import shifted
 from reconciler.model.pod import Pod
+from reconciler.model.structs import replace
 
 Value = TypeVar("Value")
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class LeaseRef:
+class LeaseRef(Struct, frozen=True, order=True):
     """A Lease by its place."""
 
     namespace: str
@@ -26,8 +27,7 @@ class LeaseRef:
         return f"{self.namespace}/{self.name}"
 
 
-@dataclass(frozen=True, slots=True)
-class LeaseSeen:
+class LeaseSeen(Struct, frozen=True):
     """A Lease as it was read: its holder, its last renewal (UTC, None if it has none), and its duration.
 
     `uid` and `resource_version` are those of the object, empty for one that this pass takes itself.
@@ -47,8 +47,7 @@ class LeaseSeen:
         return shifted(self.renewed, self.duration) if self.renewed is not None else None
 
 
-@dataclass(frozen=True, slots=True)
-class LeaseTake:
+class LeaseTake(Struct, frozen=True):
     """A Lease that a node takes with its transition; `seen` None means that it has to be created.
 
     `at` is the moment of the pass (UTC), and `duration` is for how long other nodes wait.
@@ -61,32 +60,28 @@ class LeaseTake:
     seen: LeaseSeen | None = None
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class PrometheusQuery:
+class PrometheusQuery(Struct, frozen=True, order=True):
     """An instant query of one server; `url` has no `/api/v1/query`."""
 
     url: str
     query: str
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
+class Sample(Struct, frozen=True):
     """One sample that a query returned. Its `value` may be no number or infinite."""
 
     value: float
     labels: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class PrometheusAnswer:
+class PrometheusAnswer(Struct, frozen=True):
     """The samples that a query returned, or the `problem` because of which there is no answer."""
 
     samples: tuple[Sample, ...] = ()
     problem: str = ""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class KubernikusQuery:
+class KubernikusQuery(Struct, frozen=True, order=True):
     """A question for the nodes that a cluster should have in Kubernikus.
 
     The credentials are in the Secret `secret` of `namespace`, without a Secret in `file`. `url` is that of
@@ -100,16 +95,14 @@ class KubernikusQuery:
     url: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class KubernikusAnswer:
+class KubernikusAnswer(Struct, frozen=True):
     """How many nodes all node pools should have, or the `problem` because of which that is not known."""
 
     nodes: int = 0
     problem: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Needs:
+class Needs(Struct, frozen=True):
     """What a configured check needs beyond the names of the nodes; a pass reads each of them once.
 
     `labels`, `annotations` and `conditions` are the keys and types that it reads on nodes. `hypervisors` asks
@@ -139,8 +132,7 @@ class Needs:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class ReadForChecks:
+class ReadForChecks(Struct, frozen=True):
     """What was read for the needs of all checks of a pass.
 
     A Lease that does not exist is None; `unread_leases` says why others could not be read. `pods` are all

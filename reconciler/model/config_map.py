@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from reconciler.model.names import is_object_name
 
@@ -18,8 +18,7 @@ KEY = "maintenance.yaml"
 """The key with the settings in that ConfigMap."""
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigMapName:
+class ConfigMapName(Struct, frozen=True):
     """A ConfigMap. `str` of it is the form in which it was written."""
 
     namespace: str

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
+
+from msgspec import Struct, field
 
 from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.moments import shifted, to_text
@@ -27,8 +28,7 @@ class Behavior(StrEnum):
     WAIT_COMPLETED = "WaitCompleted"
 
 
-@dataclass(frozen=True, slots=True)
-class PodRule:
+class PodRule(Struct, frozen=True):
     """One rule: which pods it selects, what happens to them, and in which order (lowest first).
 
     `namespaces` are names; `namespace_selector` selects by the labels of namespaces. If both are None, the
@@ -43,8 +43,7 @@ class PodRule:
     order: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class WaitLimit:
+class WaitLimit(Struct, frozen=True):
     """How long a pod's own label or annotation may keep a drain waiting for it.
 
     `longest` counts from `since` (UTC), the start of the node's maintenance. `deadline` (UTC) is when the
@@ -67,8 +66,7 @@ class WaitLimit:
         return f"the platform takes the node at {to_text(self.deadline)}"
 
 
-@dataclass(frozen=True, slots=True)
-class Refusals:
+class Refusals(Struct, frozen=True):
     """Why a pod is kept, and what would let it go: the flag of kubectl by default, a setting in a pass."""
 
     daemonset: str = "DaemonSet-managed Pods (use --ignore-daemonsets to ignore)"
@@ -76,8 +74,7 @@ class Refusals:
     unmanaged: str = "Pods that declare no controller (use --force to override)"
 
 
-@dataclass(frozen=True, slots=True)
-class DrainOptions:
+class DrainOptions(Struct, frozen=True):
     """How a drain treats pods; the flags of kubectl with the same meaning are in brackets.
 
     In a pass `strict` is False: a pod that is kept does not affect others. By hand it is True: one pod that
@@ -111,8 +108,7 @@ class DrainOptions:
     returned: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class Escalation:
+class Escalation(Struct, frozen=True):
     """What may be done when a drain does not finish; each part is off when None or False.
 
     `warn_after`: warn, and name the blocker. `delete_before_deadline`: delete, instead of evicting, each
@@ -128,8 +124,7 @@ class Escalation:
     force_late: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class DrainOrder:
+class DrainOrder(Struct, frozen=True):
     """The order for one node's drain.
 
     `since` is the start of this attempt (UTC); `timeout` counts from it (None: no timeout). `own_pod` is
@@ -166,8 +161,7 @@ class Phase(StrEnum):
     NODE_GONE = "node gone"
 
 
-@dataclass(frozen=True, slots=True)
-class Blocker:
+class Blocker(Struct, frozen=True):
     """Why one pod is still there.
 
     `pod` and `budget` are `namespace/name`; `budget` is empty if none refuses. `leaving`: the pod does not
@@ -180,8 +174,7 @@ class Blocker:
     leaving: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class KeptPods:
+class KeptPods(Struct, frozen=True):
     """The pods that a finished drain left on its node: how many, and the first of them (`namespace/name`)."""
 
     count: int = 0
@@ -202,8 +195,7 @@ class KeptPods:
         return f"drained; {stay}: {', '.join(self.names)}{f' and {more} more' if more > 0 else ''}"
 
 
-@dataclass(frozen=True, slots=True)
-class DrainProgress:
+class DrainProgress(Struct, frozen=True):
     """The progress of one node's drain, as the drainer sees it.
 
     `escalations` are the stages that were taken, a sentence each. `slot` is whether a drain that runs uses

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from reconciler.model import limits
 from reconciler.model.case_outcome import CaseOutcome, CaseResult, outcome_at_end
@@ -15,8 +16,7 @@ from reconciler.model.plan import NodePlan
 from reconciler.model.record import CaseRecord, KnownEvent, State
 
 
-@dataclass(frozen=True, slots=True)
-class CasePlace:
+class CasePlace(Struct, frozen=True):
     """The node of a case, with its UID, its zone and its pool; what is not known is empty."""
 
     node: str
@@ -25,8 +25,7 @@ class CasePlace:
     pool: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class CaseTimes:
+class CaseTimes(Struct, frozen=True):
     """The moments of a case in UTC, None where they are not known.
 
     `case_start` is the first moment that its record has. `announced` is when a pass first saw it,
@@ -46,8 +45,7 @@ class CaseTimes:
     uncordoned: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class EndedCase:
+class EndedCase(Struct, frozen=True):
     """A case that has ended: what was announced, what was done, and what became of it.
 
     `kind` is the most disruptive kind of its events, or the type of a condition, empty if it had no event.

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class HostState:
+class HostState(Struct, frozen=True):
     """A host that is in maintenance mode or enters it, or has alarms that the settings name.
 
     While it enters, vCenter waits for its VMs to go. `version` is that of ESX.

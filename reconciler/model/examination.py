@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
 
 
-@dataclass(frozen=True, slots=True)
-class Examination:
+class Examination(Struct, frozen=True):
     """A plan, and the snapshot from which it was decided."""
 
     plan: Plan

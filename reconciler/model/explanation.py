@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from reconciler.model.drains import Blocker
 from reconciler.model.plan import NodePlan, PodVerdict, Preview
 from reconciler.model.pod import Pod, PodDisruptionBudget
 
 
-@dataclass(frozen=True, slots=True)
-class SourceAnswer:
+class SourceAnswer(Struct, frozen=True):
     """One source's answer about a node, in words; `as_of` is the last heartbeat of its writer (UTC)."""
 
     source: str
@@ -20,8 +20,7 @@ class SourceAnswer:
     as_of: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Obstacle:
+class Obstacle(Struct, frozen=True):
     """What holds a node, or keeps a pod, and who can change that.
 
     `code` is that of a hold, or `source`, `budget` or `pod`. `until` is when it ends by itself, if that is
@@ -35,8 +34,7 @@ class Obstacle:
     by_itself: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class NodeExplanation:
+class NodeExplanation(Struct, frozen=True):
     """A node: its plan, the answers of all sources, what blocks, and what a drain would do now.
 
     `unmanaged` says why no pass acts on the node, and `out_of_service` why it takes no new pods; both are
@@ -53,8 +51,7 @@ class NodeExplanation:
     drain: Preview | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PodExplanation:
+class PodExplanation(Struct, frozen=True):
     """A pod: what a drain of its node would do with it, and what refuses its eviction.
 
     `owner` is the workload to ask, empty if it has none. `labels` are those that name an owner or a team.

@@ -6,7 +6,8 @@ The grammar is that of maintenance-controller, but operators need no blanks arou
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 _TOKEN = re.compile(r"\s*(&&|\|\||!|\(|\)|[A-Za-z_][A-Za-z0-9_]*)")
 
@@ -15,29 +16,25 @@ class ExpressionError(ValueError):
     """The text is not an expression. The message says where, and what is expected."""
 
 
-@dataclass(frozen=True, slots=True)
-class Name:
+class Name(Struct, frozen=True):
     """One check."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Not:
+class Not(Struct, frozen=True):
     """The opposite; unknown stays unknown."""
 
     part: Expression
 
 
-@dataclass(frozen=True, slots=True)
-class All:
+class All(Struct, frozen=True):
     """Passes when every part passes; an empty one passes."""
 
     parts: tuple[Expression, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class AnyOf:
+class AnyOf(Struct, frozen=True):
     """Passes when one part passes."""
 
     parts: tuple[Expression, ...]

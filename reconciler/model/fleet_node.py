@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class FleetNode:
+class FleetNode(Struct, frozen=True):
     """One node of the cluster, whether or not the plan is about it.
 
     `zone` and `pool` are empty if they are not known. `managed` is whether the settings select it. `closed`

@@ -10,10 +10,11 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import lru_cache
+
+from msgspec import Struct
 
 from reconciler.model import limits
 
@@ -50,8 +51,7 @@ class HookKind(StrEnum):
     WEBHOOK = "webhook"
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class HookId:
+class HookId(Struct, frozen=True, order=True):
     """What distinguishes a hook from the others of its node."""
 
     step: HookStep
@@ -62,8 +62,7 @@ class HookId:
         return f"{self.step}.{self.name}"
 
 
-@dataclass(frozen=True, slots=True)
-class Hook:
+class Hook(Struct, frozen=True):
     """A hook of a node as it is now; `owner` is who removes it, empty if the hook does not say."""
 
     id: HookId
@@ -92,8 +91,7 @@ class HookState(StrEnum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True)
-class HookAnswer:
+class HookAnswer(Struct, frozen=True):
     """What a hook of the settings says in this pass, with its reason in words.
 
     `again` is after which time it is to be asked again, None if that does not matter.
@@ -104,8 +102,7 @@ class HookAnswer:
     again: timedelta | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class HookRecord:
+class HookRecord(Struct, frozen=True):
     """A hook in the record of its node: since when it holds its step (UTC), and how that ended.
 
     `end` None: it still holds the step. `told` is whether the Warning Event about its end was sent. `answer`
@@ -119,8 +116,7 @@ class HookRecord:
     answer: HookAnswer | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class HookKey:
+class HookKey(Struct, frozen=True):
     """One run of a hook of the settings: of which node, which hook, and since when it holds its step (UTC).
 
     The record has all of it, so a pass after a kill finds the same run again.
@@ -139,8 +135,7 @@ class HookKey:
         return f"{self.id.name}-{digest}"
 
 
-@dataclass(frozen=True, slots=True)
-class HookRun:
+class HookRun(Struct, frozen=True):
     """The order to run a hook of the settings, unless it was run before.
 
     `until` is when it stops holding its step at the latest (UTC), `lasts` how long that is from now.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
+
+from msgspec import Struct, field
 
 Value = bool | int | str | tuple[str, ...]
 """The value of a field."""
@@ -45,8 +46,7 @@ STATUS: Mapping[str, Value] = MappingProxyType(
 """The fields of the status, each with the value that an absent field means."""
 
 
-@dataclass(frozen=True, slots=True)
-class Hypervisor:
+class Hypervisor(Struct, frozen=True):
     """A Hypervisor as it was read.
 
     `spec` and `status` have all fields of `SPEC` and `STATUS`. A value is None if it is of another type than
@@ -60,8 +60,7 @@ class Hypervisor:
     conditions: Mapping[str, str] | None = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class HypervisorWrite:
+class HypervisorWrite(Struct, frozen=True):
     """Fields of the spec to set on the Hypervisor with this name and UID."""
 
     name: str

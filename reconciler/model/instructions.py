@@ -17,9 +17,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+
+from msgspec import Struct
 
 from reconciler.model import limits
 from reconciler.model.event import MaintenanceEvent
@@ -43,8 +44,7 @@ _SHOWN = 240
 """Characters of a reason in a sentence; the annotation may have more."""
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(Struct, frozen=True):
     """Who gave an instruction, when, until when it applies, and why. Moments are UTC.
 
     `at` is None if it is not known. `until` is None for an instruction without an end. `scope` is `all` or
@@ -82,8 +82,7 @@ class Word:
         return f"{' '.join(parts)}: {reason}" if reason else " ".join(parts)
 
 
-@dataclass(frozen=True, slots=True)
-class PersonHold:
+class PersonHold(Struct, frozen=True):
     """No drain begins. `stops`: a drain that runs evicts no more pods, either.
 
     `prefix` is that of its key if it is the one of another installation, else empty.
@@ -104,8 +103,7 @@ class PersonHold:
         return self.word.scope in (ALL, pool_scope(pool)) and not self.word.ended(now)
 
 
-@dataclass(frozen=True, slots=True)
-class Deferral:
+class Deferral(Struct, frozen=True):
     """No drain begins before `word.until`, unless the deadline of an event comes first."""
 
     word: Word
@@ -115,8 +113,7 @@ class Deferral:
         return f"its drain is deferred {self.word}; {resume_command(self.word.scope, node)} ends that"
 
 
-@dataclass(frozen=True, slots=True)
-class Approval:
+class Approval(Struct, frozen=True):
     """A drain may begin for these events, in the case that a pass announced at `case` (UTC).
 
     `case` is None if the node had no case yet. `workflows`: it is also for the workflows of the node.
@@ -141,8 +138,7 @@ class Approval:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Instructions:
+class Instructions(Struct, frozen=True):
     """The instructions that apply to a node now; each is None if there is none.
 
     `before` are the holds and deferrals of the case that people have ended, a sentence each.
@@ -157,16 +153,14 @@ class Instructions:
 _NOTHING_SAID = Instructions()
 
 
-@dataclass(frozen=True, slots=True)
-class Wait:
+class Wait(Struct, frozen=True):
     """What a drain waits for, and when that ends by itself (UTC), None if it does not."""
 
     because: str
     until: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
+class Kept(Struct, frozen=True):
     """What a drain for one event waits for: instructions, a missing approval, or an upgrade by AKS."""
 
     hold: Wait | None = None

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 AKS = "AKS"
 """The name of the provider of agent pools, as the settings have it."""
 
 
-@dataclass(frozen=True, slots=True)
-class MachineRef:
+class MachineRef(Struct, frozen=True):
     """A node's machine as the node itself names it, before a request to its provider.
 
     `provider` is the provider's name in `machines/registry.py`. For Karpenter `name` is the node's own,
@@ -29,8 +28,7 @@ class MachineRef:
     drained: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Pool:
+class Pool(Struct, frozen=True):
     """What keeps a number of machines: a MachineSet, a MachineDeployment, an agent pool.
 
     `wanted` is the desired number of machines, `ready` the number of Ready ones; both are None if it keeps no
@@ -55,8 +53,7 @@ class Pool:
         return f"{self.kind} {self.name}"
 
 
-@dataclass(frozen=True, slots=True)
-class Machine:
+class Machine(Struct, frozen=True):
     """The machine of a node as its provider shows it now.
 
     `pool` is what creates a new machine after this one, None if nothing does. `uid` is the object's own; for
@@ -76,8 +73,7 @@ class Machine:
     problem: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ScaleUp:
+class ScaleUp(Struct, frozen=True):
     """Scale a pool up by one machine, to `wanted` machines."""
 
     node: str
@@ -85,8 +81,7 @@ class ScaleUp:
     wanted: int
 
 
-@dataclass(frozen=True, slots=True)
-class Remove:
+class Remove(Struct, frozen=True):
     """Delete a machine.
 
     With `lower`, its pool was scaled up for it before. The pool is then scaled down again, this machine

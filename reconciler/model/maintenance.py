@@ -5,10 +5,11 @@ It is a view of the plan of a pass. No decision depends on it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from reconciler.model.actions import ActionName
 from reconciler.model.event import Kind
@@ -39,8 +40,7 @@ class Stage(StrEnum):
     GONE = "Gone"
 
 
-@dataclass(frozen=True, slots=True)
-class Maintenance:
+class Maintenance(Struct, frozen=True):
     """One event of one node; moments are UTC, and `finished` is set once it is over.
 
     `state` is a Stage, or what another version of this program wrote.
@@ -72,8 +72,7 @@ class Maintenance:
         return KnownEvent(self.kind, self.not_before, self.ids, self.sources, self.condition)
 
 
-@dataclass(frozen=True, slots=True)
-class MaintenanceWrite:
+class MaintenanceWrite(Struct, frozen=True):
     """One object to create, to change (`exists`), or to delete (`wanted` is None). It is a Publication.
 
     `prefix` names the installation: two installations in one cluster ignore each other's objects.

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from datetime import datetime
+
+from msgspec import Struct, field
+from msgspec.structs import force_setattr
 
 from reconciler.model import limits
 from reconciler.model.own_times import OwnTimes
+from reconciler.model.structs import replace
 
 ZONE_LABEL = "topology.kubernetes.io/zone"
 _OLD_ZONE_LABEL = "failure-domain.beta.kubernetes.io/zone"
@@ -87,8 +90,7 @@ PREFERENCE = "PreferNoSchedule"
 _FAULT_DOMAIN = "0"
 
 
-@dataclass(frozen=True, slots=True)
-class Taint:
+class Taint(Struct, frozen=True):
     """A taint as the API has it."""
 
     key: str
@@ -96,8 +98,7 @@ class Taint:
     effect: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
+class Condition(Struct, frozen=True):
     """A node condition; `heartbeat` and `transition` are UTC, None if the object has none.
 
     A time outside of the limits becomes None, and `unreadable` names its field. Code that depends on the time
@@ -116,8 +117,8 @@ class Condition:
         """Replace times outside of the limits by None."""
         for name, moment in (("heartbeat", self.heartbeat), ("transition", self.transition)):
             if moment is not None and not limits.is_moment(moment):
-                object.__setattr__(self, name, None)
-                object.__setattr__(self, "unreadable", (*self.unreadable, name))
+                force_setattr(self, name, None)
+                force_setattr(self, "unreadable", (*self.unreadable, name))
 
     def believed(self, times: OwnTimes) -> Condition:
         """Return the condition without a transition in the future, which would delay what waits for its age.
@@ -133,8 +134,7 @@ class Condition:
         return replace(self, transition=max(times.now - (beat - changed), limits.EARLIEST))
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(Struct, frozen=True):
     """A node as one consistent read showed it.
 
     It has only the annotations under our own prefix and the wanted ones, and only the wanted conditions;
@@ -266,8 +266,7 @@ class Node:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(Struct, frozen=True):
     """Which parts of each node a list keeps; everything else is dropped while it is read.
 
     `labels` None keeps all labels. Labels and annotations under `annotation_prefix`, and the annotations in

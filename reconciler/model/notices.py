@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+
+from msgspec import Struct
 
 
 class Topic(StrEnum):
@@ -65,8 +66,7 @@ _BAD = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(Struct, frozen=True):
     """One message about one node.
 
     `case` identifies the case, `key` the message in it: two messages with the same both are the same one.

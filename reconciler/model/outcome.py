@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 
 class Result(StrEnum):
@@ -15,8 +16,7 @@ class Result(StrEnum):
     FAILED = "failed"
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """The result of one action. LATER: the cluster has changed, so the next pass decides again.
 
     `lost` is what did not stay of a node's patch, as `own.changes` names it, also if the rest of it is done.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
+
+from msgspec import Struct, field
 
 from reconciler.model.ports import (
     AheadReader,
@@ -25,8 +26,7 @@ from reconciler.model.ports import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Self:
+class Self(Struct, frozen=True):
     """Where the program runs: the names of its node and of its pod (`namespace/name`), and the pod's UID.
 
     The names are None outside a cluster, the UID is empty if it is not known. Our own node is drained last.
@@ -39,8 +39,7 @@ class Self:
     leads_since: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outside:
+class Outside(Struct, frozen=True, kw_only=True):
     """What a pass reads.
 
     It is enough for a rehearsal, and nothing in it writes to the cluster. `clients` are the clients of polled
@@ -61,8 +60,7 @@ class Outside:
     kubernikus: KubernikusReader | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WritableOutside(Outside):
+class WritableOutside(Outside, frozen=True, kw_only=True):
     """What a pass reads and changes: every writer checks the lock first.
 
     `history` gets the cases that end, `outbox` the messages of workflows. None: nobody keeps them.

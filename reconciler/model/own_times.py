@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+from msgspec import Struct
 
 CLOCK_TOLERANCE = timedelta(seconds=30)
 """How far two clocks may differ and still count as equal."""
 
 
-@dataclass(frozen=True, slots=True)
-class OwnTimes:
+class OwnTimes(Struct, frozen=True):
     """Which of our own times to believe: `now` in whole seconds, and the `latest` believable moment (UTC)."""
 
     now: datetime

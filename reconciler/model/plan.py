@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from reconciler.model.actions import ActionName
 from reconciler.model.azure import PerformMaintenance
@@ -45,8 +46,7 @@ class Verdict(StrEnum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True)
-class CheckAnswer:
+class CheckAnswer(Struct, frozen=True):
     """One check's answer, with a reason for people and, if known, the time when it changes (UTC).
 
     `holds` is False for a check that only states a fact: its 'no' is no reason to wait. `waits_for` comes
@@ -67,8 +67,7 @@ class CheckAnswer:
         return self.reason or self.ordinarily
 
 
-@dataclass(frozen=True, slots=True)
-class Hold:
+class Hold(Struct, frozen=True):
     """One reason why a pass does nothing now; `until` is when that ends at the latest, if known (UTC).
 
     `code` is the name of a check, or a `HoldCode`. `asks` is when to ask again whether it has ended, for what
@@ -83,8 +82,7 @@ class Hold:
     asks: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Transition:
+class Transition(Struct, frozen=True):
     """One step of one profile's state machine, and its reason; `drains` is whether a drain begins with it."""
 
     profile: str
@@ -99,8 +97,7 @@ class Transition:
         return self.after is State.IN_MAINTENANCE and self.before is not State.IN_MAINTENANCE
 
 
-@dataclass(frozen=True, slots=True)
-class StepAnswer:
+class StepAnswer(Struct, frozen=True):
     """One transition of a workflow out of the state of a node, and its answer.
 
     `check` is its expression as the settings have it. `taken` is whether the node takes it in this pass.
@@ -112,8 +109,7 @@ class StepAnswer:
     taken: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class WorkflowReport:
+class WorkflowReport(Struct, frozen=True):
     """One workflow of a node: its state before and after the pass, and every answer.
 
     `since` is when the state was entered (UTC). `waits` is why a chain of triggers can't go on, empty if none
@@ -137,8 +133,7 @@ class NoticeType(StrEnum):
     WARNING = "Warning"
 
 
-@dataclass(frozen=True, slots=True)
-class Notice:
+class Notice(Struct, frozen=True):
     """A Kubernetes Event to write on the node; it belongs to a transition, or to a fact of the record.
 
     Two notices about one node with the same `once` are the same one, so it does no harm to send it again.
@@ -152,8 +147,7 @@ class Notice:
     named_as_node: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ListChanges:
+class ListChanges(Struct, frozen=True):
     """Entries of a node's lists to add and to remove; all others stay as they are when it is written.
 
     A taint replaces one with the same key and effect. One that is removed needs only these two.
@@ -181,8 +175,7 @@ class ListChanges:
         return tuple(dict.fromkeys((*kept, *self.taints)))
 
 
-@dataclass(frozen=True, slots=True)
-class NodeWrite:
+class NodeWrite(Struct, frozen=True):
     """One patch of one node, with the state of the node that it was decided for.
 
     It names only keys under our own prefix, labels of adopted tools, annotations of publishers, and what the
@@ -211,8 +204,7 @@ class NodeWrite:
         return self.unschedulable is None and not ours and not self.lists.any
 
 
-@dataclass(frozen=True, slots=True)
-class ConditionsWrite:
+class ConditionsWrite(Struct, frozen=True):
     """Conditions to add to a node's status, and the types of conditions to remove.
 
     A `transition` of None keeps the existing moment. It is a Publication.
@@ -233,8 +225,7 @@ class ConditionsWrite:
         writer.patch_conditions(self)
 
 
-@dataclass(frozen=True, slots=True)
-class TaintWrite:
+class TaintWrite(Struct, frozen=True):
     """A taint of ours to add to a node, or to remove if it is not `wanted`. It is a Publication.
 
     Key and effect identify a taint. All other taints of the node stay as they are.
@@ -255,8 +246,7 @@ class TaintWrite:
         return writer.patch_taint(self)
 
 
-@dataclass(frozen=True, slots=True)
-class JudgedEvent:
+class JudgedEvent(Struct, frozen=True):
     """An event, judged by the settings.
 
     `asks` is whether it requires a drain of the node, `starts` whether a drain may still begin for it (not
@@ -299,8 +289,7 @@ class JudgedEvent:
         return self.asks and self.starts and self.lost_from is not None and self.lost_from <= now
 
 
-@dataclass(frozen=True, slots=True)
-class PodVerdict:
+class PodVerdict(Struct, frozen=True):
     """What a drain does with one pod: evict, delete, skip, keep, wait or refuse; and all reasons."""
 
     pod: str
@@ -309,8 +298,7 @@ class PodVerdict:
     reasons: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Preview:
+class Preview(Struct, frozen=True):
     """What draining a node would do, before anything moves.
 
     `groups` are those that the drain disrupts on other nodes as well, a sentence each. `unknown` is what we
@@ -324,8 +312,7 @@ class Preview:
     unknown: tuple[Unseen, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Actions:
+class Actions(Struct, frozen=True):
     """The actions for one node.
 
     `publications` only show something to other tools: they are not counted as actions, and are sent last.
@@ -361,8 +348,7 @@ class Actions:
         return written or self.hypervisor is not None or self.drain is not None or self.stop_drain
 
 
-@dataclass(frozen=True, slots=True)
-class DrainState:
+class DrainState(Struct, frozen=True):
     """The progress of a node's drain: the pods that it keeps, the drainer's report, and a preview.
 
     `stays` says which pods a drain that is done has left on the node, empty if there are none.
@@ -374,8 +360,7 @@ class DrainState:
     stays: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedNode:
+class PlannedNode(Struct, frozen=True):
     """Which node a plan is about; zone and pool are empty if they are not known."""
 
     node: str
@@ -383,8 +368,7 @@ class PlannedNode:
     pool: str
 
 
-@dataclass(frozen=True, slots=True)
-class NodePlan(PlannedNode):
+class NodePlan(PlannedNode, frozen=True):
     """All decisions of a pass about one node: what was seen, what follows, and the actions.
 
     `record` is the profile's data about the node after this pass, `ended` the case that ended with it. `uid`
@@ -460,8 +444,7 @@ class NodePlan(PlannedNode):
         return any(step.drains for step in self.transitions)
 
 
-@dataclass(frozen=True, slots=True)
-class BudgetUse:
+class BudgetUse(Struct, frozen=True):
     """The whole fleet's budget after this plan: all places, and which node holds one, with the reason."""
 
     limit: int
@@ -469,8 +452,7 @@ class BudgetUse:
     holders: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class SourceState:
+class SourceState(Struct, frozen=True):
     """What one source answered in a pass: the number of nodes with an event, without one, and unknown.
 
     `name` is that of its readings. `last` is its last answer about any node (UTC), None if it has none.
@@ -483,8 +465,7 @@ class SourceState:
     unknown: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """The decisions of a pass, with the nodes in the order in which the pass handles them.
 
     `next_change` is the earliest moment at which the plan changes if the cluster stays the same (UTC).

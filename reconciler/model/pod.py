@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+
+from msgspec import Struct, field
 
 from reconciler.model.names import is_object_name
 from reconciler.model.selector import LabelSelector, Requirement
@@ -44,8 +45,7 @@ def grace_text(grace: int) -> str:
     return str(timedelta(seconds=seconds)) if seconds < LONGEST_GRACE else "a year or more"
 
 
-@dataclass(frozen=True, slots=True)
-class Owner:
+class Owner(Struct, frozen=True):
     """The owner that is the controller (`controller: true`), as in metav1.GetControllerOf.
 
     Anyone who may write the object may write any owner: the API server does not check that it exists.
@@ -66,8 +66,7 @@ class Owner:
         return self.kind == kind and self.api_version.rpartition("/")[0] == group
 
 
-@dataclass(frozen=True, slots=True)
-class Toleration:
+class Toleration(Struct, frozen=True):
     """A toleration as the API has it; an empty key with operator Exists tolerates everything."""
 
     key: str = ""
@@ -76,8 +75,7 @@ class Toleration:
     effect: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Placement:
+class Placement(Struct, frozen=True):
     """What decides where else a pod may run; read only for previews, forecasts, and checks of workflows.
 
     `affinity` are the required terms, any of which is enough. `requests` are quantities as text, one entry
@@ -94,8 +92,7 @@ class Placement:
     prefers: tuple[Requirement, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Pod:
+class Pod(Struct, frozen=True):
     """A pod as one read or one watch event showed it.
 
     `grace` is spec.terminationGracePeriodSeconds; for arithmetic, use `grace_period`. `deleting_until` is
@@ -145,8 +142,7 @@ class Pod:
         return "kubernetes.io/config.mirror" in self.annotations
 
 
-@dataclass(frozen=True, slots=True)
-class PodDisruptionBudget:
+class PodDisruptionBudget(Struct, frozen=True):
     """A PodDisruptionBudget (policy/v1); `selector` None selects nothing.
 
     `desired`, `healthy`, `expected` and `allowed` are its status; `unhealthy_always` is

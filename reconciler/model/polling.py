@@ -6,9 +6,10 @@ compared and sorted. `F` is one fact about one VM, as the source reads it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+
+from msgspec import Struct
 
 
 class Sortable(Protocol):
@@ -21,8 +22,7 @@ S = TypeVar("S", bound=Sortable)
 F = TypeVar("F")
 
 
-@dataclass(frozen=True, slots=True)
-class Listing(Generic[S, F]):
+class Listing(Struct, Generic[S, F], frozen=True):
     """The result of one request.
 
     `found` are the facts, each with the name of its VM. `seen` are all VMs in the answer, also those without
@@ -43,8 +43,7 @@ class Listing(Generic[S, F]):
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Alone:
+class Alone(Struct, frozen=True):
     """A VM that is queried alone: last at `asked`, next at `again` (UTC).
 
     `asked` is None before the first answer. With a `problem` nothing is known about the VM.
@@ -56,8 +55,7 @@ class Alone:
     problem: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ScopeAnswer(Generic[S, F]):
+class ScopeAnswer(Struct, Generic[S, F], frozen=True):
     """The last answer for one scope. It was queried at `asked` and is valid until `again` (UTC).
 
     `unseen` are VMs of managed nodes that are missing in the answer. `alone` are those of which it has the
@@ -74,8 +72,7 @@ class ScopeAnswer(Generic[S, F]):
     alone: tuple[Alone, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Memory(Generic[S, F]):
+class Memory(Struct, Generic[S, F], frozen=True):
     """All valid answers, sorted by scope. `paused` are scopes whose requests wait until a moment (UTC)."""
 
     answers: tuple[ScopeAnswer[S, F], ...] = ()

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from threading import Condition
 from typing import Any, Protocol, runtime_checkable
+
+from msgspec import Struct
 
 from reconciler.model.azure import PerformMaintenance
 from reconciler.model.calendar_text import CalendarPlace, CalendarText
@@ -137,8 +138,7 @@ class EarlyReader(Protocol):
         """
 
 
-@dataclass(frozen=True, slots=True)
-class WriteAnswer:
+class WriteAnswer(Struct, frozen=True):
     """What people should know of a patch that is done, and what of it did not stay (see `own.changes`)."""
 
     said: str
@@ -305,22 +305,19 @@ class Drains(Protocol):
         """Return every drain started here, by node."""
 
 
-@dataclass(frozen=True, slots=True)
-class PodGone:
+class PodGone(Struct, frozen=True):
     """A watch reports that the pod with this UID is gone."""
 
     uid: str
 
 
-@dataclass(frozen=True, slots=True)
-class BudgetGone:
+class BudgetGone(Struct, frozen=True):
     """A watch reports that the budget `namespace/name` is gone."""
 
     key: str
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
+class Listed(Struct, frozen=True):
     """A watch has yielded everything that existed when it listed: at the start, and after each 410.
 
     Until then it is unknown whether a node has other pods, or a pod has a budget.

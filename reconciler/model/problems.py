@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import TypeVar
+
+from msgspec import Struct, field
 
 from reconciler.model import limits
 
@@ -42,8 +43,7 @@ def guarded(what: str, work: Callable[[], Value], otherwise: Other) -> tuple[Val
         return otherwise, (f"internal error: {what}: {internal(what, error)}",)
 
 
-@dataclass(slots=True)
-class Faults:
+class Faults(Struct):
     """The errors of single nodes in steps that go over all nodes, by node name: each holds its own node."""
 
     nodes: dict[str, str] = field(default_factory=dict)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+
+from msgspec import Struct
 
 from reconciler.model.settings_version import SettingsVersion
 from reconciler.model.unseen import Unseen
@@ -49,8 +50,7 @@ class FindingCode(StrEnum):
     DAEMON_SET = "daemonSet"
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Workload:
+class Workload(Struct, frozen=True, order=True):
     """The top controller of pods, as far as names show it; an empty `kind` is all pods of no controller."""
 
     namespace: str
@@ -58,8 +58,7 @@ class Workload:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """One finding about some pods of a workload.
 
     `pods` and `nodes` are sorted names, `nodes` those on which the pods are. `about` are the objects that
@@ -75,8 +74,7 @@ class Finding:
     about: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class WorkloadFindings:
+class WorkloadFindings(Struct, frozen=True):
     """The findings about one workload, the worst first; there is at least one."""
 
     workload: Workload
@@ -96,8 +94,7 @@ class PeopleCode(StrEnum):
     APPROVAL = "approval"
 
 
-@dataclass(frozen=True, slots=True)
-class KeptByPeople:
+class KeptByPeople(Struct, frozen=True):
     """Why a person keeps these nodes, sorted by name, from a drain; `until` (UTC) is None without an end."""
 
     code: PeopleCode
@@ -107,8 +104,7 @@ class KeptByPeople:
     nodes: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class WebhookRefusal:
+class WebhookRefusal(Struct, frozen=True):
     """The admission webhook or policy `webhook` refused the dry-run eviction of a pod, or gave no answer.
 
     `reached` is False if the API server could not call the webhook, and therefore refuses.
@@ -121,8 +117,7 @@ class WebhookRefusal:
     reached: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class WebhookAnswers:
+class WebhookAnswers(Struct, frozen=True):
     """The answers to dry-run evictions: `asked` of them, `left` not requested, `silent` without an answer.
 
     `needs` is the permission that is missing, `because` the answer of the server about it.
@@ -136,8 +131,7 @@ class WebhookAnswers:
     because: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Readiness:
+class Readiness(Struct, frozen=True):
     """The whole answer.
 
     `nodes` and `pods` are how many were judged, `blocked` the names of the nodes that would not drain.

@@ -6,14 +6,16 @@ node: each lists its claims, and is undone when the last claim is removed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
+
+from msgspec import Struct
 
 from reconciler.model.drains import KeptPods
 from reconciler.model.event import Kind, MaintenanceEvent, Signal
 from reconciler.model.hooks import HookRecord
 from reconciler.model.own_times import OwnTimes
+from reconciler.model.structs import replace
 
 # Two moments that differ by no more are the same one, because clocks and formats differ.
 SAME_MOMENT = timedelta(minutes=1)
@@ -41,8 +43,7 @@ class Cordon(StrEnum):
         return self in (Cordon.OURS, Cordon.ADOPTED_MECHANIC)
 
 
-@dataclass(frozen=True, slots=True)
-class KnownEvent:
+class KnownEvent(Struct, frozen=True):
     """An event in the record: what identifies it, and the sources that reported it.
 
     `waits` is set while the node's drain may not begin for it, so that no pod is evicted and no machine is
@@ -61,8 +62,7 @@ class KnownEvent:
         return same_event(self, other)
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
+class Identity(Struct, frozen=True):
     """What distinguishes an event from the others of its node."""
 
     kind: Kind
@@ -113,8 +113,7 @@ class ClaimKind(StrEnum):
     """A profile that the settings define. Our own profile for events of the platform has `PROFILE`."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Claim:
+class Claim(Struct, frozen=True, order=True):
     """One claim on a node's cordon or drain, by a profile or by a person who drains the node by hand."""
 
     kind: ClaimKind
@@ -124,8 +123,7 @@ class Claim:
         return f"{self.kind}:{self.name}"
 
 
-@dataclass(frozen=True, slots=True)
-class DrainRecord:
+class DrainRecord(Struct, frozen=True):
     """The drain of a case: when this attempt began, which one it is, and when all pods had gone.
 
     `kept` are the pods that stayed.
@@ -137,8 +135,7 @@ class DrainRecord:
     kept: KeptPods = KeptPods()
 
 
-@dataclass(frozen=True, slots=True)
-class SelfService:
+class SelfService(Struct, frozen=True):
     """Maintenance that we started: the last request, the number of requests, and the boot ID before.
 
     It is written before the request: the pass after a kill knows that the request may have been sent.
@@ -149,8 +146,7 @@ class SelfService:
     boot_id: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Replacement:
+class Replacement(Struct, frozen=True):
     """A new machine that we requested in place of this node's.
 
     `asked` is the time of the last request (UTC). `wanted` is the number of machines to which the pool was
@@ -165,8 +161,7 @@ class Replacement:
     retries: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class PlatformStart:
+class PlatformStart(Struct, frozen=True):
     """The platform's start of one event, as a pass saw it first.
 
     `at` is UTC. `pods` is how many pods that the drain had to evict were on the node then, None if they could
@@ -180,8 +175,7 @@ class PlatformStart:
     met: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Forecast:
+class Forecast(Struct, frozen=True):
     """The forecast that the node will not be drained in time. All moments are UTC.
 
     `cause` is what the miss comes from, `since` when a pass saw it first. From `warns` on people are warned
@@ -199,8 +193,7 @@ class Forecast:
         return self.over is None and self.warns <= now
 
 
-@dataclass(frozen=True, slots=True)
-class CaseFacts:
+class CaseFacts(Struct, frozen=True):
     """What happened in a case, apart from its drain.
 
     `starts` are the starts of its events. `deadline_passed` is when a pass saw first that the latest start
@@ -244,8 +237,7 @@ class CaseFacts:
         return next((one for one in self.starts if one.event.matches(event)), None)
 
 
-@dataclass(frozen=True, slots=True)
-class ProfileRecord:
+class ProfileRecord(Struct, frozen=True):
     """The data of one profile about a node.
 
     `since` is when the profile entered its state, None while it is operational. `events` are the events of
@@ -279,8 +271,7 @@ class ProfileRecord:
         return self.open or bool(self.dismissed) or self.facts != CaseFacts()
 
 
-@dataclass(frozen=True, slots=True)
-class CaseRecord(ProfileRecord):
+class CaseRecord(ProfileRecord, frozen=True):
     """One profile's view of a node's record: its own data, and its claims on the node.
 
     `cordon` and `drain` are the node's if this profile claims them, else NONE and None. `node_cordon` is the
@@ -322,8 +313,7 @@ class CaseRecord(ProfileRecord):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimedCordon:
+class ClaimedCordon(Struct, frozen=True):
     """A node's cordon: its owner, its start (UTC), and its claims."""
 
     whose: Cordon
@@ -331,8 +321,7 @@ class ClaimedCordon:
     claims: tuple[Claim, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimedDrain:
+class ClaimedDrain(Struct, frozen=True):
     """A node's drain, and its claims."""
 
     drain: DrainRecord
@@ -342,8 +331,7 @@ class ClaimedDrain:
 _OPERATIONAL = ProfileRecord()
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(Struct, frozen=True):
     """The record of one node: each profile's data, the cordon and the drain.
 
     `profiles` are sorted by name; one that is operational and has no data is left out.
@@ -517,8 +505,7 @@ class Record:
         return not self.profiles and self.cordon is None and self.drain is None
 
 
-@dataclass(frozen=True, slots=True)
-class Unreadable:
+class Unreadable(Struct, frozen=True):
     """A record that can't be read or has a newer version, and why."""
 
     because: str

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
@@ -39,6 +38,7 @@ from reconciler.model.record import (
     State,
     Unreadable,
 )
+from reconciler.model.structs import replace
 
 VERSION = 2
 _OF_VERSION_1 = "default"

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+
+from msgspec import Struct
 
 from reconciler.model.moments import to_text
 from reconciler.model.readiness import FindingCode
 
 
-@dataclass(frozen=True, slots=True)
-class StartTimes:
+class StartTimes(Struct, frozen=True):
     """When a drain for one event may start, by its date, its policy and the calendar. All moments are UTC.
 
     No drain starts before `earliest`. `latest` is the last moment, not after `deadline`, at which windows and
@@ -73,8 +73,7 @@ class CaseForecast(StrEnum):
     """Nothing is known that keeps it."""
 
 
-@dataclass(frozen=True, slots=True)
-class DrainObstacle:
+class DrainObstacle(Struct, frozen=True):
     """Why pods stay on a node although its drain evicts them, or can run on no other node.
 
     `pod` (`namespace/name`) is the first of `pods` such pods. `owner` is their workload in words, empty if
@@ -110,8 +109,7 @@ class DrainObstacle:
         return f"{self.pod}{more}{owner} {stays}: {self.because}"
 
 
-@dataclass(frozen=True, slots=True)
-class Prospect:
+class Prospect(Struct, frozen=True):
     """Whether the drain of a case can end: what keeps pods on the node, those that are certain first.
 
     `unknown` says why this is not known, empty if it is.
@@ -131,8 +129,7 @@ class Prospect:
         return f"{first}{others}. {first.remedy}"
 
 
-@dataclass(frozen=True, slots=True)
-class CaseSchedule:
+class CaseSchedule(Struct, frozen=True):
     """The plan for one node with a case. All moments are UTC.
 
     `planned_start` is when its drain starts if nothing changes; it is in the past if the drain has started,

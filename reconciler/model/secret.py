@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 MASKED = "***"
 """What every report, log and message shows instead of a secret."""
@@ -15,8 +16,7 @@ MASKED = "***"
 REFERENCE = re.compile(r"\$\{(?:(?P<name>[A-Za-z_][A-Za-z0-9_]*)|file:(?P<file>/[^{}\s]+))\}")
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Secret:
+class Secret(Struct, frozen=True):
     """A text with references to secrets. Its `repr` and `str` never show it."""
 
     text: str

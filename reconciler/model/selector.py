@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Self
+
+from msgspec import Struct
 
 KEY = r"(?:[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?"
 VALUE = r"(?:[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?"
@@ -23,8 +24,7 @@ class Operator(StrEnum):
     LT = "Lt"
 
 
-@dataclass(frozen=True, slots=True)
-class Requirement:
+class Requirement(Struct, frozen=True):
     """One condition on one label. An unknown operator is kept unchanged, and nothing matches it."""
 
     key: str
@@ -67,8 +67,7 @@ class Requirement:
         return f"{self.key} {self.operator.lower()} ({','.join(self.values)})"
 
 
-@dataclass(frozen=True, slots=True)
-class LabelSelector:
+class LabelSelector(Struct, frozen=True):
     """All requirements together; none selects everything (metav1.LabelSelector)."""
 
     requirements: tuple[Requirement, ...] = ()

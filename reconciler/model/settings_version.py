@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+from msgspec import Struct
 
 _HASH_LENGTH = 12
 
 
-@dataclass(frozen=True, slots=True)
-class SettingsVersion:
+class SettingsVersion(Struct, frozen=True):
     """The settings in force. `loaded` is when this process loaded them (UTC), None if it is not known.
 
     `hash` is the start of the SHA-256 of the file's content, as `sha256sum FILE` prints it.

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
+
+from msgspec import Struct, field
 
 from reconciler.model.calendar_text import CalendarText
 from reconciler.model.check_reads import ReadForChecks
@@ -18,12 +19,12 @@ from reconciler.model.own_times import OwnTimes
 from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.polling import AnyMemory
 from reconciler.model.record import Record, Unreadable
+from reconciler.model.structs import replace
 from reconciler.model.undone import Undone
 from reconciler.model.unseen import Unseen
 
 
-@dataclass(frozen=True, slots=True)
-class Agents:
+class Agents(Struct, frozen=True):
     """Whether the node agent is installed, and on which nodes its pod is not ready.
 
     `covered` names the nodes with an agent's pod, None if no pod is missing. `problem` is set if the
@@ -38,8 +39,7 @@ class Agents:
     needs: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Remediator:
+class Remediator(Struct, frozen=True):
     """AKS's own node remediator, from the ConfigMap kube-system/remediator-config.
 
     `on_freeze` is its preview that takes Freeze and live migration (node-auto-drain-evict-on-freeze.md).
@@ -52,8 +52,7 @@ class Remediator:
     needs: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ServerVersion:
+class ServerVersion(Struct, frozen=True):
     """The version of the API server, such as `v1.33.2`; empty if it was not read.
 
     `problem` says why it can't be read.
@@ -63,8 +62,7 @@ class ServerVersion:
     problem: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Replaced:
+class Replaced(Struct, frozen=True):
     """A node whose machine we deleted `at` (UTC).
 
     It counts as out of service until its replacement exists. `have` is the number of nodes in its pool with
@@ -79,8 +77,7 @@ class Replaced:
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class Ledger:
+class Ledger(Struct, frozen=True):
     """State that belongs to no node, in one ConfigMap.
 
     `last_start` (UTC) is for spacing. `memories` are the last answers of polled sources with the times of the
@@ -118,8 +115,7 @@ class Ledger:
         return replace(self, last_start=last, ahead=None, holds=before.holds)
 
 
-@dataclass(frozen=True, slots=True)
-class Problems:
+class Problems(Struct, frozen=True):
     """What could not be read, in words.
 
     `cluster` concerns no node in particular. `nodes` are those of which something can't be read because of an
@@ -134,8 +130,7 @@ class Problems:
     unseen: tuple[Unseen, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Resting:
+class Resting(Struct, frozen=True):
     """Nodes that the reader left out of the snapshot, because no decision is about them.
 
     They are in service, without an event that requires a drain now or later, a record or an unreadable
@@ -147,8 +142,7 @@ class Resting:
     count: int
 
 
-@dataclass(frozen=True, slots=True)
-class ReadAhead:
+class ReadAhead(Struct, frozen=True):
     """The pods of nodes that wait for a drain, as they were read in this pass or some minutes before.
 
     `unread` says for each other of these nodes why its pods are not known. `budgets` are all
@@ -163,8 +157,7 @@ class ReadAhead:
     labels: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class ReadForSettings:
+class ReadForSettings(Struct, frozen=True):
     """What is read only if the settings, or an announced maintenance, ask for it.
 
     `namespaces` are the labels of every namespace, for rules of the drain. `checks` is what the checks of
@@ -180,8 +173,7 @@ class ReadForSettings:
     ahead: ReadAhead = ReadAhead()
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(Struct, frozen=True):
     """Everything that a decision depends on, except the settings and `now`.
 
     `readings` and `records` are by node name; a node without a record with its UID has no record. `pods` has

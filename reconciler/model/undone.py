@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+
+from msgspec import Struct
 
 from reconciler.model import limits
 from reconciler.model.moments import shifted
+from reconciler.model.structs import replace
 
 FIRST_PAUSE = timedelta(seconds=10)
 """The pause after the first try. Each further pause is twice as long, so the tries grow with the logarithm of
@@ -23,8 +25,7 @@ MOST = 500
 _LONGEST = 300
 
 
-@dataclass(frozen=True, slots=True)
-class Undone:
+class Undone(Struct, frozen=True):
     """A write of a node of which not all stayed.
 
     `lost` names what did not stay, as `own.changes` and `own.rewritten` do. `because` is in words. `times`

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import TypeVar
+
+from msgspec import Struct, field
 
 from reconciler.model.errors import ClusterError
 
@@ -23,8 +24,7 @@ _FORBIDDEN = 403
 Value = TypeVar("Value")
 
 
-@dataclass(frozen=True, slots=True)
-class Unseen:
+class Unseen(Struct, frozen=True):
     """One read that the API server refused.
 
     `what` was not seen, `needs` is the missing permission as `kubectl auth can-i` takes it (empty if the
@@ -37,8 +37,7 @@ class Unseen:
     because: str = ""
 
 
-@dataclass(slots=True)
-class Gaps:
+class Gaps(Struct):
     """Collects what a pass could not see.
 
     Only a rehearsal goes on without a read that every pass needs: it writes nothing, so it can say what it

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
+
+from msgspec import Struct
 
 from reconciler.model.event import Kind
 from reconciler.model.moments import to_text
@@ -11,8 +12,7 @@ from reconciler.model.moments import to_text
 _NEVER = datetime.max.replace(tzinfo=UTC)
 
 
-@dataclass(frozen=True, slots=True)
-class Urgency:
+class Urgency(Struct, frozen=True):
     """How soon a node has to be drained for its most urgent event.
 
     An event that has started comes first, because its VM may go at any moment. Then come dates that can't be

@@ -11,7 +11,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 LONGEST = 512
 """Characters of an expression."""
@@ -42,8 +43,7 @@ class ValueExpressionError(ValueError):
     """The text is no expression, or has no value. The message says what is wrong."""
 
 
-@dataclass(frozen=True, slots=True)
-class ValueExpression:
+class ValueExpression(Struct, frozen=True):
     """An expression that was read; `text` is how it was written."""
 
     text: str
@@ -57,28 +57,24 @@ class ValueExpression:
         return _truth(_evaluate(self.root, value))
 
 
-@dataclass(frozen=True, slots=True)
-class Constant:
+class Constant(Struct, frozen=True):
     """A number, `true` or `false`."""
 
     value: Value
 
 
-@dataclass(frozen=True, slots=True)
-class Given:
+class Given(Struct, frozen=True):
     """The number that the expression is about."""
 
 
-@dataclass(frozen=True, slots=True)
-class Before:
+class Before(Struct, frozen=True):
     """`-` or `!` and the part behind it."""
 
     sign: str
     part: Part
 
 
-@dataclass(frozen=True, slots=True)
-class Between:
+class Between(Struct, frozen=True):
     """Two parts and the operator between them."""
 
     sign: str
@@ -86,8 +82,7 @@ class Between:
     right: Part
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Struct, frozen=True):
     """`condition ? yes : no`."""
 
     condition: Part

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from reconciler.model.selector import Requirement
 
@@ -10,8 +10,7 @@ Terms = tuple[tuple[Requirement, ...], ...]
 """Terms of a node selector, any of which is enough."""
 
 
-@dataclass(frozen=True, slots=True)
-class Volume:
+class Volume(Struct, frozen=True):
     """A PersistentVolume that is bound to the claim `namespace/claim`.
 
     `affinity` are the required terms of its node affinity; none of them: it can be mounted on every node.

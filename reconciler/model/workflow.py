@@ -8,14 +8,14 @@ names instances in the transitions between its three states. A node runs the pro
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
+
+from msgspec import Struct, field
 
 from reconciler.model.record import State
 
 
-@dataclass(frozen=True, slots=True)
-class ProfileData:
+class ProfileData(Struct, frozen=True):
     """One profile of one node, as the annotation `<keys.prefix>/maintenance-data` holds it.
 
     `transition` is when `current` was entered (UTC). `previous` differs from `current` until a pass has run
@@ -37,8 +37,7 @@ class ProfileData:
         return self.previous is not self.current
 
 
-@dataclass(frozen=True, slots=True)
-class WorkflowData:
+class WorkflowData(Struct, frozen=True):
     """The annotation of one node: its profiles, and when each notification instance was last sent (UTC)."""
 
     profiles: Mapping[str, ProfileData] = field(default_factory=dict)

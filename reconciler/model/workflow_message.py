@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class WorkflowMessage:
+
+class WorkflowMessage(Struct, frozen=True):
     """A message about one node, as the template of the instance made it.
 
     `id` is the same for the same message in every process. `at` is when a pass found that it is due (UTC).

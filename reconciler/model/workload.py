@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 
 class WorkloadKind(StrEnum):
@@ -15,8 +16,7 @@ class WorkloadKind(StrEnum):
     STATEFUL_SET = "stateful_set"
 
 
-@dataclass(frozen=True, slots=True)
-class Workload:
+class Workload(Struct, frozen=True):
     """A workload. `replicas` are the pods that it should have, of a DaemonSet those that are ready."""
 
     kind: WorkloadKind

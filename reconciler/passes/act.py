@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import replace
 from functools import partial
 
 from reconciler.model.actions import ActionName, machine_name, outcome_name
@@ -37,6 +36,7 @@ from reconciler.model.ports import (
     SourceClient,
 )
 from reconciler.model.problems import guarded, internal
+from reconciler.model.structs import replace
 from reconciler.model.undone import NOT_WRITTEN, Undone
 
 _MOST_FAILED = 3

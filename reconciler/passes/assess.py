@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+
+from msgspec import Struct, field
 
 from reconciler.model import limits
 from reconciler.model.assessment import Assessment, NodeAssessment
@@ -15,6 +16,7 @@ from reconciler.model.own_times import own_times
 from reconciler.model.problems import internal
 from reconciler.model.record import SAME_MOMENT
 from reconciler.model.snapshot import Snapshot
+from reconciler.model.structs import replace
 
 
 def assess(snapshot: Snapshot, now: datetime) -> Assessment:
@@ -98,8 +100,7 @@ def join(node: str, signals: Iterable[Signal]) -> tuple[MaintenanceEvent, ...]:
     return tuple(sorted((_merge(node, group) for group in joining.groups), key=_event_order))
 
 
-@dataclass(slots=True)
-class _SameKind:
+class _SameKind(Struct):
     """The groups that have a signal of one kind: the `order` of their numbers, and the `latest` date of each.
 
     `passed` is, for one sort of signal, how many groups of `order` no such signal can join any more.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
@@ -50,6 +49,7 @@ from reconciler.model.snapshot import (
     ServerVersion,
     Snapshot,
 )
+from reconciler.model.structs import replace
 from reconciler.model.unseen import BUDGETS, LEDGER, NAMESPACES, PODS, Gaps
 from reconciler.profiles.struck import is_struck
 from reconciler.settings.schema import Mode, Settings

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime
 
 from reconciler.drain import preview as eviction
 from reconciler.model.plan import NodePlan, Plan, Preview
 from reconciler.model.problems import internal
 from reconciler.model.snapshot import Snapshot
+from reconciler.model.structs import replace
 from reconciler.model.unseen import BUDGETS, NAMESPACES, PODS
 
 

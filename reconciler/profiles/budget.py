@@ -9,23 +9,24 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from types import MappingProxyType
+
+from msgspec import Struct
 
 from reconciler.calendar.values import Limit
 from reconciler.model.node import Node
 from reconciler.model.plan import BudgetUse
 from reconciler.model.problems import Faults, guarded
 from reconciler.model.snapshot import Replaced, Resting
+from reconciler.model.structs import replace
 from reconciler.settings.sections.budget import Budget
 
 _NAMED_AT_MOST = 3
 
 
-@dataclass(frozen=True, slots=True)
-class DisruptionBudget:
+class DisruptionBudget(Struct, frozen=True):
     """The places of one pass: which nodes hold one, and why.
 
     `take` returns the places after one more start. `eases_at` is when the first NotReady holder counts as
@@ -91,8 +92,7 @@ class DisruptionBudget:
         return f"{name} is {places}, held by {', '.join(named[:_NAMED_AT_MOST])}{more}"
 
 
-@dataclass(frozen=True, slots=True)
-class _Seat:
+class _Seat(Struct, frozen=True):
     """One node in the budget: why it holds a place (empty: it holds none), and when that ends by itself."""
 
     zone: str

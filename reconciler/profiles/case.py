@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
 from datetime import datetime
+
+from msgspec import Struct
 
 from reconciler.model.assessment import NodeAssessment
 from reconciler.model.event import REQUEST, Answer, Kind, MaintenanceEvent, Reading, Signal
 from reconciler.model.plan import JudgedEvent
 from reconciler.model.record import CaseRecord, KnownEvent, identity, same_event
+from reconciler.model.structs import replace
 
 SwitchedOn = Callable[[str], bool]
 
 
-@dataclass(frozen=True, slots=True)
-class CaseView:
+class CaseView(Struct, frozen=True):
     """The events of a case as they are now.
 
     `present` are reported by a source. `unknown` were reported by a source that can't be read now, as

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Protocol
+
+from msgspec import Struct
 
 from reconciler.calendar.values import format_duration
 from reconciler.model.hooks import (
@@ -24,6 +25,7 @@ from reconciler.model.hooks import (
 from reconciler.model.moments import shifted, to_text
 from reconciler.model.node import Node
 from reconciler.model.record import CaseRecord
+from reconciler.model.structs import replace
 from reconciler.profiles.case import CaseView
 from reconciler.profiles.situation import Situation
 from reconciler.settings.schema import Settings
@@ -51,8 +53,7 @@ class HookCase(Protocol):
         """The moment of the pass (UTC)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Struct, frozen=True):
     """A HookCase by itself."""
 
     record: CaseRecord
@@ -61,8 +62,7 @@ class Asked:
     now: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class Waiting:
+class Waiting(Struct, frozen=True):
     """A hook that holds its step. `until` is when it ends at the latest (UTC), None before it is recorded.
 
     `answer` is what a hook of the settings says.

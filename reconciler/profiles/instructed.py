@@ -6,8 +6,9 @@ same moments, so that its forecast comes true.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from datetime import datetime
+
+from msgspec import Struct
 
 from reconciler.calendar.occurrences import FOREVER
 from reconciler.model.instructions import Instructions, Kept, Wait
@@ -17,13 +18,13 @@ from reconciler.model.node import Node
 from reconciler.model.plan import JudgedEvent
 from reconciler.model.record import CaseRecord
 from reconciler.model.schedule import StartTimes
+from reconciler.model.structs import replace
 from reconciler.profiles.start_times import NEAR
 from reconciler.settings.policies import ApprovalMissing, EventPolicy
 from reconciler.settings.schema import Settings
 
 
-@dataclass(frozen=True, slots=True)
-class _About:
+class _About(Struct, frozen=True):
     """A node with its instructions and its case, at `now` (UTC)."""
 
     said: Instructions

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 from reconciler.model.drains import (
@@ -20,6 +19,7 @@ from reconciler.model.node import Node
 from reconciler.model.record import KnownEvent
 from reconciler.model.selector import LabelSelector
 from reconciler.model.snapshot import Snapshot
+from reconciler.model.structs import replace
 from reconciler.settings.policies import Treatment
 from reconciler.settings.schema import Settings
 from reconciler.settings.sections.draining import EscalationSettings

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from reconciler.calendar.occurrences import FOREVER
 
 
-@dataclass(frozen=True, slots=True)
-class Booking:
+class Booking(Struct, frozen=True):
     """A place that a node holds from `begin` until `end` (UTC).
 
     `planned`: it begins with a planned start, which needs a free place. Any other node is out of service

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from importlib import import_module
 from pkgutil import iter_modules
 from types import MappingProxyType
 from typing import TypeVar
+
+from msgspec import Struct
 
 from reconciler.model.holds import WaitsFor
 from reconciler.model.plan import CheckAnswer, Hold, Verdict
@@ -26,8 +27,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _Plugin = TypeVar("_Plugin")
 
 
-@dataclass(frozen=True, slots=True)
-class CheckResult:
+class CheckResult(Struct, frozen=True):
     """The result of a check, made by `passed`, `failed` or `unknown`. The fields are those of CheckAnswer."""
 
     verdict: Verdict
@@ -59,8 +59,7 @@ def unknown(reason: str, until: datetime | None = None, *, holds: bool = True) -
     return CheckResult(Verdict.UNKNOWN, reason, until, holds)
 
 
-@dataclass(frozen=True)
-class RegisteredCheck:
+class RegisteredCheck(Struct, frozen=True, dict=True):
     """A check with its name: a function of the situation.
 
     `ordinarily` is the sentence for an answer that gives no reason.

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
+
+from msgspec import Struct
 
 from reconciler.model.errors import SettingsError
 from reconciler.model.expression import Expression, ExpressionError, names, parse
@@ -13,8 +14,7 @@ from reconciler.model.record import State
 from reconciler.settings.yaml import read_yaml
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """One transition: when `check` passes, the triggers run in order and `next` is the new state."""
 
     check: Expression
@@ -23,8 +23,7 @@ class Step:
     next: State
 
 
-@dataclass(frozen=True, slots=True)
-class StateRules:
+class StateRules(Struct, frozen=True):
     """The rules of one state: the triggers that run when it is entered (`enter`), and its transitions."""
 
     enter: tuple[str, ...] = ()
@@ -34,8 +33,7 @@ class StateRules:
 _NO_RULES = StateRules()
 
 
-@dataclass(frozen=True, slots=True)
-class Profile:
+class Profile(Struct, frozen=True):
     """One maintenance workflow."""
 
     name: str

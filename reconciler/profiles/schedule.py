@@ -15,14 +15,16 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+
+from msgspec import Struct, field
 
 from reconciler.calendar.occurrences import FOREVER
 from reconciler.calendar.outlook import ANY_TIME, Outlook
 from reconciler.model.event import Kind
 from reconciler.model.moments import shifted
 from reconciler.model.schedule import StartTimes
+from reconciler.model.structs import replace
 from reconciler.profiles.places_ahead import Booking, PlacesAhead
 
 GRACE = timedelta(minutes=5)
@@ -35,8 +37,7 @@ _TRIES = 10
 """How many cases at most are asked whether they give way to another one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(Struct, frozen=True):
     """One node that waits for its drain. All moments are UTC.
 
     `times` and `kind` are those of its most urgent event. From `outside_from` on it may start outside of
@@ -95,8 +96,7 @@ class Case:
         return None if deadline is None else shifted(deadline, min(GRACE, self.lead / 3))
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
+class Start(Struct, frozen=True):
     """When a case starts, and in which window (empty: it needs none). `waits` says what it waits for.
 
     `mate` is the node with which it starts together, because both run pods of `group`. `alone` is then when
@@ -111,8 +111,7 @@ class Start:
     alone: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Placed:
+class Placed(Struct, frozen=True):
     """A case with its start, None if it has none. `missed`: it is not drained in time.
 
     `limit` names the limit of the budget that is full at its latest start, empty if that is not the reason.
@@ -126,8 +125,7 @@ class Placed:
     spaced: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """Where a node that is out of service holds its places; `short`: it went for a short notice."""
 
     name: str
@@ -136,8 +134,7 @@ class Place:
     short: bool = False
 
 
-@dataclass(slots=True)
-class Limits:
+class Limits(Struct):
     """The limits of the budget over time, and the starts that `spacing` keeps apart.
 
     Starts of nodes with pods of one group are brought together if they are no further apart than `together`.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+
+from msgspec import Struct, field
 
 from reconciler.model.azure import PerformMaintenance
 from reconciler.model.drains import Blocker
@@ -15,29 +16,27 @@ from reconciler.model.plan import CheckAnswer, JudgedEvent, Notice
 from reconciler.model.record import CaseRecord, State
 from reconciler.model.schedule import CaseSchedule
 from reconciler.model.snapshot import Ledger
+from reconciler.model.structs import replace
 from reconciler.profiles.budget import DisruptionBudget
 from reconciler.profiles.case import CaseView, covers, waits
 from reconciler.settings.schema import Settings
 
 
-@dataclass(frozen=True, slots=True)
-class Acknowledgement:
+class Acknowledgement(Struct, frozen=True):
     """An event that should start early, with its ID as in IMDS; `refusal` says why it may not."""
 
     id: str
     refusal: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Staying:
+class Staying(Struct, frozen=True):
     """The pods that the drain of a node leaves on it; `unknown` says why they are not known."""
 
     pods: tuple[Blocker, ...] = ()
     unknown: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Situation:
+class Situation(Struct, frozen=True):
     """Everything that the checks and triggers of one node may read.
 
     `judged` are the node's events without dismissed ones. `waiting_nodes` counts the other nodes that still
@@ -125,8 +124,7 @@ class Situation:
         return tuple(one for one in self.asking if not covers(self.record, one.event))
 
 
-@dataclass(frozen=True, slots=True)
-class Effects:
+class Effects(Struct, frozen=True):
     """The results of the triggers so far: the node as it should be, the record, and the notices."""
 
     record: CaseRecord

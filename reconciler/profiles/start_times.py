@@ -6,7 +6,6 @@ long before it (law 15), because a node that stands empty serves nobody, and its
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 from reconciler.calendar.outlook import Outlook
@@ -14,6 +13,7 @@ from reconciler.model.event import MaintenanceEvent
 from reconciler.model.limits import EARLIEST
 from reconciler.model.moments import shifted, to_text
 from reconciler.model.schedule import StartTimes
+from reconciler.model.structs import replace
 from reconciler.settings.policies import EventPolicy, OutsideWindow, Start
 
 NEAR = timedelta(hours=1)

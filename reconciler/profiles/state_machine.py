@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
 
 from reconciler.model.holds import HoldCode
 from reconciler.model.plan import CheckAnswer, Hold, Transition, Verdict
 from reconciler.model.record import State
+from reconciler.model.structs import replace
 from reconciler.profiles.case import not_dismissed
 from reconciler.profiles.expression import blockers, evaluate, supporters
 from reconciler.profiles.profile import Profile, Step
@@ -21,8 +23,7 @@ _FORWARD = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Walk:
+class Walk(Struct, frozen=True):
     """The result for one node and profile: its state, effects, transitions, answers of checks, and holds.
 
     `alone` are the checks of which each is all that keeps a transition from being taken.

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+
+from msgspec import Struct
 
 from reconciler.model.actions import ActionName, actions
 from reconciler.model.plan import NodePlan, WorkflowReport
@@ -38,16 +39,14 @@ Row = tuple[str, str]
 """A label and a text; a label of nothing goes on with the row before."""
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
+class Point(Struct, frozen=True):
     """A list item of Markdown; `code` is a name of ours that ends it in code type."""
 
     text: str
     code: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
+class Cell(Struct, frozen=True):
     """A column of Markdown's table; `text` makes the cell of the node's document.
 
     `would_header` and `would_text` are for a dry run, where they differ.
@@ -68,16 +67,14 @@ class Cell:
         return make(node)
 
 
-@dataclass(frozen=True, slots=True)
-class LogField:
+class LogField(Struct, frozen=True):
     """A field of the log's line for a node; a line is written when one of them changes."""
 
     key: str
     value: Callable[[NodePlan], Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(Struct, frozen=True):
     """One key of a node's document, and how each form of the report shows its value.
 
     `heading` is a part of the text's line with the node's name, `rows` are the text's lines below it; `would`

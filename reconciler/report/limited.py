@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
+
+from msgspec import Struct
 
 from reconciler.model.drains import Phase
 from reconciler.model.errors import NotFound
@@ -13,6 +14,7 @@ from reconciler.model.node import Node
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.record import State
 from reconciler.model.selector import LabelSelector
+from reconciler.model.structs import replace
 from reconciler.report.values import Document
 
 
@@ -26,8 +28,7 @@ class Only(StrEnum):
     DRAINING = "draining"
 
 
-@dataclass(frozen=True, slots=True)
-class Limit:
+class Limit(Struct, frozen=True):
     """Which rows of a report to show: those of these nodes (none: of all), and only those of this kind.
 
     `selector` chooses nodes by their labels, and `selected` are the names of those that have them.

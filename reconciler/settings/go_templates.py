@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
+
+from msgspec import Struct
 
 from reconciler.calendar.values import literal
 from reconciler.model import limits
@@ -37,8 +38,7 @@ class TemplateRefused(ValueError):
     """The template can't be rendered. The message says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fields:
+class Fields(Struct, frozen=True):
     """An object with fields by name. Where a template prints the object itself, it gets `shown`."""
 
     fields: Mapping[str, Value]
@@ -52,18 +52,15 @@ class Fields:
 Escape = Callable[[str], str]
 
 
-@dataclass(frozen=True, slots=True)
-class _Field:
+class _Field(Struct, frozen=True):
     path: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Literal:
+class _Literal(Struct, frozen=True):
     value: Value
 
 
-@dataclass(frozen=True, slots=True)
-class _Call:
+class _Call(Struct, frozen=True):
     name: str
     arguments: tuple[_Term, ...]
 
@@ -71,13 +68,11 @@ class _Call:
 _Term = _Field | _Literal | _Call
 
 
-@dataclass(frozen=True, slots=True)
-class _Shown:
+class _Shown(Struct, frozen=True):
     term: _Term
 
 
-@dataclass(frozen=True, slots=True)
-class _If:
+class _If(Struct, frozen=True):
     term: _Term
     then: tuple[_Part, ...]
     otherwise: tuple[_Part, ...] = ()

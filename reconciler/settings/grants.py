@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.settings.schema import Settings
@@ -24,8 +25,7 @@ _KINDS = ("Labels", "Annotations", "Taints", "Finalizers")
 _NAME = "node-maintenance-workflows"
 
 
-@dataclass(frozen=True, slots=True)
-class Grants:
+class Grants(Struct, frozen=True):
     """What to allow. `keys` are those that triggers change on nodes, by the list of the policy.
 
     `leases` are the names of Leases by their namespace, and `folders` those of `k8s` to apply.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from reconciler.model import limits
 from reconciler.model.moments import to_text
@@ -11,8 +12,7 @@ from reconciler.model.node import Node
 from reconciler.settings.go_templates import Fields
 
 
-@dataclass(frozen=True, slots=True)
-class About:
+class About(Struct, frozen=True):
     """What a message is about: a profile of a node in its state, since `changed` (UTC).
 
     `last` is the profile of the node that changed last. `in_maintenance` is whether any profile of the node

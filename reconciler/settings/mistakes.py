@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 Path = tuple[str | int, ...]
 
@@ -18,8 +18,7 @@ def spelt(path: Path) -> str:
     return text
 
 
-@dataclass(frozen=True, slots=True)
-class Mistake:
+class Mistake(Struct, frozen=True):
     """What is wrong, as a text, and the path of keys to it. Numbers are list indexes, from 0."""
 
     path: Path

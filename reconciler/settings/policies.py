@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
+
+from msgspec import Struct
 
 from reconciler.model.event import Kind
 
@@ -58,8 +59,7 @@ class UserInitiated(StrEnum):
     DRAIN = "Drain"
 
 
-@dataclass(frozen=True, slots=True)
-class EventPolicy:
+class EventPolicy(Struct, frozen=True):
     """What to do about one kind of event, or one node condition, on one node.
 
     `min_duration`: shorter events are ignored, events of unknown duration are not. `lead_time`: the

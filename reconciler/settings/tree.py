@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from types import UnionType
 from typing import Any, get_args, get_origin
 
+from msgspec import Struct
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from reconciler.settings.mistakes import Path
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(Struct, frozen=True):
     """A key and its path. In the path, `*` is a name that the user chooses, and `[]` a list entry."""
 
     path: tuple[str, ...]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from msgspec import Struct
 from pydantic.alias_generators import to_camel
 
 from reconciler.calendar.occurrences import HORIZON
@@ -32,8 +32,7 @@ _LOST = (Kind.PREEMPT, Kind.TERMINATE)
 """Kinds after which the VM is gone, with all pods that are still on it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Warned:
+class Warned(Struct, frozen=True):
     """A warning: the key of the file, such as `budget.spacing`, what happens, and what to change."""
 
     key: str

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 import yaml
+from msgspec import Struct, field
 from yaml.events import (
     AliasEvent,
     DocumentStartEvent,
@@ -42,8 +42,7 @@ _SHOWN = str.maketrans("\uf8d0\uf8d1", "{}")
 Place = tuple[int, int]
 
 
-@dataclass(slots=True)
-class Document:
+class Document(Struct):
     """The value of a file, the line and column of each key (from 1), and the mistakes in its YAML."""
 
     value: object = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from reconciler.model.aks_conditions import MAIN
 from reconciler.model.node import OS_LABEL, SPOT_LABEL, ZONE_LABEL, Condition, Node, Taint
@@ -13,8 +13,7 @@ _GROUP = f"mc_rg-shop_shop_{REGION}"
 _BASE36 = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
-@dataclass(frozen=True, slots=True)
-class SimulatedPool:
+class SimulatedPool(Struct, frozen=True):
     """A node pool on a uniform scale set; `cluster` is the number that AKS gives it."""
 
     name: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+
+from msgspec import Struct
 
 from reconciler.model.actions import ActionName
 from reconciler.model.check_reads import LeaseRef, LeaseSeen, LeaseTake
@@ -19,6 +20,7 @@ from reconciler.model.plan import ConditionsWrite, NodeWrite, TaintWrite
 from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.ports import BudgetChange, PodChange, WriteAnswer
 from reconciler.model.snapshot import Agents, Ledger, Remediator, ServerVersion
+from reconciler.model.structs import replace
 from reconciler.simulation.cluster import KubernetesEvent, SimulatedCluster
 from reconciler.simulation.log import Actor
 from reconciler.simulation.watch import SimulatedWatch
@@ -31,8 +33,7 @@ class Killed(BaseException):
     """The process was killed while it wrote. The program must not catch this."""
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Struct, frozen=True):
     """One call.
 
     `what` is the name of the port's method, `node` and `subject` are what it is about, and `number` counts
@@ -49,8 +50,7 @@ class Call:
 Hook = Callable[[Call], None]
 
 
-@dataclass(frozen=True, slots=True)
-class PodRequest:
+class PodRequest(Struct, frozen=True):
     """One request to evict or delete a pod, granted or not.
 
     `at` is UTC, `verb` evict or delete, `cordoned` whether the node was cordoned at that moment.

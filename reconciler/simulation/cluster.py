@@ -7,8 +7,9 @@ uses only `api.py`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+
+from msgspec import Struct
 
 from reconciler.model.check_reads import LeaseRef, LeaseSeen
 from reconciler.model.errors import ReconcilerError
@@ -20,14 +21,14 @@ from reconciler.model.plan import Notice
 from reconciler.model.pod import Pod, PodDisruptionBudget, grace_seconds
 from reconciler.model.ports import BudgetChange, BudgetGone, Listed, PodChange, PodGone
 from reconciler.model.snapshot import Agents, Ledger, Remediator, ServerVersion
+from reconciler.model.structs import replace
 from reconciler.simulation.clock import VirtualClock
 from reconciler.simulation.log import Actor, Happening, Log
 from reconciler.simulation.watch import Delivery, SimulatedWatch, at_once
 from reconciler.simulation.workloads import BudgetSpec, Workload, budget_status
 
 
-@dataclass(frozen=True, slots=True)
-class KubernetesEvent:
+class KubernetesEvent(Struct, frozen=True):
     """An Event that was written on a node."""
 
     at: datetime

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
+
+from msgspec import Struct
 
 from reconciler.model.event import Kind
 from reconciler.model.node import Node
@@ -42,8 +43,7 @@ END = datetime(2026, 12, 3, 0, 0, tzinfo=ZONE)
 WEB, CHAT, SPOT = SimulatedPool("web"), SimulatedPool("chat"), SimulatedPool("spot", spot=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Chapter:
+class Chapter(Struct, frozen=True):
     """One story of the day: its title, its start, and its actions."""
 
     title: str

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+
+from msgspec import Struct, field
 
 
 class Actor(StrEnum):
@@ -17,8 +18,7 @@ class Actor(StrEnum):
     SOMEBODY = "somebody"
 
 
-@dataclass(frozen=True, slots=True)
-class Happening:
+class Happening(Struct, frozen=True):
     """One thing that happened; `subject` is a pod or budget. `node` and `subject` may be empty."""
 
     at: datetime
@@ -34,8 +34,7 @@ class Happening:
         return " ".join(word for word in words if word)
 
 
-@dataclass(slots=True)
-class Log:
+class Log(Struct):
     """Every happening so far; each of `listeners` is called with each new one."""
 
     happenings: list[Happening] = field(default_factory=list)

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
+
+from msgspec import Struct, field
 
 from reconciler.features.machines import aks, karpenter, openshift
 from reconciler.model.errors import Conflict, Unreachable
 from reconciler.model.machine import Machine, MachineRef, Pool, Remove, ScaleUp
 from reconciler.model.node import KARPENTER_LABEL, Condition, Node
+from reconciler.model.structs import replace
 from reconciler.simulation.api import Call, SimulatedApi
 from reconciler.simulation.log import Actor
 
 
-@dataclass(slots=True)
-class MachinePool:
+class MachinePool(Struct):
     """The number of machines that a pool should have, and the nodes of those that it has."""
 
     name: str
@@ -45,8 +46,7 @@ class MachinePool:
                 return replace(bare, annotations={openshift.MACHINE: f"machines/machine-{name}"})
 
 
-@dataclass(slots=True)
-class SimulatedMachines:
+class SimulatedMachines(Struct):
     """MachineReader and MachineWriter over the nodes of a simulated cluster.
 
     Writes call the hooks of the API, as writes of nodes do. `out_of_order` is the problem that every read

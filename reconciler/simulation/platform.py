@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import partial
 from uuid import UUID, uuid5
+
+from msgspec import Struct, field
 
 from reconciler.model.aks_conditions import MAIN
 from reconciler.model.event import Kind
@@ -42,8 +43,7 @@ class Reporter(StrEnum):
     BOTH = "both"
 
 
-@dataclass(frozen=True, slots=True)
-class VmEvent:
+class VmEvent(Struct, frozen=True):
     """One VM event; moments are UTC.
 
     Events with the same `id`, each on its own node, are one event of Azure that names all their VMs. It
@@ -70,8 +70,7 @@ class VmEvent:
         return self.id or str(uuid5(_NAMESPACE, f"{self.node} {self.kind} {self.not_before}")).upper()
 
 
-@dataclass(slots=True)
-class _Running:
+class _Running(Struct):
     event: VmEvent
     uid: str
     started: bool = False

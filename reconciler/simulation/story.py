@@ -6,9 +6,10 @@ The texts are made from the plan's values. Reasons of the plan are copied only i
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import date, datetime
 from zoneinfo import ZoneInfo
+
+from msgspec import Struct
 
 from reconciler.calendar.formatting import in_zone
 from reconciler.model.holds import HoldCode
@@ -24,8 +25,7 @@ from reconciler.settings.schema import Settings
 WAITS, IGNORES, WARNS = "waits", "ignores", "warns"
 
 
-@dataclass(frozen=True, slots=True)
-class Sentence:
+class Sentence(Struct, frozen=True):
     """One sentence about a node.
 
     Two sentences with the same `key` are the same news, even if their numbers differ.
@@ -36,8 +36,7 @@ class Sentence:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Story:
+class Story(Struct, frozen=True):
     """Describes plans made with `settings`, in the time zone `zone`. Moments of `today` need no weekday."""
 
     settings: Settings

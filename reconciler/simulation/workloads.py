@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from datetime import timedelta
 from hashlib import blake2b
+
+from msgspec import Struct, field
 
 from reconciler.model.pod import Owner, Pod, PodDisruptionBudget
 from reconciler.model.selector import LabelSelector
@@ -15,8 +16,7 @@ _LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 _OWNERS = {"Deployment": "ReplicaSet", "StatefulSet": "StatefulSet", "DaemonSet": "DaemonSet", "Job": "Job"}
 
 
-@dataclass(frozen=True, slots=True)
-class Workload:
+class Workload(Struct, frozen=True):
     """A controller and its pods' template.
 
     `kind` is Deployment, StatefulSet, DaemonSet, Job or empty (pods that no controller creates again).
@@ -86,8 +86,7 @@ def letters(text: str, count: int) -> str:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class BudgetSpec:
+class BudgetSpec(Struct, frozen=True):
     """The spec of a PodDisruptionBudget: one of the two limits, as a number or a percentage such as "50%"."""
 
     namespace: str

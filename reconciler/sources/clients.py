@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
 from reconciler.http.guard import Guard
 from reconciler.model.polling import Listing
 from reconciler.model.ports import SourceClient
+from reconciler.model.structs import replace
 from reconciler.settings.schema import Settings
 from reconciler.sources import registry
 from reconciler.sources.polled import PolledSection

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from abc import abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, ClassVar, Generic, Protocol
@@ -23,6 +22,7 @@ from reconciler.model.node import Node
 from reconciler.model.polling import Alone, F, Listing, Memory, S, ScopeAnswer
 from reconciler.model.problems import guarded
 from reconciler.model.record import Record
+from reconciler.model.structs import replace
 from reconciler.settings.schema import Settings
 from reconciler.sources.source import Source, SourceContext
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
+
+from msgspec import Struct, field
 
 from reconciler.model.event import Reading
 from reconciler.model.node import Node
@@ -19,8 +20,7 @@ from reconciler.model.snapshot import Agents, ServerVersion
 from reconciler.settings.schema import Settings
 
 
-@dataclass(frozen=True, slots=True)
-class Wants:
+class Wants(Struct, frozen=True):
     """What a source needs from the API server.
 
     For each node: the conditions of these types, and the annotations and labels with these keys.
@@ -39,8 +39,7 @@ class Wants:
 _NOTHING = Wants()
 
 
-@dataclass(frozen=True, slots=True)
-class SourceContext:
+class SourceContext(Struct, frozen=True):
     """What a source may read besides the node; `now` is aware, UTC. `memories` are by the source's name."""
 
     settings: Settings

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from random import Random
 
 from reconciler.model.event import Kind
+from reconciler.model.structs import replace
 from reconciler.settings.schema import Settings
 from reconciler.simulation.platform import Reporter, VmEvent
 from tests.laws.histories import History

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import argparse
 import time
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from reconciler.model.azure import Planned, Scope
 from reconciler.model.node import Node
 from reconciler.model.polling import Memory
+from reconciler.model.structs import replace
 from reconciler.sources.arm.client import Arm
 from reconciler.sources.arm.source import ArmPlans
 from tests.support import builders

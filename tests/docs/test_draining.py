@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from pathlib import Path
 
 from reconciler.drain import judge
 from reconciler.model.pod import DO_NOT_DISRUPT
+from reconciler.model.structs import replace
 from reconciler.profiles.orders import drain_options
 from reconciler.settings.load import parse_settings
 from tests.support.builders import NOW, known, pod

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from hypothesis import given
 from hypothesis import strategies as st
 
 from reconciler.drain.budgets import MOST_COVERING, BudgetIndex
 from reconciler.model.pod import PodDisruptionBudget
 from reconciler.model.selector import LabelSelector, Requirement
+from reconciler.model.structs import replace
 from tests.support import builders
 
 NAMES = st.sampled_from("ab")

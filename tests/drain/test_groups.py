@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from reconciler.drain.groups import disrupted, group_of
 from reconciler.model.pod import Owner
+from reconciler.model.structs import replace
 from tests.support.builders import NOW, pod
 
 TRAIN = {"jobset.sigs.k8s.io/jobset-name": "train"}

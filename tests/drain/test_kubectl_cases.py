@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import pytest
 from reconciler.drain import judge, survey
 from reconciler.model.drains import DrainOptions, Phase
 from reconciler.model.pod import Owner, Pod
+from reconciler.model.structs import replace
 from tests.drain.drainer.driving import START, Drive, Scene
 
 _CASES = Path(__file__).parent.parent / "cases"

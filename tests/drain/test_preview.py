@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -16,6 +15,7 @@ from reconciler.model.drains import DrainOptions, DrainOrder
 from reconciler.model.node import Condition, Node, Taint
 from reconciler.model.pod import Owner, Placement, Pod, PodDisruptionBudget, Toleration
 from reconciler.model.selector import LabelSelector, Requirement
+from reconciler.model.structs import replace
 from tests.drain.drainer.driving import START
 
 ROOMY = Node(

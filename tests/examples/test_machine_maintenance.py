@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 import pytest
@@ -12,6 +12,7 @@ from reconciler.model.aws import InstanceEvent
 from reconciler.model.machine import Remove
 from reconciler.model.node import CONTROL_PLANE_LABELS
 from reconciler.model.polling import Listing
+from reconciler.model.structs import replace
 from reconciler.simulation.machines import SimulatedMachines
 from reconciler.simulation.world import World
 from tests.examples.playing import example, play

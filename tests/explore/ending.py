@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ from reconciler.model.node import MECHANIC_LABEL, UPGRADE_ANNOTATIONS, Condition
 from reconciler.model.record import Record, Unreadable
 from reconciler.model.record_text import record_of
 from reconciler.model.snapshot import Agents, Remediator
+from reconciler.model.structs import replace
 from reconciler.simulation.aks import no_event
 from reconciler.simulation.platform import VmEvent
 from reconciler.simulation.watch import at_once

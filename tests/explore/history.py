@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from reconciler.model.structs import replace
 
 
 @dataclass(frozen=True, slots=True)

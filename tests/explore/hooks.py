@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from reconciler.model.structs import replace
 from tests.explore.hook_service import ANSWERS
 from tests.explore.laws import KEYS
 from tests.explore.moves import move

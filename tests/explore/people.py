@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -18,6 +17,7 @@ from reconciler.features.approvals.instruct import (
 )
 from reconciler.model.instructions import ALL, Deferral, PersonHold, Word, pool_scope
 from reconciler.model.keys import DEFAULT_PREFIX
+from reconciler.model.structs import replace
 from tests.explore.laws import KEYS
 from tests.explore.moves import move
 

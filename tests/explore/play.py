@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from random import Random
 
@@ -23,6 +23,7 @@ from reconciler.model.pod import Pod
 from reconciler.model.record import Unreadable
 from reconciler.model.record_text import record_of
 from reconciler.model.selector import EVERYTHING, LabelSelector
+from reconciler.model.structs import replace
 from reconciler.passes.release import publications_off, release
 from reconciler.run import rehearse, run_pass
 from reconciler.settings.schema import Mode, Settings

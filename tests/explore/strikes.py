@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from reconciler.model.case_outcome import outcome_of
@@ -14,6 +14,7 @@ from reconciler.model.node import Node
 from reconciler.model.plan import NodePlan, Notice, NoticeType
 from reconciler.model.record import CaseFacts, Record
 from reconciler.model.record_text import record_of
+from reconciler.model.structs import replace
 from reconciler.settings.schema import Mode, Settings
 from reconciler.simulation.log import Actor, Happening
 from reconciler.simulation.world import World

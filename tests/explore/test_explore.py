@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,6 +12,7 @@ from reconciler.model import case_outcome
 from reconciler.model.node import Node
 from reconciler.model.outcome import Outcome, Result
 from reconciler.model.pod import PodDisruptionBudget
+from reconciler.model.structs import replace
 from reconciler.passes import act, decide
 from reconciler.passes.decide import facts
 from reconciler.profiles import budget, case, situation

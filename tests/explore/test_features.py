@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -14,6 +13,7 @@ from reconciler.features.workflows.triggers import uncordon as triggers
 from reconciler.model.drains import WaitLimit
 from reconciler.model.instructions import Instructions
 from reconciler.model.moments import shifted
+from reconciler.model.structs import replace
 from reconciler.passes.decide import context, workflows
 from reconciler.profiles import hooks, instructed, situation
 from tests.explore.exploring import broken_law

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from reconciler.model.event import Kind
 from reconciler.model.moments import to_text
 from reconciler.model.record import Claim, ClaimKind, DrainRecord, KnownEvent, Record, State
 from reconciler.model.record_text import to_annotation
+from reconciler.model.structs import replace
 from tests.support import builders
 from tests.support.builders import NOW, PREFIX, REQUEST
 from tests.support.stub import Answer, Asked, Stub, json_answer, status

@@ -7,7 +7,6 @@ import hashlib
 import json
 import subprocess
 import sys
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -18,6 +17,7 @@ from jobs.runtime.live_page import MOST_CASES, LivePage
 from reconciler.features.page import html
 from reconciler.features.page.facts import KnownReadiness
 from reconciler.model.plan import Plan
+from reconciler.model.structs import replace
 from tests.features.page.reading import parsed, section
 from tests.support import builders
 from tests.support.builders import NOW, minutes

@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.errors import OutputError, Unreachable
 from reconciler.model.plan import Hold, NodePlan, Plan
 from reconciler.model.record import State
+from reconciler.model.structs import replace
 from tests.support.builders import NOW, minutes
 from tests.support.stub import Answer, Asked, Stub
 

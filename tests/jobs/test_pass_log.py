@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import json
-from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from reconciler.model.outcome import Outcome, Result
 from reconciler.model.plan import Hold, NodePlan, Plan
 from reconciler.model.record import State
 from reconciler.model.schedule import CaseSchedule
+from reconciler.model.structs import replace
 from reconciler.report.columns import COLUMNS
 from reconciler.settings.load import parse_settings
 from reconciler.simulation.workloads import BudgetSpec

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -25,6 +24,7 @@ from reconciler.features.workflows.shuffles import ShuffleCounts, ShuffleRow
 from reconciler.kubernetes.connection import Connection
 from reconciler.model.errors import LockHeld, SettingsError, Unreachable
 from reconciler.model.plan import Plan
+from reconciler.model.structs import replace
 from reconciler.settings.load import parse_settings
 from tests.support import builders
 from tests.support.controlplane.waiting import wait_for

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import datetime, timedelta
 from types import SimpleNamespace
 from typing import cast
@@ -17,6 +16,7 @@ from jobs.runtime.clock import SystemClock
 from jobs.runtime.metrics_output import MetricsOfRun, MetricsOutput
 from jobs.runtime.yields import Yields
 from reconciler.model.drains import DrainProgress, Phase
+from reconciler.model.structs import replace
 from tests.support.builders import NOW
 
 GOES_ON = DrainProgress("a", "uid-a", Phase.RUNNING, slot=True)

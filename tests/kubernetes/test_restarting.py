@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.eviction import Evictions
 from reconciler.model.errors import NotFound, Rejected
 from reconciler.model.pod import Owner, Pod
+from reconciler.model.structs import replace
 from tests.support.stub import Answer, Asked, Stub, json_answer
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

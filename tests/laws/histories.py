@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from hypothesis import strategies as st
@@ -13,6 +13,7 @@ from reconciler.model.node import Condition
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import NodeWrite, Plan
 from reconciler.model.snapshot import Agents
+from reconciler.model.structs import replace
 from reconciler.settings.schema import Settings
 from reconciler.simulation.api import SimulatedApi
 from reconciler.simulation.cluster import SimulatedCluster

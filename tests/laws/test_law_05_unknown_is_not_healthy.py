@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -16,6 +15,7 @@ from reconciler.model.moments import to_text
 from reconciler.model.node import Node
 from reconciler.model.record import State
 from reconciler.model.snapshot import Agents, Snapshot
+from reconciler.model.structs import replace
 from reconciler.passes.assess import assess
 from reconciler.passes.decide import decide
 from reconciler.passes.observe import observe

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 
 from hypothesis import example, given, settings
@@ -10,6 +9,7 @@ from hypothesis import strategies as st
 
 from reconciler.model.event import Kind, Status
 from reconciler.model.node import AUTOSCALER_TAINT, Taint
+from reconciler.model.structs import replace
 from reconciler.settings.schema import Settings
 from reconciler.simulation.world import World
 from tests.laws.histories import History, Step, people_steps, platform_steps, small_world, waits

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from reconciler.model.plan import Notice
 from reconciler.model.snapshot import Agents
+from reconciler.model.structs import replace
 from reconciler.settings.schema import Settings
 from reconciler.sources.imds import signals as scheduled_events
 from tests.agent.fake_node_api import VM

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from hypothesis import example, given, settings
@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from reconciler.model.event import Kind
 from reconciler.model.instructions import Deferral, PersonHold, Word, deferral_text, hold_text
 from reconciler.model.plan import Plan
+from reconciler.model.structs import replace
 from reconciler.settings.schema import Settings
 from reconciler.simulation.platform import Reporter, VmEvent
 from tests.laws.histories import History

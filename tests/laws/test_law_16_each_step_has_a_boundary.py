@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -18,6 +17,7 @@ from reconciler.model.outcome import Outcome, Result
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.record import DrainRecord
 from reconciler.model.snapshot import Ledger
+from reconciler.model.structs import replace
 from reconciler.report.document import as_json, to_document
 from reconciler.report.markdown import as_markdown
 from reconciler.report.text import as_text

@@ -6,7 +6,6 @@ import copy
 import json
 import logging
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
@@ -24,6 +23,7 @@ from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.record import DrainRecord, Record
 from reconciler.model.record_text import from_annotation
 from reconciler.model.snapshot import Problems, Snapshot
+from reconciler.model.structs import replace
 from reconciler.passes.assess import assess
 from reconciler.passes.decide import decide
 from reconciler.passes.preview import preview

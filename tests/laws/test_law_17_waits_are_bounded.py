@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import timedelta
 from random import Random
 
@@ -17,6 +16,7 @@ from reconciler.drain.drainer.messages import ListPods, NodeSeen, PodNews, PodsS
 from reconciler.model.drains import DrainOrder, DrainProgress, Phase
 from reconciler.model.pod import Pod
 from reconciler.model.ports import Listed, PodChange, PodGone
+from reconciler.model.structs import replace
 from reconciler.simulation.watch import SimulatedWatch
 from tests.drain.drainer.driving import START, Drive, Scene
 from tests.support import builders

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache
 
@@ -14,6 +14,7 @@ from reconciler.model.moments import to_text
 from reconciler.model.plan import NodeWrite
 from reconciler.model.pod import DO_NOT_DISRUPT, SAFE_TO_EVICT, Owner, Placement, Pod, Toleration
 from reconciler.model.selector import EVERYTHING, LabelSelector
+from reconciler.model.structs import replace
 from reconciler.simulation.workloads import BudgetSpec, Workload
 from reconciler.simulation.world import World
 from tests.laws.hits import Hits

@@ -6,7 +6,7 @@ Nobody else's pods wait longer than a bounded time, whatever a tenant takes, and
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
 
@@ -20,6 +20,7 @@ from reconciler.model.drains import DrainOptions, Escalation, WaitLimit
 from reconciler.model.errors import ReconcilerError, Unreachable
 from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.selector import EVERYTHING, LabelSelector, Requirement
+from reconciler.model.structs import replace
 from reconciler.simulation.workloads import BudgetSpec, Workload
 from tests.drain.drainer.driving import START, CountedSelector, Drive, Scene
 from tests.laws.hits import Hits

@@ -5,7 +5,6 @@ A pass decides for one profile today, `default`. The tests put a second one into
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -18,6 +17,7 @@ from reconciler.model.node import Node
 from reconciler.model.plan import NodePlan
 from reconciler.model.record import CaseRecord, Claim, ClaimKind, Cordon, DrainRecord, Record, State
 from reconciler.model.record_text import from_annotation, record_of
+from reconciler.model.structs import replace
 from reconciler.passes.release import release
 from tests.laws.histories import History, Step, hand_steps, platform_steps, small_world, waits
 from tests.laws.hits import Hits

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 from hypothesis import example, given, settings
@@ -15,6 +15,7 @@ from reconciler.model.errors import Conflict, Forbidden, Rejected
 from reconciler.model.holds import HoldCode
 from reconciler.model.node import Node
 from reconciler.model.plan import NoticeType, Plan
+from reconciler.model.structs import replace
 from reconciler.model.undone import FIRST_PAUSE, NOT_WRITTEN
 from reconciler.simulation.api import Call
 from reconciler.simulation.workloads import Workload

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 from hypothesis import given, settings
@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from reconciler.features.machines.agent_pools import AgentPools
 from reconciler.model.node import Node
+from reconciler.model.structs import replace
 from reconciler.simulation.world import World
 from tests.support import builders
 from tests.support.builders import REQUEST, minutes

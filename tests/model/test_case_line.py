@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,6 +13,7 @@ from jobs.runtime.log_words import LogEvent, log_line
 from reconciler.model.case_line import EVENT, from_fields, to_fields
 from reconciler.model.case_outcome import ENDS, CaseResult
 from reconciler.model.ended_case import CasePlace, CaseTimes, EndedCase
+from reconciler.model.structs import replace
 from tests.support import strategies
 from tests.support.builders import NOW
 from tests.support.ended import ended, line

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from reconciler.model.case_outcome import CaseResult, InTime, outcome_at_end
 from reconciler.model.record import CaseFacts, CaseRecord, PlatformStart
+from reconciler.model.structs import replace
 from tests.support import builders
 from tests.support.builders import NOW, known
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import pytest
 
@@ -14,6 +13,7 @@ from reconciler.model.node import (
     SCALE_DOWN_REASON_ANNOTATION,
     Taint,
 )
+from reconciler.model.structs import replace
 from tests.support import builders
 from tests.support.builders import IN_UPGRADE, node
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -26,6 +25,7 @@ from reconciler.model.record import (
     State,
 )
 from reconciler.model.record_text import from_annotation, to_annotation
+from reconciler.model.structs import replace
 from tests.support import builders, strategies
 from tests.support.builders import NOW, known, minutes, remembered
 from tests.support.searching import examples

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 import pytest
 
@@ -15,6 +14,7 @@ from reconciler.model.outcome import Outcome, Result
 from reconciler.model.own import node_write
 from reconciler.model.plan import Actions, NodePlan, Plan, Transition
 from reconciler.model.record import DrainRecord, State
+from reconciler.model.structs import replace
 from reconciler.model.undone import NOT_WRITTEN
 from reconciler.model.workflow_message import WorkflowMessage
 from reconciler.passes.act import act

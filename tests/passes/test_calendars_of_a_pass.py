@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from reconciler.model.calendar_text import CalendarPlace, CalendarText
 from reconciler.model.moments import to_text
 from reconciler.model.plan import Plan
+from reconciler.model.structs import replace
 from reconciler.run import rehearse
 from reconciler.simulation.world import World
 from tests.support import builders

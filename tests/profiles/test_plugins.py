@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ import pytest
 from reconciler.model.holds import HoldCode, WaitsFor
 from reconciler.model.plan import CheckAnswer, Hold, Notice, Verdict
 from reconciler.model.record import State
+from reconciler.model.structs import replace
 from reconciler.profiles import plugins
 from reconciler.profiles.checks import CHECKS
 from reconciler.profiles.plugins import CheckResult, check, failed, import_plugins, passed, trigger

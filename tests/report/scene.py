@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 
 from reconciler.model.drains import Blocker, DrainProgress, Phase
@@ -12,6 +11,7 @@ from reconciler.model.plan import Plan, PodVerdict, Preview
 from reconciler.model.record import DrainRecord
 from reconciler.model.settings_version import SettingsVersion
 from reconciler.model.snapshot import Agents, Remediator
+from reconciler.model.structs import replace
 from reconciler.model.unseen import Unseen
 from reconciler.report.document import to_document
 from reconciler.report.values import Document

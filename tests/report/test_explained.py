@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
 
 from reconciler.model.pod import Owner
 from reconciler.model.record import DrainRecord
 from reconciler.model.selector import EVERYTHING
+from reconciler.model.structs import replace
 from reconciler.report.document import as_json
 from reconciler.report.explained import as_text
 from reconciler.simulation.workloads import BudgetSpec

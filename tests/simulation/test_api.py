@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -13,6 +12,7 @@ from reconciler.model.node import Wanted
 from reconciler.model.notification import Notification
 from reconciler.model.plan import Notice
 from reconciler.model.snapshot import Ledger
+from reconciler.model.structs import replace
 from reconciler.simulation.api import Call, Killed, SimulatedApi
 from reconciler.simulation.log import Actor
 from tests.simulation.building import START, cordoning, name, pods_of, web, world

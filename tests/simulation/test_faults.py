@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -15,6 +14,7 @@ from reconciler.model.node import Wanted
 from reconciler.model.own import node_write
 from reconciler.model.plan import NodeWrite
 from reconciler.model.snapshot import Ledger
+from reconciler.model.structs import replace
 from reconciler.simulation.api import Call, Killed
 from reconciler.simulation.world import World
 from tests.simulation.building import PREFIX, START, budget, cordoning, name, pods_of, web, world

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -12,6 +11,7 @@ from reconciler.model.drains import Blocker, DrainProgress, Phase
 from reconciler.model.holds import HoldCode
 from reconciler.model.plan import DrainState, Hold, NodePlan
 from reconciler.model.record import State
+from reconciler.model.structs import replace
 from reconciler.profiles.checks.budget_left import budget_left
 from reconciler.profiles.checks.events_gone import events_gone
 from reconciler.profiles.checks.node_ready import node_ready

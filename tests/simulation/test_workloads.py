@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from reconciler.model.pod import Pod
 from reconciler.model.selector import LabelSelector
+from reconciler.model.structs import replace
 from reconciler.simulation.workloads import BudgetSpec, Workload, budget_status
 from tests.simulation.building import START
 

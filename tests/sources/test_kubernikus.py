@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from reconciler.model.errors import Unreachable
 from reconciler.model.event import Answer, Kind, Reading
 from reconciler.model.node import TYPE_LABEL
 from reconciler.model.snapshot import ServerVersion
+from reconciler.model.structs import replace
 from reconciler.simulation.api import Call
 from reconciler.sources.kubernikus import KubeletVersions, read
 from reconciler.sources.source import SourceContext

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
@@ -32,6 +31,7 @@ from reconciler.model.record import (
 )
 from reconciler.model.record_text import from_annotation, record_of, to_annotation
 from reconciler.model.snapshot import Agents, Ledger, Remediator, Snapshot
+from reconciler.model.structs import replace
 from reconciler.passes.assess import assess
 from reconciler.passes.decide import decide
 from reconciler.profiles.budget import count_places
@@ -402,7 +402,7 @@ def situation(
     ledger: Ledger = _NEVER_STARTED,
     now: datetime = NOW,
 ) -> Situation:
-    """The input of a check or trigger for one node; `dataclasses.replace` adds to it."""
+    """The input of a check or trigger for one node; `structs.replace` adds to it."""
     on = on or node()
     chosen = chosen or settings()
     return Situation(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 from reconciler.model.event import Kind, PlatformPlan
 from reconciler.model.node import Node
 from reconciler.model.plan import JudgedEvent
 from reconciler.model.record import CaseRecord, SelfService
+from reconciler.model.structs import replace
 from reconciler.settings.schema import Settings
 from tests.support import builders
 from tests.support.builders import NOW, event, judged, known, settings

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import timedelta
+
+from msgspec import Struct
 
 from reconciler.model.drains import DrainOrder
 from reconciler.model.errors import ReconcilerError
@@ -12,8 +13,7 @@ from reconciler.model.pod import Pod
 from reconciler.model.ports import BudgetChange, PodChange
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """Limits for parallel requests, and times.
 
     - `parallel` and `per_node`: writes in flight, for all drains and for one node; see Places.
@@ -64,55 +64,48 @@ class Limits:
 # Commands. `drain` is the number of the attempt, so that late answers for an earlier attempt are ignored.
 
 
-@dataclass(frozen=True, slots=True)
-class CheckNode:
+class CheckNode(Struct, frozen=True):
     """Read the node."""
 
     node: str
     drain: int
 
 
-@dataclass(frozen=True, slots=True)
-class WatchPods:
+class WatchPods(Struct, frozen=True):
     """Watch the node's pods."""
 
     node: str
     watch: int
 
 
-@dataclass(frozen=True, slots=True)
-class WatchBudgets:
+class WatchBudgets(Struct, frozen=True):
     """Watch the budgets of a namespace, or all of them with ""."""
 
     watch: int
     namespace: str
 
 
-@dataclass(frozen=True, slots=True)
-class Unwatch:
+class Unwatch(Struct, frozen=True):
     """Stop a watch by its number."""
 
     watch: int
 
 
-@dataclass(frozen=True, slots=True)
-class ListPods:
+class ListPods(Struct, frozen=True):
     """Read the node's pods consistently, at the end of a drain and when an event may be lost."""
 
     node: str
     drain: int
 
 
-@dataclass(frozen=True, slots=True)
-class ListAttachments:
+class ListAttachments(Struct, frozen=True):
     """Read which volumes are still attached."""
 
     node: str
     drain: int
 
 
-@dataclass(frozen=True, slots=True)
-class Evict:
+class Evict(Struct, frozen=True):
     """Evict a pod. `own`: it is the pod of the reconciler itself."""
 
     node: str
@@ -122,8 +115,7 @@ class Evict:
     own: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Delete:
+class Delete(Struct, frozen=True):
     """Delete a pod."""
 
     node: str
@@ -133,8 +125,7 @@ class Delete:
     own: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Restart:
+class Restart(Struct, frozen=True):
     """Restart the Deployment of a pod that is its only replica."""
 
     node: str
@@ -151,23 +142,20 @@ Command = Watch | Unwatch | Request
 # Events.
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
+class Start(Struct, frozen=True):
     """Drain this node. The same order again updates only timeout, deadline and options."""
 
     order: DrainOrder
 
 
-@dataclass(frozen=True, slots=True)
-class Stop:
+class Stop(Struct, frozen=True):
     """Stop evictions on this node."""
 
     node: str
     because: str = "stopped"
 
 
-@dataclass(frozen=True, slots=True)
-class PodNews:
+class PodNews(Struct, frozen=True):
     """One event of a pod watch. `watch` is the number in WatchPods."""
 
     node: str
@@ -175,16 +163,14 @@ class PodNews:
     change: PodChange
 
 
-@dataclass(frozen=True, slots=True)
-class BudgetNews:
+class BudgetNews(Struct, frozen=True):
     """One event of a budget watch. `watch` is the number in WatchBudgets."""
 
     change: BudgetChange
     watch: int
 
 
-@dataclass(frozen=True, slots=True)
-class WatchEnded:
+class WatchEnded(Struct, frozen=True):
     """A watch ended by itself. `node` is None for the budget watch."""
 
     node: str | None
@@ -192,8 +178,7 @@ class WatchEnded:
     error: ReconcilerError | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class NodeSeen:
+class NodeSeen(Struct, frozen=True):
     """The answer to CheckNode."""
 
     node: str
@@ -202,8 +187,7 @@ class NodeSeen:
     error: ReconcilerError | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PodsSeen:
+class PodsSeen(Struct, frozen=True):
     """The answer to ListPods."""
 
     node: str
@@ -212,8 +196,7 @@ class PodsSeen:
     error: ReconcilerError | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class AttachmentsSeen:
+class AttachmentsSeen(Struct, frozen=True):
     """The answer to ListAttachments."""
 
     node: str
@@ -222,8 +205,7 @@ class AttachmentsSeen:
     error: ReconcilerError | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class WriteDone:
+class WriteDone(Struct, frozen=True):
     """The answer to a write. `restarted` names the Deployment that Restart has restarted."""
 
     write: Write
@@ -231,8 +213,7 @@ class WriteDone:
     restarted: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Tick:
+class Tick(Struct, frozen=True):
     """Time has passed."""
 
 

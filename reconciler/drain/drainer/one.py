@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import Enum, auto
 from operator import attrgetter
+
+from msgspec import Struct, field
 
 from reconciler.drain.budgets import asks, never_allows, would_refuse
 from reconciler.drain.drainer.messages import (
@@ -66,8 +67,7 @@ class Stage(Enum):
     RESTARTED = auto()
 
 
-@dataclass(slots=True)
-class Tracked:
+class Tracked(Struct):
     """One pod of the node, and the results of its requests.
 
     `looks_before` is how many reads of the node were sent before the pod appeared. It is 0 for the pods that
@@ -109,8 +109,7 @@ class Tracked:
         return self._key
 
 
-@dataclass(slots=True)
-class NodeDrain:
+class NodeDrain(Struct):
     """One attempt at one node. `number` distinguishes its answers from those of earlier attempts."""
 
     order: DrainOrder

@@ -12,28 +12,28 @@ pods to move are of few namespaces, the budgets of others are not even watched.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import islice
+
+from msgspec import Struct, field
 
 from reconciler.drain.budgets import MOST_COVERING, asks, asks_none, would_refuse
 from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.ports import BudgetChange, BudgetGone, Listed
+from reconciler.model.structs import replace
 
 REMEMBERED = 2000
 """Pods of one namespace whose budgets are remembered."""
 
 
-@dataclass(slots=True)
-class _Covered:
+class _Covered(Struct):
     """A pod, and the keys of the budgets that select it."""
 
     pod: Pod
     keys: dict[str, None]
 
 
-@dataclass(slots=True)
-class PdbTracker:
+class PdbTracker(Struct):
     """The budgets that are watched, by `namespace/name`.
 
     `known`: the budgets of the namespaces `only` are listed, those of all if it is empty. `broken`: a watch

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import Enum, auto
+
+from msgspec import Struct
 
 from reconciler.drain.webhooks import read_denial
 from reconciler.model.errors import (
@@ -40,8 +41,7 @@ class RefusalMeaning(Enum):
     STOP = auto()
 
 
-@dataclass(frozen=True, slots=True)
-class EvictionRefusal:
+class EvictionRefusal(Struct, frozen=True):
     """One refusal.
 
     `budget` is the `namespace/name` from the answer, `wait` its Retry-After in seconds. `denied_by` names the

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from reconciler.model.pod import Pod
 
@@ -15,8 +16,7 @@ template, and a scheduler that ignores cordons, put each new pod there.
 """
 
 
-@dataclass(slots=True)
-class Returns:
+class Returns(Struct):
     """What is known of the owners whose pods a drain has evicted, over all attempts at the node.
 
     `left` has the UIDs of the pods that came back and are not evicted any more.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from reconciler.model import limits
 from reconciler.model.instructions import (
@@ -33,8 +34,7 @@ _PROFILE = "default"
 _LATER = ", as far as the last pass has recorded; with --config, the sources are read now"
 
 
-@dataclass(frozen=True, slots=True)
-class Instructed:
+class Instructed(Struct, frozen=True):
     """What an instruction changes on one node.
 
     `done` says it in words. `write` is None if nothing changes. `refused`: it can't be done, and `done` says

@@ -11,10 +11,10 @@ import binascii
 import os
 import stat
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import msgspec
+from msgspec import Struct
 
 from reconciler.http.retrying import patiently
 from reconciler.kubernetes.connection import Connection, Request
@@ -43,8 +43,7 @@ class _Held(msgspec.Struct):
     binaryData: dict[str, str] | None = None  # noqa: N815 - the API's spelling
 
 
-@dataclass(frozen=True, slots=True)
-class _Good:
+class _Good(Struct, frozen=True):
     """The last content that could be used, with its resourceVersion, and when it was last seen."""
 
     place: CalendarPlace

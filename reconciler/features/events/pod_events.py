@@ -13,9 +13,10 @@ import threading
 import time
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 from typing import Any
+
+from msgspec import Struct, field
 
 from reconciler.features.events.deployments import TEMPLATE_HASH, Deployments
 from reconciler.features.events.kubernetes_events import COMPONENT, PATIENCE, event_of
@@ -67,8 +68,7 @@ _LONGEST_NAME = 230  # An object's name may have 253 characters.
 _LONGEST_KIND = 63
 
 
-@dataclass(slots=True)
-class _Waiting:
+class _Waiting(Struct):
     """One Event that was not sent yet, and how often it was tried.
 
     `owner` is what it is about, until the Deployment of that was searched for, and `template` the hash of its
@@ -84,8 +84,7 @@ class _Waiting:
     tries: int = 0
 
 
-@dataclass(slots=True)
-class _Drain:
+class _Drain(Struct):
     """What was said about one attempt to drain a node: about whom, and how often in each namespace."""
 
     since: datetime

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from itertools import islice
 from zoneinfo import ZoneInfo
+
+from msgspec import Struct
 
 from reconciler.calendar.values import format_duration
 from reconciler.model.case_outcome import ENDS
@@ -32,8 +33,7 @@ _MEANING = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Column:
+class _Column(Struct, frozen=True):
     head: str
     cell: Callable[[Document], str]
 

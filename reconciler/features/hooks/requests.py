@@ -9,12 +9,12 @@ import json
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
 import urllib3
+from msgspec import Struct
 
 from reconciler import USER_AGENT
 from reconciler.http.bounded import Bounds, bound, within_bounds
@@ -47,8 +47,7 @@ class _NotAsked(Exception):
     """The request could not be made; the message has no secret in it."""
 
 
-@dataclass(slots=True)
-class _Asked:
+class _Asked(Struct):
     """One run: whether its request is in flight, the last answer, and when to ask again (monotonic)."""
 
     flies: bool = True

@@ -20,9 +20,10 @@ import logging
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
+
+from msgspec import Struct
 
 from reconciler import USER_AGENT
 from reconciler.azure.access import (
@@ -102,8 +103,7 @@ def client_at(endpoint: str, login: Any) -> Client:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Seen:
+class _Seen(Struct, frozen=True):
     """An agent pool as one answer showed it: the whole document, and the fields that we read."""
 
     document: Mapping[str, Any]
@@ -111,8 +111,7 @@ class _Seen:
     etag: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Listed:
+class _Listed(Struct, frozen=True):
     """A machine in the list of its pool: its name, which is its node's, and the resource ID of its VM."""
 
     name: str

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from reconciler.model.machine import MachineRef
 from reconciler.model.node import Node
 
 
-@dataclass(frozen=True, slots=True)
-class MachineProvider:
+class MachineProvider(Struct, frozen=True):
     """One provider.
 
     Its client, in `features/machines/providers.py`, has the same name. Reports show `name`. `annotations` are

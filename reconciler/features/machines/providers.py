@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
+
+from msgspec import Struct
 
 from reconciler.features.machines import aks, cluster_api, karpenter, openshift
 from reconciler.http.guard import Guard, read_only
@@ -81,8 +82,7 @@ CLIENTS: Mapping[str, Callable[[Surroundings], MachineClient]] = {
 """The factory of each provider's client, by the provider's name in `features/machines/registry.py`."""
 
 
-@dataclass(frozen=True, slots=True)
-class NotSetUp:
+class NotSetUp(Struct, frozen=True):
     """A provider without the settings that it needs; `problem` says what is missing."""
 
     problem: str

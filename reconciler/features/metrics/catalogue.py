@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 PREFIX = "node_maintenance_"
 
@@ -17,8 +18,7 @@ class Type(StrEnum):
     UNTYPED = "untyped"
 
 
-@dataclass(frozen=True, slots=True)
-class Family:
+class Family(Struct, frozen=True):
     """All series of one name. `unit` is the unit of the values, empty for a count and for 0 or 1.
 
     The name ends as Prometheus' rules say: with the unit, and that of a counter with `_total`. `bounds` are

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from reconciler.features.metrics.panels import (
     words,
 )
 from reconciler.model.case_outcome import ENDS, InTime
+from reconciler.model.structs import replace
 
 # Several replicas run, and one of them acts: each expression is about all of them.
 _NODE = '{node=~"$node"}'

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 Json = dict[str, Any]
 
@@ -18,16 +19,14 @@ DATE = "dateTimeFromNow"
 """The unit of moments in milliseconds, shown as `in 3 hours`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+class Query(Struct, frozen=True):
     """An expression, with the name of each series: `{{label}}`, or the heading of the values in a table."""
 
     expression: str
     name: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Panel:
+class Panel(Struct, frozen=True):
     """A panel without its place: the title, the sentence behind the `i`, the queries, and how they look."""
 
     title: str

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
+
+from msgspec import Struct, field
 
 from reconciler.features.metrics import catalogue
 from reconciler.features.metrics.catalogue import Family
@@ -36,8 +37,7 @@ HoldsSince = Mapping[tuple[str, str], datetime]
 """Since when a node has a hold, by its name and the code of the hold (UTC)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
+class Sample(Struct, frozen=True):
     """One value of one family, with the values of its labels in the order of the family."""
 
     family: Family
@@ -45,8 +45,7 @@ class Sample:
     labels: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class PassView:
+class PassView(Struct, frozen=True):
     """What there is to show of the last pass.
 
     `drains` is the progress of each drain of this process, by node. `holds_since` is what `held_since`
@@ -58,8 +57,7 @@ class PassView:
     holds_since: HoldsSince = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessView:
+class ProcessView(Struct, frozen=True):
     """What there is to show of the process; `last_success` is UTC, None before the first successful pass.
 
     `waiting` is the number of messages that wait to be sent, None where nobody is told anything.

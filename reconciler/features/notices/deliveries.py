@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 from typing import Any
+
+from msgspec import Struct
 
 from reconciler.calendar.formatting import in_zone
 from reconciler.calendar.notice_times import Weekly
@@ -13,6 +14,7 @@ from reconciler.features.notices.memory import OLDEST, Memory
 from reconciler.model import limits
 from reconciler.model.moments import shifted, to_text
 from reconciler.model.notices import Message, Topic
+from reconciler.model.structs import replace
 from reconciler.report import safe
 from reconciler.settings.sections.notify import Notify
 from reconciler.settings.templates import TemplateFailed, rendered
@@ -27,8 +29,7 @@ _TITLE = 200
 _NAMED = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Delivery:
+class Delivery(Struct, frozen=True):
     """Messages that are sent together to one entry.
 
     `title` and `lines` are for people: without control characters, and with moments in the entry's zone.
@@ -95,8 +96,7 @@ class Delivery:
         return frozenset(one.id for one in self.messages)
 
 
-@dataclass(frozen=True, slots=True)
-class Due:
+class Due(Struct, frozen=True):
     """What one entry gets: a delivery, or the moment at which one may be due (UTC); None for never."""
 
     delivery: Delivery | None = None

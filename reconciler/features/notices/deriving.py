@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
+
+from msgspec import Struct
 
 from reconciler.calendar.notice_times import Past, Periodic, due
 from reconciler.features.notices.facts import ENDING, Fact, facts_of, is_blocking_known, kind_of
@@ -15,6 +16,7 @@ from reconciler.model.notices import Message, Topic
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.problems import guarded
+from reconciler.model.structs import replace
 from reconciler.settings.sections.notify import Notify
 
 _KEPT_AT_THE_END = (Topic.DONE, Topic.MISSED, Topic.FAILED)
@@ -22,8 +24,7 @@ _LOST = "the case has ended; no pass of this process saw how"
 _DELETED = "the case has ended, because the node was deleted"
 
 
-@dataclass(frozen=True, slots=True)
-class Pass:
+class Pass(Struct, frozen=True):
     """One pass: its plan, and the results of its actions by node."""
 
     plan: Plan
@@ -58,8 +59,7 @@ def is_for(entry: Notify, message: Message, audience: Sequence[str]) -> bool:
     return entry.name in audience and message.topic in entry.topics and kinds
 
 
-@dataclass(frozen=True, slots=True)
-class _Lasting:
+class _Lasting(Struct, frozen=True):
     """A reminder of what lasts `since` a moment (Unix time), and the entries that select its node."""
 
     message: Message

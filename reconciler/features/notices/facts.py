@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
+
+from msgspec import Struct
 
 from reconciler.features.notices.memory import TEXT, seconds
 from reconciler.model import limits
@@ -17,6 +18,7 @@ from reconciler.model.notices import Topic
 from reconciler.model.outcome import Outcome, Result
 from reconciler.model.plan import Hold, JudgedEvent, NodePlan
 from reconciler.model.record import SAME_MOMENT, CaseRecord, State
+from reconciler.model.structs import replace
 
 ENDING = "Done"
 """The key of the message about the end of a case."""
@@ -26,8 +28,7 @@ _RECEIVED = "Received"
 _UNTOUCHED = frozenset({HoldCode.LOOKED_AFTER, HoldCode.RECORD_READABLE, HoldCode.NOT_CLAIMED})
 
 
-@dataclass(frozen=True, slots=True)
-class Fact:
+class Fact(Struct, frozen=True):
     """One thing to say. While it `lasts`, it can be repeated, and a message that waits for it is kept.
 
     `takes_back` is the key of the message that it takes back, empty if there is none. `before` is the moment

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 import msgspec
+from msgspec import Struct, field
 
 from reconciler.model import limits
 from reconciler.model.notices import Message, Topic
+from reconciler.model.structs import replace
 from reconciler.model.workflow_message import WorkflowMessage
 from reconciler.settings.go_templates import LARGEST as LARGEST_TEXT
 
@@ -40,8 +41,7 @@ OLDEST = timedelta(days=1)
 _VERSION = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(Struct, frozen=True):
     """What was said of one node: `said` has the moment of each message by its key (Unix time).
 
     `case` identifies the case or the event, `open` is whether it is a case. `audience` are the names of the
@@ -60,16 +60,14 @@ class Known:
     namespaces: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Pending:
+class Pending(Struct, frozen=True):
     """A message that is still to be sent, and the names of those who are to get it."""
 
     message: Message
     to: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Receiver:
+class Receiver(Struct, frozen=True):
     """What is remembered of one entry of `notify`; moments are UTC.
 
     `reminded` is the last reminder. `thread` is the thread of a chat, and `thread_since` when it began.
@@ -85,8 +83,7 @@ class Receiver:
     dropped: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Memory:
+class Memory(Struct, frozen=True):
     """All of it: `cases` by the UID of the node, `receivers` by the name of the entry.
 
     `workflow` are the messages of workflows that are still to be sent, `workflow_sent` the ids of the last

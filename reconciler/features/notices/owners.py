@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from datetime import tzinfo
 from operator import itemgetter
 
+from msgspec import Struct, field
+
 from reconciler.features.notices.deliveries import Delivery, delivery_of
 from reconciler.model.limits import ADDRESSES
+from reconciler.model.structs import replace
 from reconciler.settings.sections.notify import Notify, is_address
 
 MOST = 50
@@ -19,8 +21,7 @@ _CHANNEL = re.compile(r"#?[A-Za-z0-9_-]{1,80}")
 _LONGEST = 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Namespace:
+class Namespace(Struct, frozen=True):
     """The labels and annotations of a namespace."""
 
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -50,8 +51,7 @@ def addresses(entry: Notify, namespace: Namespace) -> Iterator[str]:
             yield address
 
 
-@dataclass(frozen=True, slots=True)
-class ForOwners:
+class ForOwners(Struct, frozen=True):
     """The deliveries to owners, and the namespaces of which addresses were left out, sorted."""
 
     deliveries: tuple[Delivery, ...] = ()

@@ -11,10 +11,11 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import partial
 from typing import Protocol
+
+from msgspec import Struct
 
 from reconciler.features.notices import deliveries, memory
 from reconciler.features.notices.deliveries import Delivery
@@ -106,8 +107,7 @@ class Concern(Protocol):
         """Return every namespace by its name; raises NotSent."""
 
 
-@dataclass(frozen=True, slots=True)
-class Around:
+class Around(Struct, frozen=True):
     """What the queue needs of its process.
 
     `guard` raises LockLost if the lock is not ours: another process sends then. `make` returns the transport
@@ -127,8 +127,7 @@ class Around:
     counted: Counted | None = None
 
 
-@dataclass(slots=True)
-class _Kept:
+class _Kept(Struct):
     """The silences of one entry: what is wanted, what was last done and when, and whose may be left over."""
 
     wanted: WantedSilences
@@ -137,8 +136,7 @@ class _Kept:
     left: frozenset[str] = frozenset()
 
 
-@dataclass(slots=True)
-class _Circuit:
+class _Circuit(Struct):
     """The failures of one entry in a row, and until when nothing is tried."""
 
     failures: int = 0

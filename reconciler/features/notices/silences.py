@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+from msgspec import Struct
 
 from reconciler.features.notices.facts import kind_of
 from reconciler.model import limits
@@ -30,8 +31,7 @@ _EXTENDED_AFTER = 3
 """A silence is extended when this part of its time is over."""
 
 
-@dataclass(frozen=True, slots=True)
-class Silence:
+class Silence(Struct, frozen=True):
     """A silence that exists or shall exist: for the node with this UID, until `ends` (UTC)."""
 
     uid: str
@@ -42,8 +42,7 @@ class Silence:
     starts: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class WantedSilences:
+class WantedSilences(Struct, frozen=True):
     """The nodes that one entry silences: UID, name and kind of the event.
 
     `unknown` are the UIDs of nodes that can't be judged now, whose silences stay. `ours` are the UIDs of all

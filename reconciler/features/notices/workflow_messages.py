@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import replace
 from datetime import datetime
 
 from reconciler.features.notices.memory import OLDEST, WORKFLOW_PENDING, WORKFLOW_SENT, Memory
 from reconciler.model.moments import shifted
+from reconciler.model.structs import replace
 from reconciler.model.workflow_message import WorkflowMessage
 from reconciler.report import safe
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from markupsafe import escape
+from msgspec import Struct
 
 from reconciler.features.page.facts import PageFacts
 from reconciler.features.page.fleet import MEANINGS, cell_of
@@ -35,8 +35,7 @@ _TAGS = 40
 _LEFT_OUT = ("name", "zone", "pool", "holds", "unknown", "preview")
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
+class Held(Struct, frozen=True):
     """What holds a node, and who can end that. `until` is when it ends at the latest, empty if not known."""
 
     because: str
@@ -45,8 +44,7 @@ class Held:
     until: str
 
 
-@dataclass(frozen=True, slots=True)
-class CaseRow:
+class CaseRow(Struct, frozen=True):
     """One node. `cell` is the name of its kind in the fleet's grid, `kind` says that in words."""
 
     node: str
@@ -64,8 +62,7 @@ class CaseRow:
         return 7 * _TAGS + said + sum(3 * _TAGS + _bytes(one.because) + _bytes(one.who) for one in self.held)
 
 
-@dataclass(frozen=True, slots=True)
-class Cases:
+class Cases(Struct, frozen=True):
     """The rows, and how many are left out."""
 
     rows: tuple[CaseRow, ...]

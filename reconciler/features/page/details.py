@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+from msgspec import Struct
 
 from reconciler.calendar.values import format_duration
 from reconciler.features.page.facts import PageFacts
@@ -17,8 +18,7 @@ _MOST = 30
 _NAMES = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Blocking:
+class Blocking(Struct, frozen=True):
     """A PodDisruptionBudget that refuses evictions, or none, with the pods and the nodes that wait for it."""
 
     budget: str
@@ -27,8 +27,7 @@ class Blocking:
     because: str
 
 
-@dataclass(frozen=True, slots=True)
-class SourceRow:
+class SourceRow(Struct, frozen=True):
     """A source: the age of its last answer, and on how many nodes it reports an event, none, or nothing."""
 
     name: str
@@ -38,16 +37,14 @@ class SourceRow:
     unknown: int
 
 
-@dataclass(frozen=True, slots=True)
-class Sources:
+class Sources(Struct, frozen=True):
     """The sources that answered about a node, and the names of those that did not."""
 
     answered: tuple[SourceRow, ...] = ()
     silent: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Paragraph:
+class Paragraph(Struct, frozen=True):
     """Some lines of the settings in words; the heading of the first one is empty."""
 
     heading: str

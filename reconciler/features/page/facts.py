@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
+
+from msgspec import Struct, field
 
 from reconciler.calendar.windows import Calendar
 from reconciler.features.page.readiness import ReadinessPart
@@ -22,8 +23,7 @@ AHEAD = timedelta(hours=48)
 """How far the page looks ahead."""
 
 
-@dataclass(frozen=True, slots=True)
-class History:
+class History(Struct, frozen=True):
     """The cases that have ended, as far as they are known.
 
     `since` is from when on this process knows them (UTC), None if it knows none. `read_from` is from when on
@@ -35,16 +35,14 @@ class History:
     read_from: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class KnownReadiness:
+class KnownReadiness(Struct, frozen=True):
     """Readiness as far as it is known. `note` says why there is none, or no newer one; else it is empty."""
 
     part: ReadinessPart | None = None
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class PageFacts:
+class PageFacts(Struct, frozen=True):
     """A plan, and what belongs to its page.
 
     `rehearsed` says that nothing was written, `outcomes` are the results of the actions. `obstacles` say for

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from reconciler.model.case_outcome import CaseResult
 from reconciler.model.fleet_node import FleetNode
@@ -45,24 +46,21 @@ MOST_NAMED = 1_000
 """Squares with a name. If there are more of them, the grid shows only how many there are of each kind."""
 
 
-@dataclass(frozen=True, slots=True)
-class Square:
+class Square(Struct, frozen=True):
     """One node. `about` is empty for a node in service, and for all nodes if too many are not."""
 
     cell: Cell
     about: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Pool:
+class Pool(Struct, frozen=True):
     """The nodes of one pool in one zone."""
 
     name: str
     squares: tuple[Square, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Zone:
+class Zone(Struct, frozen=True):
     """The nodes of one zone by pool, and how many there are of each kind. An empty name is no zone."""
 
     name: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from reconciler.features.readiness.report import words
 from reconciler.features.readiness.report.document import to_document
@@ -11,8 +11,7 @@ from reconciler.model.readiness import Readiness
 _MOST_FINDINGS = 50
 
 
-@dataclass(frozen=True, slots=True)
-class FindingRow:
+class FindingRow(Struct, frozen=True):
     """A finding about a workload: how bad it is, where its pods are, why, and what helps."""
 
     title: str
@@ -22,8 +21,7 @@ class FindingRow:
     remedy: str
 
 
-@dataclass(frozen=True, slots=True)
-class ReadinessPart:
+class ReadinessPart(Struct, frozen=True):
     """The summary, what was judged and when, what could not be seen, and the worst findings.
 
     `rest` says how many findings are left out, empty for none. A large cluster has tens of thousands of

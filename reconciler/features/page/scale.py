@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
+
+from msgspec import Struct
 
 from reconciler.calendar.values import DAY_NAMES
 from reconciler.features.page.facts import AHEAD, BACK
@@ -20,8 +21,7 @@ _ROOM = timedelta(hours=3)
 """How far the label of a tick is from that of `now`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tick:
+class Tick(Struct, frozen=True):
     """A round time of day; `day` is whether a day begins with it."""
 
     at: float
@@ -29,8 +29,7 @@ class Tick:
     day: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Scale:
+class Scale(Struct, frozen=True):
     """The time around `now` (UTC), which people read in `zone`."""
 
     now: datetime

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from reconciler.calendar.outlook import ANY_TIME
 from reconciler.features.page.facts import PageFacts
@@ -22,8 +23,7 @@ _MOST_SPANS = 60
 """Windows, and freezes, of one calendar."""
 
 
-@dataclass(frozen=True, slots=True)
-class Bar:
+class Bar(Struct, frozen=True):
     """A stretch of time in percent; `kind` is drain, out, plan, span, window or freeze."""
 
     kind: str
@@ -31,16 +31,14 @@ class Bar:
     width: float
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(Struct, frozen=True):
     """A moment in percent; `kind` is start, latest, platform, back, miss or unknown."""
 
     kind: str
     at: float
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """One node. `words` says everything that is drawn; `shade` is the number of its calendar."""
 
     node: str
@@ -51,8 +49,7 @@ class Row:
     missed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Chart:
+class Chart(Struct, frozen=True):
     """The rows by pool, the shades of the calendars, and how many nodes are left out."""
 
     pools: tuple[tuple[str, tuple[Row, ...]], ...]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
+
+from msgspec import Struct
 
 from reconciler.calendar.values import format_duration
 from reconciler.features.page.facts import AHEAD, PageFacts
@@ -29,8 +30,7 @@ _NODE = "NODE"
 """Stands for the name in a command for several nodes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
+class Listed(Struct, frozen=True):
     """The first entries of a list, and how many more there are."""
 
     entries: tuple[object, ...]
@@ -42,16 +42,14 @@ class Listed:
         return len(self.entries) + self.more
 
 
-@dataclass(frozen=True, slots=True)
-class Names:
+class Names(Struct, frozen=True):
     """The first nodes that an entry is about, and how many more there are."""
 
     first: tuple[str, ...] = ()
     more: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """One sentence, and the nodes or the thing that it is about."""
 
     nodes: Names
@@ -59,8 +57,7 @@ class Entry:
     about: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class NextStep:
+class NextStep(Struct, frozen=True):
     """One moment of the plan. `at` is for people, `wait` how long it is until then."""
 
     at: str
@@ -69,8 +66,7 @@ class NextStep:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Ask:
+class Ask(Struct, frozen=True):
     """What waits for a person: who that is, why, and the nodes that wait.
 
     `left` is how much time there is for the first of them if it can't wait, else empty.

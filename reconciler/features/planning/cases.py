@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+
+from msgspec import Struct
 
 from reconciler.calendar.windows import Calendar, Closure, Opening
 from reconciler.model.plan import NodePlan, Plan
@@ -38,8 +39,7 @@ class Status(StrEnum):
     """The platform's plan names days and no moment: it starts nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedCase:
+class PlannedCase(Struct, frozen=True):
     """One node with a case. Moments are UTC.
 
     `kinds` are the kinds of its events, or the types of the conditions, each once. `not_before` is the
@@ -72,8 +72,7 @@ class PlannedCase:
         return min((one for one in known if one is not None), default=self.not_before)
 
 
-@dataclass(frozen=True, slots=True)
-class SharedCalendar:
+class SharedCalendar(Struct, frozen=True):
     """The windows and the freezes that apply to all of these nodes, sorted by start."""
 
     nodes: tuple[str, ...]
@@ -81,8 +80,7 @@ class SharedCalendar:
     closures: tuple[Closure, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class PlanAhead:
+class PlanAhead(Struct, frozen=True):
     """What will start from `plan.now` until `until` (UTC).
 
     `cases` have the misses first, then the earliest. `later` are the cases of which nothing happens before

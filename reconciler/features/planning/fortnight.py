@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
+
+from msgspec import Struct
 
 from reconciler.calendar.occurrences import FOREVER
 from reconciler.calendar.values import DAY_NAMES
@@ -29,8 +30,7 @@ _LEGEND = 12
 """How many windows and freezes the legend describes."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Spans:
+class _Spans(Struct, frozen=True):
     """When a drain may start, and when it may not although a window is open or none is needed."""
 
     opened: list[tuple[datetime, datetime]]

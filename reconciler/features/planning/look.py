@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from zoneinfo import ZoneInfo
+
+from msgspec import Struct
 
 from reconciler.features.planning.moments import moment_text
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
+class Look(Struct, frozen=True):
     """From `now` on (UTC), in `zone`, `width` columns; `cut` stands for what has no room."""
 
     now: datetime

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from textwrap import wrap
 from zoneinfo import ZoneInfo
+
+from msgspec import Struct
 
 from reconciler.calendar.formatting import format_local, in_zone
 from reconciler.calendar.values import format_duration
@@ -31,8 +32,7 @@ _COUNTED = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Screen:
+class Screen(Struct, frozen=True):
     """What the text is for: so many columns, and lines if they are limited, with these signs."""
 
     columns: int = NARROW

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
+
+from msgspec import Struct
 
 from reconciler.features.planning.moments import day_text
 
@@ -26,8 +27,7 @@ _LABEL = 8
 """Columns that a label of the axis needs, with a space behind it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Timeline:
+class Timeline(Struct, frozen=True):
     """So many columns of `step` each, from `start` (UTC) on; people read them in `zone`."""
 
     start: datetime

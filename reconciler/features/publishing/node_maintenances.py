@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import count
+
+from msgspec import Struct
 
 from reconciler.features.publishing.publisher import Fleet, ObjectChanges
 from reconciler.model.case_outcome import CaseResult, outcome_of_event
@@ -26,6 +27,7 @@ from reconciler.model.plan import JudgedEvent, NodePlan
 from reconciler.model.ports import ClusterReader
 from reconciler.model.problems import guarded
 from reconciler.model.record import KnownEvent, State
+from reconciler.model.structs import replace
 from reconciler.profiles.case import known
 from reconciler.settings.sections.others import Sign
 
@@ -39,8 +41,7 @@ _NOT_DRAINED = frozenset({Stage.HELD, Stage.WAITING, Stage.CORDONED, Stage.DRAIN
 """Stages of an event that requires a drain, on a node that may have pods that it has to evict."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Live:
+class _Live(Struct, frozen=True):
     """An event that a source reports, or that the record still waits for."""
 
     event: KnownEvent
@@ -182,8 +183,7 @@ def _share_an_id(one: KnownEvent, two: KnownEvent) -> bool:
     return not ids.isdisjoint(others) and one.matches(two)
 
 
-@dataclass(frozen=True, slots=True)
-class _Naming:
+class _Naming(Struct, frozen=True):
     """How new objects are named: by their event, and so that no name is used twice.
 
     `existing` are all objects of this installation by name. Objects of another prefix have other names.

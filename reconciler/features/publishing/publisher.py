@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
+
+from msgspec import Struct, field
 
 from reconciler.features.publishing.standing import Standing
 from reconciler.model.node import Node
@@ -17,8 +18,7 @@ from reconciler.settings.sections.hints import Hints
 from reconciler.settings.sections.others import Sign
 
 
-@dataclass(frozen=True, slots=True)
-class Showing:
+class Showing(Struct, frozen=True):
     """Which signs and hints the settings enable, under which prefix, at which moment (aware, UTC)."""
 
     signs: tuple[Sign, ...]
@@ -27,8 +27,7 @@ class Showing:
     hints: Hints = Hints()
 
 
-@dataclass(frozen=True, slots=True)
-class NodeSigns:
+class NodeSigns(Struct, frozen=True):
     """The changes on one node: annotations and labels, which are part of its patch, and separate writes.
 
     None as a value removes the annotation or label.
@@ -68,8 +67,7 @@ class NodePublisher(Protocol):
         """Return the changes that remove every sign of this installation."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fleet:
+class Fleet(Struct, frozen=True):
     """The input of a publisher of objects: the plans, the nodes by name, and the moment (aware, UTC)."""
 
     plans: tuple[NodePlan, ...]
@@ -78,8 +76,7 @@ class Fleet:
     now: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectChanges:
+class ObjectChanges(Struct, frozen=True):
     """Writes, and the moments (UTC) at which time alone changes an object.
 
     `signs` names the publishers that may have objects after these writes.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from reconciler.model.event import WITHOUT_START, MaintenanceEvent
 from reconciler.model.plan import Hold
@@ -10,8 +10,7 @@ from reconciler.model.record import CaseRecord, State
 from reconciler.profiles.case import CaseView
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(Struct, frozen=True):
     """A node after a pass:
 
     its record, the events of its case, its holds, and whether its drain continues now.

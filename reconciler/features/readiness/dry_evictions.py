@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from reconciler.drain.webhooks import read_denial
 from reconciler.kubernetes.connection import Connection, Request
@@ -30,8 +31,7 @@ SILENT = 3
 """Evictions without an answer after which no more are rehearsed."""
 
 
-@dataclass(slots=True)
-class _Counts:
+class _Counts(Struct):
     asked: int = 0
     silent: int = 0
     refusals: list[WebhookRefusal] = field(default_factory=list)

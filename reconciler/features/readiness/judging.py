@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
+
+from msgspec import Struct
 
 from reconciler.drain import judge
 from reconciler.drain.budgets import BudgetIndex
@@ -27,6 +28,7 @@ from reconciler.model.readiness import FindingCode, KeptByPeople, Workload
 from reconciler.model.record import KnownEvent
 from reconciler.model.selector import EVERYTHING, LabelSelector
 from reconciler.model.snapshot import ReadForSettings, Snapshot
+from reconciler.model.structs import replace
 from reconciler.model.unseen import BUDGETS, PODS
 from reconciler.profiles.orders import drain_order, evicting_setting
 from reconciler.settings.schema import Settings
@@ -38,8 +40,7 @@ _LONGEST = 200
 _EVENTS = (KnownEvent(KIND, None, (), ()),)
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
+class Judged(Struct, frozen=True):
     """What was found on the nodes.
 
     `pods` counts their pods, `going` are those that drains would evict. `people` is what keeps drains from
@@ -56,8 +57,7 @@ class Judged:
     people: tuple[KeptByPeople, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Circumstances:
+class _Circumstances(Struct, frozen=True):
     """What is known of the whole cluster."""
 
     seen: Seen

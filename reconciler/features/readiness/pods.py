@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from reconciler.drain import Action, PodDeleteStatus
 from reconciler.drain.refusal import Refusal, never_ends, refusal
@@ -19,8 +20,7 @@ REFUSALS = Refusals("daemonSet", "emptyDir", "unmanaged")
 """Reasons by which this file knows which filter keeps a pod; people never see them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Policy:
+class Policy(Struct, frozen=True):
     """What the settings mean for the pods of one node: its drain, and the settings that evict what is kept.
 
     The order's options have `REFUSALS`. `evict_empty_dir` is such as `events.Reboot.emptyDir: Evict`.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import partial
+
+from msgspec import Struct, field
 
 from reconciler.model.instructions import PersonHold
 from reconciler.model.node import POOL_ANNOTATIONS, Node, Wanted
@@ -15,8 +16,7 @@ from reconciler.model.volume import Volume
 from reconciler.settings.schema import Settings
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(Struct, frozen=True):
     """The cluster as it was read. What may not be read is empty, and in `unseen`.
 
     `holds` are those of all nodes and of pools.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
+
+from msgspec import Struct
 
 from reconciler import __version__
 from reconciler.features.simulate.scenario import Scenario
@@ -17,8 +18,7 @@ from reconciler.settings.schema import Settings
 VERSION = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Policy:
+class Policy(Struct, frozen=True):
     """One of the compared policies: the name of its file, its settings, and its score."""
 
     name: str

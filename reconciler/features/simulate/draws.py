@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import TypeVar
+
+from msgspec import Struct
 
 _Item = TypeVar("_Item")
 _BITS = 53
 
 
-@dataclass(frozen=True, slots=True)
-class Draws:
+class Draws(Struct, frozen=True):
     """Numbers that depend on the seed and on what they are for, and on no other draw."""
 
     seed: int

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID, uuid5
+
+from msgspec import Struct
 
 from reconciler.features.simulate.draws import Draws
 from reconciler.features.simulate.scenario import FleetNode, PlayedEvent, Scenario
@@ -31,8 +32,7 @@ PER_NODES, PER_DAYS = 1_000, 90
 _MINUTE, _HOUR, _DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 
 
-@dataclass(frozen=True, slots=True)
-class Rate:
+class Rate(Struct, frozen=True):
     """One sort of event: how many there are in 1,000 nodes and 90 days, and what they are like.
 
     The notice lies between `least` and `most`. `seconds` is the longest announced pause, -1 for unknown. A

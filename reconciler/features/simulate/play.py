@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -17,6 +16,7 @@ from reconciler.model.notification import Notification
 from reconciler.model.outside import WritableOutside
 from reconciler.model.plan import Plan
 from reconciler.model.record import State
+from reconciler.model.structs import replace
 from reconciler.run import run_pass
 from reconciler.settings.schema import Mode, Settings
 from reconciler.simulation.aks import no_event

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+
+from msgspec import Struct, field
 
 from reconciler.model.event import Kind
 from reconciler.model.node import OS_LABEL, SPOT_LABEL, ZONE_LABEL, Node
@@ -18,8 +19,7 @@ MOST_EVENTS = 100_000
 """Events that can be played."""
 
 
-@dataclass(frozen=True, slots=True)
-class FleetNode:
+class FleetNode(Struct, frozen=True):
     """One node of the fleet. `drain` is how long its pods need to leave it."""
 
     name: str
@@ -36,8 +36,7 @@ class FleetNode:
         return Node(self.name, uid="", resource_version="", labels=labels)
 
 
-@dataclass(frozen=True, slots=True)
-class PlayedEvent:
+class PlayedEvent(Struct, frozen=True):
     """One event of one node; moments are UTC, and it is announced `at` a moment not after `starts`.
 
     `not_before` is the date that it is announced with, `starts` when it really starts. An event that starts
@@ -58,8 +57,7 @@ class PlayedEvent:
     by_request: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Scenario:
+class Scenario(Struct, frozen=True):
     """A fleet and its events from `start` to `end` (UTC), the same for every policy.
 
     `source` says where the events come from, in words. `notes` are for people: what was left out, and why.

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from enum import StrEnum
+
+from msgspec import Struct
 
 from reconciler.model.event import Kind
 
@@ -38,8 +39,7 @@ class Fate(StrEnum):
     """No source that the policy enables reported it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Day:
+class Day(Struct, frozen=True):
     """One day in the time zone of the policy."""
 
     day: date
@@ -54,8 +54,7 @@ class Day:
         return (self.missed, self.late, self.refused, self.most_out)
 
 
-@dataclass(frozen=True, slots=True)
-class Score:
+class Score(Struct, frozen=True):
     """The result of one play.
 
     `hopeless` are the missed events that were announced later than the drain of their node takes. `empty` is

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection
-from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from itertools import pairwise
+
+from msgspec import Struct
 
 from reconciler.features.simulate.scenario import PlayedEvent, Scenario
 from reconciler.features.simulate.score import Day, Fate, Score
@@ -20,8 +21,7 @@ from reconciler.simulation.log import Actor, Happening
 from reconciler.simulation.timed_drains import TimedDrains
 
 
-@dataclass(slots=True, eq=False)
-class _Played:
+class _Played(Struct, eq=False):
     """One event: what the plans said about it, and what happened. `fate` is as if the policy asked for it."""
 
     event: PlayedEvent
@@ -31,8 +31,7 @@ class _Played:
     at: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Emptied:
+class _Emptied(Struct, frozen=True):
     """When the last pod left a node, and whether a window was open when the drain began."""
 
     at: datetime

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from operator import or_
 from typing import Any
+
+from msgspec import Struct, field
 
 from reconciler.features.workflows.checks import CHECK_TYPES
 from reconciler.features.workflows.input import CheckInput
@@ -42,8 +43,7 @@ from reconciler.settings.sections.workflows import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(Struct, frozen=True):
     """An instance of a check."""
 
     name: str
@@ -68,8 +68,7 @@ class Check:
         return self.type.needs(self.config)
 
 
-@dataclass(frozen=True, slots=True)
-class Trigger:
+class Trigger(Struct, frozen=True):
     """An instance of a trigger."""
 
     name: str
@@ -93,8 +92,7 @@ class Trigger:
         return None if isinstance(config, Eviction) and config.action is not EvictionAction.DRAIN else config
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """One transition; `asks` are the names of the checks in its expression, and `text` is the expression."""
 
     check: Expression
@@ -104,8 +102,7 @@ class Step:
     next: State
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
+class Rules(Struct, frozen=True):
     """What happens in one state."""
 
     enter: tuple[Trigger, ...] = ()
@@ -113,8 +110,7 @@ class Rules:
     steps: tuple[Step, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Workflow:
+class Workflow(Struct, frozen=True):
     """One profile of the settings."""
 
     name: str
@@ -125,8 +121,7 @@ class Workflow:
         return self.states.get(state, Rules())
 
 
-@dataclass(frozen=True)
-class Workflows:
+class Workflows(Struct, frozen=True, dict=True):
     """All workflows of the settings, by name, and the checks by the names of their instances."""
 
     by_name: Mapping[str, Workflow] = field(default_factory=dict)

@@ -7,10 +7,11 @@ pass is in maintenance in `members`, and a Lease that it takes is in `read` (`Re
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from typing import Any, TypeVar
+
+from msgspec import Struct
 
 from reconciler.model.check_reads import ReadForChecks
 from reconciler.model.keys import OwnKeys, keys_of
@@ -22,8 +23,7 @@ from reconciler.profiles.situation import Situation
 Value = TypeVar("Value")
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(Struct, frozen=True):
     """One node of the cluster with its workflows' data.
 
     `profiles` are the names that its label lists and the settings define. `platform` is the state of the
@@ -63,8 +63,7 @@ class Fleet(tuple[Member, ...]):
         return {}
 
 
-@dataclass(frozen=True, slots=True)
-class CheckInput:
+class CheckInput(Struct, frozen=True):
     """Everything that a check of a workflow may read.
 
     `since` is when the profile entered `state` (UTC), `now` is aware. `members` are all nodes of the cluster,

@@ -14,11 +14,11 @@ import re
 import stat
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from urllib.parse import quote, urlsplit
 
 import msgspec
 import urllib3
+from msgspec import Struct
 
 from reconciler import USER_AGENT
 from reconciler.http.bounded import Bounds, bound, within_bounds
@@ -71,8 +71,7 @@ class _Cluster(msgspec.Struct):
     spec: _Spec
 
 
-@dataclass(frozen=True, slots=True)
-class _Access:
+class _Access(Struct, frozen=True):
     """The section `Global` of a cloudprovider.conf. Nothing shows it, because it has a password."""
 
     auth_url: str
@@ -86,8 +85,7 @@ class _Access:
         return f"the access of {self.user}"
 
 
-@dataclass(frozen=True, slots=True)
-class _Kept:
+class _Kept(Struct, frozen=True):
     until: float
     answer: KubernikusAnswer
 

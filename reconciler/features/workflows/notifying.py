@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
+
+from msgspec import Struct
 
 from reconciler.calendar.notice_times import Past, Periodic, Schedule, due, next_due
 from reconciler.features.workflows.input import CheckInput
@@ -18,6 +19,7 @@ from reconciler.model import limits
 from reconciler.model.moments import shifted, to_text
 from reconciler.model.problems import guarded
 from reconciler.model.record import State
+from reconciler.model.structs import replace
 from reconciler.model.workflow import ProfileData, WorkflowData
 from reconciler.model.workflow_message import WorkflowMessage
 from reconciler.settings.go_templates import Escape, Fields, TemplateRefused, indexed, rendered
@@ -26,8 +28,7 @@ from reconciler.settings.message_fields import About, message_fields
 _SECOND = timedelta(seconds=1)
 
 
-@dataclass(frozen=True, slots=True)
-class Notification:
+class Notification(Struct, frozen=True):
     """An instance of a notification: its templates, and when it is sent.
 
     `escape` is called with each value that a template inserts.
@@ -60,8 +61,7 @@ class Notification:
             return self.escape(f"Notification {self.name}") if self.title else "", facts
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
+class Told(Struct, frozen=True):
     """What a node's notifications do in a pass: the data with what is sent now, and the messages.
 
     `next` is when the next one is due if the node stays as it is (UTC), None if none will be.

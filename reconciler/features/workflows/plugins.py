@@ -6,9 +6,10 @@ The configuration of a type is a section of the settings, in `reconciler/setting
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, TypeVar
+
+from msgspec import Struct
 
 from reconciler.features.workflows.input import CheckInput
 from reconciler.model.check_reads import LeaseTake, Needs
@@ -21,8 +22,7 @@ Ask = Callable[[_Config, CheckInput], CheckResult]
 Takes = Callable[[_Config, CheckInput], LeaseTake | None]
 
 
-@dataclass(frozen=True, slots=True)
-class CheckType:
+class CheckType(Struct, frozen=True):
     """A type of check: how it answers, and what it needs beyond the nodes.
 
     `takes` returns the Lease that the node takes when a transition with this check really happens, None if it

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from urllib.parse import unquote, urlencode, urlsplit, urlunsplit
 
 import msgspec
 import urllib3
+from msgspec import Struct
 from urllib3.util import make_headers
 
 from reconciler import USER_AGENT
@@ -59,8 +59,7 @@ class _Answer(msgspec.Struct):
     error: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Kept:
+class _Kept(Struct, frozen=True):
     until: float
     answer: PrometheusAnswer
 

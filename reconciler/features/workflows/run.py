@@ -9,7 +9,8 @@ the node goes on in a later pass, whatever its checks say then: the drain has be
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
 
 from reconciler.features.workflows.configured import Step, Trigger, Workflow, Workflows
 from reconciler.features.workflows.input import CheckInput
@@ -20,6 +21,7 @@ from reconciler.model.holds import HoldCode
 from reconciler.model.plan import CheckAnswer, Hold, Notice, StepAnswer, Verdict, WorkflowReport
 from reconciler.model.problems import internal
 from reconciler.model.record import Claim, ClaimKind, State
+from reconciler.model.structs import replace
 from reconciler.model.workflow import ProfileData, WorkflowData
 from reconciler.profiles.expression import blockers, evaluate
 from reconciler.settings.sections.trigger_types import Draining
@@ -28,8 +30,7 @@ CHANGED = "ChangedMaintenanceState"
 """The reason of maintenance-controller's Event about a step."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ran:
+class Ran(Struct, frozen=True):
     """A node after the run: the work of its triggers, its data, and what is to be reported.
 
     `takes` are the Leases that its steps take, and `read` is what later nodes of the pass read. `draining` is

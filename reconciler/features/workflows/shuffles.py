@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from reconciler.model.actions import outcome_name
 from reconciler.model.outcome import Outcome, Result
@@ -21,8 +22,7 @@ SERIES = 10_000
 """Owners and profiles that are counted. Then those that were not counted for the longest time go."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entered:
+class Entered(Struct, frozen=True):
     """A node that a workflow has put into maintenance, or with `waits` into `maintenance-required`."""
 
     node: str
@@ -30,8 +30,7 @@ class Entered:
     waits: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ShuffleRow:
+class ShuffleRow(Struct, frozen=True):
     """The counters of one owner and profile: pods, and pods divided by the replicas of their owner.
 
     `per_replica` is infinite once a pod was counted whose owner had no replica, as in maintenance-controller.
@@ -43,8 +42,7 @@ class ShuffleRow:
     per_replica: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class ShuffleCounts:
+class ShuffleCounts(Struct, frozen=True):
     """All counters since the start of the process. A value, which another thread may read at any time."""
 
     by_key: Mapping[tuple[str, str], ShuffleRow] = field(default_factory=dict)

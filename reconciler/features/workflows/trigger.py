@@ -7,10 +7,11 @@ The configuration of a type is a section of the settings, in `reconciler/setting
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any, TypeVar
+
+from msgspec import Struct, field
 
 from reconciler.model.check_reads import ReadForChecks
 from reconciler.model.hypervisor import HypervisorWrite
@@ -21,8 +22,7 @@ from reconciler.settings.sections.loose_section import LooseSection
 _Config = TypeVar("_Config", bound=LooseSection)
 
 
-@dataclass(frozen=True, slots=True)
-class Worked:
+class Worked(Struct, frozen=True):
     """A node and its record as the triggers so far leave them.
 
     `waits` is why the chain can't go on now, empty if it can. `hypervisor` is what changes on the node's
@@ -35,8 +35,7 @@ class Worked:
     hypervisor: HypervisorWrite | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TriggerInput:
+class TriggerInput(Struct, frozen=True):
     """What a trigger reads: the work so far, the claim of its profile, and the moment (UTC, whole seconds).
 
     `resumed` says that the chain has waited for the drain of the node, and runs again. `read` is what the
@@ -55,8 +54,7 @@ Do = Callable[[_Config, TriggerInput], Worked]
 Missing = Callable[[_Config, TriggerInput], str]
 
 
-@dataclass(frozen=True, slots=True)
-class TriggerType:
+class TriggerType(Struct, frozen=True):
     """A type of trigger, with the function that carries it out on values.
 
     `missing` returns why it can't be carried out now, empty if it can. A chain begins only if none of its

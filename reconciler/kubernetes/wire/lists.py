@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, TypeVar
+
+from msgspec import Struct
 
 from reconciler.http.retrying import PATIENCE, patiently
 from reconciler.kubernetes.answers import GONE, JSON, PROTOBUF
@@ -35,8 +36,7 @@ Value = TypeVar("Value")
 Json = TypeVar("Json")
 
 
-@dataclass(frozen=True, slots=True)
-class Format(Generic[Value]):
+class Format(Struct, Generic[Value], frozen=True):
     """How one kind of object is read.
 
     `kind` is the list's. `from_protobuf` reads an encoded message, `from_json` an object, `list_from_json` a
@@ -49,8 +49,7 @@ class Format(Generic[Value]):
     list_from_json: Callable[[bytes], tuple[str, shapes.ListMeta, list[Value]]]
 
 
-@dataclass(frozen=True, slots=True)
-class Asking:
+class Asking(Struct, frozen=True):
     """How a list is requested: selectors, objects per page, formats, and the seconds for retries."""
 
     query: dict[str, str]
@@ -59,8 +58,7 @@ class Asking:
     patience: float
 
 
-@dataclass(slots=True)
-class ListResult(Generic[Value]):
+class ListResult(Struct, Generic[Value]):
     """The objects of a list, and the resourceVersion from which a watch continues."""
 
     items: list[Value]

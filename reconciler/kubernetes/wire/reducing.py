@@ -8,11 +8,12 @@ is a default one; in JSON both are None. `or ()` and `HasField` read both alike.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from sys import intern
 from typing import Any, TypeVar
+
+from msgspec import Struct
 
 from reconciler.kubernetes.wire import shapes
 from reconciler.model import limits
@@ -66,8 +67,7 @@ _LARGEST_SUM = 2**63 // 10**9
 Value = TypeVar("Value")
 
 
-@dataclass(frozen=True, slots=True)
-class Leaves:
+class Leaves(Struct, frozen=True):
     """What the two formats encode differently: a time, None if there is none, and a quantity.
 
     A time that can't be read is `limits.UNREADABLE`, never an exception: it is one object's problem.

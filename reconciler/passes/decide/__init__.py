@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -21,6 +20,7 @@ from reconciler.model.problems import Faults, guarded
 from reconciler.model.record import State
 from reconciler.model.schedule import CaseSchedule
 from reconciler.model.snapshot import Ledger, Snapshot
+from reconciler.model.structs import replace
 from reconciler.model.upgrades import upgraded_pools
 from reconciler.passes.decide.acknowledging import acknowledgements
 from reconciler.passes.decide.answers import source_states

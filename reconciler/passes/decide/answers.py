@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from reconciler.model.assessment import Assessment
 from reconciler.model.event import Answer, Reading
@@ -13,8 +14,7 @@ from reconciler.model.polling import AnyMemory
 from reconciler.model.snapshot import Snapshot
 
 
-@dataclass(slots=True)
-class _Tally:
+class _Tally(Struct):
     """The answers of one source so far; `polled` is whether its memory says when it was asked."""
 
     last: datetime | None = None

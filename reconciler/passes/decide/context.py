@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
+
+from msgspec import Struct, field
 
 from reconciler.features.workflows.configured import Workflows
 from reconciler.model.instructions import Instructions, instructions_of
@@ -16,8 +17,7 @@ from reconciler.model.snapshot import Snapshot
 from reconciler.settings.schema import Settings
 
 
-@dataclass(frozen=True)
-class PassContext:
+class PassContext(Struct, frozen=True, dict=True):
     """The snapshot of the cluster, the settings, and the moment of the pass (UTC).
 
     `reading_names` are those of the enabled sources: no case waits for another source. `notice_names` are

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+
+from msgspec import Struct
 
 from reconciler.features.publishing.publisher import Showing
 from reconciler.features.publishing.registry import node_signs
@@ -28,6 +29,7 @@ from reconciler.model.plan import (
     NoticeType,
 )
 from reconciler.model.record import CaseRecord, DrainRecord, State
+from reconciler.model.structs import replace
 from reconciler.passes.decide.acknowledging import acknowledged
 from reconciler.passes.decide.context import PassContext
 from reconciler.passes.decide.facts import CaseStep, tell, with_moved
@@ -56,8 +58,7 @@ Our own pod goes with it, and another one needs a moment to take over.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class _Begun:
+class _Begun(Struct, frozen=True):
     """A recorded drain that is not done, and its progress in this process, if there is any.
 
     `told` is the case as this pass has read it, and `hooked` says what holds the drain if a hook does.
@@ -71,8 +72,7 @@ class _Begun:
     hooked: Hold | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Step:
+class _Step(Struct, frozen=True):
     """The drain after this pass: the record, the order for the drainer, and what holds it.
 
     An order with a hold is not given. `waits` holds a drain that goes on.

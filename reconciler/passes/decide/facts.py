@@ -7,8 +7,9 @@ a fact without that note sends the Event again: a killed process loses none, and
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+
+from msgspec import Struct
 
 from reconciler.drain.budgets import BudgetIndex
 from reconciler.drain.prospect import whose
@@ -20,6 +21,7 @@ from reconciler.model.moments import to_text
 from reconciler.model.plan import Hold, Notice, NoticeType
 from reconciler.model.record import CaseFacts, CaseRecord, Cordon, Forecast, KnownEvent, PlatformStart, State
 from reconciler.model.schedule import CaseSchedule
+from reconciler.model.structs import replace
 from reconciler.passes.decide.context import PassContext
 from reconciler.passes.decide.pods import pods_left, with_returns
 from reconciler.passes.decide.seen import Seen
@@ -40,8 +42,7 @@ _LONGEST_REASON = 240
 _LONGEST_NAMES = 600
 
 
-@dataclass(frozen=True, slots=True)
-class Telling:
+class Telling(Struct, frozen=True):
     """The record after the pass, and the Warning Events about its facts.
 
     `pending` are sent before the record is written, `fresh` after it. `noted` is the record once all of them
@@ -92,8 +93,7 @@ def with_starts(
     return replace(record, events=known, facts=replace(facts, starts=kept))
 
 
-@dataclass(frozen=True, slots=True)
-class CaseStep:
+class CaseStep(Struct, frozen=True):
     """One case before and after the state machine ran.
 
     `begun` says that a drain of the node has begun, `holds` are what holds the node, and `schedule` is when

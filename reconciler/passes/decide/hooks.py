@@ -8,14 +8,16 @@ process reports it once more rather than not at all.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
+
+from msgspec import Struct
 
 from reconciler.calendar.values import format_duration
 from reconciler.model.hooks import Hook, HookEnd, HookRecord, HookRun, HookStep
 from reconciler.model.moments import to_text
 from reconciler.model.plan import Hold, Notice, NoticeType
 from reconciler.model.record import CaseRecord, DrainRecord, State
+from reconciler.model.structs import replace
 from reconciler.passes.decide.context import PassContext
 from reconciler.passes.decide.seen import Seen
 from reconciler.profiles import hooks as engine
@@ -36,8 +38,7 @@ _CHECKS = {
 _CODES = frozenset(one.name for one in _CHECKS.values())
 
 
-@dataclass(frozen=True, slots=True)
-class Hooked:
+class Hooked(Struct, frozen=True):
     """The record with the node's hooks after this pass, and what holds the node, with its hooks.
 
     `runs` are the hooks of the settings that are to be run.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from functools import partial
 
 from reconciler.features.workflows.configured import Workflows
@@ -14,6 +13,7 @@ from reconciler.model.keys import OwnKeys
 from reconciler.model.node import Node
 from reconciler.model.problems import guarded
 from reconciler.model.record import Record, State, Unreadable
+from reconciler.model.structs import replace
 from reconciler.model.workflow import WorkflowData
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 
 from reconciler.features.publishing.hints import removed_hints
@@ -13,6 +12,7 @@ from reconciler.model.node import HOSTED_LABEL, Node
 from reconciler.model.plan import Actions, DrainState, Hold, NodePlan
 from reconciler.model.problems import internal
 from reconciler.model.record import CaseRecord, Cordon, State
+from reconciler.model.structs import replace
 from reconciler.model.undone import Undone
 from reconciler.passes.decide.acknowledging import taken_back
 from reconciler.passes.decide.context import PassContext

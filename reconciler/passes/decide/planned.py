@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
 
 from reconciler.features.publishing.publisher import NodeSigns
 from reconciler.model.case_outcome import outcome_of
@@ -14,6 +15,7 @@ from reconciler.model.own import node_write, used_keys
 from reconciler.model.plan import Actions, DrainState, Hold, ListChanges, NodePlan, NodeWrite
 from reconciler.model.record import CaseRecord, Record, State
 from reconciler.model.record_text import to_annotation
+from reconciler.model.structs import replace
 from reconciler.passes.decide.context import PassContext
 from reconciler.passes.decide.seen import Seen
 from reconciler.passes.decide.workflow_step import WorkflowStep
@@ -22,8 +24,7 @@ from reconciler.profiles.budget import pool_of
 from reconciler.profiles.state_machine import Walk
 
 
-@dataclass(frozen=True, slots=True)
-class Decided:
+class Decided(Struct, frozen=True):
     """A node after the pass: its state, its profile's data, what holds it, and the case that ended."""
 
     state: State

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime
 
 from reconciler.drain.survey import Survey, survey
 from reconciler.model.drains import DrainOptions, DrainProgress
 from reconciler.model.node import Node
 from reconciler.model.record import DrainRecord
+from reconciler.model.structs import replace
 from reconciler.passes.decide.context import PassContext
 
 

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from datetime import datetime
+
+from msgspec import Struct, field
 
 from reconciler.model.plan import NodePlan
 from reconciler.model.schedule import CaseSchedule
 from reconciler.model.snapshot import Ledger
+from reconciler.model.structs import replace
 from reconciler.passes.decide.members import Members
 from reconciler.passes.decide.replacing import PoolKey
 from reconciler.profiles.budget import DisruptionBudget
 from reconciler.profiles.situation import Acknowledgement
 
 
-@dataclass(slots=True)
-class Progress:
+class Progress(Struct):
     """Places taken, the last start, pools scaled up, and drains in progress, after the nodes so far.
 
     `drains` counts the orders that use a slot. `holding` are the nodes whose drains hold one and that have no

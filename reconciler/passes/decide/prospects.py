@@ -6,7 +6,6 @@ Every output asks the schedule of a case, so all of them say the same about it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 
 from reconciler.drain.budgets import BudgetIndex
@@ -17,6 +16,7 @@ from reconciler.model.pod import Pod
 from reconciler.model.problems import Faults
 from reconciler.model.record import KnownEvent
 from reconciler.model.schedule import PODS_STAY, CaseSchedule, Prospect
+from reconciler.model.structs import replace
 from reconciler.passes.decide.context import PassContext
 from reconciler.passes.decide.seen import Seen
 from reconciler.profiles import case as cases

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+from msgspec import Struct
 
 from reconciler.calendar.values import format_duration
 from reconciler.model.moments import to_text
@@ -16,8 +17,7 @@ from reconciler.profiles.schedule import Case, Limits, Placed, Start
 _NAMED_AT_MOST = 5
 
 
-@dataclass(frozen=True, slots=True)
-class _Shortage:
+class _Shortage(Struct, frozen=True):
     """Cases that one limit can't serve together: how many places they need, and when.
 
     `need` is the smallest limit that would serve them all, from `since` on.

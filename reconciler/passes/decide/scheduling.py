@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -18,6 +17,7 @@ from reconciler.model.problems import Faults
 from reconciler.model.record import CaseRecord, State
 from reconciler.model.schedule import CaseSchedule, StartTimes
 from reconciler.model.snapshot import Ledger
+from reconciler.model.structs import replace
 from reconciler.passes.decide.context import PassContext
 from reconciler.passes.decide.drift import forecast_until
 from reconciler.passes.decide.schedule_words import Reasons

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from datetime import datetime
+
+from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from reconciler.features.publishing.registry import bears_signs
 from reconciler.model.assessment import NodeAssessment
@@ -19,6 +21,7 @@ from reconciler.model.plan import (
 )
 from reconciler.model.problems import internal
 from reconciler.model.record import CaseRecord, Record, State, Unreadable
+from reconciler.model.structs import replace
 from reconciler.model.upgrades import upgrade_on
 from reconciler.model.urgency import LEAST_URGENT, Urgency
 from reconciler.passes.decide.context import PassContext
@@ -33,8 +36,7 @@ from reconciler.settings.schema import Settings
 DEFAULT = "default"
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(Struct, frozen=True):
     """One node with everything that the pass knows about it before it decides.
 
     `record` is the record as it applies now, `written` the one that the annotation has: a person's claim ends
@@ -69,9 +71,9 @@ class Seen:
         case = record.case(self.profile) if record is not None else CaseRecord()
         if step is not None and step.elsewhere:
             case = replace(case, elsewhere=step.elsewhere)
-        object.__setattr__(self, "written", self.record)
-        object.__setattr__(self, "record", record)
-        object.__setattr__(self, "case", case)
+        force_setattr(self, "written", self.record)
+        force_setattr(self, "record", record)
+        force_setattr(self, "case", case)
 
     @property
     def attempts(self) -> int:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 
 from reconciler.model.plan import JudgedEvent, NodePlan
 from reconciler.model.schedule import CaseSchedule
+from reconciler.model.structs import replace
 from reconciler.profiles.start_times import NEAR
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from reconciler.model.check_reads import LeaseTake
 from reconciler.model.drains import DrainOrder
@@ -15,8 +16,7 @@ from reconciler.model.workflow import WorkflowData
 from reconciler.model.workflow_message import WorkflowMessage
 
 
-@dataclass(frozen=True, slots=True)
-class WorkflowStep:
+class WorkflowStep(Struct, frozen=True):
     """The node and its record as its workflows leave them, and what follows.
 
     `text` is the annotation with their data, None if it stays as it is. `elsewhere` names what the profile of

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -19,6 +18,7 @@ from reconciler.model.holds import HoldCode
 from reconciler.model.moments import shifted, to_text
 from reconciler.model.plan import Hold, Notice, NoticeType, Transition
 from reconciler.model.record import Claim, ClaimedDrain, ClaimKind, Cordon, DrainRecord, Record, State
+from reconciler.model.structs import replace
 from reconciler.model.upgrades import upgrade_on
 from reconciler.model.workflow import WorkflowData
 from reconciler.passes.decide.context import PassContext

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime
 
 from reconciler.model.holds import HoldCode
@@ -11,6 +10,7 @@ from reconciler.model.moments import to_text
 from reconciler.model.node import Node
 from reconciler.model.own import REWRITTEN, changes, essential, rewritten
 from reconciler.model.plan import Hold, NodePlan, NodeWrite, Notice, NoticeType
+from reconciler.model.structs import replace
 from reconciler.model.undone import NOT_WRITTEN, Undone
 from reconciler.passes.decide.context import PassContext
 

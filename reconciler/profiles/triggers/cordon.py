@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from reconciler.model.plan import Notice
 from reconciler.model.record import Cordon
+from reconciler.model.structs import replace
 from reconciler.profiles.plugins import trigger
 from reconciler.profiles.situation import Effects, Situation
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from reconciler.model.plan import Notice, NoticeType
+from reconciler.model.structs import replace
 from reconciler.profiles.plugins import trigger
 from reconciler.profiles.situation import Effects, Situation
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from reconciler.model.record import DrainRecord, KnownEvent
+from reconciler.model.structs import replace
 from reconciler.profiles.case import newly_asking
 from reconciler.profiles.plugins import trigger
 from reconciler.profiles.situation import Effects, Situation

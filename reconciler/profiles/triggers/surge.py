@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from reconciler.model.machine import ScaleUp
 from reconciler.model.plan import Notice
 from reconciler.model.record import Replacement
+from reconciler.model.structs import replace
 from reconciler.profiles.plugins import trigger
 from reconciler.profiles.situation import Effects, Situation
 

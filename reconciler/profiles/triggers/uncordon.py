@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from reconciler.model.case_outcome import CaseResult, outcome_of
 from reconciler.model.plan import Notice, NoticeType
 from reconciler.model.record import CaseRecord
+from reconciler.model.structs import replace
 from reconciler.profiles.plugins import trigger
 from reconciler.profiles.situation import Effects, Situation
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import datetime
 
 from reconciler.drain import preview as eviction
@@ -20,6 +19,7 @@ from reconciler.model.pod import Pod
 from reconciler.model.problems import guarded
 from reconciler.model.record import KnownEvent, State
 from reconciler.model.snapshot import Snapshot
+from reconciler.model.structs import replace
 from reconciler.model.unseen import BUDGETS, NAMESPACES, PODS
 from reconciler.profiles import case as cases
 from reconciler.profiles.budget import pool_of

@@ -7,12 +7,12 @@ durations as Go writes them. Files that were written for it rely on that.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
 from functools import partial
 from typing import Annotated
 
+from msgspec import Struct
 from pydantic import PlainValidator, WithJsonSchema
 
 from reconciler.calendar.values import TimeOfDay, literal, parse_days, parse_time
@@ -138,8 +138,7 @@ def _some_days(value: object) -> frozenset[int]:
     return frozenset() if value in ([], (), "") else parse_days(value)
 
 
-@dataclass(frozen=True, slots=True)
-class DayOfYear:
+class DayOfYear(Struct, frozen=True):
     """A date of every year, or of one year."""
 
     month: int

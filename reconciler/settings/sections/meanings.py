@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from pydantic import ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from reconciler.model.event import Kind
+from reconciler.model.structs import replace
 from reconciler.settings.policies import (
     ApprovalMissing,
     EventPolicy,

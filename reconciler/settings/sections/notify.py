@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import StrEnum
 from typing import Annotated
 
+from msgspec import Struct
 from pydantic import Field, PlainValidator, WithJsonSchema, model_validator
 from pydantic.alias_generators import to_camel
 
@@ -18,6 +18,7 @@ from reconciler.model.event import Kind
 from reconciler.model.notices import Topic
 from reconciler.model.secret import REFERENCE, Secret
 from reconciler.model.selector import EVERYTHING
+from reconciler.model.structs import replace
 from reconciler.settings.mistakes import Mistake, Mistakes
 from reconciler.settings.sections.fields import Days, Duration, Selector, Text, Zone
 from reconciler.settings.sections.section import Section
@@ -219,8 +220,7 @@ class Apprise(Section):
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Matcher:
+class Matcher(Struct, frozen=True):
     """A matcher of a silence. In a setting, `{node}` in its value stands for the name of the node."""
 
     name: str

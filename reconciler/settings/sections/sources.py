@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 
+from msgspec import Struct
 from pydantic import Field, model_validator
 
 from reconciler.model import limits
@@ -193,8 +193,7 @@ class VCenter(Section):
         return self
 
 
-@dataclass(frozen=True, slots=True)
-class VCenters:
+class VCenters(Struct, frozen=True):
     """What the source asks of vCenter servers; `enabled` only if the settings name some."""
 
     enabled: bool

@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +20,7 @@ from reconciler.model.azure import PerformMaintenance, Planned, Scope, Vm
 from reconciler.model.errors import CloudError
 from reconciler.model.polling import Listing
 from reconciler.model.problems import internal
+from reconciler.model.structs import replace
 from reconciler.settings.schema import Settings
 from reconciler.sources.arm import source as arm
 from reconciler.sources.arm.versions import Versions

@@ -7,7 +7,6 @@ each zone may have a vCenter of its own.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -15,6 +14,7 @@ from reconciler.model import limits
 from reconciler.model.esx import HostState
 from reconciler.model.event import VCENTER, Kind, Reading, Signal
 from reconciler.model.node import Node
+from reconciler.model.structs import replace
 from reconciler.settings.schema import Settings
 from reconciler.settings.sections.sources import VCenters
 from reconciler.sources.esx.labels import HOST, signal

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
+
+from msgspec import Struct
 
 from reconciler.calendar.moments_ahead import parse_ahead
 from reconciler.calendar.values import format_duration
@@ -21,8 +22,7 @@ from reconciler.sources.request.source import parse
 _UNITS = ((86400, "d"), (3600, "h"), (60, "m"), (1, "s"))
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Struct, frozen=True):
     """What a person requests; `not_before` is UTC, and None for as soon as the settings allow.
 
     Raises ValueError, with what to change, for what the annotation can't hold.
@@ -56,8 +56,7 @@ class Request:
         return json.dumps({key: value for key, value in found.items() if value}, ensure_ascii=False)
 
 
-@dataclass(frozen=True, slots=True)
-class RequestRefused:
+class RequestRefused(Struct, frozen=True):
     """Why the request of a node is not changed, and what to do about it."""
 
     because: str

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import ClassVar
 
@@ -15,6 +14,7 @@ from reconciler.model.errors import ReconcilerError, Rejected, Unreachable
 from reconciler.model.node import Node
 from reconciler.model.pod import Owner, Pod, PodDisruptionBudget
 from reconciler.model.selector import LabelSelector
+from reconciler.model.structs import replace
 from reconciler.simulation.api import Call, PodRequest, SimulatedApi
 from reconciler.simulation.clock import VirtualClock
 from reconciler.simulation.cluster import SimulatedCluster
@@ -30,8 +30,7 @@ NEVER = Escalation()
 Trouble = Callable[[str, Pod | None], ReconcilerError | None]
 
 
-@dataclass(frozen=True, slots=True)
-class CountedSelector(LabelSelector):
+class CountedSelector(LabelSelector, frozen=True):
     """A selector that counts how often it, or another one like it, was matched with labels."""
 
     _matches: ClassVar[list[int]] = [0]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from reconciler.drain.budgets import MOST_COVERING
@@ -12,6 +10,7 @@ from reconciler.drain.drainer.pdb_tracker import PdbTracker
 from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.ports import BudgetGone, Listed
 from reconciler.model.selector import Requirement
+from reconciler.model.structs import replace
 from tests.drain.drainer.driving import CountedSelector
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 from itertools import pairwise
 
@@ -12,6 +11,7 @@ from reconciler.model.drains import Phase
 from reconciler.model.errors import ReconcilerError, Unreachable
 from reconciler.model.pod import Pod
 from reconciler.model.selector import LabelSelector
+from reconciler.model.structs import replace
 from reconciler.simulation.workloads import BudgetSpec, Workload
 from tests.drain.drainer.driving import START, Drive, Scene
 

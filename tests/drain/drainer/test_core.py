@@ -7,7 +7,6 @@ does not finish, singletons, and what counts as drained.
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
 from datetime import timedelta
 from itertools import pairwise
 
@@ -30,6 +29,7 @@ from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.node import Condition
 from reconciler.model.pod import Owner, Pod
 from reconciler.model.selector import LabelSelector
+from reconciler.model.structs import replace
 from tests.drain.drainer.driving import START, Drive, Scene
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
@@ -31,6 +30,7 @@ from reconciler.model.errors import ReconcilerError, TooManyRequests, Unreachabl
 from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.ports import Listed, PodGone
 from reconciler.model.selector import LabelSelector
+from reconciler.model.structs import replace
 from tests.support import builders
 from tests.support.builders import NOW
 

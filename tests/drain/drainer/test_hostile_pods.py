@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
@@ -17,6 +16,7 @@ from reconciler.model.drains import DrainOptions, Escalation, Phase
 from reconciler.model.errors import ReconcilerError, TooManyRequests
 from reconciler.model.node import Condition
 from reconciler.model.pod import LONGEST_GRACE, Owner, Pod, grace_seconds
+from reconciler.model.structs import replace
 from tests.drain.drainer.driving import START, Drive, Scene
 from tests.support.searching import examples
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 
 from hypothesis import given, settings
@@ -14,6 +14,7 @@ from reconciler.drain.drainer import Limits
 from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.errors import Conflict, NotFound, ReconcilerError, TooManyRequests, Unreachable
 from reconciler.model.pod import Pod
+from reconciler.model.structs import replace
 from tests.drain.drainer.driving import START, Drive, Scene
 from tests.laws.hits import Hits
 from tests.support.searching import examples

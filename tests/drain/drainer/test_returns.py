@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from reconciler.drain.drainer import returns
 from reconciler.drain.filters import RETURNS, RETURNS_TOLERATING
 from reconciler.model.drains import DrainOptions, Phase
+from reconciler.model.structs import replace
 from reconciler.simulation.workloads import Workload
 from tests.drain.drainer.driving import START, Drive, Scene
 

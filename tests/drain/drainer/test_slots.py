@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
@@ -11,6 +10,7 @@ from reconciler.drain.drainer import Limits
 from reconciler.drain.drainer.messages import Evict
 from reconciler.model.drains import Escalation, Phase
 from reconciler.model.moments import to_text
+from reconciler.model.structs import replace
 from tests.drain.drainer.driving import START, Drive, Scene
 
 LIMITS = Limits()

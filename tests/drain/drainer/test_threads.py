@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import cast
 
@@ -16,6 +15,7 @@ from reconciler.model.drains import DrainOrder, DrainProgress, Escalation, Phase
 from reconciler.model.errors import ReconcilerError, Unreachable
 from reconciler.model.pod import Pod
 from reconciler.model.ports import BudgetChange, PodChange
+from reconciler.model.structs import replace
 from tests.drain.drainer.driving import PLAIN, Scene, order_for
 from tests.support.controlplane.waiting import wait_for
 from tests.support.fakes.clock import SystemClock

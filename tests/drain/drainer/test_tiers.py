@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
@@ -21,6 +20,7 @@ from reconciler.model.drains import (
 from reconciler.model.errors import Forbidden, ReconcilerError
 from reconciler.model.pod import Pod
 from reconciler.model.selector import LabelSelector
+from reconciler.model.structs import replace
 from tests.drain.drainer.driving import START, Drive, Scene
 
 LIMITS = Limits()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,7 @@ from reconciler.features.events.deployments import Deployments
 from reconciler.kubernetes.connection import Connection
 from reconciler.model.errors import TooManyRequests
 from reconciler.model.pod import Owner
+from reconciler.model.structs import replace
 from tests.support.stub import Answer, Asked, Stub, json_answer, status
 
 WEB = Owner("ReplicaSet", "web-1", "apps/v1", "uid-web-1")

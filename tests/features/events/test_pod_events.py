@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, timedelta, tzinfo
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from reconciler.kubernetes.connection import Connection
 from reconciler.model.drains import DrainOrder
 from reconciler.model.errors import LockLost
 from reconciler.model.pod import Owner, Pod
+from reconciler.model.structs import replace
 from tests.support import builders
 from tests.support.builders import NOW
 from tests.support.stub import Answer, Asked, Stub, json_answer, status

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import pytest
 
@@ -12,6 +11,7 @@ from reconciler.features.machines.provider import MachineProvider
 from reconciler.features.machines.registry import ANNOTATIONS, PROVIDERS, machine_of
 from reconciler.model.machine import MachineRef
 from reconciler.model.node import Node
+from reconciler.model.structs import replace
 from tests.support import builders
 
 VM = "azure:///subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/a"

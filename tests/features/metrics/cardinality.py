@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from jobs.runtime.metering import Meter
 from reconciler.model.drains import Blocker, DrainProgress, Phase
 from reconciler.model.plan import Hold, Plan
+from reconciler.model.structs import replace
 from tests.features.metrics.everything import full, plan
 
 NODES = 5_000

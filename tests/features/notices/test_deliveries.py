@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -11,6 +10,7 @@ import pytest
 from reconciler.features.notices.deliveries import MOST, delivery_of, due_for, failed, sent, too_old
 from reconciler.features.notices.memory import Memory
 from reconciler.model.notices import Topic
+from reconciler.model.structs import replace
 from tests.features.notices.following import entries, message, told
 from tests.support.builders import NOW, minutes
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from reconciler.features.notices.escalations import Escalations
 from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.notification import Notification
 from reconciler.model.plan import Notice, NoticeType
+from reconciler.model.structs import replace
 from tests.features.events.test_registry import Remembering
 
 

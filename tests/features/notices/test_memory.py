@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from reconciler.features.notices.memory import LARGEST, PENDING, Known, Memory, Receiver, from_text, to_text
 from reconciler.model.notices import Message
+from reconciler.model.structs import replace
 from tests.features.notices.following import message, told
 from tests.support.builders import NOW
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -15,6 +15,7 @@ from reconciler.features.notices.transports.transport import NotSent
 from reconciler.features.notices.transports.workflows import Senders
 from reconciler.model.check_reads import LeaseRef, LeaseSeen, LeaseTake
 from reconciler.model.errors import Forbidden
+from reconciler.model.structs import replace
 from reconciler.model.workflow_message import WorkflowMessage
 from reconciler.settings.load import parse_settings
 from reconciler.settings.sections.workflows import NotifyInstance

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from reconciler.model.pod import Pod
 from reconciler.model.readiness import Finding, FindingCode, Readiness, Severity, Workload, WorkloadFindings
 from reconciler.model.record import DrainRecord
 from reconciler.model.settings_version import SettingsVersion
+from reconciler.model.structs import replace
 from reconciler.model.unseen import Unseen
 from tests.support import builders
 from tests.support.builders import NOW, known, minutes, reading, record, reported, signal

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -21,6 +20,7 @@ from reconciler.model.plan import BudgetUse, DrainState, Hold, Plan, Preview
 from reconciler.model.readiness import Finding, FindingCode, Readiness, Severity, Workload, WorkloadFindings
 from reconciler.model.record import DrainRecord
 from reconciler.model.schedule import CaseSchedule
+from reconciler.model.structs import replace
 from reconciler.model.unseen import Unseen
 from tests.features.page.reading import Element, parsed, section
 from tests.features.page.scene import facts

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -14,6 +13,7 @@ from reconciler.model.case_outcome import CaseResult
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.record import DrainRecord
 from reconciler.model.schedule import CaseSchedule
+from reconciler.model.structs import replace
 from tests.features.planning.scene import case
 from tests.support import builders
 from tests.support.builders import NOW, minutes, record

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -13,6 +12,7 @@ from reconciler.features.planning.cases import PlanAhead
 from reconciler.features.planning.signs import ASCII
 from reconciler.features.planning.text import Screen, as_lines
 from reconciler.model.schedule import CaseSchedule
+from reconciler.model.structs import replace
 from tests.features.planning.scene import DAY, HOUR, MISS, POOL, ahead, case, everything
 from tests.support.builders import NOW
 

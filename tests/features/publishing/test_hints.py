@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
@@ -17,6 +16,7 @@ from reconciler.model.keys import OwnKeys
 from reconciler.model.node import PREFERENCE, Node, Taint
 from reconciler.model.plan import JudgedEvent
 from reconciler.model.record import CaseRecord, State
+from reconciler.model.structs import replace
 from reconciler.passes.release import publications_off, release
 from reconciler.profiles.case import CaseView
 from reconciler.settings.schema import Settings

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 
@@ -14,6 +13,7 @@ from reconciler.model.event import Kind
 from reconciler.model.holds import HoldCode
 from reconciler.model.lifecycle import MISSED
 from reconciler.model.maintenance import Maintenance, Stage
+from reconciler.model.structs import replace
 from reconciler.simulation.api import Call
 from tests.laws.histories import History
 from tests.passes.decide.test_outcomes import announced, begun, history, look, say

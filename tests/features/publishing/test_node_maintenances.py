@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -15,6 +14,7 @@ from reconciler.model.lifecycle import DRAINED, DRAINING, IN_PROGRESS, PLANNED
 from reconciler.model.maintenance import Maintenance, MaintenanceWrite, Stage
 from reconciler.model.plan import JudgedEvent, NodePlan
 from reconciler.model.record import CaseRecord, State
+from reconciler.model.structs import replace
 from tests.support import builders
 from tests.support.builders import NOW, PREFIX, known
 

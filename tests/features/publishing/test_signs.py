@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -27,6 +26,7 @@ from reconciler.model.lifecycle import DRAINED, DRAINING, IN_PROGRESS, LIFECYCLE
 from reconciler.model.node import Condition, Node
 from reconciler.model.plan import NodeWrite
 from reconciler.model.record import CaseRecord, DrainRecord, State
+from reconciler.model.structs import replace
 from reconciler.passes.release import publications_off, release
 from reconciler.profiles.case import CaseView
 from reconciler.profiles.checks import CHECKS

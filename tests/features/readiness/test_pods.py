@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from reconciler.model.moments import shifted
 from reconciler.model.pod import Owner
+from reconciler.model.structs import replace
 from tests.features.readiness.scene import budget, codes, judged, node, only, pod
 from tests.support.builders import NOW, minutes
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 from hypothesis import example, given
@@ -16,6 +15,7 @@ from reconciler.features.readiness.report.markdown import as_markdown
 from reconciler.features.readiness.report.text import as_text
 from reconciler.features.readiness.report.words import MOST_WORKLOADS
 from reconciler.model.readiness import KeptByPeople, PeopleCode, WebhookAnswers, WebhookRefusal
+from reconciler.model.structs import replace
 from reconciler.model.unseen import Unseen
 from reconciler.report.document import as_json
 from reconciler.report.values import Document

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +11,7 @@ from reconciler.features.readiness.volumes import Mounts
 from reconciler.model.node import Taint
 from reconciler.model.pod import Owner, Placement, Pod, PodDisruptionBudget
 from reconciler.model.selector import LabelSelector, Requirement
+from reconciler.model.structs import replace
 from reconciler.model.volume import Volume
 from tests.features.readiness.scene import codes, judged, node, only, pod
 

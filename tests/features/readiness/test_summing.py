@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 
@@ -11,6 +10,7 @@ from reconciler.features.readiness import Seen, judge_nodes, read, summed_up
 from reconciler.model.errors import Forbidden, Unauthorized
 from reconciler.model.readiness import WebhookAnswers, WebhookRefusal
 from reconciler.model.selector_text import parse_selector_text
+from reconciler.model.structs import replace
 from reconciler.model.volume import Volume
 from reconciler.simulation.api import Call
 from tests.features.readiness.scene import budget, codes, judged, node, only, pod

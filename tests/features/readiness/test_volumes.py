@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from reconciler.model.node import Node
 from reconciler.model.readiness import Readiness
 from reconciler.model.selector import Requirement
+from reconciler.model.structs import replace
 from reconciler.model.volume import Terms, Volume
 from tests.features.readiness.scene import codes, judged, node, pod
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from reconciler.drain.workloads import workload_of
 from reconciler.features.readiness.turns import in_turn
 from reconciler.model.pod import Owner
+from reconciler.model.structs import replace
 from tests.features.readiness.scene import pod
 
 

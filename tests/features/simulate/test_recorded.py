@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -13,6 +12,7 @@ from reconciler.features.simulate.score import Fate
 from reconciler.model.case_outcome import CaseResult
 from reconciler.model.ended_case import EndedCase
 from reconciler.model.event import Kind
+from reconciler.model.structs import replace
 from tests.support import builders
 from tests.support.builders import NOW, minutes
 from tests.support.ended import ended

@@ -6,7 +6,6 @@ import base64
 import json
 import logging
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ import pytest
 from reconciler.features.workflows.kubernikus import KEPT, Kubernikus
 from reconciler.kubernetes.connection import Connection
 from reconciler.model.check_reads import KubernikusAnswer, KubernikusQuery
+from reconciler.model.structs import replace
 from tests.support.stub import Answer, Asked, Stub, json_answer, status
 
 PASSWORD, TOKEN = "correct-horse", "gAAAA-token"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -22,6 +21,7 @@ from reconciler.model.check_reads import (
 )
 from reconciler.model.errors import ClusterError, Forbidden, Unreachable
 from reconciler.model.hypervisor import Hypervisor
+from reconciler.model.structs import replace
 from reconciler.simulation.world import World
 from tests.support.builders import NOW, node, pod
 from tests.support.worlds import world_of

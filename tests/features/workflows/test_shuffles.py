@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from reconciler.features.workflows.shuffles import SERIES, Entered, ShuffleCounts, ShuffleRow, entered
 from reconciler.model.errors import Conflict
 from reconciler.model.plan import Plan
+from reconciler.model.structs import replace
 from reconciler.model.workload import Workload, WorkloadKind
 from reconciler.settings.load import parse_settings
 from reconciler.simulation.api import Call

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -19,6 +18,7 @@ from reconciler.model.node import Node
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.record import CaseRecord, Cordon, DrainRecord, State
 from reconciler.model.record_text import from_annotation
+from reconciler.model.structs import replace
 from reconciler.passes.release import release
 from reconciler.sources.imds.signals import from_annotation as published_events
 from tests.support import builders

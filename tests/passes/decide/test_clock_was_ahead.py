@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from reconciler.model.record import CaseRecord, DrainRecord, SelfService
 from reconciler.model.snapshot import Ledger, Replaced
+from reconciler.model.structs import replace
 from reconciler.simulation.world import World
 from tests.support import builders
 from tests.support.builders import IMDS, NOW, REQUEST, minutes, node

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -13,6 +12,7 @@ from reconciler.model.plan import NodePlan, NoticeType
 from reconciler.model.pod import Pod
 from reconciler.model.record import CaseRecord, Cordon, DrainRecord
 from reconciler.model.snapshot import Agents, Ledger
+from reconciler.model.structs import replace
 from tests.laws.histories import History
 from tests.support import builders
 from tests.support.builders import (

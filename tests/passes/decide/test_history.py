@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 import pytest
@@ -16,6 +16,7 @@ from reconciler.model.instructions import PersonHold, Word, hold_text
 from reconciler.model.node import Node
 from reconciler.model.pod import Pod
 from reconciler.model.record import State
+from reconciler.model.structs import replace
 from reconciler.simulation.api import Call, Killed
 from tests.laws.histories import History
 from tests.support import builders

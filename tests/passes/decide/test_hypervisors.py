@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from reconciler.model.errors import Conflict, Forbidden
 from reconciler.model.hypervisor import SPEC, STATUS, Hypervisor, Value
 from reconciler.model.outcome import Outcome, Result
+from reconciler.model.structs import replace
 from reconciler.settings.load import parse_settings
 from reconciler.settings.schema import Settings
 from reconciler.simulation.api import Call, Killed

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from reconciler.kubernetes.ledger import from_data, to_data
@@ -11,6 +9,7 @@ from reconciler.model.event import Kind
 from reconciler.model.plan import NodePlan
 from reconciler.model.record import CaseFacts, CaseRecord, State
 from reconciler.model.snapshot import Ledger
+from reconciler.model.structs import replace
 from reconciler.passes.decide.lasting import lasted
 from tests.support import builders
 from tests.support.builders import NOW, known, minutes

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -26,6 +25,7 @@ from reconciler.model.record import (
 )
 from reconciler.model.record_text import from_annotation, record_of
 from reconciler.model.snapshot import Ledger, Remediator
+from reconciler.model.structs import replace
 from reconciler.passes.release import release
 from reconciler.simulation.cluster import SimulatedCluster
 from tests.laws.histories import History, patches

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -21,6 +20,7 @@ from reconciler.model.pod import Owner, Placement, Pod, PodDisruptionBudget, Tol
 from reconciler.model.schedule import CaseForecast, CaseSchedule
 from reconciler.model.selector import EVERYTHING, LabelSelector, Operator, Requirement
 from reconciler.model.snapshot import Resting
+from reconciler.model.structs import replace
 from reconciler.passes.observe import observe
 from reconciler.simulation.api import Call
 from reconciler.simulation.platform import VmEvent

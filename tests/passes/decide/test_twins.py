@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from reconciler.features.machines import aks, openshift
 from reconciler.model.node import Node
+from reconciler.model.structs import replace
 from reconciler.passes.decide.twins import twins_of
 from tests.passes.decide.test_replacing import SURGES, Fleet
 from tests.support import builders

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from reconciler.model.calendar_text import CalendarText
 from reconciler.model.fleet_node import FleetNode
 from reconciler.model.node import Node
 from reconciler.model.snapshot import ReadForSettings
+from reconciler.model.structs import replace
 from reconciler.passes.decide.whole_fleet import fleet_nodes
 from tests.support import builders
 from tests.support.builders import node

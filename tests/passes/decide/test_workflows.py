@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -16,6 +15,7 @@ from reconciler.model.instructions import PersonHold, Word
 from reconciler.model.node import Node
 from reconciler.model.outcome import Result
 from reconciler.model.plan import NodePlan, Plan
+from reconciler.model.structs import replace
 from reconciler.model.workflow_message import WorkflowMessage
 from reconciler.report.columns import COLUMNS
 from reconciler.report.document import to_document

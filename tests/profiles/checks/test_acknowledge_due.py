@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from reconciler.model.plan import Verdict
 from reconciler.model.record import CaseRecord, DrainRecord
+from reconciler.model.structs import replace
 from reconciler.profiles.situation import Acknowledgement
 from tests.support.builders import NOW, ask, record, situation
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from reconciler.model.event import Kind
 from reconciler.model.instructions import Approval, Kept, Wait, Word, approval_text
 from reconciler.model.plan import JudgedEvent, Verdict
+from reconciler.model.structs import replace
 from tests.support.builders import NOW, PREFIX, ask, event, judged, known, minutes, node, situation
 
 ASKED = event(ids=("E",), not_before=NOW + minutes(10))

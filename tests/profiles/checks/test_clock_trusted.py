@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from reconciler.model.plan import Verdict
+from reconciler.model.structs import replace
 from tests.support.builders import ask, situation
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from reconciler.model.event import Kind
 from reconciler.model.plan import Verdict
 from reconciler.model.record import CaseRecord, KnownEvent
+from reconciler.model.structs import replace
 from tests.support import builders
 from tests.support.builders import ask, event, judged, known, situation
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from reconciler.model.machine import Machine
 from reconciler.model.plan import Verdict
 from reconciler.model.record import Replacement
+from reconciler.model.structs import replace
 from reconciler.profiles.checks.surge_due import PAUSE
 from tests.support.builders import NOW, ask, minutes
 from tests.support.replacing import POOL, REF, machine, to_be_replaced

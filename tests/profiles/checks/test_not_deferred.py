@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from reconciler.model.event import Kind
 from reconciler.model.instructions import Kept, Wait
 from reconciler.model.plan import JudgedEvent, Verdict
+from reconciler.model.structs import replace
 from tests.support.builders import NOW, ask, event, judged, minutes, situation
 
 

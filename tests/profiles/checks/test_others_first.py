@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from reconciler.model.event import Kind, MaintenanceEvent, Status
 from reconciler.model.plan import Verdict
+from reconciler.model.structs import replace
 from tests.support.builders import NOW, ask, event, judged, minutes, situation
 
 

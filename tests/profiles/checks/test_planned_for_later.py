@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from reconciler.model.plan import JudgedEvent, Verdict
 from reconciler.model.record import SelfService
+from reconciler.model.structs import replace
 from reconciler.profiles.case import CaseView
 from tests.support.builders import NOW, ask, event, judged, minutes, situation
 from tests.support.planning import OFFER, TAKEN, azure_node, drained, judged_plan

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from reconciler.model.hooks import HookId, HookRecord, HookStep
 from reconciler.model.plan import Verdict
 from reconciler.model.record import DrainRecord
+from reconciler.model.structs import replace
 from reconciler.profiles.case import CaseView
 from tests.support import builders
 from tests.support.builders import NOW, PREFIX, ask, minutes, node, situation

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime
 
 import pytest
 
 from reconciler.model.hooks import HookEnd, HookId, HookRecord, HookStep
 from reconciler.model.plan import JudgedEvent, Verdict
+from reconciler.model.structs import replace
 from reconciler.profiles.case import CaseView
 from tests.support import builders
 from tests.support.builders import NOW, PREFIX, ask, minutes, node, situation

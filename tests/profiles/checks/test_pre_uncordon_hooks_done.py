@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from reconciler.model.hooks import HookId, HookRecord, HookStep
 from reconciler.model.plan import Verdict
+from reconciler.model.structs import replace
 from reconciler.profiles.case import CaseView
 from tests.support import builders
 from tests.support.builders import NOW, PREFIX, ask, minutes, node, situation

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -11,6 +10,7 @@ from reconciler.features.machines import aks
 from reconciler.model.machine import Machine
 from reconciler.model.plan import Verdict
 from reconciler.model.record import DrainRecord, Replacement, State
+from reconciler.model.structs import replace
 from tests.support import builders
 from tests.support.builders import NOW, ask, minutes, settings
 from tests.support.replacing import AKS_POOL, POOL, REF, machine, to_be_replaced

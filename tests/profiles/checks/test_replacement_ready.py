@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
 
 from reconciler.model.plan import Verdict
 from reconciler.model.record import Replacement, State
+from reconciler.model.structs import replace
 from reconciler.profiles.situation import Situation
 from tests.support.builders import NOW, ask, minutes
 from tests.support.replacing import POOL, REPLACES, SURGES, machine, to_be_replaced

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from reconciler.model.event import PlatformPlan
 from reconciler.model.plan import JudgedEvent, Verdict
 from reconciler.model.record import DrainRecord, SelfService
+from reconciler.model.structs import replace
 from tests.support.builders import NOW, ask, minutes, situation
 from tests.support.planning import ASKED_FOR, OFFER, TAKEN, azure_node, drained, judged_plan
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from reconciler.model.event import Kind
 from reconciler.model.plan import Verdict
 from reconciler.model.schedule import CaseSchedule
+from reconciler.model.structs import replace
 from tests.support.builders import NOW, ask, event, judged, minutes, settings, situation
 
 FAR = event(Kind.REBOOT, not_before=NOW + minutes(240))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from reconciler.features.machines import aks
 from reconciler.model.machine import Machine
 from reconciler.model.plan import Verdict
 from reconciler.model.record import DrainRecord, Replacement, State
+from reconciler.model.structs import replace
 from reconciler.profiles.situation import Effects, Situation
 from reconciler.profiles.triggers.surge import surge
 from tests.support import builders

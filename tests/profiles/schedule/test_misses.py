@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import product
 
@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from reconciler.calendar.windows import Calendar
 from reconciler.model.event import Kind
 from reconciler.model.schedule import StartTimes
+from reconciler.model.structs import replace
 from reconciler.passes.decide.schedule_words import Reasons
 from reconciler.profiles.places_ahead import Booking, PlacesAhead
 from reconciler.profiles.schedule import Case, Limits, Placed, Scheduler

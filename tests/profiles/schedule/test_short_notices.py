@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import pytest
@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.model.event import Kind
+from reconciler.model.structs import replace
 from reconciler.passes import decide
 from reconciler.simulation.platform import Reporter, VmEvent
 from tests.laws.hits import Hits

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from reconciler.model.plan import Notice
+from reconciler.model.structs import replace
 from reconciler.profiles.situation import Acknowledgement, Effects
 from reconciler.profiles.triggers.acknowledge import acknowledge
 from tests.support.builders import record, situation

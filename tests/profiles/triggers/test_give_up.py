@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from reconciler.model.record import Cordon, SelfService
+from reconciler.model.structs import replace
 from reconciler.profiles.situation import Effects
 from reconciler.profiles.triggers.give_up import give_up
 from tests.support.builders import NOW, situation

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from reconciler.model.azure import PerformMaintenance, vm_of
 from reconciler.model.record import SelfService
+from reconciler.model.structs import replace
 from reconciler.profiles.situation import Effects
 from reconciler.profiles.triggers.perform_maintenance import perform_maintenance
 from tests.support.builders import NOW, minutes, situation

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from reconciler.features.machines import aks, openshift
 from reconciler.model.machine import Pool, Remove
 from reconciler.model.record import Replacement
+from reconciler.model.structs import replace
 from reconciler.profiles.situation import Effects
 from reconciler.profiles.triggers.replace import replace_machine
 from tests.support import builders

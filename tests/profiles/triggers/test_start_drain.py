@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 
 from reconciler.model.event import Kind
 from reconciler.model.record import CaseRecord, DrainRecord
+from reconciler.model.structs import replace
 from reconciler.profiles.situation import Effects, Situation
 from reconciler.profiles.triggers.start_drain import drain
 from tests.support import builders

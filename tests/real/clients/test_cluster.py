@@ -1,7 +1,6 @@
 """What a pass reads and writes besides nodes; and that reading writes nothing."""
 
 import json
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any
@@ -16,6 +15,7 @@ from reconciler.model import limits
 from reconciler.model.errors import Unauthorized
 from reconciler.model.selector import LabelSelector, Requirement
 from reconciler.model.snapshot import Agents, Ledger, Remediator, ServerVersion
+from reconciler.model.structs import replace
 from tests.real.clients.conftest import PREFIX, WANTED, StubMaker
 from tests.support.controlplane import workloads
 from tests.support.controlplane.fill import fill

@@ -1,7 +1,6 @@
 """Machines that are objects of the cluster, on a real API server: seen, raised for, marked and deleted."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +11,7 @@ from reconciler.http.retrying import TRIES
 from reconciler.kubernetes.connection import Connection
 from reconciler.model.errors import Conflict, Forbidden, LockLost, NotFound, Rejected
 from reconciler.model.machine import Machine, MachineRef, Pool, Remove, ScaleUp
+from reconciler.model.structs import replace
 from tests.real.clients.conftest import StubMaker
 from tests.support.controlplane.api import ApiError
 from tests.support.controlplane.machines import NAMESPACE, MachineWorld, crd, install, machine_name

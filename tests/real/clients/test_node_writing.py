@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -14,6 +13,7 @@ from reconciler.model.errors import Conflict, Forbidden, LockLost, NotFound, Unr
 from reconciler.model.node import Node, Taint
 from reconciler.model.own import node_write, own_keys, used_keys
 from reconciler.model.plan import ListChanges, NodeWrite
+from reconciler.model.structs import replace
 from tests.real.clients.conftest import PREFIX, WANTED, StubMaker
 from tests.support.controlplane.api import ApiError, Object
 from tests.support.controlplane.fill import Pool, fill

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,6 +13,7 @@ from reconciler.kubernetes.connection import Connection
 from reconciler.model.errors import Forbidden, LockLost, NotFound
 from reconciler.model.node import Node, Taint
 from reconciler.model.plan import TaintWrite
+from reconciler.model.structs import replace
 from tests.real.clients.conftest import PREFIX, WANTED, StubMaker
 from tests.support.controlplane.api import ApiError
 from tests.support.controlplane.fill import Pool, fill

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,6 +13,7 @@ from reconciler.model.event import Kind, Status
 from reconciler.model.maintenance import Maintenance, MaintenanceWrite
 from reconciler.model.node import Node
 from reconciler.model.plan import NodePlan
+from reconciler.model.structs import replace
 from tests.real.manifests.applying import applied, kubectl
 from tests.real.passes.scene import LIVE_MIGRATION, Scene
 from tests.support import builders

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 import pytest
@@ -11,6 +11,7 @@ import pytest
 from reconciler.model.azure import PerformMaintenance, Planned, Scope
 from reconciler.model.polling import Listing
 from reconciler.model.record import State
+from reconciler.model.structs import replace
 from reconciler.simulation.api import Call, Killed
 from reconciler.simulation.cluster import SimulatedCluster
 from tests.support.builders import NOW, minutes, pod

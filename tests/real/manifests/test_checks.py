@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from contextlib import closing
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -22,6 +21,7 @@ from reconciler.kubernetes.connection import Connection
 from reconciler.model.check_reads import LeaseRef, LeaseTake, Needs
 from reconciler.model.errors import ClusterError, Forbidden
 from reconciler.model.outside import Outside
+from reconciler.model.structs import replace
 from reconciler.model.workflow_message import WorkflowMessage
 from reconciler.settings.grants import grants_as_manifests, grants_of
 from reconciler.settings.load import parse_settings

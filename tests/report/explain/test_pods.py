@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from reconciler.drain.workloads import owner_of
 from reconciler.model.plan import Preview
 from reconciler.model.pod import Owner
 from reconciler.model.selector import EVERYTHING
+from reconciler.model.structs import replace
 from reconciler.report.explain import find_pod
 from reconciler.report.explain.owners import owner_labels
 from reconciler.simulation.workloads import BudgetSpec

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -15,6 +14,7 @@ from reconciler.http.bounded import LARGEST
 from reconciler.model.azure import PerformMaintenance, Planned, Scope, Vm
 from reconciler.model.errors import CloudError
 from reconciler.model.polling import Listing
+from reconciler.model.structs import replace
 from reconciler.run import rehearse
 from reconciler.sources.arm import client, source
 from reconciler.sources.arm.client import Arm, connect

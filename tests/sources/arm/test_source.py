@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -15,6 +14,7 @@ from reconciler.model.azure import Planned, Scope, Vm, vm_of
 from reconciler.model.event import Answer, Initiator, Kind, Status
 from reconciler.model.polling import Listing, Memory, ScopeAnswer
 from reconciler.model.record import Record, SelfService
+from reconciler.model.structs import replace
 from reconciler.sources.arm import source as arm
 from reconciler.sources.polled import SPARE
 from reconciler.sources.source import SourceContext

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
 
 from reconciler.model.azure import PerformMaintenance, Scope, Vm
+from reconciler.model.structs import replace
 from reconciler.run import rehearse
 from reconciler.sources.arm import client
 from reconciler.sources.arm.client import OLDEST, Arm

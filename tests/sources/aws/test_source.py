@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -12,6 +11,7 @@ from reconciler.model.event import Signal
 from reconciler.model.node import Node, Taint
 from reconciler.model.plan import JudgedEvent
 from reconciler.model.polling import Memory
+from reconciler.model.structs import replace
 from reconciler.passes.assess import join
 from reconciler.settings.schema import Settings
 from reconciler.sources.aws import source as aws

@@ -5,7 +5,6 @@ from __future__ import annotations
 import socket
 import sys
 from contextlib import nullcontext
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,6 +12,7 @@ import pytest
 
 from reconciler.model.esx import HostState
 from reconciler.model.secret import Secret
+from reconciler.model.structs import replace
 from reconciler.settings.sections.sources import EsxSource, VCenter, VCenters
 from reconciler.sources.esx.client import PATIENCE, VCenterClient
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
@@ -14,6 +14,7 @@ from reconciler.model.esx import HostState
 from reconciler.model.event import Answer, Kind
 from reconciler.model.node import ZONE_LABEL
 from reconciler.model.polling import Listing, Memory
+from reconciler.model.structs import replace
 from reconciler.run import run_pass
 from reconciler.settings.load import parse_settings
 from reconciler.settings.schema import Settings

@@ -6,8 +6,9 @@ each path is read once a pass, and writes check the lock.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any, TypeVar
+
+from msgspec import Struct, field
 
 from reconciler.features.machines.kubernetes.objects import Group
 from reconciler.http.guard import Guard, read_only
@@ -26,8 +27,7 @@ class Unreadable(Exception):
     """Why one machine can't be read, in words."""
 
 
-@dataclass(slots=True)
-class MachineAccess:
+class MachineAccess(Struct):
     """One connection for all providers in the cluster, with what a pass has read through it.
 
     `guard` raises LockLost if the lock is not ours. Without a guard, nothing can be written.

@@ -14,7 +14,8 @@ What this builds upon:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
 
 from reconciler.features.machines.kubernetes.access import MachineAccess, Unreadable
 from reconciler.features.machines.kubernetes.objects import (
@@ -35,12 +36,12 @@ from reconciler.kubernetes.wire.shapes import OwnerReference
 from reconciler.model.errors import Conflict, NotFound, Rejected
 from reconciler.model.machine import Machine, MachineRef, Pool, Remove, ScaleUp
 from reconciler.model.names import is_object_name
+from reconciler.model.structs import replace
 
 _PLURALS = {"MachineSet": "machinesets", "MachineDeployment": "machinedeployments"}
 
 
-@dataclass(frozen=True, slots=True)
-class MachineApi:
+class MachineApi(Struct, frozen=True):
     """One provider's API group, its version where it is fixed, and the annotation that marks a machine."""
 
     group: str

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import tenacity
 import urllib3
+from msgspec import Struct, field
 
 from reconciler import USER_AGENT
 from reconciler.features.notices.transports.transport import NotSent, masked, tls_failure
@@ -34,8 +34,7 @@ _AGAIN = frozenset({408, 425, 429})
 """Statuses below 500 after which the same request may succeed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Post:
+class Post(Struct, frozen=True):
     """A request: `headers` besides the usual ones, and the body as JSON (None: no body).
 
     No error shows the path, the query, the values of `headers`, or one of `secrets`.
@@ -57,8 +56,7 @@ class Post:
         return tuple(sorted({*self.secrets, parts.query, *words, *path}, key=len, reverse=True))
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(Struct, frozen=True):
     """The answer to a request that was not refused."""
 
     status: int

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from reconciler.features.notices.transports.http import Http
 from reconciler.features.notices.transports.transport import Sender
@@ -13,8 +14,7 @@ from reconciler.settings.sections.notify_types import Mail, Slack, SlackThread
 from reconciler.settings.sections.workflows import NotifyInstance
 
 
-@dataclass(frozen=True, slots=True)
-class Senders:
+class Senders(Struct, frozen=True):
     """Makes the senders; `now` is the clock (aware)."""
 
     http: Http

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial, total_ordering
+
+from msgspec import Struct
 
 from reconciler.features.workflows.input import CheckInput, Fleet
 from reconciler.features.workflows.plugins import check_type
@@ -22,8 +23,7 @@ _LONGEST = 63
 
 
 @total_ordering
-@dataclass(frozen=True, slots=True)
-class Version:
+class Version(Struct, frozen=True):
     """A version by semver.org 2.0.0, without its build metadata, which has no order."""
 
     numbers: tuple[int, int, int]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from reconciler.features.workflows.trigger import TriggerInput, Worked, trigger_type
+from reconciler.model.structs import replace
 from reconciler.settings.sections.trigger_types import AlterAnnotation
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from reconciler.features.workflows.trigger import TriggerInput, Worked, trigger_type
 from reconciler.features.workflows.triggers.cordon import cordoned
 from reconciler.model.record import DrainRecord
+from reconciler.model.structs import replace
 from reconciler.settings.sections.trigger_types import Draining
 
 WAITS = "the node is being drained"

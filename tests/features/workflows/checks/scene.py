@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -12,6 +11,7 @@ from reconciler.features.workflows.input import CheckInput, Fleet, Member
 from reconciler.model.check_reads import ReadForChecks
 from reconciler.model.node import Node
 from reconciler.model.record import State
+from reconciler.model.structs import replace
 from reconciler.model.workflow import ProfileData, WorkflowData
 from reconciler.profiles.plugins import CheckResult
 from tests.support.builders import NOW, node

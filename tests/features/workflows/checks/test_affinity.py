@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from reconciler.features.workflows.checks import CHECK_TYPES
@@ -13,6 +11,7 @@ from reconciler.model.plan import Verdict
 from reconciler.model.pod import Placement, Pod
 from reconciler.model.record import State
 from reconciler.model.selector import Requirement
+from reconciler.model.structs import replace
 from tests.features.workflows.checks.scene import ask, config, given, member
 from tests.support.builders import pod
 

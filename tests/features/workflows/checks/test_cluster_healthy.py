@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -13,6 +12,7 @@ from reconciler.model.check_reads import PrometheusAnswer, PrometheusQuery, Read
 from reconciler.model.plan import Verdict
 from reconciler.model.pod import Pod
 from reconciler.model.record import State
+from reconciler.model.structs import replace
 from tests.features.workflows.checks.scene import ask, config, given, member
 from tests.support.builders import NOW, node, pod
 

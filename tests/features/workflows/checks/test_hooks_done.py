@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from reconciler.model.event import Kind
 from reconciler.model.plan import Verdict
+from reconciler.model.structs import replace
 from tests.features.workflows.checks.scene import ask, config, given
 from tests.support.builders import NOW, event, judged, minutes, node, situation
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from pydantic import ValidationError
 
@@ -11,6 +9,7 @@ from reconciler.features.workflows.input import CheckInput
 from reconciler.model.check_reads import ReadForChecks
 from reconciler.model.hypervisor import STATUS, Hypervisor, Value
 from reconciler.model.plan import Verdict
+from reconciler.model.structs import replace
 from tests.features.workflows.checks.scene import ask, config, given
 
 

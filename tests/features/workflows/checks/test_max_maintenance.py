@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from reconciler.features.workflows.input import Member
 from reconciler.model.plan import Verdict
 from reconciler.model.record import State
+from reconciler.model.structs import replace
 from tests.features.workflows.checks.scene import ask, given, member
 from tests.support.builders import NOW, node
 

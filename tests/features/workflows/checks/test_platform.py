@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from reconciler.features.workflows.input import CheckInput
 from reconciler.model.event import Kind
 from reconciler.model.node import Node
 from reconciler.model.plan import JudgedEvent, Verdict
+from reconciler.model.structs import replace
 from reconciler.settings.schema import Settings
 from tests.features.workflows.checks.scene import ask, given
 from tests.support import builders
