@@ -1,28 +1,35 @@
 """The ledger as the data of its ConfigMap.
 
-A polled source's memory and the replaced nodes only save work: a text that can't be read is dropped with a
-warning. The last start keeps the spacing between drains, so the ledger says if it can't be read.
+A text that can't be read is dropped with a warning: the memory of a polled source only saves work,
+replaced nodes stop holding places of the budget, and writes that did not stay are tried again without a
+pause. The last start keeps the spacing between drains, so the ledger says if it can't be read.
 """
 
 from __future__ import annotations
 
+import json
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
+from typing import TypeVar
 
-from reconciler.kubernetes import replaced_memory, undone_memory
+from msgspec import Struct
+
 from reconciler.kubernetes.fleet_holds import HOLDS
-from reconciler.model import limits
+from reconciler.model import codec, limits
 from reconciler.model.errors import SourceError
 from reconciler.model.event import Kind
 from reconciler.model.instructions import fleet_holds
 from reconciler.model.moments import from_text, to_text
 from reconciler.model.polling import AnyMemory, Memory
-from reconciler.model.snapshot import Ledger
+from reconciler.model.snapshot import Ledger, Replaced
+from reconciler.model.undone import MOST, Undone
 from reconciler.sources.registry import polled
 
 log = logging.getLogger(__name__)
+
+Value = TypeVar("Value", bound=Struct)
 
 LAST_START = "lastStart"
 _LONGEST = 200
@@ -42,11 +49,11 @@ def from_data(data: Mapping[str, str]) -> Ledger:
         last_start=last_start,
         unread=unread,
         memories=_memories(data),
-        replaced=replaced_memory.load(data.get(REPLACED)),
+        replaced=_list(Replaced, data.get(REPLACED), "which nodes were replaced"),
         published=_signs(data.get(PUBLISHED, "")),
         lasted=_lasted(data.get(LASTED, "")),
         holds=fleet_holds(data.get(HOLDS, "")),
-        undone=undone_memory.load(data.get(UNDONE)),
+        undone=_list(Undone, data.get(UNDONE), "which writes did not stay")[:MOST],
     )
 
 
@@ -56,8 +63,8 @@ def to_data(ledger: Ledger, before: Mapping[str, str]) -> dict[str, str]:
     data = {
         LAST_START: to_text(ledger.last_start) if ledger.last_start else "",
         **memories,
-        REPLACED: replaced_memory.dump(ledger.replaced),
-        UNDONE: undone_memory.dump(ledger.undone),
+        REPLACED: _list_text(ledger.replaced),
+        UNDONE: _list_text(sorted(ledger.undone, key=lambda undone: undone.node)[:MOST]),
         PUBLISHED: ",".join(ledger.published),
         LASTED: ",".join(f"{kind}={length // _SECOND}" for kind, length in sorted(ledger.lasted.items())),
     }
@@ -88,6 +95,21 @@ def _lasted(text: str) -> dict[Kind, timedelta]:
         if name in set(Kind) and re.fullmatch(r"[0-9]{1,6}", seconds):
             found[Kind(name)] = timedelta(seconds=int(seconds))
     return found
+
+
+def _list_text(values: Iterable[Struct]) -> str:
+    """Return values as text, empty for none. Equal ones give equal texts."""
+    documents = list(map(codec.encoded, values))
+    return json.dumps(documents, sort_keys=True, separators=(",", ":")) if documents else ""
+
+
+def _list(kind: type[Value], text: str | None, what: str) -> tuple[Value, ...]:
+    try:
+        documents = limits.loads(text, limits.LEDGER) if text else ()
+        return tuple(codec.decoded(kind, document) for document in documents)
+    except (ValueError, TypeError) as error:
+        log.warning("%s can't be read, and is forgotten: error=%r", what, error)
+        return ()
 
 
 def _memories(data: Mapping[str, str]) -> dict[str, AnyMemory]:

@@ -109,10 +109,10 @@ def duration(seconds: float) -> timedelta | None:
     return None
 
 
-def count(value: object) -> int:
-    """Return a count from 0 to a million; ValueError for anything else."""
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= COUNT:
-        raise ValueError(f"{excerpt(value)} is not a count from 0 to {COUNT}")
+def count(value: object, most: int = COUNT) -> int:
+    """Return a count from 0 to `most`; ValueError for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
+        raise ValueError(f"{excerpt(value)} is not a count from 0 to {most}")
     return value
 
 

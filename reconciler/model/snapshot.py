@@ -10,6 +10,7 @@ from msgspec import Struct, field
 
 from reconciler.model.calendar_text import CalendarText
 from reconciler.model.check_reads import ReadForChecks
+from reconciler.model.codec import Name
 from reconciler.model.drains import DrainProgress
 from reconciler.model.event import Kind, Reading
 from reconciler.model.instructions import PersonHold
@@ -69,10 +70,10 @@ class Replaced(Struct, frozen=True):
     the replacement. While the node still exists, it counts itself.
     """
 
-    node: str
-    uid: str
-    zone: str
-    pool: str
+    node: Name
+    uid: Name
+    zone: Name
+    pool: Name
     have: int
     at: datetime
 

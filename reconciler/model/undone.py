@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from msgspec import Struct
 
 from reconciler.model import limits
+from reconciler.model.codec import Name
 from reconciler.model.moments import shifted
 from reconciler.model.structs import replace
 
@@ -23,6 +24,8 @@ MOST = 500
 """Nodes that are remembered, the first ones by name."""
 
 _LONGEST = 300
+_MOST_LOST = 20
+_MOST_TIMES = 1000
 
 
 class Undone(Struct, frozen=True):
@@ -33,8 +36,8 @@ class Undone(Struct, frozen=True):
     last try (UTC).
     """
 
-    node: str
-    uid: str
+    node: Name
+    uid: Name
     lost: tuple[str, ...]
     because: str
     times: int
@@ -56,6 +59,10 @@ class Undone(Struct, frozen=True):
 
     def again(self, lost: Iterable[str], because: str, now: datetime) -> Undone:
         """Return what is remembered after one more try that did not stay; `now` is aware."""
-        said = limits.text(because, _LONGEST)
-        at = now.replace(microsecond=0)
-        return replace(self, lost=tuple(sorted(lost)), because=said, times=self.times + 1, last=at)
+        return replace(
+            self,
+            lost=tuple(sorted(lost)[:_MOST_LOST]),
+            because=limits.text(because, _LONGEST),
+            times=min(self.times + 1, _MOST_TIMES),
+            last=now.replace(microsecond=0),
+        )

@@ -194,7 +194,7 @@ UNDONE_RULES = (
         24,
         "the ledger remembers what did not stay",
         "reconciler/kubernetes/ledger.py",
-        "undone=undone_memory.load(data.get(UNDONE)),",
+        'undone=_list(Undone, data.get(UNDONE), "which writes did not stay")[:MOST],',
         "",
         _REAL,
     ),

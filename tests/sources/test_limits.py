@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from reconciler.kubernetes import ledger, maintenances, replaced_memory
+from reconciler.kubernetes import ledger, maintenances
 from reconciler.kubernetes.wire.lists import budget_format, node_format, pod_format
 from reconciler.kubernetes.wire.shapes import ObjectMeta
 from reconciler.model import limits
@@ -217,7 +217,7 @@ def test_a_maintenance_object_beyond_the_limits_is_read_and_written_again() -> N
 @pytest.mark.parametrize("have", [10**12, f"{MANY_DIGITS}", -1])
 def test_replaced_nodes_beyond_the_limits_are_forgotten(have: object) -> None:
     one = {"node": "a", "uid": "u", "zone": "", "pool": "", "have": have, "at": "2026-11-21T12:00:00Z"}
-    assert replaced_memory.load(json.dumps([one])) == ()
+    assert ledger.from_data({ledger.REPLACED: json.dumps([one])}).replaced == ()
 
 
 def test_what_a_polled_source_remembers_is_dropped_where_it_can_not_be_read() -> None:

@@ -1,0 +1,156 @@
+"""Values as JSON documents and back, by their types.
+
+A field has its name in camelCase, or the one that its Struct gives it. It is not written where it is None or
+has its default, except for `Written`. One that is missing is None or has its default, and other keys are
+ignored: so an earlier program reads of a later document what it knows.
+
+What is read has limits: a text is cut to `limits.TEXT`, or to the `max_length` of its `Meta`. A list or a
+mapping has at most `limits.EVENTS` items, or as its `Meta` says. A number is a count, at most the `le` of its
+`Meta`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from enum import Enum
+from functools import lru_cache, partial
+from types import NoneType, UnionType
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
+
+from msgspec import NODEFAULT, Meta, Struct, structs
+
+from reconciler.model import limits
+from reconciler.model.moments import from_text, to_text
+
+Kind = TypeVar("Kind", bound=Struct)
+Value = TypeVar("Value")
+
+Name = Annotated[str, Meta(max_length=limits.NAME)]
+"""A name in Kubernetes."""
+
+Written = Annotated[Value, "written"]
+"""A field that is written with its default, too, because earlier programs need it."""
+
+UnixMoment = Annotated[datetime, "unix"]
+"""A moment that is written as Unix time in whole seconds; others are RFC 3339."""
+
+
+_NO_LIMIT = Meta()
+
+
+class _Code(Struct, frozen=True):
+    write: Callable[[Any], Any]
+    read: Callable[[Any], Any]
+
+
+class _Field(Struct, frozen=True):
+    name: str
+    key: str
+    default: Any
+    written: bool
+    code: _Code
+
+
+def encoded(value: Struct) -> dict[str, Any]:
+    """Return the document of a value, which has only what JSON has."""
+    document = {}
+    for field in _fields(type(value)):
+        item = getattr(value, field.name)
+        if item is not None and (field.written or item != field.default):
+            document[field.key] = field.code.write(item)
+    return document
+
+
+def decoded(kind: type[Kind], document: Any) -> Kind:
+    """Return the value that a document describes; ValueError for what is missing or has another form."""
+    try:
+        return _read(kind, document)
+    except (TypeError, KeyError, AttributeError) as error:
+        raise ValueError(limits.text(repr(error))) from error
+
+
+def register(kind: type, write: Callable[[Any], Any], read: Callable[[Any], Any]) -> None:
+    """Let values of a type be written and read by these functions instead of by their fields."""
+    _CODES[kind] = _Code(write, read)
+
+
+def _read(kind: type[Kind], document: Mapping[str, Any]) -> Kind:
+    given = {}
+    for field in _fields(kind):
+        item = document.get(field.key, field.default)
+        if item is NODEFAULT:
+            raise KeyError(field.key)
+        given[field.name] = item if item is field.default else field.code.read(item)
+    return kind(**given)
+
+
+@lru_cache(maxsize=256)
+def _fields(kind: type[Struct]) -> tuple[_Field, ...]:
+    return tuple(_field(each) for each in structs.fields(kind))
+
+
+def _field(field: structs.FieldInfo) -> _Field:
+    first, *more = field.name.split("_")
+    key = (
+        "".join((first, *map(str.capitalize, more))) if field.encode_name == field.name else field.encode_name
+    )
+    default = field.default if field.default_factory is NODEFAULT else field.default_factory()
+    if default is NODEFAULT and NoneType in get_args(field.type):
+        default = None
+    return _Field(field.name, key, default, "written" in get_args(field.type), _code(field.type))
+
+
+def _code(kind: Any, meta: Meta = _NO_LIMIT) -> _Code:
+    """Return how values of a type are written and read; `meta` has their limit."""
+    if kind in _CODES:
+        return _CODES[kind]
+    origin, arguments = get_origin(kind), get_args(kind)
+    most = limits.EVENTS if meta.max_length is None else meta.max_length
+    if origin is Annotated:
+        return _code(arguments[0], next((each for each in arguments if isinstance(each, Meta)), meta))
+    if origin in (Union, UnionType):
+        return _code(next(each for each in arguments if each is not NoneType), meta)
+    if origin is tuple:
+        item = _code(arguments[0])
+        return _Code(lambda items: list(map(item.write, items)), partial(_read_list, item, most))
+    if origin is Mapping:
+        item = _code(arguments[1])
+        return _Code(partial(_write_mapping, item), partial(_read_mapping, item, most))
+    if kind is str:
+        longest = meta.max_length or limits.TEXT
+        return _Code(str, lambda text: limits.text(str(text), longest))
+    if kind is int:
+        return _Code(int, partial(limits.count, most=limits.COUNT if meta.le is None else int(meta.le)))
+    if issubclass(kind, Enum):
+        return _Code(lambda choice: choice.value, kind)
+    return _Code(encoded, partial(_read, kind))
+
+
+def _read_list(item: _Code, most: int, documents: list[Any]) -> tuple[Any, ...]:
+    if len(documents) > most:
+        raise ValueError(f"{len(documents)} items are recorded, and {most} are read")
+    return tuple(map(item.read, documents))
+
+
+def _write_mapping(item: _Code, values: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: item.write(value) for key, value in values.items()}
+
+
+def _read_mapping(item: _Code, most: int, documents: Mapping[str, Any]) -> dict[str, Any]:
+    if len(documents) > most:
+        raise ValueError(f"{len(documents)} items are recorded, and {most} are read")
+    return {limits.text(key): item.read(document) for key, document in documents.items()}
+
+
+def _unix(seconds: int) -> datetime:
+    moment = limits.unix_moment(seconds)
+    return limits.EARLIEST if moment is limits.UNREADABLE else moment
+
+
+_CODES: dict[Any, _Code] = {
+    bool: _Code(bool, bool),
+    datetime: _Code(to_text, from_text),
+    timedelta: _Code(lambda length: int(length.total_seconds()), limits.duration),
+    UnixMoment: _Code(lambda moment: int(moment.timestamp()), _unix),
+}
