@@ -29,6 +29,9 @@ Value = TypeVar("Value")
 Name = Annotated[str, Meta(max_length=limits.NAME)]
 """A name in Kubernetes."""
 
+Names = Annotated[tuple[str, ...], Meta(max_length=limits.INSTANCES)]
+"""Names of what the settings or a cluster may have many of."""
+
 Written = Annotated[Value, "written"]
 """A field that is written with its default, too, because earlier programs need it."""
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from datetime import datetime, timedelta
+from datetime import timedelta
 from enum import StrEnum
 
 from msgspec import Struct
+
+from reconciler.model.codec import Names, UnixMoment
 
 
 class Topic(StrEnum):
@@ -80,13 +82,13 @@ class Message(Struct, frozen=True):
     node: str
     case: str
     key: str
-    at: datetime
+    at: UnixMoment
     text: str
     kind: str = ""
     pool: str = ""
     zone: str = ""
     repeats: bool = False
-    namespaces: tuple[str, ...] = ()
+    namespaces: Names = ()
     patience: timedelta | None = None
 
     @property

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from typing import Annotated
 
-from msgspec import Struct
+from msgspec import Meta, Struct
+
+from reconciler.model.codec import UnixMoment
+
+LONGEST = 2000
+"""Characters of a text that a template makes. The rest is left out."""
 
 
 class WorkflowMessage(Struct, frozen=True):
@@ -17,6 +22,6 @@ class WorkflowMessage(Struct, frozen=True):
     id: str
     instance: str
     node: str
-    at: datetime
-    text: str
+    at: UnixMoment
+    text: Annotated[str, Meta(max_length=LONGEST)]
     title: str = ""

@@ -16,9 +16,7 @@ from msgspec import Struct
 
 from reconciler.calendar.values import literal
 from reconciler.model import limits
-
-LARGEST = 2000
-"""Characters of what a template makes. The rest is left out."""
+from reconciler.model.workflow_message import LONGEST
 
 _DEEPEST = 20
 _STRING = re.compile(r'"(?:\\.|[^"\\])*"|`[^`]*`')
@@ -93,11 +91,11 @@ def mistake_in(text: str, known: Fields) -> str:
 
 
 def rendered(text: str, values: Fields, escape: Escape = str) -> str:
-    """Return what the template makes of the values, at most LARGEST characters; raises TemplateRefused.
+    """Return what the template makes of the values, at most LONGEST characters; raises TemplateRefused.
 
     `escape` is called with each value, and not with the text of the template.
     """
-    return limits.text("".join(_rendered(_parsed(text), values, escape)), LARGEST)
+    return limits.text("".join(_rendered(_parsed(text), values, escape)), LONGEST)
 
 
 def indexed(text: str, *path: str) -> frozenset[str]:

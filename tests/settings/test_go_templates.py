@@ -6,7 +6,8 @@ import pytest
 
 from reconciler.model import limits
 from reconciler.model.printable import without_slack_markup
-from reconciler.settings.go_templates import LARGEST, TemplateRefused, indexed, mistake_in, rendered
+from reconciler.model.workflow_message import LONGEST
+from reconciler.settings.go_templates import TemplateRefused, indexed, mistake_in, rendered
 from reconciler.settings.message_fields import KNOWN, About, message_fields
 from tests.support import builders
 
@@ -101,7 +102,7 @@ def test_what_a_template_makes_has_a_limit() -> None:
     node = builders.node("a", annotations={"x": "y" * limits.ANNOTATION})
     text = rendered("{{ .Node.Annotations.x }}" * 40, message_fields(node, About("p", "s", limits.EARLIEST)))
 
-    assert len(text) == LARGEST
+    assert len(text) == LONGEST
 
 
 def test_the_keys_that_a_template_reads_of_a_node_are_known() -> None:

@@ -14,8 +14,7 @@ from reconciler.features.notices.workflow_messages import (
     still_wanted,
     worded,
 )
-from reconciler.model.workflow_message import WorkflowMessage
-from reconciler.settings.go_templates import LARGEST
+from reconciler.model.workflow_message import LONGEST, WorkflowMessage
 from tests.support.builders import NOW
 
 DAY = timedelta(days=1)
@@ -51,7 +50,7 @@ def test_the_newest_messages_are_kept_and_the_others_are_counted_in_the_next_one
 
 def test_a_memory_that_is_too_large_loses_its_oldest_messages() -> None:
     full = added(
-        Memory(), (letter(number, text="\U0001f6d1" * LARGEST) for number in range(WORKFLOW_PENDING))
+        Memory(), (letter(number, text="\U0001f6d1" * LONGEST) for number in range(WORKFLOW_PENDING))
     )
     kept = memory.from_text(memory.to_text(full)).workflow
 
