@@ -57,14 +57,17 @@ class _Way(Struct, frozen=True):
     default="7d",
     show_default=True,
     callback=_covered,
-    help="How far to look ahead, from 1h to 90d.",
+    help="How far to look ahead, from 1h to 90d. Later cases are only counted.",
 )
 @options.selector("Print only the cases of the nodes with these labels.")
 @options.as_one(
     "way",
     _Way,
     click.option(
-        "--all", "everything", is_flag=True, help="Print every case, also if the screen has fewer lines."
+        "--all",
+        "everything",
+        is_flag=True,
+        help="Print every case. Else a terminal gets as many as it has lines for, the most urgent first.",
     ),
     options.output,
     options.watch,

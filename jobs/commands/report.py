@@ -76,7 +76,7 @@ class _Seen(Struct, frozen=True):
     click.option(
         "--out",
         type=click.Path(dir_okay=False, path_type=Path),
-        help="Write the report to this file.  [default: stdout]",
+        help="Write the report to this file, whole or not at all. Its folder must exist.  [default: stdout]",
     ),
     options.as_one(
         "metrics", MetricsOutput, options.metrics_file, options.metrics_push, options.metrics_otlp
@@ -93,7 +93,7 @@ def command(
 ) -> int:
     """Print what a pass would do and why, with a preview of drains. It only reads the cluster.
 
-    With NODES, print only the rows of these nodes.
+    With NODES, print only the rows of these nodes. The counts stay those of the whole fleet.
     """
     if nodes and selector is not None:
         raise click.UsageError("name the nodes, or give --selector")

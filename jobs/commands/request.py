@@ -98,7 +98,7 @@ def _asked(
 
 @click.command("request")
 @options.nodes
-@options.selector("Select the nodes by label, instead of by name.")
+@options.selector("The nodes with these labels, as in kubectl.")
 @options.as_one(
     "asked",
     _asked,
@@ -106,12 +106,12 @@ def _asked(
         "--kind",
         type=_KindName(),
         metavar="|".join(KINDS),
-        help="What happens to the nodes, in any case.",
+        help="The kind of the event, in upper or lower case. The settings decide what it means.",
     ),
     click.option(
         "--not-before",
-        help="The moment before which nothing happens to the nodes: +2h, a date and time in the time zone of "
-        "the settings, or RFC 3339.  [default: drain as soon as the settings allow]",
+        help="The future moment before which nothing happens to the nodes: +2h, a date and time in the time "
+        "zone of the settings, or RFC 3339.  [default: drain as soon as the settings allow]",
     ),
     click.option("--duration", type=options.DURATION, help="How long it takes.  [default: unknown]"),
     click.option("--id", help="A name for it, such as the number of a ticket.  [default: none]"),

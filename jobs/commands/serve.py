@@ -76,7 +76,10 @@ _AGAIN = 5.0
 def command(
     config: Path, target: Target, listen: tuple[str, int] | None, every: timedelta, history: Path | None
 ) -> int:
-    """Run passes until stopped, for a Deployment: on a schedule, and when a node changes."""
+    """Run passes until stopped, for a Deployment: on a schedule, and when a node changes.
+
+    Of several replicas, one holds the lock, and the others stand by. See docs/operating.md.
+    """
     return serve(config, target, listen=listen, every=every, history=history)
 
 

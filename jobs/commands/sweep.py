@@ -102,7 +102,8 @@ def command(
 ) -> int:
     """Run one pass over all nodes, for a CronJob.
 
-    The exit code is 4 in the pass that finds out that a case is missed or late.
+    Further passes follow while its drains run, and the output has what all of them did. The exit code is 4 in
+    the pass that finds out that a case is missed or late.
     """
     return sweep(
         config, target, dry_run=dry_run, patience=for_, records=records, output=output, strict=strict

@@ -128,7 +128,7 @@ def who_ends(code: str, node: str, keys: OwnKeys, *, requested: bool = False) ->
         "config": " --config FILE" if other else "",
     }
     ends = (_REQUESTER if requested else _PLATFORM).format(**parts)
-    return WHO.get(code, f"see docs/operating.md#{code.lower()}").format(**parts, ends=ends)
+    return WHO.get(code, "see docs/operating.md#checks").format(**parts, ends=ends)
 
 
 def ends_by_itself(code: str, *, requested: bool = False) -> bool:

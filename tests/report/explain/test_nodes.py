@@ -202,7 +202,7 @@ def test_every_check_that_can_hold_and_every_other_hold_names_who_can_end_it() -
     assert {*CHECKS, *(code.value for code in HoldCode)} - FACTS - {*WHO} == set()
     for code in WHO:
         assert "{" not in who_ends(code, "a", OwnKeys())
-    assert who_ends("ofAProfile", "a", OwnKeys()) == "see docs/operating.md#ofaprofile"
+    assert who_ends("ofAProfile", "a", OwnKeys()) == "see docs/operating.md#checks"
 
 
 def test_a_started_event_is_explained_with_the_drain_that_would_begin() -> None:

@@ -1,0 +1,80 @@
+"""Writes docs/commands.md from the options of the commands, so that each is described in one place.
+
+All that follows the marker is generated: `python -m jobs.reference docs/commands.md` updates it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from jobs.cli import COMMANDS, commands
+
+MARKER = "<!-- Generated from jobs/commands: run `nox -s docs`, do not edit below this line. -->"
+
+_CLUSTER = ("--kubeconfig", "--context", "--namespace")
+"""Options of every command that talks to a cluster."""
+
+
+def update(page: str) -> str:
+    """Return the page with its generated part replaced. Raises ValueError if it has no marker line."""
+    introduction, marker, _ = page.partition(MARKER)
+    if not marker:
+        raise ValueError(f"the page has no line {MARKER!r}")
+    return introduction + marker + "\n\n" + "\n\n".join(_blocks()) + "\n"
+
+
+def _blocks() -> Iterator[str]:
+    context = click.Context(commands)
+    every = {name: command for name in COMMANDS if (command := commands.get_command(context, name))}
+    rows = {name: dict(_rows(command)) for name, command in sorted(every.items())}
+    times = Counter(row for options in rows.values() for row in options.values())
+    shared = {row: name for options in rows.values() for name, row in options.items() if times[row] > 1}
+    yield "## Each command"
+    for name, options in rows.items():
+        yield f"### `reconciler {name}`"
+        words = [one.make_metavar(context) for one in every[name].params if isinstance(one, click.Argument)]
+        if words and name != "agent":
+            yield f"`reconciler {name} {' '.join(words)}`"
+        yield _text(every[name].help or "")
+        own = [row for row in options.values() if row not in shared]
+        also = [
+            f"`{shared[row]}`" for row in options.values() if row in shared and shared[row] not in _CLUSTER
+        ]
+        if also:
+            own.append(f"- [Shared](#shared-options): {', '.join(also)}.")
+        if own:
+            yield "\n".join(own)
+    yield "## Shared options"
+    yield "\n".join(sorted(shared, key=lambda row: shared[row]))
+
+
+def _rows(command: click.Command) -> Iterator[tuple[str, str]]:
+    """Yield the long name of each option of a command, with its row."""
+    for option in command.params:
+        record = option.get_help_record(click.Context(command))
+        if isinstance(option, click.Option) and record is not None:
+            named, described = record
+            yield max(option.opts, key=len), f"- `{named}`: {_text(described)}"
+
+
+def _text(described: str) -> str:
+    """Return a help text as Markdown: options as code, and links to pages of docs/."""
+    paragraphs = (" ".join(one.split()) for one in inspect.cleandoc(described).split("\n\n"))
+    text = re.sub(r"(`[^`]*`)|(?<![\w-])--[a-z][a-z-]*", _as_code, "\n\n".join(paragraphs))
+    return re.sub(r"\bdocs/([a-z]+\.md)(#[\w-]+)?", r"[\1](\1\2)", text)
+
+
+def _as_code(found: re.Match[str]) -> str:
+    return found[0] if found[1] else f"`{found[0]}`"
+
+
+if __name__ == "__main__":
+    written = Path(sys.argv[1])
+    written.write_text(update(written.read_text(encoding="utf-8")), encoding="utf-8")
