@@ -1,16 +1,19 @@
 """Writes docs/settings.md from the schema, so that each key is described in one place.
 
 The page has two parts. The introduction above the marker is written by hand, in the page itself. All that
-follows the marker is generated. `python -m reconciler.settings.reference docs/settings.md` updates it.
+follows the marker is generated: a heading for each section, and a line for each key.
+`python -m reconciler.settings.reference docs/settings.md` updates it.
 """
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from itertools import groupby, takewhile
 from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -20,6 +23,7 @@ from pydantic import BaseModel
 
 from reconciler.calendar.values import Limit, TimeOfDay, format_duration
 from reconciler.model.event import Kind
+from reconciler.model.notices import Topic
 from reconciler.model.record import State
 from reconciler.model.secret import Secret
 from reconciler.model.selector import LabelSelector
@@ -33,20 +37,23 @@ from reconciler.settings.tree import Key, keys
 MARKER = "<!-- Generated from reconciler/settings: run `nox -s docs`, do not edit below this line. -->"
 
 _TYPES: dict[object, str] = {
-    bool: "`true` or `false`",
+    bool: "boolean",
     int: "whole number",
     str: "text",
     timedelta: "duration",
     datetime: "moment",
     TimeOfDay: "time of day",
-    ZoneInfo: "IANA time zone",
+    ZoneInfo: "time zone",
     Limit: "limit",
     LabelSelector: "selector",
     frozenset[int]: "days",
     Chain: "names joined by `&&`",
     dict[str, Any]: "mapping",
+    Kind: "kind",
+    tuple[Kind, ...]: "kinds",
+    tuple[Topic, ...]: "topics",
     Matcher: "matcher",
-    Secret: "text, which may name secrets: `${NAME}`, `${file:/path}`",
+    Secret: "secret",
 }
 
 _COLUMNS = ("drain", "minDuration", "leadTime", "outsideWindow", "emptyDir", "unmanagedPods")
@@ -60,29 +67,75 @@ def update(page: str) -> str:
     return introduction + marker + "\n\n" + "\n\n".join(_blocks()) + "\n"
 
 
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """What the page says of one key: its name, type, default and description."""
+
+    name: str
+    type: str
+    default: str
+    text: str
+
+    @property
+    def key(self) -> str:
+        """The name without the sections around it."""
+        return self.name.rpartition(".")[2]
+
+    @property
+    def given(self) -> str:
+        """The type and the default in brackets. A default in code says the type of most keys."""
+        in_code = self.default.startswith("`") and not self.type.startswith("list")
+        parts = ("" if in_code else self.type, self.default)
+        return f" ({'; '.join(filter(None, parts))})" if any(parts) else ""
+
+
 def _blocks() -> Iterator[str]:
-    headed = set()
+    rows: dict[str, _Row] = {}
     for key in keys(Settings):
-        name = _heading(key.name)
-        if name is None or name in headed:
-            continue
-        headed.add(name)
-        described, default = _description(key)
-        yield f"{'#' * min(name.count('.') + 2, 3)} `{name}`"
-        if name == "events.<Kind>":
-            yield f"The settings of one kind of event: {_listed(Kind)}. Keys left out have their defaults."
-        elif name == "profiles.profiles[].<state>":
-            yield f"What happens in one state: {_listed(State)}."
-        else:
-            yield described
-        if kind := _type(key.field.annotation):
-            yield f"- Type: {kind}\n- Default: {default}"
-        if name == "events":
+        name = _named(key.name)
+        if name is not None and name not in rows:
+            rows[name] = _row(name, key)
+    for section, under in groupby(rows.values(), lambda row: re.split(r"[.[]", row.name)[0]):
+        first, *rest = under
+        yield f"## `{section}`"
+        yield f"{first.text}{first.given}"
+        if rest:
+            yield "\n".join(_lines(rest, rows))
+        if section == "events":
             yield from _kinds()
 
 
-def _heading(name: str) -> str | None:
-    """Return the heading of a key. None: it has none, because an override repeats keys that stand above."""
+def _lines(under: Iterable[_Row], rows: Mapping[str, _Row]) -> Iterator[str]:
+    """Write a line for each key. Three or more keys that stand above in another section share a line."""
+    for (here, there), repeated in groupby(under, lambda row: _twins(row, rows)):
+        group = list(repeated)
+        if there and len(group) > 2:
+            names = (
+                f"`{row.name}`{_unlike(row, rows[there + row.name.removeprefix(here)])}" for row in group
+            )
+            yield f"- {', '.join(names)}: as in `{there}`."
+        else:
+            yield from (f"- `{row.name}`{row.given}: {row.text}" for row in group)
+
+
+def _twins(row: _Row, rows: Mapping[str, _Row]) -> tuple[str, str]:
+    """Return the section of a key, and an earlier one that has the same key with the same description."""
+    for other in takewhile(lambda other: other is not row, rows.values()):
+        if (other.key, other.text, other.type) == (row.key, row.text, row.type):
+            here, there = row.name.split("."), other.name.split(".")
+            while here[-1] == there[-1]:
+                here.pop()
+                there.pop()
+            return ".".join(here), ".".join(there)
+    return "", ""
+
+
+def _unlike(row: _Row, other: _Row) -> str:
+    return row.given if row.default != other.default else ""
+
+
+def _named(name: str) -> str | None:
+    """Return how the page names a key; None for an override's keys, which stand above."""
     if re.match(r"overrides\[\]\.(events|conditions)\.", name):
         return None
     name = re.sub(rf"^events\.({'|'.join(Kind)})\b", "events.<Kind>", name)
@@ -90,15 +143,25 @@ def _heading(name: str) -> str | None:
     return name.replace("conditions.*", "conditions.<Type>")
 
 
-def _description(key: Key) -> tuple[str, str]:
-    """Return what a key is, with links to other pages, and its default."""
-    described, _, default = (key.field.description or "").partition(" Default: ")
-    described = re.sub(r"\bdocs/([a-z]+\.md)(#[\w-]+)?", r"[\1](\1\2)", described)
+def _row(name: str, key: Key) -> _Row:
+    """Return the row of a key, with links to other pages in its description."""
+    text, _, default = (key.field.description or "").partition(" Default: ")
+    text = re.sub(r"\bdocs/([a-z]+\.md)(#[\w-]+)?", r"[\1](\1\2)", text)
+    kind = _type(key.field.annotation)
+    if name == "events.<Kind>":
+        text = f"One kind of event: {_listed(Kind)}."
+    elif name == "profiles.profiles[].<state>":
+        text = f"What happens in one state: {_listed(State)}."
     if key.path[:2] == ("conditions", "*") and len(key.path) > 2:
         default = f"`{_of_policy(CONDITION_DEFAULT, key.path[2])}`"
-    if key.field.is_required():
-        default = "none, the key is required"
-    return described, default.removesuffix(".") or f"`{_value(key.field.default)}`"
+    elif key.field.is_required():
+        default = "required"
+    elif not default and kind:
+        default = f"`{_value(key.field.default)}`"
+    default = default.removesuffix(".")
+    if kind.startswith("one of ") and all(f"{value}:" in text for value in re.findall(r"`(\w+)`", kind)):
+        kind = ""
+    return _Row(name, kind, "" if default in ("none", "`[]`", "``") else default, text)
 
 
 def _of_policy(policy: EventPolicy, alias: str) -> str:

@@ -60,8 +60,7 @@ class Uncordon(Section):
 
     settle: Duration = Field(
         default=timedelta(minutes=2),
-        description="How long the event must be gone and the node Ready before the node is uncordoned. "
-        "Platforms sometimes withdraw an event and announce it again.",
+        description="How long the event must be gone and the node Ready.",
     )
 
 
@@ -70,14 +69,12 @@ class Keys(Section):
 
     prefix: Prefix = Field(
         default=DEFAULT_PREFIX,
-        description="The prefix of the labels and annotations, a DNS name. Two installations in one cluster "
-        "need different prefixes.",
+        description="Their prefix, a DNS name. Two installations in one cluster need different ones.",
     )
     state_label: Flag = Field(
         default=True,
-        description="Whether the label `<keys.prefix>/state` of a node shows the state of its maintenance. "
-        "AKS Automatic denies changes of node labels; `false` avoids requests that are denied, see "
-        "docs/azure.md#9-aks-automatic. Nothing depends on the label: the state is in an annotation.",
+        description="Whether the label `<keys.prefix>/state` shows the state of a node's maintenance. "
+        "Nothing depends on it. AKS Automatic denies it (docs/azure.md#9-aks-automatic).",
     )
 
 
@@ -85,13 +82,11 @@ class Override(Section):
     """Different settings for some nodes. Later entries win, key by key."""
 
     node_selector: Selector = Field(
-        default=EVERYTHING, description="The nodes that the override applies to. Default: all nodes."
+        default=EVERYTHING, description="The nodes that it applies to. Default: all."
     )
-    events: Events = Field(
-        default=Events(), description="Like `events` above. Keys left out keep their values."
-    )
+    events: Events = Field(default=Events(), description="As `events`. Keys left out keep their values.")
     conditions: dict[ConditionType, ConditionMeaning] = Field(
-        default={}, description="Like `conditions` above. Keys left out keep their values. Default: none."
+        default={}, description="As `conditions`. Keys left out keep their values. Default: none."
     )
 
 
@@ -99,45 +94,41 @@ class Settings(Section):
     """The whole file. `Settings()` is the value of an empty file: every default."""
 
     api_version: Literal["node-maintenance.dev/v1alpha1"] = Field(
-        default="node-maintenance.dev/v1alpha1", description="The version of this format."
+        default="node-maintenance.dev/v1alpha1", description="The version of the format."
     )
     kind: Literal["MaintenancePolicy"] = Field(
         default="MaintenancePolicy", description="The kind of the file."
     )
     mode: Mode = Field(
         default=Mode.OBSERVE,
-        description="What the reconciler is allowed to do. Observe: it reports and writes nothing. Enforce: "
-        "it cordons, drains and uncordons nodes. Finish: it starts nothing new, but finishes the drains that "
-        "have started and uncordons their nodes.",
+        description="What the reconciler may do. Observe: report, and write nothing. Enforce: cordon, drain "
+        "and uncordon nodes. Finish: start nothing new, but finish what has started.",
     )
-    node_selector: Selector = Field(
-        default=EVERYTHING, description="The nodes that the reconciler manages. Default: all nodes."
-    )
+    node_selector: Selector = Field(default=EVERYTHING, description="The managed nodes. Default: all.")
     time_zone: Zone = Field(
         default=ZoneInfo("UTC"),
-        description="The IANA time zone of reports and Events, and of all times without a time zone of their "
-        "own.",
+        description="The time zone of reports and Events, and of times without their own.",
     )
     sources: Sources = Field(default=Sources(), description="Where the reconciler learns of maintenance.")
     events: Events = Field(default=Events(), description="What the reconciler does about each kind of event.")
     conditions: dict[ConditionType, ConditionMeaning] = Field(
         default={},
-        description="Node conditions that drain the node while they are True, by type. A condition has no "
-        "deadline. The conditions that `sources.nodeConditions` reads, such as `VMEventScheduled`, are "
-        "refused: `events` decides on them. Default: none.",
+        description="Node conditions, by type, that drain the node while they are True, without a deadline. "
+        "Those of `sources.nodeConditions` are refused: `events` decides on them. Default: none.",
     )
     windows: tuple[WindowSettings, ...] = Field(
         default=(),
-        description="When drains may start: inside any of the windows that select the node. On a node "
-        "without a window, a drain may start at any time.",
+        description="When drains may start: inside any window that selects the node, or at any time if none "
+        "does. See docs/windows.md.",
     )
     not_allowed: tuple[NotAllowedSettings, ...] = Field(
-        default=(), description="When drains may not start. It wins over `windows`. Default: none."
+        default=(),
+        description="When drains may not start, except at a deadline. It wins over `windows`. Default: none.",
     )
     calendars: tuple[CalendarSettings, ...] = Field(
         default=(),
-        description="Windows and freezes from calendars that others keep, in addition to `windows` and "
-        "`notAllowed`. See docs/calendars.md. Default: none.",
+        description="Windows and freezes that others keep, in addition. See docs/calendars.md. Default: "
+        "none.",
     )
     budget: Budget = Field(default=Budget(), description="How many nodes may be out of service at once.")
     drain: Drain = Field(default=Drain(), description="How nodes are drained.")
@@ -147,47 +138,42 @@ class Settings(Section):
     )
     replace: Replacing = Field(
         default=Replacing(),
-        description="How machines are replaced, for the events with `replace: true`. See docs/replacing.md.",
+        description="How machines are replaced, with `replace: true`. See docs/replacing.md.",
     )
     adopt: tuple[Adoptable, ...] = Field(
-        default=(), description="Tools whose cordons the reconciler adopts. Default: none."
+        default=(), description="Tools whose cordons are adopted. Default: none."
     )
     publish: tuple[Sign, ...] = Field(
         default=(),
-        description="How the state of a node's maintenance is published for other tools: `drainsafe` (its "
-        "annotations), `node-conditions` (KEP-5683), `nodemaintenances` (one object per node and event). See "
-        "docs/publishing.md. Default: none.",
+        description="How maintenance is published (docs/publishing.md) for other tools: `drainsafe` (its "
+        "annotations), `node-conditions` (KEP-5683), `nodemaintenances` (an object per node and "
+        "event). Default: none.",
     )
     history: Duration = Field(
         default=timedelta(days=7),
-        description="How long a NodeMaintenance object is kept after the maintenance ends.",
+        description="How long a NodeMaintenance object is kept after its maintenance.",
     )
     notify: tuple[Notify, ...] = Field(
         default=(),
         max_length=MOST_RECEIVERS,
-        description="Who gets notices about maintenance, how, and when. Each entry has a `name` and one "
-        "transport, such as `slack`. See docs/notices.md. Default: nobody.",
+        description="Who gets notices, how, and when. Each entry has a `name` and one transport. See "
+        "docs/notices.md. Default: none.",
     )
     hints: Hints = Field(
         default=Hints(),
-        description="Scheduling hints on nodes with an announced event that requires a drain. See "
-        "docs/publishing.md#scheduling-hints.",
+        description="Hints (docs/publishing.md#scheduling-hints) on nodes with an announced event that "
+        "requires a drain.",
     )
-    coexist: Coexist = Field(
-        default=Coexist(), description="How the reconciler works together with other tools that drain nodes."
-    )
+    coexist: Coexist = Field(default=Coexist(), description="Other tools that drain nodes.")
     profiles: WorkflowSettings = Field(
         default=WorkflowSettings(),
-        description="Workflows of your own, in the form of maintenance-controller, beside the workflow for "
-        "the maintenance of the platform. `${NAME}` in a value is an environment variable. See "
-        "docs/workflows.md. Default: none.",
+        description="Workflows of your own, in the form of maintenance-controller. `${NAME}` in a value is "
+        "an environment variable. See docs/workflows.md. Default: none.",
     )
-    keys: Keys = Field(
-        default=Keys(), description="The names of the labels and annotations of the reconciler."
-    )
+    keys: Keys = Field(default=Keys(), description="The names of labels and annotations.")
     overrides: tuple[Override, ...] = Field(
         default=(),
-        description="Different settings for some nodes. Later entries win, key by key. Default: none.",
+        description="Other settings for some nodes. Later entries win, key by key. Default: none.",
     )
 
     _version: SettingsVersion | None = PrivateAttr(default=None)

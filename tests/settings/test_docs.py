@@ -1,6 +1,7 @@
 """docs/settings.md is what the schema generates, and the examples in the docs are valid."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,13 +18,16 @@ DOCS = Path(__file__).parent.parent.parent / "docs"
 PAGE = (DOCS / "settings.md").read_text(encoding="utf-8")
 
 
-def headings() -> list[str]:
-    """Return the headings that are keys."""
-    return re.findall(r"^#+ `(.+)`$", PAGE, re.MULTILINE)
+def described() -> Iterator[str]:
+    """Yield the keys that have a heading, a line, or a part of one."""
+    for line in re.findall(r"^(?:## |- )`.*$", PAGE.partition(reference.MARKER)[2], re.MULTILINE):
+        names, shared, _ = line.partition(": as in `")
+        found = re.findall(r"(?:## |- |, )`([^`]+)`", names)
+        yield from found if shared else found[:1]
 
 
 def documented(name: str) -> str | None:
-    """Return how the page calls a key: kinds share a heading, and overrides repeat what stands above them."""
+    """Return how the page calls a key: kinds share a line, and overrides repeat what stands above them."""
     if re.match(r"overrides\[\]\.(events|conditions)\.", name):
         return None
     name = re.sub(rf"^events\.({'|'.join(Kind)})\b", "events.<Kind>", name)
@@ -44,15 +48,24 @@ def test_only_what_follows_the_marker_is_generated() -> None:
 
 
 def test_a_condition_has_the_defaults_of_conditions() -> None:
-    section = PAGE.partition("### `conditions.<Type>.outsideWindow`")[2].partition("###")[0]
-
-    assert f"- Default: `{CONDITION_DEFAULT.outside_window}`" in section
+    assert f"`conditions.<Type>.outsideWindow` (`{CONDITION_DEFAULT.outside_window}`)" in PAGE
 
 
-def test_every_key_has_its_heading_and_every_heading_its_key() -> None:
+def test_every_key_is_described_and_every_description_has_its_key() -> None:
     expected = dict.fromkeys(filter(None, (documented(key.name) for key in keys(Settings))))
 
-    assert headings() == list(expected)
+    assert list(described()) == list(expected)
+
+
+def test_a_key_with_a_default_in_words_has_its_type() -> None:
+    assert "- `budget.perZone` (limit; no limit): " in PAGE
+    assert "- `drain.timeout` (`30m`): " in PAGE
+    assert "- `notify[].name` (text; required): " in PAGE
+
+
+def test_sections_with_the_same_keys_share_their_descriptions() -> None:
+    assert "`notAllowed[].timeZone`, `notAllowed[].name`: as in `windows[]`.\n" in PAGE
+    assert "- `notAllowed[].absolute` (`false`): " in PAGE
 
 
 def test_every_key_says_what_it_is() -> None:

@@ -17,14 +17,12 @@ class Ignore(Section):
 
     not_ready_for: Duration = Field(
         default=timedelta(minutes=30),
-        description="A node that is NotReady for longer than this holds no place. Otherwise a broken node "
-        "would block the budget until someone deletes it. A node in maintenance holds its place as long as "
-        "its maintenance lasts.",
+        description="A node NotReady for longer holds no place, except during its maintenance.",
     )
     quarantined: Flag = Field(
         default=True,
-        description="Whether nodes that a failed AKS upgrade quarantined and cordoned hold no place. A node "
-        "in maintenance, and a start on such a node, takes a place like any other.",
+        description="Whether nodes that a failed AKS upgrade quarantined and cordoned hold no place, except "
+        "in maintenance or at a start.",
     )
 
 
@@ -38,37 +36,33 @@ class Budget(Section):
 
     max_unavailable: Share = Field(
         default=Limit(10, percent=True),
-        description="The largest number of managed nodes that may be out of service at once, as a number or "
-        "a percentage. A percentage is rounded up, so that a small cluster gets at least one.",
+        description="The most managed nodes out of service at once.",
     )
     per_zone: Share | None = Field(
         default=None,
-        description="The same limit within each zone. It does not limit nodes without a zone. On AKS the "
-        "zone `0` is no zone. Default: no limit.",
+        description="The same within each zone. Nodes without a zone, and AKS's zone `0`, have no such "
+        "limit. Default: no limit.",
     )
     per_pool: Share | None = Field(
         default=None,
-        description="The same limit within each node pool. The pool is the first of these labels: "
-        "`karpenter.sh/nodepool`, `kubernetes.azure.com/agentpool`, `agentpool`, "
-        "`eks.amazonaws.com/nodegroup`, `cloud.google.com/gke-nodepool`, those of Cluster API, "
-        "`hypershift.openshift.io/nodePool`; otherwise the owner of its Machine (Cluster API, OpenShift). It "
-        "does not limit nodes without a pool, because they have nothing in common; `maxUnavailable` and "
-        "`perZone` do. Default: no limit.",
+        description="The same within each node pool: the first of the labels `karpenter.sh/nodepool`, "
+        "`kubernetes.azure.com/agentpool`, `agentpool`, `eks.amazonaws.com/nodegroup`, "
+        "`cloud.google.com/gke-nodepool`, those of Cluster API, "
+        "`hypershift.openshift.io/nodePool`; else the owner of its Machine (Cluster API, "
+        "OpenShift). Nodes without a pool have no such limit. Default: no limit.",
     )
     spacing: Duration = Field(
         default=timedelta(), description="The minimum time between the starts of two drains."
     )
     reserve: Share = Field(
         default=Limit(0),
-        description="How many of the places of `maxUnavailable` are kept for short notices: events that are "
-        "announced at their deadline or later. Planned drains don't use them.",
+        description="How many places are kept for events that are announced at their deadline or later.",
     )
     exempt: tuple[Kind, ...] = Field(
         default=(Kind.PREEMPT, Kind.TERMINATE),
-        description="Kinds of events that do not wait for a place or for `spacing` once they are due, "
-        "because the VM is lost anyway. An event is due from its deadline (`notBefore` minus `leadTime`; "
-        "from 15 minutes before `notBefore` at the latest if `outsideWindow` is `Immediately`), or "
-        "at once if it has started or has no date. Before that it waits like any other. Its node still "
-        "counts as out of service, and its start does not delay others by `spacing`.",
+        description="Kinds that wait for no place and no `spacing` once they are due, because the VM is lost "
+        "anyway: from the deadline (with `outsideWindow: Immediately` from 15 minutes before "
+        "`notBefore` at the latest), or at once if started or without a date. Their nodes count "
+        "as out of service, and delay no others by `spacing`.",
     )
-    ignore: Ignore = Field(default=Ignore(), description="Nodes that hold no place in the budget.")
+    ignore: Ignore = Field(default=Ignore(), description="Nodes that hold no place.")

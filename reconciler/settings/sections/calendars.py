@@ -25,29 +25,25 @@ class ObjectKey(Section):
     """A key of a ConfigMap or a Secret."""
 
     namespace: ObjectName = Field(
-        default="node-maintenance", description="The namespace of the object. Default: `node-maintenance`."
+        default="node-maintenance", description="Its namespace. Default: `node-maintenance`."
     )
-    name: ObjectName = Field(description="The name of the object. Default: none, it is required.")
-    key: Text | None = Field(
-        default=None, description="The key with the calendar. Default: the only key of the object."
-    )
+    name: ObjectName = Field(description="Its name.")
+    key: Text | None = Field(default=None, description="The key with the calendar. Default: the only one.")
 
 
 class CalendarSettings(Section):
     """A calendar, in a file or in an object of the cluster."""
 
-    name: Text = Field(
-        description="The name of the calendar in reports. Names are unique. Default: none, it is required."
-    )
+    name: Text = Field(description="Its unique name in reports.")
     file: Text | None = Field(
         default=None,
         description="A file: iCalendar (`.ics`), a maintenance configuration of AKS (JSON or YAML), or a "
-        "list of freezes. A relative path begins at the folder of the settings file. Default: none.",
+        "list of freezes; relative to the folder of the settings. Default: none.",
     )
     aks: Text | None = Field(
         default=None,
-        description="A file with a maintenance configuration of AKS, as ARM or `az aks "
-        "maintenanceconfiguration show` gives it. Default: none.",
+        description="A file with a maintenance configuration of AKS, from ARM or `az aks "
+        "maintenanceconfiguration show`. Default: none.",
     )
     config_map: ObjectKey | None = Field(
         default=None, description="A key of a ConfigMap, instead of a file. Default: none."
@@ -58,22 +54,21 @@ class CalendarSettings(Section):
     as_: CalendarUse | None = Field(
         default=None,
         alias="as",
-        description="What the events are: `windows`, in which drains may start, or `notAllowed`, in which "
-        "they may not. Default: `windows` for `aks`, else `notAllowed`.",
+        description="What its events are: `windows` or `notAllowed`. Default: `windows` for `aks`, else "
+        "`notAllowed`.",
     )
     node_selector: Selector = Field(
-        default=EVERYTHING, description="The nodes that it applies to. Default: all nodes."
+        default=EVERYTHING, description="The nodes that it applies to. Default: all."
     )
     time_zone: Zone | None = Field(
         default=None,
-        description="The IANA time zone of whole days, and of times without a zone of their own. Default: "
-        "the zone that the calendar names, else the `timeZone` of the file.",
+        description="The time zone of days, and of times without their own. Default: that of the calendar, "
+        "else of the file.",
     )
-    reason: str = Field(default="", description="The reason of a freeze, shown in reports. Default: none.")
+    reason: str = Field(default="", description="The reason of its freezes, shown in reports. Default: none.")
     absolute: Flag = Field(
         default=False,
-        description="Whether its freezes hold against deadlines too. A calendar that can't be read never "
-        "does.",
+        description="Whether its freezes also hold at a deadline, unless it can't be read.",
     )
 
     @property

@@ -15,35 +15,27 @@ from reconciler.settings.sections.section import Section
 class PodSelector(Section):
     """A set of pods, selected by namespace and label."""
 
-    namespaces: tuple[Text, ...] = Field(
-        default=(), description="The names of the namespaces. Default: all namespaces."
-    )
-    selector: Selector = Field(
-        default=EVERYTHING, description="A selector for the labels of the pods. Default: all pods."
-    )
+    namespaces: tuple[Text, ...] = Field(default=(), description="Their namespaces. Default: all.")
+    selector: Selector = Field(default=EVERYTHING, description="The labels of the pods. Default: all.")
 
 
 class DrainRule(Section):
     """What a drain does with the selected pods, and in which order."""
 
-    name: Text = Field(description="The name of the rule in reports. Default: none, the key is required.")
-    pods: Selector = Field(
-        default=EVERYTHING, description="A selector for the labels of the pods. Default: all pods."
-    )
+    name: Text = Field(description="Its name in reports.")
+    pods: Selector = Field(default=EVERYTHING, description="The labels of the pods. Default: all.")
     namespaces: Namespaces = Field(
         default=EVERYTHING,
-        description="The namespaces of the pods: a list of names, or a selector for the labels of the "
-        "namespaces. Default: all namespaces.",
+        description="Their namespaces: names, or a selector for labels of namespaces. Default: all.",
     )
     behavior: Behavior = Field(
         default=Behavior.DRAIN,
-        description="Drain: the pod is evicted in the order of the rule. Skip: the pod stays. WaitCompleted: "
-        "the drain waits until the pod has completed.",
+        description="Drain: they are evicted in their order. Skip: they stay. WaitCompleted: the drain waits "
+        "until they have completed.",
     )
     order: Whole = Field(
         default=0,
-        description="Pods with a lower order are evicted first. The next order starts when all pods of the "
-        "previous order are gone.",
+        description="Lower orders are evicted first; the next one starts when they are gone.",
     )
 
 
@@ -52,19 +44,18 @@ class EscalationSettings(Section):
 
     warn_after: Duration | None = Field(
         default=None,
-        description="When a drain takes longer than this, the pods that block it are reported as warnings. "
-        "Default: half of the time from the start of the drain to the date of its event, at most 5m.",
+        description="When the pods that block a drain are reported as warnings. Default: half of the time "
+        "from its start to the date of its event, at most 5m.",
     )
     delete_before_deadline: Flag = Field(
         default=False,
-        description="Whether the remaining pods are deleted when only their grace period is left before the "
-        "platform takes the node. A deletion does not respect PodDisruptionBudgets.",
+        description="Whether the rest is deleted, without regard to PodDisruptionBudgets, when only its "
+        "grace period is left.",
     )
     force_delete_stuck_after: Duration | None = Field(
         default=None,
-        description="Pods on an unreachable node that are terminating for longer than this are deleted with "
-        "a grace period of 0. Two pods of a StatefulSet with the same name may then run at once. "
-        "Default: never.",
+        description="When pods that terminate on an unreachable node are deleted with a grace period of 0. "
+        "Two pods of a StatefulSet with the same name may then run at once. Default: never.",
     )
 
 
@@ -73,54 +64,47 @@ class Drain(Section):
 
     timeout: Duration = Field(
         default=timedelta(minutes=30),
-        description="How long the drain of a node may take. Then it ends, the pods that block it are "
-        "reported, and the next pass tries again.",
+        description="How long a drain may take. Then the pods that block it are reported, and the next pass "
+        "tries again.",
     )
     max_concurrent_nodes: Count = Field(
         default=10,
-        description="The largest number of nodes whose drains make progress at once. A drain that is "
-        "blocked, for example by a PodDisruptionBudget, takes no place from others. It continues when it "
-        "has a place again. A node with an event of `budget.exempt` that is due needs no place.",
+        description="The most nodes whose drains make progress at once. A blocked drain takes no place, and "
+        "a due event of `budget.exempt` needs none.",
     )
     ignore_daemon_sets: Flag = Field(
         default=True,
-        description="Whether pods of DaemonSets stay. The DaemonSet controller would create them again on "
-        "the same node.",
+        description="Whether pods of DaemonSets stay; their controller would create them again on the node.",
     )
     max_grace_period: Duration | None = Field(
         default=None,
-        description="The upper limit for the termination grace period of the pods. Default: no limit.",
+        description="The limit for the grace period of pods. Default: none.",
     )
     pods_may_wait: Duration = Field(
         default=timedelta(hours=1),
-        description="How long the drain waits for pods that ask to finish first by a label or annotation "
-        "of their own (`wait-completed`, `karpenter.sh/do-not-disrupt`, `safe-to-evict: on-completion`), "
-        "counted from the start of the maintenance of the node. If an event has a date, the wait ends "
-        "earlier, so that the grace period of the pod ends before that date. Then the pod is evicted. There "
-        "is no wait for an event of `budget.exempt` without a date. Rules have no such limit. 0s: the drain "
-        "does not wait.",
+        description="How long a drain waits for pods that ask to finish first (`wait-completed`, "
+        "`karpenter.sh/do-not-disrupt`, `safe-to-evict: on-completion`), from the start of the "
+        "node's maintenance; less if their grace period would not end before the event's date, "
+        "and not at all for an event of `budget.exempt` without a date. Rules have no such limit. "
+        "0s: no wait.",
     )
     webhooks_may_deny: Duration = Field(
         default=MAY_BE_DENIED,
-        description="How long an admission webhook or policy may deny the eviction of a pod before the pod "
-        "counts as blocked. Meanwhile the drain keeps its place in `maxConcurrentNodes` and tries again. "
-        "Some webhooks deny an eviction and then let a controller move the pod. 0s: the pod counts as "
-        "blocked at once.",
+        description="How long a webhook or policy may deny an eviction before the pod counts as blocked. "
+        "Meanwhile the drain keeps its place and tries again. 0s: at once.",
     )
     groups_together: Duration = Field(
         default=timedelta(hours=1),
-        description="Nodes with pods of one group (JobSet, LeaderWorkerSet, PodGroup) start together, if "
-        "their planned starts are no further apart than this: all of them at the earliest of these "
-        "starts, as far as windows and the budget allow it. The group is then disrupted once. 0s: each node "
-        "starts at its own time.",
+        description="Nodes with pods of one group (JobSet, LeaderWorkerSet, PodGroup) start together if "
+        "their planned starts are no further apart: at the earliest, as windows and budget "
+        "allow. 0s: each for itself.",
     )
     skip_pods: tuple[PodSelector, ...] | None = Field(
-        default=None, description="Pods that stay on the node, as a list of selectors. Default: none."
+        default=None, description="Pods that stay on the node. Default: none."
     )
     rules: tuple[DrainRule, ...] = Field(
         default=(),
-        description="Rules for selected pods: what is done with them, and in which order. The first rule "
-        "that matches a pod applies.",
+        description="What is done with selected pods, and in which order. The first match applies.",
     )
     escalation: EscalationSettings | None = Field(
         default=None,
@@ -128,23 +112,19 @@ class Drain(Section):
     )
     restart_singletons: Flag = Field(
         default=False,
-        description="Whether a Deployment with one replica is restarted when a PodDisruptionBudget blocks "
-        "the eviction of its pod. The new pod then starts on another node before the old one stops. The "
-        "restart changes the pod template of the Deployment.",
+        description="Whether a Deployment with one replica is restarted, by a change of its pod template, "
+        "when a PodDisruptionBudget blocks its pod: the new pod starts elsewhere first.",
     )
     pod_events: Flag = Field(
         default=True,
-        description="Whether the owner of evicted pods, such as their Deployment, gets an Event with the "
-        "reason and the date for each drain of a node. This needs the permission to create Events in all "
-        "namespaces, which `k8s/base` grants. Without it, the drain goes on without these Events.",
+        description="Whether the owner of evicted pods gets an Event (docs/operating.md#events-on-pods) for "
+        "each drain.",
     )
     parallel_per_node: Count = Field(
         default=20,
-        description="The largest number of eviction requests in flight for one node. One watch can follow "
-        "about this many.",
+        description="The most eviction requests in flight for one node.",
     )
     parallel: Count = Field(
         default=50,
-        description="The largest number of eviction requests in flight for all nodes. An API server admits "
-        "200 mutating requests at once by default.",
+        description="The same for all nodes. An API server admits 200 mutating requests at once by default.",
     )

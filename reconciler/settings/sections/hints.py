@@ -13,12 +13,10 @@ class Hints(Section):
 
     taint: Flag = Field(
         default=False,
-        description="Whether such a node gets the taint `<keys.prefix>/maintenance` with the effect "
-        "`PreferNoSchedule`, so that the scheduler prefers other nodes for new pods.",
+        description="Whether they get the taint `<keys.prefix>/maintenance` with `PreferNoSchedule`.",
     )
     label: Flag = Field(
         default=False,
-        description="Whether such a node gets the label `<keys.prefix>/deadline`, with the deadline of its "
-        "drain in seconds since 1970 (UTC), and `0` if none is known. AKS Automatic denies changes of node "
-        "labels, see docs/azure.md#9-aks-automatic.",
+        description="Whether they get the label `<keys.prefix>/deadline`, in seconds since 1970 (UTC), `0` "
+        "if unknown. AKS Automatic denies it (docs/azure.md#9-aks-automatic).",
     )

@@ -54,26 +54,19 @@ JobSpec = Annotated[dict[str, Any], PlainValidator(_job_spec), WithJsonSchema({"
 class JobHook(Section):
     """A Job that has to succeed before the step goes on."""
 
-    spec: JobSpec = Field(
-        description="The spec of the Job, as in `kind: Job`. The reconciler adds environment variables, see "
-        "docs/hooks.md. Default: none, the key is required."
-    )
+    spec: JobSpec = Field(description="Its spec, as in `kind: Job`.")
     on_node: Flag = Field(
         default=False,
-        description="Whether the Pod runs on the node itself, in spite of the cordon. false: where the "
-        "scheduler puts it.",
+        description="Whether the Pod runs on the node itself, in spite of the cordon.",
     )
 
 
 class WebhookHook(Section):
     """A URL that has to answer 2xx before the step goes on."""
 
-    url: Url = Field(
-        description="Where the request is sent with POST. It may name secrets, like `${NAME}` or "
-        "`${file:/path}`. Default: none, the key is required."
-    )
+    url: Url = Field(description="Where the POST goes.")
     headers: dict[Header, SecretText] = Field(
-        default={}, description="Further headers, such as `Authorization`. Default: none."
+        default={}, description="Further headers, whose values are secrets. Default: none."
     )
     timeout: Duration = Field(
         default=timedelta(seconds=5), description="How long one request may take, 1m at most."
@@ -89,18 +82,12 @@ class WebhookHook(Section):
 class ConfiguredHook(Section):
     """A hook of every node that the selector selects."""
 
-    name: HookName = Field(
-        description="The name of the hook, unique in its step. Default: none, the key is required."
-    )
-    node_selector: Selector = Field(
-        default=EVERYTHING, description="The nodes that have the hook. Default: all nodes."
-    )
-    job: JobHook | None = Field(
-        default=None, description="A Job that has to succeed before the step goes on. Default: none."
-    )
+    name: HookName = Field(description="Its name, unique in its step.")
+    node_selector: Selector = Field(default=EVERYTHING, description="The nodes that have it. Default: all.")
+    job: JobHook | None = Field(default=None, description="A Job that has to succeed. Default: none.")
 
     webhook: WebhookHook | None = Field(
-        default=None, description="A URL that has to answer 2xx before the step goes on. Default: none."
+        default=None, description="A URL that has to answer 2xx. Default: none."
     )
 
     @model_validator(mode="after")
@@ -120,9 +107,9 @@ class Hooks(Section):
 
     timeout: Duration = Field(
         default=timedelta(minutes=10),
-        description="How long a hook may hold its step, counted from the first pass in which it does. Then "
-        "a Warning Event `HookTimedOut` is written, and the step goes on. A drain never waits for a hook "
-        "beyond the latest start of its event. 0s: hooks hold nothing.",
+        description="How long a hook may hold its step, from the first pass in which it does. Then the Event "
+        "`HookTimedOut` is written, and the step goes on. No drain waits for one beyond its "
+        "latest start. 0s: hooks hold nothing.",
     )
     pre_drain: tuple[ConfiguredHook, ...] = Field(
         default=(), description="Hooks that hold the drain after the cordon, at most 20. Default: none."

@@ -23,35 +23,32 @@ class Meaning(Section):
     """What the reconciler does about an event or a condition. Keys left out have the default of the kind."""
 
     drain: Flag | None = Field(
-        default=None, description="Whether the node is drained. Default: by kind, see the table."
+        default=None, description="Whether the node is drained. Default: see the table."
     )
     outside_window: OutsideWindow | None = Field(
         default=None,
-        description="What happens while no window is open. Never: no drain starts. AtDeadline: the drain "
-        "waits for a window that opens before the deadline, and otherwise starts at the deadline. "
-        "Immediately: the drain starts at once. Default: by kind, see the table.",
+        description="What happens while no window is open. Never: no start. AtDeadline: the drain waits for "
+        "a window before the deadline, else it starts at the deadline. Immediately: it starts "
+        "at once. Default: see the table.",
     )
     empty_dir: Treatment | None = Field(
         default=None,
-        description="What happens to a pod with an emptyDir volume. Keep: the pod stays, and the others are "
-        "drained. Evict: the pod is evicted. Default: by kind, `Evict` where the disk of the node is lost "
-        "anyway.",
+        description="What happens to a pod with an emptyDir. Keep: it stays, and the others are drained. "
+        "Evict: it is evicted. Default: see the table.",
     )
     unmanaged_pods: Treatment | None = Field(
         default=None,
-        description="What happens to a pod without a controller, which nothing would create again. Keep: the "
-        "pod stays, and the others are drained. Evict: the pod is evicted. Default: by kind, `Evict` where "
-        "the VM is lost anyway.",
+        description="The same for a pod without a controller. Keep: it stays, because nothing would create "
+        "it again. Evict: it is evicted. Default: see the table.",
     )
     replace: Flag | None = Field(
         default=None,
-        description="Whether the machine is replaced once the node is drained, instead of waiting for the "
-        "end of the maintenance. See docs/replacing.md. Default: `false`.",
+        description="Whether the machine is replaced (docs/replacing.md) once the node is drained. Default: "
+        "`false`.",
     )
     approval: Flag | None = Field(
         default=None,
-        description="Whether a person has to approve the drain with `reconciler approve` before it starts. "
-        "See docs/approvals.md. Default: `false`.",
+        description="Whether a person has to approve (docs/approvals.md) the drain. Default: `false`.",
     )
 
     def over(self, below: EventPolicy) -> EventPolicy:
@@ -66,38 +63,35 @@ class EventMeaning(Meaning):
 
     min_duration: Duration | None = Field(
         default=None,
-        description="An event that is shorter than this is ignored. An event of unknown duration is never "
-        "too short. Default: `0s`.",
+        description="A shorter event is ignored, but never one of unknown duration. Default: `0s`.",
     )
     lead_time: Duration | None = Field(
         default=None,
-        description="The deadline for the start of the drain, as the time before the `notBefore` of the "
-        "event. Default: by kind, see the table.",
+        description="How long before the event's `notBefore` the drain must have started: its deadline. "
+        "Default: see the table.",
     )
     start: Start | None = Field(
         default=None,
-        description="When a drain starts for an event with a date. Late: at most `ahead` before its latest "
-        "start, so that the node is not empty for hours. Early: as soon as windows and budget allow it. "
-        "Default: `Late` if the platform decides when the maintenance begins; `Early` if the reconciler "
-        "decides (`acknowledge`, `replace`, self-service), or if the hardware under the VM fails. See "
-        "docs/planning.md.",
+        description="When a drain with a date starts. Late: at most `ahead` before its latest start. Early: "
+        "as soon as windows and budget allow. See docs/planning.md. Default: `Early` if the "
+        "reconciler decides when maintenance begins (`acknowledge`, `replace`, self-service) or "
+        "the hardware fails, else `Late`.",
     )
     ahead: Duration | None = Field(
         default=None,
-        description="How long before its latest start a `Late` drain may start. The latest start is the last "
-        "moment, not after the deadline, at which windows and freezes allow a start and leave the "
-        "`leadTime`. Default: `1h`.",
+        description="How long before its latest start a `Late` drain may start. That is the last moment "
+        "before the deadline at which windows and freezes allow a start and leave the `leadTime`. "
+        "Default: `1h`.",
     )
     approval_missing: ApprovalMissing | None = Field(
         default=None,
-        description="What happens at the deadline if `approval` is true and nobody has approved the drain. "
-        "Hold: no drain starts. Proceed: the drain starts without an approval. Default: `Hold`.",
+        description="What happens at the deadline without the approval. Hold: no start. Proceed: it starts. "
+        "Default: `Hold`.",
     )
     acknowledge: Flag | None = Field(
         default=None,
-        description="Whether the reconciler asks Azure to start the event early, once every VM of the event "
-        "is a drained node of this cluster. It needs the node agent. See docs/azure.md#8-acknowledging. "
-        "Default: `false`.",
+        description="Whether Azure is asked to start the event early, once all its VMs are drained nodes of "
+        "this cluster. It needs the agent. See docs/azure.md#8-acknowledging. Default: `false`.",
     )
 
 
@@ -107,7 +101,7 @@ class ConditionMeaning(Meaning):
     for_: Duration | None = Field(
         default=None,
         alias="for",
-        description="How long the condition must have been True before it counts. Default: `0s`.",
+        description="How long it must have been True. Default: `0s`.",
     )
 
     def over(self, below: EventPolicy) -> EventPolicy:
@@ -148,8 +142,8 @@ class Events(Section):
     user_initiated: UserInitiated | None = Field(
         default=None,
         description="What happens when a user of the subscription reboots or redeploys a VM, which starts at "
-        "once. Report: the event is only reported. Drain: it is treated like an event of the platform. "
-        "Default: `Report`.",
+        "once. Report: it is only reported. Drain: it counts like the platform's. Default: "
+        "`Report`.",
     )
 
     def of(self, kind: Kind) -> EventMeaning:

@@ -108,24 +108,19 @@ class Tls(StrEnum):
 class Slack(Section):
     """Slack: an incoming webhook, or a bot's token and a channel."""
 
-    webhook: Url | None = Field(
-        default=None, description="The URL of an incoming webhook. It is a secret. Default: none."
-    )
+    webhook: Url | None = Field(default=None, description="The URL of an incoming webhook. Default: none.")
     token: SecretText | None = Field(
         default=None,
-        description="A bot's token with the scope `chat:write`, instead of a webhook. Default: none.",
+        description="A bot's token with the scope `chat:write`, instead. Default: none.",
     )
-    channel: Text | None = Field(
-        default=None, description="The channel of a bot: its ID, or its name. Default: none."
-    )
+    channel: Text | None = Field(default=None, description="The bot's channel, by ID or name. Default: none.")
     thread: Duration = Field(
         default=timedelta(),
-        description="With a token: how long messages go to one thread, before another one begins. `0s`: no "
-        "threads.",
+        description="With a token: how long messages go to one thread.",
     )
     url: Url = Field(
         default=Secret("https://slack.com"),
-        description="The server of Slack's API, for a proxy. Default: `https://slack.com`.",
+        description="The API's server, for a proxy. Default: `https://slack.com`.",
     )
 
     @model_validator(mode="after")
@@ -143,25 +138,22 @@ class Teams(Section):
     """Microsoft Teams: a workflow that posts what it receives."""
 
     webhook: Url = Field(
-        description="The URL of a workflow with the trigger `When a Teams webhook request is received`. It "
-        "is a secret. Default: none, it is required."
+        description="The URL of a workflow with the trigger `When a Teams webhook request is received`."
     )
 
 
 class Mail(Section):
     """Mail by SMTP."""
 
-    server: Host = Field(description="The name of the SMTP server. Default: none, it is required.")
-    port: int = Field(default=587, ge=1, le=65535, description="The port of the server.")
+    server: Host = Field(description="The SMTP server.")
+    port: int = Field(default=587, ge=1, le=65535, description="Its port.")
     tls: Tls = Field(
         default=Tls.START_TLS,
-        description="How the connection is encrypted. StartTls: after the greeting, and required. Implicit: "
-        "from the start, usually on port 465. None: not at all, for a relay on the same host.",
+        description="Encryption. StartTls: required after the greeting. Implicit: from the start, usually on "
+        "port 465. None: for a relay on the same host.",
     )
-    user: SecretText | None = Field(
-        default=None, description="The user to log in as. Default: none, and no login."
-    )
-    password: SecretText | None = Field(default=None, description="The password of the user. Default: none.")
+    user: SecretText | None = Field(default=None, description="The user. Default: none, and no login.")
+    password: SecretText | None = Field(default=None, description="The user's password. Default: none.")
     from_: Text = Field(alias="from", description="The sender. Default: none, it is required.")
     to: tuple[Text, ...] = Field(
         max_length=50, description="The recipients. Default: none, at least one is required."
@@ -192,12 +184,10 @@ def is_address(text: str) -> bool:
 class PagerDuty(Section):
     """PagerDuty: an alert for each case with a problem, resolved when the case ends."""
 
-    routing_key: SecretText = Field(
-        description="The integration key of a service (Events API v2). Default: none, it is required."
-    )
+    routing_key: SecretText = Field(description="The integration key of a service (Events API v2).")
     url: Url = Field(
         default=Secret("https://events.pagerduty.com"),
-        description="The server of the Events API, `https://events.eu.pagerduty.com` in the EU. Default: "
+        description="The API's server, in the EU `https://events.eu.pagerduty.com`. Default: "
         "`https://events.pagerduty.com`.",
     )
 
@@ -205,19 +195,16 @@ class PagerDuty(Section):
 class Webhook(Section):
     """Any HTTP server: each message is a CloudEvent 1.0."""
 
-    url: Url = Field(description="Where events are posted. Default: none, it is required.")
+    url: Url = Field(description="Where they are posted.")
     headers: dict[Header, SecretText] = Field(
-        default={}, description="Headers to add, such as `Authorization`. Values are secrets. Default: none."
+        default={}, description="Further headers, such as `Authorization`; secrets. Default: none."
     )
 
 
 class Apprise(Section):
     """Whatever apprise can send to."""
 
-    url: SecretText = Field(
-        description="The URL in the form of apprise, such as `matrix://…`. It is a secret. Default: none, it "
-        "is required."
-    )
+    url: SecretText = Field(description="A URL of apprise, such as `matrix://…`.")
 
 
 class Matcher(Struct, frozen=True):
@@ -268,20 +255,19 @@ MatcherText = Annotated[Matcher, PlainValidator(_matcher), WithJsonSchema(_SECRE
 class Alertmanager(Section):
     """Prometheus Alertmanager: silences instead of messages."""
 
-    url: Url = Field(description="The URL of Alertmanager, without `/api/v2`. Default: none, it is required.")
+    url: Url = Field(description="Its URL, without `/api/v2`.")
     matchers: tuple[MatcherText, ...] = Field(
         default=(Matcher("node", NODE),),
         max_length=10,
-        description="The alerts of a node that are silenced: all matchers have to match. `=`, `!=`, `=~` and "
-        "`!~` compare as in Alertmanager, and `{node}` is the name of the node. Default: `node={node}`.",
+        description="All have to match an alert: `=`, `!=`, `=~` and `!~`, with `{node}` for the node's "
+        "name. Default: `node={node}`.",
     )
     duration: Duration = Field(
         default=timedelta(hours=1),
-        description="How long a silence lasts if it is not extended. It is extended while the node is in "
-        "maintenance, and bounds how long a silence stays if the reconciler is removed.",
+        description="How long a silence lasts, at least 10m. It is extended during the maintenance.",
     )
     headers: dict[Header, SecretText] = Field(
-        default={}, description="Headers to add, such as `Authorization`. Values are secrets. Default: none."
+        default={}, description="Further headers, such as `Authorization`; secrets. Default: none."
     )
 
     @model_validator(mode="after")
@@ -302,29 +288,26 @@ class At(Section):
     """The times at which collected messages are sent."""
 
     days: Days = Field(
-        default=EVERY_DAY, description="The weekdays, as names or ranges: `[Mon-Fri]`. Default: every day."
+        default=EVERY_DAY, description="The weekdays, such as `[Mon-Fri]`. Default: every day."
     )
-    time: Time = Field(description="The time of day. Default: none, it is required.")
-    time_zone: Zone | None = Field(
-        default=None, description="The IANA time zone of the time. Default: the `timeZone` of the file."
-    )
+    time: Time = Field(description="The time of day.")
+    time_zone: Zone | None = Field(default=None, description="Its time zone. Default: that of the file.")
 
 
 class To(Section):
     """Where the owners of workloads can be reached."""
 
     namespace_label: Text | None = Field(
-        default=None, description="The label of a namespace that has the address. Default: none."
+        default=None, description="The label of a namespace with the address. Default: none."
     )
     namespace_annotation: Text | None = Field(
         default=None,
-        description="The annotation of a namespace that has the address, or several with commas. Default: "
-        "none.",
+        description="The annotation with it, or with several by commas. Default: none.",
     )
     domains: tuple[Text, ...] = Field(
         default=(),
-        description="For mail: the domains of addresses that may be used. Whoever may change a namespace "
-        "decides on its address. Default: none, and no mail.",
+        description="For mail: the domains of allowed addresses. Whoever may change a namespace sets its "
+        "address. Default: none, and no mail.",
     )
 
     @model_validator(mode="after")
@@ -346,9 +329,7 @@ _FOR_MESSAGES = frozenset(
 class Notify(Section):
     """One receiver of messages."""
 
-    name: Name = Field(
-        description="The name of the entry in reports. Names are unique. Default: none, it is required."
-    )
+    name: Name = Field(description="Its unique name in reports.")
     slack: Slack | None = Field(default=None, description="Send to Slack. Default: none.")
     teams: Teams | None = Field(default=None, description="Send to Microsoft Teams. Default: none.")
     mail: Mail | None = Field(default=None, description="Send mail by SMTP. Default: none.")
@@ -358,70 +339,62 @@ class Notify(Section):
     )
     apprise: Apprise | None = Field(
         default=None,
-        description="Send by apprise, which needs the extra `[notify]`. See docs/notices.md. Default: none.",
+        description="Send by apprise, which needs the extra `[notify]`. Default: none.",
     )
     alertmanager: Alertmanager | None = Field(
         default=None,
-        description="Silence alerts about a node in Alertmanager from its cordon to its uncordon. Default: "
-        "none.",
+        description="Silence alerts about a node from its cordon to its uncordon. Default: none.",
     )
     when: tuple[Topic, ...] | None = Field(
         default=None,
-        description="The topics to send, see docs/notices.md. Default: all; for PagerDuty, only the problems "
-        "and `Done`.",
+        description="The topics to send. Default: all; for PagerDuty the problems and `Done`.",
     )
-    node_selector: Selector = Field(
-        default=EVERYTHING, description="The nodes that the entry is for. Default: all nodes."
-    )
+    node_selector: Selector = Field(default=EVERYTHING, description="The nodes that it is for. Default: all.")
     kinds: tuple[Kind, ...] = Field(
         default=(),
-        description="The kinds of events that the entry is for, by the most disruptive one of a case. "
-        "Default: all kinds, and conditions.",
+        description="The kinds of events, by the most disruptive one of a case. Default: all, and "
+        "conditions.",
     )
     group: Duration = Field(
         default=timedelta(seconds=10),
-        description="How long messages are put together into one, from the first one on.",
+        description="How long messages are collected into one.",
     )
     to: To | None = Field(
         default=None,
-        description="Send to the owners of workloads too: to the addresses in the namespaces of the pods on "
-        "the node. For `mail`, and for `slack` with a token. Default: none.",
+        description="Also send to the owners of pods on the node, by addresses in their namespaces; `mail`, "
+        "and `slack` with a token. Default: none.",
     )
     every: Duration | None = Field(
         default=None,
-        description="How often to send again what still holds: a case that is held or blocked, or will be "
-        "missed. Default: never.",
+        description="How often to repeat what still is held, blocked, or will be missed. Default: never.",
     )
     at: At | None = Field(
         default=None,
-        description="Collect the messages, and send them together at these times. Default: they are sent at "
-        "once.",
+        description="Collect messages, and send them at these times. Default: at once.",
     )
     after: Duration = Field(
         default=timedelta(),
-        description="How long a message waits before it is sent. A case that ends meanwhile sends none, "
-        "except that it has failed or was missed.",
+        description="How long a message waits. A case that ends meanwhile sends none, unless it failed or "
+        "was missed.",
     )
     held_for: Duration = Field(
         default=timedelta(hours=1),
-        description="How long a case must be held before `Held` is sent: as long as this, or for a third of "
-        "the time until the platform may start, if that is shorter.",
+        description="How long before `Held` is sent, or a third of the time until the platform may start, if "
+        "that is shorter.",
     )
     blocked_for: Duration = Field(
         default=timedelta(minutes=10),
-        description="How long pods must block a drain before `Blocked` is sent: as long as this, or for a "
-        "third of the time until the platform may start, if that is shorter.",
+        description="The same for `Blocked`.",
     )
     template: Text | None = Field(
         default=None,
         max_length=LONGEST,
-        description="The text of a message as a Jinja template, see docs/notices.md. Not for `pagerduty` and "
-        "`webhook`. Default: none.",
+        description="A message as a Jinja template; not for `pagerduty` and `webhook`. Default: none.",
     )
     cluster: str = Field(
         default="",
         max_length=100,
-        description="The name of the cluster, at the start of each message. Default: none.",
+        description="The cluster's name, at the start of each message. Default: none.",
     )
 
     @model_validator(mode="after")

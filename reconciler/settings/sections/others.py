@@ -43,10 +43,8 @@ class Karpenter(Section):
 
     leave: tuple[Kind, ...] | None = Field(
         default=None,
-        description="Kinds of events that the reconciler leaves to Karpenter on its nodes. A list applies to "
-        "events of all sources. Default: events that the source `aws` reports, on nodes that Karpenter has "
-        "begun to replace. Whether it acts on an event depends on its version and its settings, and nothing "
-        "else shows that.",
+        description="Kinds that are left to Karpenter on its nodes, from all sources. Default: what `aws` "
+        "reports, on nodes that Karpenter has begun to replace.",
     )
 
     def leaves(self, event: MaintenanceEvent | KnownEvent, node: Node) -> bool:
@@ -76,9 +74,9 @@ class Coexist(Section):
 
     aks_remediator: AksRemediator = Field(
         default=AksRemediator.SHARE,
-        description="What to do with a node that has the taint of AKS's remediator. Share: drain it too, "
-        "leave the taint alone, and uncordon the node after the taint is gone. Leave: hold the node.",
+        description="What to do with a node with the taint of AKS's remediator. Share: drain it too, and "
+        "uncordon it after the taint is gone. Leave: hold it.",
     )
     karpenter: Karpenter = Field(
-        default=Karpenter(), description="Nodes of Karpenter, which AKS calls node auto-provisioning."
+        default=Karpenter(), description="Nodes of Karpenter (AKS: node auto-provisioning)."
     )

@@ -23,15 +23,14 @@ class AksPools(Section):
 
     cluster: ClusterId | None = Field(
         default=None,
-        description="The resource ID of the managed cluster, "
-        "`/subscriptions/…/resourceGroups/…/providers/Microsoft.ContainerService/managedClusters/…`. "
-        "Default: none, machines of agent pools are not replaced.",
+        description="The resource ID of the managed cluster, `/subscriptions/…/managedClusters/…`. Default: "
+        "none, agent pools are left alone.",
     )
     count: PoolCount = Field(
         default=PoolCount.RESTORE,
-        description="How a pool gets its new machine. Restore: the pool is scaled up by one before a machine "
-        "is deleted. TrustAutoscaler: the cluster autoscaler scales the pool. A pool with autoscaling always "
-        "behaves like TrustAutoscaler.",
+        description="How a pool gets its new machine. Restore: it is scaled up by one before the deletion. "
+        "TrustAutoscaler: the cluster autoscaler does that, as always where a pool has "
+        "autoscaling.",
     )
 
 
@@ -40,8 +39,8 @@ class Replacing(Section):
 
     surge: Flag = Field(
         default=False,
-        description="Whether the replacement is requested, and Ready, before the old node is drained. This "
-        "happens where the MachineSet or agent pool allows it and the deadline leaves enough time.",
+        description="Whether the replacement must be Ready before the old node is drained, where the "
+        "MachineSet or agent pool allows it and the deadline leaves the time.",
     )
     aks: AksPools = Field(default=AksPools(), description="AKS agent pools.")
 

@@ -20,12 +20,11 @@ from reconciler.settings.sections.section import Section
 class NodeConditionsSource(Section):
     """Node conditions, such as node-problem-detector's `VMEventScheduled`."""
 
-    enabled: Flag = Field(default=True, description="Whether the reconciler reads node conditions.")
+    enabled: Flag = Field(default=True, description="Whether they are read.")
     stale_after: Duration = Field(
         default=timedelta(minutes=15),
-        description="A condition without a heartbeat for this long is unknown. So is one that reports no "
-        "event with a heartbeat that is further in the future. The default is three of the five-minute "
-        "heartbeats that node-problem-detector sends.",
+        description="A condition without a heartbeat for this long is unknown. So is one without an event "
+        "whose heartbeat is further in the future.",
     )
 
 
@@ -34,7 +33,7 @@ class ImdsSource(Section):
 
     enabled: Flag = Field(
         default=True,
-        description="Whether the reconciler reads the events that the node agent publishes on its node.",
+        description="Whether they are read.",
     )
 
 
@@ -43,7 +42,7 @@ class RequestsSource(Section):
 
     enabled: Flag = Field(
         default=True,
-        description="Whether the reconciler reads the annotation `<keys.prefix>/request` of nodes.",
+        description="Whether `<keys.prefix>/request` is read.",
     )
 
 
@@ -64,36 +63,32 @@ class ArmSource(Section):
 
     enabled: Flag = Field(
         default=False,
-        description="Whether the reconciler queries ARM for nodes on Azure. It needs an identity that may "
-        "read VMs, see docs/azure.md.",
+        description="Whether it is queried. It needs an identity that may read VMs.",
     )
     every: Duration = Field(
         default=timedelta(minutes=15),
-        description="How often the reconciler queries ARM, at least 1m. Each query is one list per uniform "
-        "scale set, and one list for all other VMs of a subscription. A VM whose maintenance is not in that "
-        "list is queried alone. A ConfigMap saves the answers, but not "
-        "in mode Observe and in dry runs: there, each run queries ARM.",
+        description="How often it is queried, at least 1m: one list per uniform scale set, one for the other "
+        "VMs of a subscription, and VMs alone that are not in it. A ConfigMap keeps the answers, "
+        "except in mode Observe and dry runs.",
     )
     cloud: AzureCloud = Field(default=AzureCloud.PUBLIC, description="The Azure cloud of the subscription.")
     ahead: Duration | None = Field(
         default=None,
-        description="The earliest start of a drain for planned maintenance, as the time before Azure's own "
-        "maintenance window. It is never less than the `leadTime` of the kind. If windows or freezes end "
-        "before the deadline, it is earlier by as much. Default: `events.Redeploy.ahead` before the latest "
-        "start.",
+        description="The earliest start of a drain, as the time before Azure's own window; at least the "
+        "`leadTime`, and earlier by as much as windows or freezes end before the deadline. "
+        "Default: `events.Redeploy.ahead` before the latest start.",
     )
     wait_for_notice: WaitForNotice = Field(
         default=WaitForNotice.AUTO,
-        description="What a plan that names days, but no moment, does. Azure comes at some time in these "
-        "days, and gives notice minutes before. Auto: the plan starts no drain on a node that has a source "
-        "of that notice (the node agent, or the condition `VMEventScheduled`); on other nodes it is dated "
-        "at the beginning of its window. Always: it starts no drain. Never: it is dated everywhere.",
+        description="What a plan does that names days, but no moment; Azure gives notice minutes before it "
+        "comes. Auto: it starts no drain on a node with a source of that notice (the agent, or "
+        "`VMEventScheduled`), and is dated at the beginning of its window on others. Always: it "
+        "starts no drain. Never: it is always dated.",
     )
     self_service: Flag = Field(
         default=False,
-        description="Whether the reconciler starts self-service maintenance that Azure offers, on a drained "
-        "node inside one of the `windows`. Read docs/azure.md#7-self-service-maintenance first: it says what "
-        "AKS supports.",
+        description="Whether self-service maintenance that Azure offers is started, on a drained node inside "
+        "one of the `windows`. Read docs/azure.md#7-self-service-maintenance first.",
     )
 
     @model_validator(mode="after")
@@ -113,19 +108,16 @@ class AwsSource(Section):
 
     enabled: Flag = Field(
         default=False,
-        description="Whether the reconciler queries EC2. It needs the extra `aws` and permission to describe "
-        "instances, see docs/aws.md.",
+        description="Whether EC2 is queried. It needs the extra `aws` and permission to describe instances.",
     )
     every: Duration = Field(
         default=timedelta(minutes=5),
-        description="How often the reconciler queries EC2, at least 1m. Each query is one list per region.",
+        description="How often, at least 1m; one list per region.",
     )
     ahead: Duration | None = Field(
         default=None,
-        description="The earliest start of a drain, as the time before the start of the event. It is never "
-        "less than the `leadTime` of the kind. If windows or freezes end before the deadline, it is earlier "
-        "by as much. A drain from a host that fails does not wait for it. Default: `events.<Kind>.ahead` "
-        "before the latest start.",
+        description="As `sources.arm.ahead`, before the start of the event. A drain from a host that fails "
+        "does not wait for it. Default: `events.<Kind>.ahead` before the latest start.",
     )
 
     @model_validator(mode="after")
@@ -151,26 +143,24 @@ class VCenter(Section):
     """One vCenter server."""
 
     url: Text = Field(
-        description="The address of the vCenter, such as `https://vc.example.com`. Required. `http` is "
-        "allowed for this machine only. `$AZ` in the name of the server is the last character of the zone of "
-        "a node, such as `a` of `eu-de-1a`: one entry is then the vCenters of all zones.",
+        description="Its address, such as `https://vc.example.com`; `http` for this machine only. `$AZ` in "
+        "the name is the last character of a node's zone, such as `a` of `eu-de-1a`.",
     )
     zone: Text | None = Field(
         default=None,
-        description="The zone of the nodes whose hosts it manages, or the last character of the zone, as in "
-        "the file of maintenance-controller. An entry with the whole zone comes first. Default: all zones "
-        "that no other entry names.",
+        description="The zone of its nodes, or the last character of it. An entry with the whole zone comes "
+        "first. Default: all that no other entry names.",
     )
-    username: SecretText = Field(description="The user, who only needs to read. Required.")
-    password: SecretText = Field(description="The password of the user. Required.")
+    username: SecretText = Field(description="The user, who only needs to read.")
+    password: SecretText = Field(description="The user's password.")
     ca_file: Text | None = Field(
         default=None,
-        description="The file with the certificate authority of the vCenter. Default: those of the system.",
+        description="The file with its certificate authority. Default: those of the system.",
     )
     insecure: Flag = Field(
         default=False,
-        description="Whether the certificate of the vCenter is not verified. Whoever is on the way to it can "
-        "then read the password, and report maintenance. `caFile` is better.",
+        description="Whether its certificate is not verified. Whoever is in between can then read the "
+        "password and report maintenance.",
     )
 
     @model_validator(mode="after")
@@ -207,37 +197,34 @@ class EsxSource(Section):
 
     enabled: Flag = Field(
         default=False,
-        description="Whether the reconciler reads whether the ESX host of a node is in maintenance: in the "
-        "label `cloud.sap/esx-in-maintenance`, which the ESX controller of maintenance-controller writes, or "
-        "at `vcenters`. See docs/esx.md.",
+        description="Whether they are read: from the label `cloud.sap/esx-in-maintenance`, which the ESX "
+        "controller of maintenance-controller writes, or at `vcenters`.",
     )
     vcenters: tuple[VCenter, ...] = Field(
         default=(),
         max_length=limits.ENTRIES,
-        description="The vCenter servers to query, instead of the label. It needs the extra `esx`. Default: "
+        description="The vCenter servers to query, instead of the label. They need the extra `esx`. Default: "
         "none.",
     )
     every: Duration = Field(
         default=timedelta(minutes=5),
-        description="How often the reconciler queries each vCenter, at least 10s. A query is a login and one "
-        "list of all hosts. After a query that failed, the next one is at least a minute later, because "
-        "vCenter locks a user after a few wrong passwords.",
+        description="How often, at least 10s: a login, and one list of all hosts. After a failure at least a "
+        "minute later, because vCenter locks a user after a few wrong passwords.",
     )
     alarms: tuple[Text, ...] = Field(
         default=(),
         max_length=limits.ENTRIES,
-        description="The names of the alarms in vCenter that count, such as `Host memory usage`. With the "
-        "label, the ESX controller decides that. Default: none.",
+        description="The alarms in vCenter that count, such as `Host memory usage`. With the label, the ESX "
+        "controller decides. Default: none.",
     )
     maintenance: Kind = Field(
         default=Kind.REBOOT,
-        description="The kind of the event while the host is in maintenance (`true`). `events` decides what "
-        "it means.",
+        description="The kind of the event while the host is in maintenance.",
     )
     alarm: Kind = Field(
         default=Kind.REDEPLOY,
-        description="The kind of the event while the host has an alarm (`alarm`). `Preempt` drains at once, "
-        "outside of windows and budgets too.",
+        description="The same while it has an alarm. `Preempt` drains at once, outside of windows and "
+        "budgets.",
     )
 
     @model_validator(mode="after")
@@ -265,8 +252,7 @@ class KubernikusSource(Section):
 
     enabled: Flag = Field(
         default=False,
-        description="Whether a node gets an event of the kind `Redeploy` while its kubelet has another "
-        "version than the API server. See docs/esx.md#kubernikus.",
+        description="Whether such a node gets an event of the kind `Redeploy`.",
     )
 
 
@@ -280,20 +266,18 @@ class Sources(Section):
         default=ImdsSource(), description="Azure scheduled events, published by the node agent."
     )
     requests: RequestsSource = Field(
-        default=RequestsSource(), description="Maintenance requests in an annotation of the node."
+        default=RequestsSource(), description="Requests in an annotation of the node."
     )
     arm: ArmSource = Field(
         default=ArmSource(),
-        description="Azure Resource Manager (ARM): reboots planned weeks ahead. Setup: docs/azure.md.",
+        description="Azure Resource Manager: reboots planned weeks ahead. See docs/azure.md.",
     )
-    aws: AwsSource = Field(
-        default=AwsSource(), description="The EC2 API of AWS: scheduled events. Setup: docs/aws.md."
-    )
+    aws: AwsSource = Field(default=AwsSource(), description="Scheduled events of EC2. See docs/aws.md.")
     esx: EsxSource = Field(
         default=EsxSource(),
-        description="Maintenance and alarms of ESX hosts, from a label of the node. See docs/esx.md.",
+        description="Maintenance and alarms of ESX hosts. See docs/esx.md.",
     )
     kubernikus: KubernikusSource = Field(
         default=KubernikusSource(),
-        description="Kubelets that have another version than the control plane. See docs/esx.md#kubernikus.",
+        description="Kubelets with another version than the control plane. See docs/esx.md#kubernikus.",
     )

@@ -18,32 +18,31 @@ class TimesSection(Section):
 
     days: Days | None = Field(
         default=None,
-        description="The days on which it starts, as names or ranges: `[Mon-Thu, sat]`. Default: every day.",
+        description="The days on which it starts, such as `[Mon-Thu, sat]`. Default: every day.",
     )
     start: TimeOrMoment | None = Field(
-        default=None, description="A time of day, or a moment (a date, or a date and time). Default: `00:00`."
+        default=None, description="A time of day, or a moment. Default: `00:00`."
     )
     end: TimeOrMoment | None = Field(
         default=None,
-        description="A time of day up to 24:00, or a moment. The end itself is not included, so an end date "
-        "excludes that day. A time before the start is on the next day. Default: `24:00`.",
+        description="The same, not included itself; up to 24:00. A time before the start is on the next day. "
+        "Default: `24:00`.",
     )
     schedule: str | None = Field(
         default=None,
-        description="A cron schedule of five fields, instead of days, start and end. Sunday is 0 or 7, and "
-        "the first Saturday of a month is `6#1`. Macros such as `@daily` are allowed. Default: none.",
+        description="A cron schedule of five fields, instead of days, start and end. Sunday is 0 or 7, the "
+        "first Saturday of a month `6#1`; macros such as `@daily` work. Default: none.",
     )
     duration: Duration | None = Field(
         default=None,
-        description="How long it lasts each time that the schedule fires. Required with a schedule. "
-        "Default: none.",
+        description="How long it lasts, required with a schedule. Default: none.",
     )
     node_selector: Selector = Field(
-        default=EVERYTHING, description="The nodes that it applies to. Default: all nodes."
+        default=EVERYTHING, description="The nodes that it applies to. Default: all."
     )
     time_zone: Zone | None = Field(
         default=None,
-        description="The IANA time zone of its days and times. Default: the `timeZone` of the file.",
+        description="The time zone of its times. Default: that of the file.",
     )
 
     def title(self, zone: ZoneInfo) -> str:
@@ -56,7 +55,7 @@ class WindowSettings(TimesSection):
 
     name: Text | None = Field(
         default=None,
-        description="The name of the window in reports. Names are unique. Default: its times as text.",
+        description="Its unique name in reports. Default: its times.",
     )
 
     @model_validator(mode="after")
@@ -71,13 +70,12 @@ class NotAllowedSettings(TimesSection):
 
     name: Text | None = Field(
         default=None,
-        description="The name of the entry in reports. Names are unique. Default: its times as text.",
+        description="Its unique name in reports. Default: its times.",
     )
-    reason: str = Field(default="", description="The reason, shown in reports. Default: none.")
+    reason: str = Field(default="", description="Its reason, shown in reports. Default: none.")
     absolute: Flag = Field(
         default=False,
-        description="Whether it holds against deadlines too. Otherwise a drain starts at its deadline, even "
-        "during this time.",
+        description="Whether it also holds at a deadline.",
     )
 
     @model_validator(mode="after")

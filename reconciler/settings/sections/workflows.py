@@ -133,11 +133,9 @@ class Instance(LooseSection):
 
     types: ClassVar[Mapping[str, Any]] = MappingProxyType({})
 
-    name: RequiredText = Field(description="The name by which chains call the instance.")
-    type: RequiredText = Field(description="The type. docs/workflows.md has them.")
-    config: dict[str, Any] = Field(
-        default={}, repr=False, description="The keys of the type. Default: those of the type."
-    )
+    name: RequiredText = Field(description="The name in chains.")
+    type: RequiredText = Field(description="The type.")
+    config: dict[str, Any] = Field(default={}, repr=False, description="The keys of the type. Default: none.")
     _config: BaseModel = PrivateAttr(default_factory=LooseSection)
 
     @model_validator(mode="before")
@@ -177,11 +175,9 @@ class Schedule(LooseSection):
     """When a notification is sent."""
 
     type: RequiredText = Field(
-        default="periodic", description="`periodic`, `scheduled` or `oneshot`, in any case."
+        default="periodic", description="`periodic`, `scheduled` or `oneshot`, in upper or lower case."
     )
-    config: dict[str, Any] = Field(
-        default={}, description="The keys of the type. Default: those of the type."
-    )
+    config: dict[str, Any] = Field(default={}, description="The keys of the type. Default: none.")
     _config: BaseModel = PrivateAttr(default_factory=Periodic)
 
     @model_validator(mode="after")
@@ -218,13 +214,10 @@ class TransitionSettings(LooseSection):
 
     check: LooseText = Field(
         default="",
-        description="Names of checks, joined by `&&`, `||`, `!` and brackets. The step is taken when it "
-        "passes. An empty text always passes.",
+        description="Checks, joined by `&&`, `||`, `!` and brackets. Empty always passes.",
     )
-    trigger: ChainText = Field(
-        default=Chain(), description="Names of triggers, joined by `&&`. They run in order. Default: none."
-    )
-    next: State = Field(description="The state after the step.")
+    trigger: ChainText = Field(default=Chain(), description="Triggers, which run in order. Default: none.")
+    next: State = Field(description="The state after it.")
 
 
 class StateSettings(LooseSection):
@@ -232,14 +225,11 @@ class StateSettings(LooseSection):
 
     enter: ChainText = Field(
         default=Chain(),
-        description="Names of triggers, joined by `&&`, that run once after the state is entered. Default: "
-        "none.",
+        description="Triggers that run once after the state is entered. Default: none.",
     )
-    notify: ChainText = Field(
-        default=Chain(), description="Names of notifications, joined by `&&`. Default: none."
-    )
+    notify: ChainText = Field(default=Chain(), description="Notifications. Default: none.")
     transitions: tuple[TransitionSettings, ...] = Field(
-        default=(), description="The steps out of the state. The first that passes is taken. Default: none."
+        default=(), description="Steps out of the state; the first that passes is taken. Default: none."
     )
 
 
@@ -262,7 +252,7 @@ def _with_transitions(rules: Any, after: str) -> Any:
 class ProfileSettings(LooseSection):
     """A workflow: three states, and the steps between them."""
 
-    name: ProfileName = Field(description="The name that the label of a node selects.")
+    name: ProfileName = Field(description="The name in the label.")
     operational: StateSettings = Field(default=StateSettings(), description="The node is in service.")
     required: StateSettings = Field(
         default=StateSettings(), alias="maintenance-required", description="The node waits for maintenance."
@@ -292,8 +282,8 @@ class Intervals(LooseSection):
 
     requeue: GoDuration | None = Field(
         default=None,
-        description="The longest time between two passes of `reconciler serve`, such as `200ms` or `1m`. "
-        "Default: that of `--every`.",
+        description="The longest time between two passes of `serve`, such as `200ms`. Default: that of "
+        "`--every`.",
     )
 
     @model_validator(mode="after")
@@ -307,16 +297,15 @@ class WorkflowSettings(LooseSection):
     """Workflows in the form of maintenance-controller's configuration file."""
 
     intervals: Intervals = Field(default=Intervals(), description="How often nodes are examined.")
-    instances: Instances = Field(default=Instances(), description="The plugins that the profiles use.")
+    instances: Instances = Field(default=Instances(), description="The plugins that they use.")
     profiles: tuple[ProfileSettings, ...] = Field(
         default=(),
-        description="The workflows. The label `<keys.prefix>/maintenance-profile` of a node selects one, or "
-        "several joined by `--`. A node without the label has the profile `default`. Default: none.",
+        description="The label `<keys.prefix>/maintenance-profile` of a node selects one, or several joined "
+        "by `--`; without it, `default`. Default: none.",
     )
     shuffle_counts: LooseFlag = Field(
         default=False,
-        description="Whether `serve` counts the pods that workflows move, by workload and profile. It needs "
-        "`k8s/shuffles`.",
+        description="Whether `serve` counts the pods that workflows move, which needs `k8s/shuffles`.",
     )
 
     @model_validator(mode="before")
