@@ -38,9 +38,9 @@ def headings(page: str) -> set[str]:
 
 
 def rows(page: str) -> set[str]:
-    """The names in the first cells of the tables of a page."""
-    cells = re.findall(r"^\| (`.+?) \|", written(page), re.MULTILINE)
-    return {name for cell in cells for name in re.findall(r"`([^`]+)`", cell)}
+    """The names at the beginning of the rows of tables and of the entries of lists on a page."""
+    beginnings = re.findall(r"^(?:\| |- )(`.+?)(?: \||: )", written(page), re.MULTILINE)
+    return {name for beginning in beginnings for name in re.findall(r"`([^`]+)`", beginning)}
 
 
 def written(page: str) -> str:
