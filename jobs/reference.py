@@ -61,6 +61,9 @@ def _rows(command: click.Command) -> Iterator[tuple[str, str]]:
         record = option.get_help_record(click.Context(command))
         if isinstance(option, click.Option) and record is not None:
             named, described = record
+            if option.name == "output":
+                # The page says above which command takes which form.
+                named = "-o, --output FORM"
             yield max(option.opts, key=len), f"- `{named}`: {_text(described)}"
 
 

@@ -89,8 +89,8 @@ def command(
 ) -> int:
     """Play months of maintenance against a policy, and compare it with another one.
 
-    The code that decides is the real one. Nodes, platform and time are simulated. Nothing is read from or
-    written to the nodes of a cluster. At most 100,000 events are played.
+    Only the code that decides is real: no node of a cluster is read or written. At most 100,000 events are
+    played.
     """
     if (asked.history is None) is (asked.made_up is None):
         raise click.UsageError("name what to play: --history FILE, or --made-up SEED")
