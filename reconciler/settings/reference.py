@@ -47,7 +47,7 @@ _TYPES: dict[object, str] = {
     Limit: "limit",
     LabelSelector: "selector",
     frozenset[int]: "days",
-    Chain: "names joined by `&&`",
+    Chain: "chain",
     dict[str, Any]: "mapping",
     Kind: "kind",
     tuple[Kind, ...]: "kinds",
@@ -83,9 +83,9 @@ class _Row:
 
     @property
     def given(self) -> str:
-        """The type and the default in brackets. A default in code says the type of most keys."""
-        in_code = self.default.startswith("`") and not self.type.startswith("list")
-        parts = ("" if in_code else self.type, self.default)
+        """The type and the default in brackets. A default in code says the type, and text needs none."""
+        clear = self.type == "text" or (self.default.startswith("`") and not self.type.startswith("list"))
+        parts = ("" if clear else self.type, self.default)
         return f" ({'; '.join(filter(None, parts))})" if any(parts) else ""
 
 

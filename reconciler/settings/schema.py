@@ -113,8 +113,8 @@ class Settings(Section):
     events: Events = Field(default=Events(), description="What the reconciler does about each kind of event.")
     conditions: dict[ConditionType, ConditionMeaning] = Field(
         default={},
-        description="Node conditions, by type, that drain the node while they are True, without a deadline. "
-        "Those of `sources.nodeConditions` are refused: `events` decides on them. Default: none.",
+        description="Node conditions, by type, that drain the node while they are True, without a deadline; "
+        "not those of `sources.nodeConditions`, which `events` decides on. Default: none.",
     )
     windows: tuple[WindowSettings, ...] = Field(
         default=(),

@@ -21,8 +21,8 @@ class Ignore(Section):
     )
     quarantined: Flag = Field(
         default=True,
-        description="Whether nodes that a failed AKS upgrade quarantined and cordoned hold no place, except "
-        "in maintenance or at a start.",
+        description="Whether nodes that a failed AKS upgrade quarantined hold no place, except in "
+        "maintenance or at a start.",
     )
 
 
@@ -60,9 +60,9 @@ class Budget(Section):
     )
     exempt: tuple[Kind, ...] = Field(
         default=(Kind.PREEMPT, Kind.TERMINATE),
-        description="Kinds that wait for no place and no `spacing` once they are due, because the VM is lost "
-        "anyway: from the deadline (with `outsideWindow: Immediately` from 15 minutes before "
-        "`notBefore` at the latest), or at once if started or without a date. Their nodes count "
-        "as out of service, and delay no others by `spacing`.",
+        description="Kinds that wait for no place and no `spacing` once due, because the VM is lost anyway: "
+        "from the deadline (15 minutes before `notBefore` at the latest if `outsideWindow: "
+        "Immediately`), or at once if started or without a date. Their nodes count as out of "
+        "service, and delay no others.",
     )
     ignore: Ignore = Field(default=Ignore(), description="Nodes that hold no place.")

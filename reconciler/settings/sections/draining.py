@@ -55,7 +55,7 @@ class EscalationSettings(Section):
     force_delete_stuck_after: Duration | None = Field(
         default=None,
         description="When pods that terminate on an unreachable node are deleted with a grace period of 0. "
-        "Two pods of a StatefulSet with the same name may then run at once. Default: never.",
+        "A StatefulSet may then have two of one name. Default: never.",
     )
 
 
@@ -84,20 +84,18 @@ class Drain(Section):
         default=timedelta(hours=1),
         description="How long a drain waits for pods that ask to finish first (`wait-completed`, "
         "`karpenter.sh/do-not-disrupt`, `safe-to-evict: on-completion`), from the start of the "
-        "node's maintenance; less if their grace period would not end before the event's date, "
-        "and not at all for an event of `budget.exempt` without a date. Rules have no such limit. "
-        "0s: no wait.",
+        "maintenance; less if their grace period must end before a date, not at all for "
+        "`budget.exempt` without a date. Rules have no such limit.",
     )
     webhooks_may_deny: Duration = Field(
         default=MAY_BE_DENIED,
-        description="How long a webhook or policy may deny an eviction before the pod counts as blocked. "
-        "Meanwhile the drain keeps its place and tries again. 0s: at once.",
+        description="How long a webhook or policy may deny an eviction before the pod counts as blocked, "
+        "and the drain gives its place back. 0s: at once.",
     )
     groups_together: Duration = Field(
         default=timedelta(hours=1),
-        description="Nodes with pods of one group (JobSet, LeaderWorkerSet, PodGroup) start together if "
-        "their planned starts are no further apart: at the earliest, as windows and budget "
-        "allow. 0s: each for itself.",
+        description="Nodes with pods of one group (JobSet, LeaderWorkerSet, PodGroup) start together, at "
+        "the earliest of their planned starts, if these are no further apart. 0s: each alone.",
     )
     skip_pods: tuple[PodSelector, ...] | None = Field(
         default=None, description="Pods that stay on the node. Default: none."
@@ -112,8 +110,8 @@ class Drain(Section):
     )
     restart_singletons: Flag = Field(
         default=False,
-        description="Whether a Deployment with one replica is restarted, by a change of its pod template, "
-        "when a PodDisruptionBudget blocks its pod: the new pod starts elsewhere first.",
+        description="Whether a Deployment with one replica is restarted when a PodDisruptionBudget blocks "
+        "its pod, so that the new pod starts elsewhere first. It changes the pod template.",
     )
     pod_events: Flag = Field(
         default=True,

@@ -72,16 +72,14 @@ class EventMeaning(Meaning):
     )
     start: Start | None = Field(
         default=None,
-        description="When a drain with a date starts. Late: at most `ahead` before its latest start. Early: "
-        "as soon as windows and budget allow. See docs/planning.md. Default: `Early` if the "
-        "reconciler decides when maintenance begins (`acknowledge`, `replace`, self-service) or "
-        "the hardware fails, else `Late`.",
+        description="When a drain with a date starts (docs/planning.md). Late: at most `ahead` before its "
+        "latest start. Early: as soon as windows and budget allow. Default: `Early` for "
+        "`acknowledge`, `replace`, self-service and failing hardware, else `Late`.",
     )
     ahead: Duration | None = Field(
         default=None,
-        description="How long before its latest start a `Late` drain may start. That is the last moment "
-        "before the deadline at which windows and freezes allow a start and leave the `leadTime`. "
-        "Default: `1h`.",
+        description="How long before its latest start a `Late` drain may start: the last moment before the "
+        "deadline that windows and freezes allow and that leaves the `leadTime`. Default: `1h`.",
     )
     approval_missing: ApprovalMissing | None = Field(
         default=None,
@@ -91,7 +89,7 @@ class EventMeaning(Meaning):
     acknowledge: Flag | None = Field(
         default=None,
         description="Whether Azure is asked to start the event early, once all its VMs are drained nodes of "
-        "this cluster. It needs the agent. See docs/azure.md#8-acknowledging. Default: `false`.",
+        "this cluster. See docs/azure.md#8-acknowledging. Default: `false`.",
     )
 
 
@@ -141,9 +139,8 @@ class Events(Section):
     )
     user_initiated: UserInitiated | None = Field(
         default=None,
-        description="What happens when a user of the subscription reboots or redeploys a VM, which starts at "
-        "once. Report: it is only reported. Drain: it counts like the platform's. Default: "
-        "`Report`.",
+        description="What happens when a user of the subscription reboots or redeploys a VM. Report: it is "
+        "only reported. Drain: it counts like the platform's. Default: `Report`.",
     )
 
     def of(self, kind: Kind) -> EventMeaning:

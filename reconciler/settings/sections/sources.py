@@ -23,8 +23,8 @@ class NodeConditionsSource(Section):
     enabled: Flag = Field(default=True, description="Whether they are read.")
     stale_after: Duration = Field(
         default=timedelta(minutes=15),
-        description="A condition without a heartbeat for this long is unknown. So is one without an event "
-        "whose heartbeat is further in the future.",
+        description="A condition without a heartbeat for this long is unknown, as is one without an event "
+        "and with a heartbeat this far in the future.",
     )
 
 
@@ -67,28 +67,26 @@ class ArmSource(Section):
     )
     every: Duration = Field(
         default=timedelta(minutes=15),
-        description="How often it is queried, at least 1m: one list per uniform scale set, one for the other "
-        "VMs of a subscription, and VMs alone that are not in it. A ConfigMap keeps the answers, "
-        "except in mode Observe and dry runs.",
+        description="How often it is queried, at least 1m. A ConfigMap keeps the answers, except in mode "
+        "Observe and dry runs.",
     )
     cloud: AzureCloud = Field(default=AzureCloud.PUBLIC, description="The Azure cloud of the subscription.")
     ahead: Duration | None = Field(
         default=None,
-        description="The earliest start of a drain, as the time before Azure's own window; at least the "
-        "`leadTime`, and earlier by as much as windows or freezes end before the deadline. "
-        "Default: `events.Redeploy.ahead` before the latest start.",
+        description="The earliest start of a drain before Azure's own window; at least the `leadTime`, and "
+        "earlier by as much as windows or freezes end before the deadline. Default: "
+        "`events.Redeploy.ahead` before the latest start.",
     )
     wait_for_notice: WaitForNotice = Field(
         default=WaitForNotice.AUTO,
-        description="What a plan does that names days, but no moment; Azure gives notice minutes before it "
-        "comes. Auto: it starts no drain on a node with a source of that notice (the agent, or "
-        "`VMEventScheduled`), and is dated at the beginning of its window on others. Always: it "
-        "starts no drain. Never: it is always dated.",
+        description="What a plan without a moment does; Azure gives notice minutes before it comes. Auto: "
+        "no drain where a source has that notice (the agent, or `VMEventScheduled`), else it is "
+        "dated at the beginning of its window. Always: no drain. Never: dated everywhere.",
     )
     self_service: Flag = Field(
         default=False,
-        description="Whether self-service maintenance that Azure offers is started, on a drained node inside "
-        "one of the `windows`. Read docs/azure.md#7-self-service-maintenance first.",
+        description="Whether self-service maintenance that Azure offers is started, on a drained node "
+        "inside `windows`. Read docs/azure.md#7-self-service-maintenance first.",
     )
 
     @model_validator(mode="after")
@@ -159,8 +157,7 @@ class VCenter(Section):
     )
     insecure: Flag = Field(
         default=False,
-        description="Whether its certificate is not verified. Whoever is in between can then read the "
-        "password and report maintenance.",
+        description="Whether its certificate is not verified. Whoever is in between can read the password.",
     )
 
     @model_validator(mode="after")
@@ -208,8 +205,8 @@ class EsxSource(Section):
     )
     every: Duration = Field(
         default=timedelta(minutes=5),
-        description="How often, at least 10s: a login, and one list of all hosts. After a failure at least a "
-        "minute later, because vCenter locks a user after a few wrong passwords.",
+        description="How often, at least 10s. After a failure at least a minute later, because vCenter "
+        "locks users after wrong passwords.",
     )
     alarms: tuple[Text, ...] = Field(
         default=(),

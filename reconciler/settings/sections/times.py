@@ -30,8 +30,8 @@ class TimesSection(Section):
     )
     schedule: str | None = Field(
         default=None,
-        description="A cron schedule of five fields, instead of days, start and end. Sunday is 0 or 7, the "
-        "first Saturday of a month `6#1`; macros such as `@daily` work. Default: none.",
+        description="A cron schedule of five fields, or a macro such as `@daily`, instead. Sunday is 0 or "
+        "7, the first Saturday of a month `6#1`. Default: none.",
     )
     duration: Duration | None = Field(
         default=None,
