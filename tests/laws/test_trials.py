@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import ast
 from pathlib import Path
 
 import pytest
 
 from tests.laws.forking import Ended
 from tests.laws.mutants import MUTANTS
-from tests.laws.trials import ROOT, Verdict, baselines, copy_tree, files_of, judged
+from tests.laws.places import ROOT, DoesNotFit, Index
+from tests.laws.trials import Verdict, baselines, copy_tree, files_of, judged
 
 
 @pytest.mark.parametrize(
@@ -48,10 +48,18 @@ def test_a_copy_has_what_tests_read_and_nothing_that_was_built(tmp_path: Path) -
     assert {file.relative_to(copy).as_posix() for file in copy.rglob("*") if file.is_file()} == read
 
 
-def test_each_rule_stands_in_the_code_once_and_has_tests() -> None:
-    texts = {one.file: (ROOT / one.file).read_text(encoding="utf-8") for one in MUTANTS}
+def test_each_rule_has_its_place_and_its_code_there_once() -> None:
+    index, wrong = Index(), []
+    for mutant in MUTANTS:
+        try:
+            mutant.files(index, ROOT)
+        except (DoesNotFit, SyntaxError) as error:
+            wrong.append(f"{mutant.rule}: {error}")
 
-    assert [one.rule for one in MUTANTS if texts[one.file].count(one.old) != 1] == []
+    assert wrong == []
+
+
+def test_each_rule_has_tests() -> None:
     assert [one.rule for one in MUTANTS if not files_of(one)] == []
     named = sorted({name.partition("::") for one in MUTANTS for name in files_of(one)})
     assert [file for file, _, _ in named if not (ROOT / file).is_file()] == []
@@ -59,20 +67,7 @@ def test_each_rule_stands_in_the_code_once_and_has_tests() -> None:
     assert [test for file, _, test in named if test and f"\ndef {test}(" not in tests[file]] == []
 
 
-def test_the_program_can_be_read_without_any_rule() -> None:
-    broken = []
-    for mutant in MUTANTS:
-        if mutant.file.endswith(".py"):
-            text = (ROOT / mutant.file).read_text(encoding="utf-8").replace(mutant.old, mutant.new)
-            try:
-                ast.parse(text)
-            except SyntaxError as error:
-                broken.append(f"{mutant.rule}: {error}")
-
-    assert broken == []
-
-
-def test_no_two_rules_of_a_file_have_one_name() -> None:
-    names = [(one.file, one.rule) for one in MUTANTS]
+def test_no_two_rules_of_a_place_have_one_name() -> None:
+    names = [(one.rule, one.edits[0].place) for one in MUTANTS]
 
     assert len(names) == len(set(names))

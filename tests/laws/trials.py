@@ -21,8 +21,7 @@ from queue import SimpleQueue
 
 from tests.laws.forking import PATIENCE, Ended
 from tests.laws.mutant import Mutant
-
-ROOT = Path(__file__).parents[2]
+from tests.laws.places import ROOT, DoesNotFit, Index
 
 _BUILT = frozenset({"build", "dist", ".git"})
 """What lies in the root and is not the program: what was built, and the file that makes it a work tree."""
@@ -70,7 +69,7 @@ def _short(path: str) -> str:
 
 def files_of(mutant: Mutant) -> tuple[str, ...]:
     """Return the test files of which one has to fail: its own, or those of its law."""
-    if mutant.test:
+    if mutant.test != "tests/laws":
         return (mutant.test,)
     found = sorted(ROOT.glob(f"tests/laws/test_law_{mutant.law:02d}_*.py"))
     return tuple(path.relative_to(ROOT).as_posix() for path in found)
@@ -124,6 +123,8 @@ class _Tree:
     def __init__(self, where: Path) -> None:
         self._where = where
         copy_tree(ROOT, where)
+        # Of the copy, because a person may edit the program during a run.
+        self._index = Index(where)
         surroundings = {**os.environ, "LAWS_PROFILE": "mutants", "PYTHONPATH": str(where)}
         surroundings.pop("PYTHONDONTWRITEBYTECODE", None)
         self._process = subprocess.Popen(
@@ -146,13 +147,14 @@ class _Tree:
         mutant = trial.mutant
         if mutant is None:
             return judged(self._run(trial.files), removed=False)
-        # From the copy, because a person may edit the program during a run.
-        text = (self._where / mutant.file).read_text(encoding="utf-8")
-        if text.count(mutant.old) != 1:
-            return Verdict.NOT_FOUND, f"{text.count(mutant.old)} times in {mutant.file}: {mutant.old!r}"
+        try:
+            texts = mutant.files(self._index, self._where)
+        except DoesNotFit as error:
+            return Verdict.NOT_FOUND, str(error)
         with ExitStack() as undo:
-            undo.callback(self._write, mutant.file, text)
-            self._write(mutant.file, text.replace(mutant.old, mutant.new))
+            for file, text in texts.items():
+                undo.callback(self._write, file, (self._where / file).read_text(encoding="utf-8"))
+                self._write(file, text)
             return judged(self._run(trial.files), removed=True)
 
     def _run(self, files: Sequence[str]) -> Ended:

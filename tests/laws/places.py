@@ -1,0 +1,63 @@
+"""Where the functions, classes and constants of the program stand, by their qualified names."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+_FOLDERS = ("reconciler", "jobs", "charts", "image", "release", "website")
+BLOCKS = ("body", "orelse", "handlers", "finalbody")
+
+
+class DoesNotFit(Exception):
+    """A mutant whose place, or whose code in its place, is missing or there more than once."""
+
+
+def places(tree: ast.Module) -> Iterator[tuple[str, ast.AST]]:
+    """Yield the qualified name and the node of each function, class, field and constant, `*` for all."""
+    yield "*", tree
+    yield from _below(tree, "", local=False)
+
+
+def _below(node: ast.AST, prefix: str, *, local: bool) -> Iterator[tuple[str, ast.AST]]:
+    for child in (child for block in BLOCKS for child in getattr(node, block, ())):
+        match child:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                yield prefix + name, child
+                yield from _below(child, f"{prefix}{name}.", local=not isinstance(child, ast.ClassDef))
+            case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
+                if not local:
+                    yield prefix + name, child
+            case _:
+                yield from _below(child, prefix, local=local)
+
+
+class Index:
+    """The places of all Python files of the program. Each file is parsed once."""
+
+    def __init__(self, root: Path = ROOT) -> None:
+        self._files: defaultdict[str, list[str]] = defaultdict(list)
+        for path in sorted(path for folder in _FOLDERS for path in (root / folder).rglob("*.py")):
+            file = path.relative_to(root).as_posix()
+            for name, _ in places(ast.parse(path.read_text(encoding="utf-8"))):
+                self._files[name].append(file)
+
+    def file_of(self, place: str) -> str:
+        """Return the file of a place: `Lock._take`, or `lease:Lock._take` where several files have one.
+
+        Before the colon stands the end of the module's dotted name. Raise DoesNotFit if not one file fits.
+        """
+        module, _, name = place.rpartition(":")
+        files = [file for file in self._files.get(name, ()) if _ends_with(file, module)]
+        if len(files) != 1:
+            raise DoesNotFit(f"{place} is in {len(files)} files: {', '.join(files)}")
+        return files[0]
+
+
+def _ends_with(file: str, module: str) -> bool:
+    dotted = file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    return not module or f".{dotted}".endswith(f".{module}")
