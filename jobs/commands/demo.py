@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from jobs.runtime.live_page import LivePage
-from jobs.runtime.output_file import check_output, write_output
+from jobs.runtime.output import check_output, write_output
 from reconciler.calendar.values import format_duration
 from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.outcome import Outcome

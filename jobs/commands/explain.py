@@ -9,11 +9,11 @@ import click
 from jobs import options
 from jobs.completion import values
 from jobs.runtime.clock import ServerClock
-from jobs.runtime.documents import in_form
 from jobs.runtime.environment import Target
+from jobs.runtime.looks import Shown, print_again_and_again
 from jobs.runtime.node_names import check_nodes
+from jobs.runtime.output import in_form
 from jobs.runtime.outside import Wiring
-from jobs.runtime.repeating import Shown, print_again_and_again
 from jobs.runtime.settings_source import SettingsSource, settings_in_use
 from jobs.runtime.terminal import width
 from reconciler.calendar.values import near

@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from jobs import options
-from jobs.runtime.documents import echo_document
-from jobs.runtime.history_lines import MOST_CASES, HistoryLines, TooManyCases
+from jobs.runtime.history_file import MOST_CASES, HistoryLines, TooManyCases
+from jobs.runtime.output import echo_document
 from jobs.runtime.terminal import echo
 from reconciler.features.history.document import to_document
 from reconciler.features.history.text import as_text

@@ -10,15 +10,14 @@ from msgspec import Struct
 from jobs import options
 from jobs.runtime.clock import ServerClock
 from jobs.runtime.environment import Target
-from jobs.runtime.forms import for_programs, machine_text
+from jobs.runtime.looks import Shown, print_again_and_again, screen
+from jobs.runtime.output import for_programs, machine_text
 from jobs.runtime.outside import Wiring
-from jobs.runtime.repeating import Shown, print_again_and_again
-from jobs.runtime.screen import screen
 from jobs.runtime.settings_source import SettingsInUse, SettingsSource, settings_in_use
 from reconciler.calendar.values import format_duration
 from reconciler.features.planning.cases import LONGEST, SHORTEST, PlanAhead, plan_ahead
+from reconciler.features.planning.chart import Line
 from reconciler.features.planning.document import ahead_document
-from reconciler.features.planning.line import Line
 from reconciler.features.planning.text import as_lines
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import Connection

@@ -7,15 +7,14 @@ from datetime import UTC, datetime
 import click
 
 from jobs import options
-from jobs.runtime.documents import echo_document
 from jobs.runtime.environment import Target
+from jobs.runtime.output import echo_document
 from jobs.runtime.settings_source import SettingsSource, settings_in_use
 from jobs.runtime.terminal import echo
 from reconciler.features.readiness import in_turn, judge_nodes, read, summed_up
 from reconciler.features.readiness.dry_evictions import ask_webhooks
 from reconciler.features.readiness.report.document import to_document
-from reconciler.features.readiness.report.markdown import as_markdown
-from reconciler.features.readiness.report.text import as_text
+from reconciler.features.readiness.report.text import as_markdown, as_text
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.volumes import Volumes

@@ -12,14 +12,13 @@ from msgspec import Struct
 
 from jobs import options
 from jobs.runtime.clock import ServerClock
-from jobs.runtime.documents import echo_form, in_form
 from jobs.runtime.environment import Target
+from jobs.runtime.looks import Shown, print_again_and_again
 from jobs.runtime.metrics_output import MetricsOfRun, MetricsOutput
 from jobs.runtime.node_names import check_nodes
-from jobs.runtime.output_file import check_output, write_output
+from jobs.runtime.output import check_output, echo_form, in_form, write_output
 from jobs.runtime.outside import Wiring
-from jobs.runtime.readiness_read import for_page, read_readiness
-from jobs.runtime.repeating import Shown, print_again_and_again
+from jobs.runtime.readiness import for_page, read_readiness
 from jobs.runtime.settings_source import SettingsInUse, SettingsSource, settings_in_use
 from jobs.runtime.terminal import echo, width
 from reconciler.kubernetes.connection import Connection
@@ -36,7 +35,7 @@ from reconciler.run import examine
 from reconciler.settings.schema import Settings
 
 if TYPE_CHECKING:
-    from reconciler.features.page.facts import KnownReadiness
+    from reconciler.features.page.cases import KnownReadiness
 
 HTML = "html"
 
@@ -164,7 +163,7 @@ def _made(seen: _Seen, way: _Way) -> tuple[Document, str]:
 
 def _page(seen: _Seen) -> str:
     from jobs.runtime.live_page import Passed, page_facts
-    from reconciler.features.page.facts import History
+    from reconciler.features.page.cases import History
     from reconciler.features.page.html import as_html
 
     return as_html(page_facts(Passed(seen.plan, seen.policy.settings), History(), readiness=seen.readiness))

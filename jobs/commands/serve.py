@@ -15,22 +15,19 @@ import click
 
 from jobs import options
 from jobs.runtime.acting import NOBODY, Acting, Listeners
-from jobs.runtime.case_history import CaseHistory, HistoryFile
 from jobs.runtime.clock import ServerClock, SystemClock
 from jobs.runtime.environment import Target
 from jobs.runtime.health import Document, HealthServer
-from jobs.runtime.history_tail import Past, recent_cases
+from jobs.runtime.history_file import CaseHistory, HistoryFile, Past, recent_cases
 from jobs.runtime.last_scrape import LastScrape
 from jobs.runtime.live_page import LivePage
-from jobs.runtime.live_readiness import LiveReadiness
 from jobs.runtime.log_words import LogEvent
 from jobs.runtime.logs import PassLog, log_as_json
 from jobs.runtime.outside import Wiring
 from jobs.runtime.pacing import Cause
 from jobs.runtime.pass_loop import PassLoop
-from jobs.runtime.readiness_read import read_apart
-from jobs.runtime.settings_file import Look, SettingsFile
-from jobs.runtime.settings_warning import SettingsWarning, warn_of_no_settings
+from jobs.runtime.readiness import LiveReadiness, read_apart
+from jobs.runtime.settings_source import Look, SettingsFile, SettingsWarning, warn_of_no_settings
 from jobs.runtime.shuffles import ShuffleCounter
 from jobs.runtime.signals import ended_by_signals, wait_until_set
 from jobs.runtime.supervised import Ending
@@ -161,7 +158,7 @@ def _serve(
 
 def _past(history: Path) -> Past | None:
     """Return the cases of the hours that the page looks back, as far as the file has them."""
-    from reconciler.features.page.facts import BACK
+    from reconciler.features.page.cases import BACK
 
     now = datetime.now(UTC)
     found, _ = guarded("the page", partial(recent_cases, history, now - BACK, now), None)

@@ -10,9 +10,9 @@ from msgspec import Struct
 
 from jobs import options
 from jobs.runtime.calendars_now import with_calendars
-from jobs.runtime.documents import echo_document
 from jobs.runtime.environment import Target
-from jobs.runtime.history_lines import MOST_CASES, HistoryLines, TooManyCases
+from jobs.runtime.history_file import MOST_CASES, HistoryLines, TooManyCases
+from jobs.runtime.output import echo_document
 from jobs.runtime.settings_source import SettingsInUse, SettingsSource, settings_in_use
 from jobs.runtime.terminal import echo
 from reconciler.features.simulate.document import Policy, to_document

@@ -15,12 +15,11 @@ from msgspec import Struct
 
 from jobs import options
 from jobs.runtime.acting import Acting, Listeners
-from jobs.runtime.case_history import CaseHistory, HistoryFile
 from jobs.runtime.clock import ServerClock, SystemClock
-from jobs.runtime.documents import echo_document
 from jobs.runtime.environment import Target
-from jobs.runtime.forms import echo_for_programs, for_programs
+from jobs.runtime.history_file import CaseHistory, HistoryFile
 from jobs.runtime.metrics_output import MetricsOfRun, MetricsOutput
+from jobs.runtime.output import echo_document, echo_for_programs, for_programs
 from jobs.runtime.outside import Wiring
 from jobs.runtime.settings_source import SettingsSource, settings_from
 from jobs.runtime.signals import ended_by_signals

@@ -10,13 +10,12 @@ import click
 from jobs import options
 from jobs.runtime.calendars_now import with_calendars
 from jobs.runtime.environment import Target
-from jobs.runtime.forms import echo_for_programs, for_programs
-from jobs.runtime.screen import echo_lines, screen
+from jobs.runtime.looks import echo_lines, screen
+from jobs.runtime.output import echo_for_programs, for_programs
 from jobs.runtime.settings_source import SettingsInUse, SettingsSource, settings_in_use
 from jobs.runtime.terminal import echo
+from reconciler.features.planning.chart import Line, Look
 from reconciler.features.planning.fortnight import fortnight
-from reconciler.features.planning.line import Line
-from reconciler.features.planning.look import Look
 from reconciler.model.errors import SettingsError
 from reconciler.model.structs import replace
 from reconciler.settings.explain import parse_at, windows_as_data, windows_as_text

@@ -11,8 +11,8 @@ from msgspec import Struct
 
 from jobs.runtime.counting import CountedHistory, Counting
 from jobs.runtime.environment import Target, identity
+from jobs.runtime.history_file import OpenCases
 from jobs.runtime.lazy_drainer import DrainerWhenNeeded
-from jobs.runtime.open_cases import OpenCases
 from jobs.runtime.outside import Wiring
 from jobs.runtime.tracing import NOTHING, Tracing
 from reconciler.features.events.own_pod import OwnPodEvents

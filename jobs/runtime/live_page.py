@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from jobs.runtime.health import Document
-from jobs.runtime.history_tail import Past
+from jobs.runtime.history_file import Past
 from reconciler.model.ended_case import EndedCase
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
@@ -23,7 +23,7 @@ from reconciler.report.node_info import to_node_info
 from reconciler.settings.schema import Settings
 
 if TYPE_CHECKING:
-    from reconciler.features.page.facts import History, KnownReadiness, PageFacts
+    from reconciler.features.page.cases import History, KnownReadiness, PageFacts
 
 MOST_CASES = 1_000
 """Ended cases that are kept for the page, the last ones."""
@@ -60,7 +60,7 @@ def page_facts(
     passed: Passed, history: History, trouble: tuple[str, ...] = (), readiness: KnownReadiness | None = None
 ) -> PageFacts:
     """Return what the page of a pass is made of."""
-    from reconciler.features.page.facts import KnownReadiness, PageFacts
+    from reconciler.features.page.cases import KnownReadiness, PageFacts
     from reconciler.model.keys import keys_of
     from reconciler.model.problems import guarded
     from reconciler.report.explain import obstacles
@@ -158,7 +158,7 @@ class LivePage:
 
     def _make(self, shown: _Shown, trouble: str) -> Document:
         # A process that nobody asks for its page does not load what makes it.
-        from reconciler.features.page.facts import History
+        from reconciler.features.page.cases import History
         from reconciler.features.page.html import as_html, style_hash
 
         history = History(self._since, self._ended, self._read_from)

@@ -37,7 +37,7 @@ from reconciler.features.metrics.samples import (
     shuffle_samples,
 )
 from reconciler.features.workflows.shuffles import ShuffleCounts
-from reconciler.http.reporting import report_requests
+from reconciler.http.failures import report_requests
 from reconciler.model.case_outcome import ENDS
 from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.ended_case import EndedCase

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 from msgspec import Struct
 
 from jobs.runtime.counting import Counting
-from jobs.runtime.output_file import check_output, write_output
+from jobs.runtime.output import check_output, write_output
 from reconciler.model.drains import DrainProgress
 from reconciler.model.errors import GatewayError, OutputError, ReconcilerError
 from reconciler.model.plan import Plan

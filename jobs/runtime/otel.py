@@ -29,7 +29,7 @@ from opentelemetry.util.types import AttributeValue
 
 from jobs.runtime.tracing import Seen, Tracing
 from reconciler import __version__
-from reconciler.http.reporting import report_requests
+from reconciler.http.failures import report_requests
 from reconciler.model.drains import DrainOrder, DrainProgress, Phase
 from reconciler.model.node import Node
 from reconciler.model.outcome import Outcome, Result

@@ -1,22 +1,131 @@
-"""Where a command finds its settings: in a file, in a ConfigMap, or in the one that is installed."""
+"""Where the settings come from: a file, or the ConfigMap of the cluster."""
 
 from __future__ import annotations
 
+import hashlib
+import logging
 import os
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from datetime import datetime
+from enum import Enum, auto
 from pathlib import Path
 from textwrap import wrap
 
 from msgspec import Struct
 
-from jobs.runtime.environment import Target, VariablesAsWritten
-from jobs.runtime.forms import for_programs
+from jobs.runtime.environment import Target, VariablesAsWritten, itself
+from jobs.runtime.output import for_programs
 from jobs.runtime.terminal import echo, width
+from reconciler.features.events.own_pod import OwnPodEvents
+from reconciler.kubernetes.connection import Connection
 from reconciler.model.config_map import ConfigMapName
+from reconciler.model.errors import SettingsError
+from reconciler.model.moments import to_text
+from reconciler.model.plan import Notice, NoticeType
 from reconciler.report.values import Document
-from reconciler.settings.load import load_settings, parse_content, parse_settings
+from reconciler.settings.load import load_settings, parse_content, parse_settings, read_settings
 from reconciler.settings.schema import Settings
+
+SETTLE = 5.0
+"""Seconds for which a missing or empty file changes nothing. An editor may write a file in two steps."""
+
+
+class Look(Enum):
+    """What a look at the file found."""
+
+    SAME = auto()
+    LOADED = auto()
+    """Other settings apply now."""
+
+    REJECTED = auto()
+    """The file can't be used. The settings before still apply."""
+
+    RESTORED = auto()
+    """The file has the settings in force again."""
+
+
+class Rejection(Struct, frozen=True):
+    """Why the file can't be used, and since when (UTC)."""
+
+    since: datetime
+    because: str
+
+
+class SettingsFile:
+    """A settings file, and the settings in force: the last ones that could be used."""
+
+    def __init__(
+        self, path: Path, now: Callable[[], datetime], monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Load the file. `now` is the wall clock (UTC), `monotonic` a clock in seconds.
+
+        Raises SettingsError: without a last good one there is nothing to apply.
+        """
+        self._path, self._now, self._monotonic = path, now, monotonic
+        self.settings: Settings = load_settings(path, now(), os.environ)
+        self.rejection: Rejection | None = None
+        self._judged = self._in_force = self._digest()[0]
+        self._doubtful_since: float | None = None
+
+    def look(self) -> Look:
+        """Read the file, and take its settings if they are new and can be used. It raises nothing."""
+        digest, content = self._digest()
+        if digest == self._judged:
+            self._doubtful_since = None
+            return Look.SAME
+        if not content and not self._settled():
+            return Look.SAME
+        self._judged, self._doubtful_since = digest, None
+        now = self._now()
+        try:
+            settings = self._loaded(now) if content is None else self._parsed(content, now)
+        except Exception as error:  # noqa: BLE001 - whatever is in the file, the previous settings apply
+            known = isinstance(error, SettingsError)
+            because = str(error) if known else f"{type(error).__name__}: {error}"
+            self.rejection = Rejection(now, because)
+            return Look.REJECTED
+        if digest == self._in_force:
+            self.rejection = None
+            return Look.RESTORED
+        self.settings, self._in_force, self.rejection = settings, digest, None
+        return Look.LOADED
+
+    def again(self) -> float | None:
+        """Return in how many seconds the file must be read again, None if the schedule is enough."""
+        if self._doubtful_since is None:
+            return None
+        return max(0.0, self._doubtful_since + SETTLE - self._monotonic())
+
+    def mistake(self) -> str:
+        """Return what is wrong with the file, and which settings still apply; empty if nothing is."""
+        rejection, version = self.rejection, self.settings.version
+        if rejection is None:
+            return ""
+        in_force = f"those of hash {version.hash} still apply" if version else "the previous ones still apply"
+        return f"settings rejected at {to_text(rejection.since)}, {in_force}: {rejection.because}"
+
+    def _loaded(self, now: datetime) -> Settings:
+        return load_settings(self._path, now, os.environ)
+
+    def _parsed(self, content: bytes, now: datetime) -> Settings:
+        return parse_content(content, str(self._path), now, os.environ, folder=self._path.parent)
+
+    def _digest(self) -> tuple[bytes, bytes | None]:
+        """Return a digest of the content, and the content; an empty digest and None if it can't be read."""
+        try:
+            content = read_settings(self._path)
+        except OSError:
+            return b"", None
+        return hashlib.sha256(content).digest(), content
+
+    def _settled(self) -> bool:
+        """Whether the file has been missing or empty for long enough to be meant."""
+        now = self._monotonic()
+        if self._doubtful_since is None:
+            self._doubtful_since = now
+        return now - self._doubtful_since >= SETTLE
+
 
 SettingsSource = Path | ConfigMapName
 
@@ -89,3 +198,59 @@ def settings_from(source: SettingsSource, target: Target, now: datetime) -> Sett
     finally:
         connection.close()
     return parse_content(content, name, now, os.environ)
+
+
+log = logging.getLogger(__name__)
+
+REJECTED = "SettingsRejected"
+"""The reason of the Event, also in alerts of people."""
+
+REPEAT = 3600.0
+"""Seconds until the same warning is written again. An API server keeps an Event for an hour by default."""
+
+APART = 60.0
+"""Seconds between two Events, also if the file keeps changing or an Event can't be written."""
+
+
+class SettingsWarning:
+    """Writes one Event for each mistake, and repeats it while the mistake stays."""
+
+    def __init__(
+        self, notify: Callable[[Notice], bool], monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        """`notify` writes an Event, and returns whether it was written; `monotonic` is a clock in seconds."""
+        self._notify, self._monotonic = notify, monotonic
+        self._written = ""
+        self._tried: float | None = None
+
+    def report(self, mistake: str) -> None:
+        """Write a warning if there is one to write; an empty text says that nothing is wrong."""
+        if not mistake:
+            self._written = ""
+            return
+        now = self._monotonic()
+        wait = REPEAT if mistake == self._written else APART
+        if self._tried is not None and now - self._tried < wait:
+            return
+        self._tried = now
+        if self._notify(Notice(REJECTED, mistake, NoticeType.WARNING)):
+            self._written = mistake
+
+
+def warn_of_no_settings(error: SettingsError, target: Target) -> None:
+    """Write the Event about settings without which `serve` can't start; outside a Pod, write nothing.
+
+    The process is about to end with `error`, so a failure is only logged.
+    """
+    here = itself()
+    if here.pod is None:
+        return
+    message = f"serve does not start: the settings can't be used, and there are no last good ones: {error}"
+    try:
+        connection = Connection(target.kubeconfig, target.context)
+        try:
+            OwnPodEvents(connection, here).notify(Notice(REJECTED, message, NoticeType.WARNING))
+        finally:
+            connection.close()
+    except Exception as failure:  # noqa: BLE001 - the mistakes in the settings are what the process reports
+        log.warning("the Event %s was not written: %s: %s", REJECTED, type(failure).__name__, failure)

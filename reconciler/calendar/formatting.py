@@ -1,13 +1,13 @@
-"""Formats moments for people: weekday, date, time, and the name of the zone.
-
-Sentences of a plan have their moments in RFC 3339 and UTC, because machines read them too. A view for people
-rewrites each line with `in_zone`.
-"""
+"""How moments and lengths of time are written for people."""
 
 from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta, tzinfo
+
+from reconciler.calendar.values import literal, parse_duration, parse_moment, to_utc
+from reconciler.model import limits
+from reconciler.model.moments import shifted
 
 _MOMENT = re.compile(
     r"(?<![\w.+-])\d{4}-\d\d-\d\d[Tt]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:[Zz]|[+-]\d\d:\d\d)(?![\w+-]|:\d)"
@@ -56,3 +56,27 @@ def _clock(local: datetime) -> str:
     day = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")[local.weekday()]
     clock = local.strftime("%H:%M:%S" if local.second else "%H:%M")
     return f"{day} {local.date().isoformat()} {clock}"
+
+
+def parse_ahead(text: str, zone: tzinfo, now: datetime, *, instead: str = "") -> datetime:
+    """Return the moment in UTC: `+2h` from `now` (aware), a date, a date and time in `zone`, or RFC 3339.
+
+    Raises ValueError, with what to change, for any other text and for a moment that is not in the future.
+    `instead` says what else can be done about the latter.
+    """
+    text = text.strip()
+    try:
+        if text.startswith("+"):
+            moment = shifted(now, parse_duration(text[1:]))
+        else:
+            moment = to_utc(parse_moment(text), zone)
+    except ValueError as error:
+        raise ValueError(f"{error}; or +2h from now") from error
+    # Annotations have whole seconds.
+    moment = moment.replace(microsecond=0)
+    if not limits.is_moment(moment):
+        raise ValueError(f"{literal(text)} is not from 2000 to 2100")
+    if moment <= now:
+        hint = f"; {instead}" if instead else ""
+        raise ValueError(f"{format_local(moment, zone)} is not in the future{hint}")
+    return moment

@@ -1,27 +1,43 @@
-"""What a drain does with one pod: the filters of kubectl, in the same order, with all their reasons.
-
-Source: kubernetes/kubectl pkg/drain/filters.go. Two things are different here: a filter that refuses does
-not hide the reasons of later filters, and all warnings are kept. The reason of a pod that stays names what
-would let it go: the flag of kubectl in a drain by hand, the setting in a pass. Labels of the
-pod, and rules, apply after the filters that skip pods and before the filters that refuse them.
-"""
+"""Which pods go, and in which order."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 from typing import NamedTuple
 
 from msgspec import Struct
 
-from reconciler.drain.order import Tier, tier_of
 from reconciler.drain.rules import others_end, others_word, own_word, rule_for
 from reconciler.model.drains import Behavior, DrainOptions, Refusals
 from reconciler.model.hooks import HookStep, hooks_of
 from reconciler.model.moments import shifted, to_text
 from reconciler.model.plan import PodVerdict
 from reconciler.model.pod import Pod
+
+_CRITICAL = frozenset({"system-cluster-critical", "system-node-critical"})
+
+
+class Tier(IntEnum):
+    """A tier starts when the previous one is gone. `OWN` is the pod of the reconciler itself."""
+
+    ORDINARY = 0
+    DAEMONSET = 1
+    CRITICAL = 2
+    CRITICAL_DAEMONSET = 3
+    OWN = 4
+
+
+def tier_of(pod: Pod, own_pod: str | None = None) -> Tier:
+    """Return the tier of a pod. `own_pod` is the `namespace/name` of the reconciler's own pod."""
+    if own_pod is not None and pod.key == own_pod:
+        return Tier.OWN
+    daemonset = pod.owner is not None and pod.owner.kind == "DaemonSet"
+    if pod.priority_class in _CRITICAL:
+        return Tier.CRITICAL_DAEMONSET if daemonset else Tier.CRITICAL
+    return Tier.DAEMONSET if daemonset else Tier.ORDINARY
+
 
 DAEMONSET_REFUSED = Refusals().daemonset
 DAEMONSET_IGNORED = "ignoring DaemonSet-managed Pods"

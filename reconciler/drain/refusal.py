@@ -1,19 +1,73 @@
-"""What keeps a pod on its node although a drain wants it to go, and what would change that.
-
-Budgets refuse as in kubernetes pkg/registry/core/pod/storage/eviction.go.
-"""
+"""Why an eviction is refused: budgets, singletons, webhooks."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from reconciler.drain.budgets import asks_none, never_allows, would_refuse
-from reconciler.drain.singletons import may_be_restarted
+from reconciler.model import limits
+from reconciler.model.keys import keys_of
 from reconciler.model.moments import shifted, to_text
 from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.readiness import FindingCode, Severity
+
+
+def may_be_restarted(
+    pod: Pod, covering: Sequence[PodDisruptionBudget], *, prefix: str, everywhere: bool
+) -> bool:
+    """Whether the pod's Deployment may be restarted, because its budgets refuse the eviction.
+
+    `everywhere` is the setting; the pod's label `<prefix>/restart: "true"` has the same effect. The strategy
+    and the volumes of the Deployment are checked later, when it is read.
+    """
+    asked = everywhere or pod.labels.get(keys_of(prefix).restart) == "true"
+    if not asked or pod.owner is None or pod.owner.kind != "ReplicaSet":
+        return False
+    return all(budget.expected <= 1 for budget in covering)
+
+
+_LONGEST = 300
+_DENIES = re.compile(
+    r"admission webhook \"([^\"]+)\" denied the request(?:: (.*)| without explanation)", re.DOTALL
+)
+_POLICY = re.compile(
+    r"ValidatingAdmissionPolicy '([^']+)'(?: with binding '[^']*')? denied request:? ?(.*)", re.DOTALL
+)
+_FAILS = re.compile(r"failed calling webhook \"([^\"]+)\":? ?(.*)", re.DOTALL)
+_FORMS = (
+    (_DENIES, "webhook", True),
+    (_POLICY, "ValidatingAdmissionPolicy", True),
+    (_FAILS, "webhook", False),
+)
+
+
+class Denial(Struct, frozen=True):
+    """A request that a webhook or a policy denied.
+
+    `by` names it: `webhook drain-cleaner.strimzi.io`. `words` is its reason in one line, at most 300
+    characters. `reached` is False if the API server could not call the webhook, and therefore refuses.
+    """
+
+    by: str
+    words: str
+    reached: bool = True
+
+
+def read_denial(message: str) -> Denial | None:
+    """Return who denied a request, from the API server's message; None if the answer is its own."""
+    for pattern, what, reached in _FORMS:
+        found = pattern.search(message)
+        if found is not None:
+            words = " ".join((found[2] or "no reason is given").split())
+            name = limits.text(found[1], limits.NAME)
+            return Denial(f"{what} {name}", limits.text(words, _LONGEST), reached)
+    return None
+
 
 STUCK_AFTER = timedelta(minutes=10)
 """A pod that still exists so long after the end of its grace period does not end by itself."""

@@ -1,21 +1,53 @@
-"""Whether the other nodes have room for the evicted pods: by requests, taints and affinity.
-
-It uses first fit, largest pods first. If that succeeds, there is room. If it fails, another packing might
-still fit. It does not check topology constraints, zones of volumes, and quotas.
-"""
+"""Where pods could run: quantities of resources, and the room on other nodes."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
+from functools import lru_cache
 
 from msgspec import Struct
 
-from reconciler.drain.quantities import quantity, total
 from reconciler.model.affinity import meets
 from reconciler.model.node import Node, Taint
 from reconciler.model.pod import Placement, Pod, Toleration
+
+_FORM = re.compile(r"([+-]?)(\d+\.?\d*|\.\d+)(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?\d{1,3}))?")
+_SUFFIXES = {
+    "n": Fraction(1, 10**9),
+    "u": Fraction(1, 10**6),
+    "m": Fraction(1, 1000),
+    **{letter: Fraction(10**power) for letter, power in zip("kMGTPE", range(3, 19, 3), strict=True)},
+    **{f"{letter}i": Fraction(1024**power) for power, letter in enumerate("KMGTPE", 1)},
+}
+
+
+# Thousands of pods have the same few requests.
+@lru_cache(maxsize=4096)
+def quantity(text: str) -> Fraction:
+    """Parse a quantity such as 100m, 1.5Gi or 2e3. Raises ValueError for anything else."""
+    found = _FORM.fullmatch(text.strip())
+    if found is None:
+        raise ValueError(f"{text!r} is not a quantity")
+    sign, digits, suffix, exponent = found.groups()
+    value = Fraction(digits.rstrip(".") if digits.endswith(".") else digits)
+    if suffix:
+        value *= _SUFFIXES[suffix]
+    elif exponent:
+        value *= Fraction(10) ** int(exponent)
+    return -value if sign == "-" else value
+
+
+def total(requests: Iterable[Mapping[str, str]]) -> dict[str, Fraction]:
+    """Return the sum of the requests of several containers. Raises ValueError for an invalid quantity."""
+    sums: dict[str, Fraction] = {}
+    for container in requests:
+        for resource, text in container.items():
+            sums[resource] = sums.get(resource, Fraction(0)) + quantity(text)
+    return sums
+
 
 _NAMED = 5
 

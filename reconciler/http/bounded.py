@@ -20,7 +20,7 @@ from msgspec import Struct
 from urllib3 import HTTPConnectionPool, HTTPSConnectionPool, PoolManager
 from urllib3.connection import HTTPConnection, HTTPSConnection
 
-from reconciler.http.reporting import report
+from reconciler.http.failures import report
 
 TOTAL = 60.0
 """Seconds for one answer where nothing else is set."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import msgspec
 from msgspec import Struct
 
-from reconciler.http.decoding import decode_json
+from reconciler.http.failures import decode_json
 from reconciler.http.retry_after import retry_after
 from reconciler.kubernetes.rights import right
 from reconciler.kubernetes.wire import messages

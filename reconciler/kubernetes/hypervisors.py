@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from reconciler.http.decoding import decode_json
+from reconciler.http.failures import decode_json
 from reconciler.http.guard import Guard
 from reconciler.http.retrying import patiently
 from reconciler.kubernetes.answers import JSON

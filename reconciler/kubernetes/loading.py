@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from reconciler.kubernetes import plain_access
-from reconciler.kubernetes.api_access import ApiAccess
+from reconciler.kubernetes.credentials import ApiAccess
 from reconciler.model.errors import Unauthorized
 
 _DEFAULT = "~/.kube/config"

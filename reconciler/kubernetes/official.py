@@ -19,7 +19,7 @@ from kubernetes.client import Configuration
 from kubernetes.client.rest import RESTClientObject
 from kubernetes.config import ConfigException, load_incluster_config, load_kube_config
 
-from reconciler.kubernetes.api_access import KEEP_ALIVE, POOL, ApiAccess
+from reconciler.kubernetes.credentials import KEEP_ALIVE, POOL, ApiAccess
 from reconciler.model.errors import Unauthorized
 
 

@@ -20,7 +20,7 @@ import urllib3
 from msgspec import Struct
 from urllib3.util.ssl_ import create_urllib3_context
 
-from reconciler.kubernetes.api_access import KEEP_ALIVE, POOL, ApiAccess
+from reconciler.kubernetes.credentials import KEEP_ALIVE, POOL, ApiAccess
 from reconciler.model.errors import Unauthorized
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")

@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 import msgspec
 from msgspec import Struct
 
-from reconciler.http.decoding import decode_json
+from reconciler.http.failures import decode_json
 from reconciler.kubernetes.answers import GONE, JSON, PROTOBUF, read_status
 from reconciler.kubernetes.connection import Connection, Request, Stream
 from reconciler.kubernetes.paths import ApiPath

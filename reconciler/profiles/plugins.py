@@ -1,7 +1,7 @@
 """Registration of checks and triggers: a decorator registers a plugin under the name that profiles use.
 
-Checks are in `profiles/checks/`, triggers in `profiles/triggers/`, one file each. Both packages import all
-of their modules, so a new plugin needs only its decorator.
+Checks are in `profiles/checks/`, triggers in `profiles/triggers/`, one file for each family. Both packages
+import all of their modules, so a new plugin needs only its decorator.
 """
 
 from __future__ import annotations

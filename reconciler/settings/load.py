@@ -14,8 +14,7 @@ from reconciler.model.limits import LARGEST_SETTINGS
 from reconciler.model.settings_version import SettingsVersion, short_hash
 from reconciler.settings.foreign import around, is_of_maintenance_controller
 from reconciler.settings.go_yaml import read_go_yaml, unlike
-from reconciler.settings.messages import mistakes_of
-from reconciler.settings.mistakes import Mistake, Path, spelt
+from reconciler.settings.mistakes import Mistake, Path, mistakes_of, spelt
 from reconciler.settings.schema import Settings
 from reconciler.settings.tree import keys_at
 from reconciler.settings.variables import NO_VARIABLES, with_variables

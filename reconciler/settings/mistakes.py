@@ -1,8 +1,18 @@
-"""Mistakes that a section of the settings finds in itself, with paths relative to the section."""
+"""Mistakes in a settings file, and their messages."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
 from msgspec import Struct
+
+from reconciler.calendar.values import literal, near
+from reconciler.model.secret import Secret
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
 
 Path = tuple[str | int, ...]
 
@@ -32,3 +42,60 @@ class Mistakes(ValueError):
         """Combine mistakes whose paths start at the section of the validator."""
         super().__init__("; ".join(mistake.message for mistake in mistakes))
         self.mistakes = mistakes
+
+
+Known = Callable[[Path], list[str]]
+"""Returns the keys that a section has, by its path."""
+
+
+def mistakes_of(details: ErrorDetails, known: Known) -> Iterator[Mistake]:
+    """Convert an error of pydantic, with messages for the author of the file."""
+    # pydantic reports an invalid key of a mapping as `key.[key]`.
+    path: Path = tuple(part for part in details["loc"] if part != "[key]")
+    context: dict[str, Any] = details.get("ctx") or {}
+    error = context.get("error")
+    if isinstance(error, Mistakes):
+        for mistake in error.mistakes:
+            yield Mistake((*path, *mistake.path), mistake.message)
+    elif isinstance(error, ValueError):
+        yield Mistake(path, str(error))
+    else:
+        yield Mistake(path, _words(details, path, known))
+
+
+def _words(details: ErrorDetails, path: Path, known_at: Known) -> str:
+    given = details["input"]
+    if path[:1] == ("notify",) and isinstance(given, str) and details["type"].endswith("_type"):
+        given = Secret(given)  # What was meant as a secret may stand in a wrong place.
+    match details["type"]:
+        case "extra_forbidden":
+            known = sorted(known_at(path[:-1]))
+            word = str(path[-1])
+            hint = near(word, known) or f"; the keys here are {', '.join(known)}"
+            return f"unknown key{hint}"
+        case "missing":
+            return "is missing"
+        case "enum" | "literal_error":
+            words = _choices(details)
+            return f"{literal(given)} is not one of {', '.join(words)}{near(str(given), words)}"
+        case "bool_type":
+            meant = {"yes": "true", "on": "true", "y": "true", "no": "false", "off": "false", "n": "false"}
+            word = str(given).lower()
+            word = meant.get(word, word if word in ("true", "false") else "")
+            return f"{literal(given)} is neither true nor false" + (f"; did you mean {word}?" if word else "")
+        case "string_type":
+            return f"{literal(given)} is not text" + ("" if given is None else "; write it in quotes")
+        case "int_type" | "int_parsing":
+            return f"{literal(given)} is not a whole number"
+        case "tuple_type" | "list_type":
+            example = "a, b" if given is None else literal(given)
+            return f"{literal(given)} is not a list; write it like [{example}]"
+        case "model_type" | "model_attributes_type" | "dict_type":
+            return f"{literal(given)} is not a mapping of keys to values"
+    return details["msg"]
+
+
+def _choices(details: ErrorDetails) -> list[str]:
+    """Return the choices in pydantic's text `'Observe', 'Enforce' or 'Finish'`."""
+    expected = str((details.get("ctx") or {}).get("expected", ""))
+    return [word.strip().strip("'") for word in expected.replace(" or ", ", ").split(",")]

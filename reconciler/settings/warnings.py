@@ -18,7 +18,7 @@ from reconciler.settings.message_fields import KNOWN
 from reconciler.settings.mistakes import Path, spelt
 from reconciler.settings.policies import DEFAULTS, ApprovalMissing, EventPolicy, OutsideWindow
 from reconciler.settings.schema import Mode, Settings
-from reconciler.settings.sections.loose_section import ignored_keys
+from reconciler.settings.sections.loose import ignored_keys
 
 _FEW_NODES = 5
 """A percentage that gives one place to groups of so many nodes drains them one by one."""

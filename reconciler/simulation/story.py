@@ -15,10 +15,8 @@ from reconciler.calendar.formatting import in_zone
 from reconciler.model.holds import HoldCode
 from reconciler.model.plan import Hold, JudgedEvent, NodePlan
 from reconciler.model.record import State
-from reconciler.profiles.checks.events_gone import events_gone
-from reconciler.profiles.checks.node_ready import node_ready
-from reconciler.profiles.checks.start_planned import start_planned
-from reconciler.profiles.checks.window_open import window_open
+from reconciler.profiles.checks.platform import events_gone, node_ready
+from reconciler.profiles.checks.starts import start_planned, window_open
 from reconciler.settings.policies import OutsideWindow
 from reconciler.settings.schema import Settings
 

@@ -11,7 +11,7 @@ from pydantic.alias_generators import to_snake
 
 from reconciler.model.calendar_text import CalendarPlace
 from reconciler.model.limits import CALENDAR, CALENDARS
-from reconciler.settings.calendar_text import parse_calendar
+from reconciler.settings.calendars import parse_calendar
 from reconciler.settings.load import parse_settings
 from reconciler.settings.sections.calendars import CalendarSettings
 

@@ -11,7 +11,7 @@ import yaml
 from reconciler.features.workflows.triggers import TRIGGER_TYPES
 from reconciler.settings.load import parse_settings
 from reconciler.settings.sections import trigger_types
-from reconciler.settings.sections.loose_section import LooseSection
+from reconciler.settings.sections.loose import LooseSection
 from tests.docs.test_checks import examples, indented
 
 PAGE = (Path(__file__).parents[2] / "docs" / "workflows.md").read_text(encoding="utf-8")

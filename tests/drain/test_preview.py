@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconciler.drain.preview import preview
-from reconciler.drain.quantities import quantity
-from reconciler.drain.room import room
+from reconciler.drain.room import quantity, room
 from reconciler.model.drains import DrainOptions, DrainOrder
 from reconciler.model.node import Condition, Node, Taint
 from reconciler.model.pod import Owner, Placement, Pod, PodDisruptionBudget, Toleration

@@ -9,7 +9,7 @@ import pytest
 from reconciler.drain.drainer import one as drainer
 from reconciler.features.workflows import run
 from reconciler.features.workflows.trigger import TriggerInput, Worked
-from reconciler.features.workflows.triggers import uncordon as triggers
+from reconciler.features.workflows.triggers import nodes as triggers
 from reconciler.model.drains import WaitLimit
 from reconciler.model.instructions import Instructions
 from reconciler.model.moments import shifted

@@ -12,7 +12,7 @@ from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError
 
 from reconciler.features.machines.agent_pools import client_at
 from reconciler.http.bounded import LARGEST, Bounds, within_bounds
-from reconciler.http.reporting import report_requests
+from reconciler.http.failures import report_requests
 from reconciler.sources.aws import client as ec2
 from tests.support.stub import Answer, Asked, Stub
 

@@ -11,7 +11,7 @@ import sys
 from threading import Barrier, Thread
 from types import ModuleType
 
-from reconciler.http.decoding import decode_json
+from reconciler.http.failures import decode_json
 
 sys.setswitchinterval(1e-6)
 for number in range(100):

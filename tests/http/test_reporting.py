@@ -9,7 +9,7 @@ import pytest
 import urllib3
 
 from reconciler.http.bounded import bound
-from reconciler.http.reporting import report_requests
+from reconciler.http.failures import report_requests
 from reconciler.kubernetes.connection import Connection, Request
 from reconciler.kubernetes.paths import core
 from reconciler.model.errors import ClusterError

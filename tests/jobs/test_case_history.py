@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from jobs.cli import main
-from jobs.runtime.case_history import CaseHistory, HistoryFile
+from jobs.runtime.history_file import CaseHistory, HistoryFile
 from reconciler.model.case_line import from_fields
 from reconciler.model.errors import OutputError
 from tests.support.ended import ended

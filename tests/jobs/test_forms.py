@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from jobs.runtime.forms import for_programs, machine_text
+from jobs.runtime.output import for_programs, machine_text
 from jobs.runtime.terminal import width
 
 HOSTILE = "\x1b[2J", "\u202enode", "\u2028", "\x85", "\udc00", "line\nline", "\U000e0001", "tab\t", "\r"

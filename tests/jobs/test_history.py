@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from jobs.cli import main
-from jobs.runtime import history_lines
+from jobs.runtime import history_file as history_lines
 from reconciler.features.history.document import to_document
 from reconciler.model.case_outcome import CaseResult
 from tests.docs.test_headings import headings

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs.runtime import history_tail
-from jobs.runtime.history_tail import Past, recent_cases
+from jobs.runtime import history_file as history_tail
+from jobs.runtime.history_file import Past, recent_cases
 from tests.support.builders import NOW, minutes
 from tests.support.ended import ended, line
 

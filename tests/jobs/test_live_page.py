@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from jobs.runtime.history_tail import Past
+from jobs.runtime.history_file import Past
 from jobs.runtime.live_page import MOST_CASES, LivePage
 from reconciler.features.page import html
-from reconciler.features.page.facts import KnownReadiness
+from reconciler.features.page.cases import KnownReadiness
 from reconciler.model.plan import Plan
 from reconciler.model.structs import replace
 from tests.features.page.reading import parsed, section

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from jobs.runtime.live_readiness import APART, BEING_READ, LiveReadiness
-from reconciler.features.page.facts import KnownReadiness
+from jobs.runtime.readiness import APART, BEING_READ, LiveReadiness
+from reconciler.features.page.cases import KnownReadiness
 from reconciler.model.errors import Unreachable
 from reconciler.model.readiness import Readiness
 from reconciler.settings.schema import Settings

@@ -16,7 +16,7 @@ from jobs.runtime.counting import CountedHistory
 from jobs.runtime.metering import Meter
 from reconciler.features.metrics.catalogue import FAMILIES, PREFIX
 from reconciler.features.metrics.samples import ProcessView
-from reconciler.http.reporting import report
+from reconciler.http.failures import report
 from reconciler.model.case_outcome import CaseResult
 from reconciler.model.drains import DrainOrder, DrainProgress, Phase
 from reconciler.model.ended_case import EndedCase

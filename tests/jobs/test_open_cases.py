@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jobs.runtime.open_cases import OpenCases
+from jobs.runtime.history_file import OpenCases
 from reconciler.features.machines import openshift
 from reconciler.model.case_outcome import CaseResult, InTime
 from reconciler.model.ended_case import EndedCase

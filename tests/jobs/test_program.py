@@ -12,7 +12,7 @@ import pytest
 from jobs.__main__ import main as entry
 from jobs.cli import COMMANDS, main
 from jobs.program import PLUGIN, called, in_own_words
-from jobs.runtime.forms import echo_for_programs
+from jobs.runtime.output import echo_for_programs
 from jobs.runtime.terminal import echo
 
 ROOT = Path(__file__).parents[2]

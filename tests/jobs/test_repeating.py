@@ -15,9 +15,8 @@ import pytest
 
 from jobs.cli import main
 from jobs.commands import explain, plan, report
-from jobs.runtime.repeating import Shown, print_again_and_again
-from jobs.runtime.unchanged import is_unchanged
-from reconciler.features.planning.line import Line
+from jobs.runtime.looks import Shown, is_unchanged, print_again_and_again
+from reconciler.features.planning.chart import Line
 from reconciler.model.errors import NotFound, SettingsError, Unreachable
 from tests.support.builders import REQUEST
 from tests.support.programs import ROOT, install
@@ -155,7 +154,7 @@ def test_a_pause_is_longer_after_a_long_look() -> None:
 def test_it_ends_without_a_word_once_nobody_reads_it() -> None:
     code = (
         "import sys; from datetime import timedelta; from itertools import count\n"
-        "from jobs.runtime.repeating import Shown, print_again_and_again\n"
+        "from jobs.runtime.looks import Shown, print_again_and_again\n"
         "number = count()\n"
         "def look():\n"
         "    document = {'at': '2026-11-21T03:04:05Z', 'settings': None, 'number': next(number)}\n"

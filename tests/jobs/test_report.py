@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from jobs.cli import main
-from jobs.runtime.output_file import write_output
+from jobs.runtime.output import write_output
 from reconciler.features.notices.deliveries import failed
 from reconciler.features.notices.memory import Memory, to_text
 from reconciler.features.notices.stored_memory import KEY, NAME

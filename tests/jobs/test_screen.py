@@ -12,9 +12,8 @@ from typing import TextIO
 
 import pytest
 
-from jobs.runtime.screen import echo_lines, screen
-from reconciler.features.planning.line import Line
-from reconciler.features.planning.signs import ASCII, BLOCKS
+from jobs.runtime.looks import echo_lines, screen
+from reconciler.features.planning.chart import ASCII, BLOCKS, Line
 
 LINES = (Line("fine"), Line("late\x1b[2J", alarm=True))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.runtime.settings_file import SETTLE, Look, SettingsFile
+from jobs.runtime.settings_source import SETTLE, Look, SettingsFile
 from reconciler.model.errors import SettingsError
 from reconciler.model.settings_version import short_hash
 from reconciler.settings.schema import Mode

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jobs.runtime.settings_warning import APART, REPEAT, SettingsWarning
+from jobs.runtime.settings_source import APART, REPEAT, SettingsWarning
 from reconciler.model.plan import Notice, NoticeType
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from jobs.runtime.unchanged import is_unchanged
+from jobs.runtime.looks import is_unchanged
 
 EARLIER, NOW, LATER = (f"2026-11-21T12:00:{seconds}Z" for seconds in ("00", "10", "20"))
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from jobs.runtime.live_page import Passed, page_facts
 from reconciler.features.metrics.samples import PassView, pass_samples
 from reconciler.features.notices.facts import facts_of
-from reconciler.features.page.facts import History as Ended
+from reconciler.features.page.cases import History as Ended
 from reconciler.features.page.fleet import Cell, cell_of
 from reconciler.features.page.top import wrong
 from reconciler.features.planning.cases import Status, plan_ahead

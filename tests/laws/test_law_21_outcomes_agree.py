@@ -15,7 +15,7 @@ from jobs.cli import main
 from jobs.runtime.live_page import Passed, page_facts
 from jobs.runtime.metering import Meter
 from reconciler.features.metrics.dashboard import dashboard
-from reconciler.features.page.facts import History
+from reconciler.features.page.cases import History
 from reconciler.features.page.html import as_html
 from reconciler.model.case_outcome import ENDS, CaseResult, InTime
 from reconciler.model.ended_case import EndedCase

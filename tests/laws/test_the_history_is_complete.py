@@ -7,7 +7,7 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobs.runtime.open_cases import OpenCases
+from jobs.runtime.history_file import OpenCases
 from reconciler.model.case_line import from_fields, to_fields
 from reconciler.model.case_outcome import CaseResult
 from reconciler.model.ended_case import EndedCase

@@ -8,7 +8,7 @@ import pytest
 
 from reconciler.model.calendar_text import CalendarPlace, CalendarText, Holder
 from reconciler.model.errors import SettingsError
-from reconciler.settings.calendar_text import parse_calendar
+from reconciler.settings.calendars import parse_calendar
 from reconciler.settings.load import parse_content, parse_settings
 from reconciler.settings.schema import Settings
 

@@ -9,7 +9,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from reconciler.settings.go_yaml import GoFloat
-from reconciler.settings.sections.loose_fields import (
+from reconciler.settings.sections.loose import (
     Dates,
     LooseCount,
     LooseFlag,

@@ -12,10 +12,8 @@ from reconciler.model.holds import HoldCode
 from reconciler.model.plan import DrainState, Hold, NodePlan
 from reconciler.model.record import State
 from reconciler.model.structs import replace
-from reconciler.profiles.checks.budget_left import budget_left
-from reconciler.profiles.checks.events_gone import events_gone
-from reconciler.profiles.checks.node_ready import node_ready
-from reconciler.profiles.checks.window_open import window_open
+from reconciler.profiles.checks.platform import events_gone, node_ready
+from reconciler.profiles.checks.starts import budget_left, window_open
 from reconciler.simulation.story import IGNORES, WAITS, Sentence, Story
 from tests.support import builders
 from tests.support.builders import NOW, event, judged, minutes

@@ -32,9 +32,8 @@ from reconciler.drain.drainer.refusals import (
     waits_for,
 )
 from reconciler.drain.drainer.returns import Returns
-from reconciler.drain.filters import Action, PodDeleteStatus, judge
-from reconciler.drain.order import Tier
-from reconciler.drain.singletons import may_be_restarted
+from reconciler.drain.filters import Action, PodDeleteStatus, Tier, judge
+from reconciler.drain.refusal import may_be_restarted
 from reconciler.drain.survey import NO_KEY, QueueKey, queue_key, summarise
 from reconciler.model.drains import Blocker, DrainOrder, DrainProgress, Phase
 from reconciler.model.errors import Forbidden, NotFound, ReconcilerError, Rejected, Unreachable

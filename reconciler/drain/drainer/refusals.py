@@ -12,7 +12,7 @@ from enum import Enum, auto
 
 from msgspec import Struct
 
-from reconciler.drain.webhooks import read_denial
+from reconciler.drain.refusal import read_denial
 from reconciler.model.errors import (
     ClusterError,
     Conflict,

@@ -66,9 +66,7 @@ class Calendars:
         An object is read again only if its resourceVersion has changed. Once the API server does not answer,
         no further object is asked for.
         """
-        from reconciler.settings.calendar_text import (
-            parse_calendar,  # a pass without calendars needs no parser
-        )
+        from reconciler.settings.calendars import parse_calendar
 
         found: dict[str, CalendarText] = {}
         away = ""

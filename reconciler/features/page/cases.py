@@ -1,21 +1,208 @@
-"""The rows of the table of cases: what the report says of a node, and who can end what holds it."""
+"""The cases of the page, with their facts and details."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
 
 from markupsafe import escape
-from msgspec import Struct
+from msgspec import Struct, field
 
-from reconciler.features.page.facts import PageFacts
+from reconciler.calendar.values import format_duration
+from reconciler.calendar.windows import Calendar
 from reconciler.features.page.fleet import MEANINGS, cell_of
+from reconciler.features.page.readiness import ReadinessPart
+from reconciler.model.drains import Blocker
+from reconciler.model.ended_case import EndedCase
 from reconciler.model.explanation import Obstacle
+from reconciler.model.holds import HoldCode
 from reconciler.model.moments import to_text
-from reconciler.model.plan import NodePlan
+from reconciler.model.outcome import Outcome
+from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.record import State
 from reconciler.report import safe
 from reconciler.report.columns import FOR_PEOPLE, Row, state_line
 from reconciler.report.values import Document
+
+BACK = timedelta(hours=24)
+"""How far the page looks back."""
+
+AHEAD = timedelta(hours=48)
+"""How far the page looks ahead."""
+
+
+class History(Struct, frozen=True):
+    """The cases that have ended, as far as they are known.
+
+    `since` is from when on this process knows them (UTC), None if it knows none. `read_from` is from when on
+    those before are known from a file (UTC), None without a file.
+    """
+
+    since: datetime | None = None
+    ended: tuple[EndedCase, ...] = ()
+    read_from: datetime | None = None
+
+
+class KnownReadiness(Struct, frozen=True):
+    """Readiness as far as it is known. `note` says why there is none, or no newer one; else it is empty."""
+
+    part: ReadinessPart | None = None
+    note: str = ""
+
+
+class PageFacts(Struct, frozen=True):
+    """A plan, and what belongs to its page.
+
+    `rehearsed` says that nothing was written, `outcomes` are the results of the actions. `obstacles` say for
+    each node what holds it and who can end that. `calendar` has the windows and freezes of the settings,
+    `words` is what the settings do, line by line. `trouble` is what is wrong with the process itself.
+    """
+
+    plan: Plan
+    rehearsed: bool
+    calendar: Calendar
+    outcomes: tuple[Outcome, ...] = ()
+    obstacles: Mapping[str, tuple[Obstacle, ...]] = field(default_factory=dict)
+    history: History = History()
+    words: str = ""
+    trouble: tuple[str, ...] = ()
+    readiness: KnownReadiness = KnownReadiness()
+
+    @property
+    def zone(self) -> ZoneInfo:
+        """The zone in which people read moments."""
+        return ZoneInfo(self.plan.time_zone)
+
+    @property
+    def observes(self) -> bool:
+        """Whether there are cases of which nothing starts, because the mode is Observe."""
+        return any(node.schedule is not None and node.schedule.observed for node in self.plan.nodes)
+
+    def presses(self, node: NodePlan) -> bool:
+        """Whether something blocks the node that can't wait: its latest start is over, and it is not drained.
+
+        What ends by itself, and a pod that may still leave, blocks nothing. In mode Observe nothing starts.
+        """
+        schedule, drain = node.schedule, node.record.drain if node.record is not None else None
+        if schedule is None or schedule.observed or (drain is not None and drain.done is not None):
+            return False
+        if schedule.latest_start is None or schedule.latest_start > self.plan.now:
+            return False
+        progress = node.draining.progress
+        blocked = progress is not None and any(not one.leaving for one in progress.blockers)
+        held = (one for one in self.obstacles.get(node.node, ()) if one.code != HoldCode.DRAIN)
+        return schedule.missed or blocked or any(not one.by_itself for one in held)
+
+    def recent(self) -> tuple[EndedCase, ...]:
+        """Return the cases that ended in the time that the page looks back, the last one first."""
+        first = self.plan.now - BACK
+        found = (one for one in self.history.ended if one.times.ended >= first)
+        return tuple(sorted(found, key=lambda one: one.times.ended, reverse=True))
+
+
+_MOST = 30
+"""Rows of one table."""
+
+_NAMES = 3
+
+
+class Blocking(Struct, frozen=True):
+    """A PodDisruptionBudget that refuses evictions, or none, with the pods and the nodes that wait for it."""
+
+    budget: str
+    pods: str
+    nodes: str
+    because: str
+
+
+class SourceRow(Struct, frozen=True):
+    """A source: the age of its last answer, and on how many nodes it reports an event, none, or nothing."""
+
+    name: str
+    age: str
+    events: int
+    quiet: int
+    unknown: int
+
+
+class Sources(Struct, frozen=True):
+    """The sources that answered about a node, and the names of those that did not."""
+
+    answered: tuple[SourceRow, ...] = ()
+    silent: tuple[str, ...] = ()
+
+
+class Paragraph(Struct, frozen=True):
+    """Some lines of the settings in words; the heading of the first one is empty."""
+
+    heading: str
+    lines: tuple[str, ...]
+
+
+def blocking(plan: Plan) -> tuple[Blocking, ...]:
+    """Return which PodDisruptionBudgets refuse evictions now, those with the most pods first."""
+    found: dict[str, list[tuple[str, Blocker]]] = {}
+    for node in plan.nodes:
+        for blocker in _blockers(node):
+            if blocker.budget:
+                found.setdefault(blocker.budget, []).append((node.node, blocker))
+    rows = sorted(found.items(), key=lambda pair: (-len(pair[1]), pair[0]))
+    return tuple(
+        Blocking(
+            budget,
+            _some(blocker.pod for _, blocker in waiting),
+            _some(node for node, _ in waiting),
+            waiting[0][1].because,
+        )
+        for budget, waiting in rows[:_MOST]
+    )
+
+
+def sources(facts: PageFacts) -> Sources:
+    """Return what the sources answered, in the order of the plan."""
+    now = facts.plan.now
+    answered, silent = [], []
+    for one in facts.plan.sources:
+        if one.events or one.quiet or one.unknown:
+            answered.append(SourceRow(one.name, _age(one.last, now), one.events, one.quiet, one.unknown))
+        else:
+            silent.append(one.name)
+    return Sources(tuple(answered), tuple(silent))
+
+
+def _age(last: datetime | None, now: datetime) -> str:
+    if last is None:
+        return "none"
+    age = timedelta(seconds=int((now - last).total_seconds()))
+    return f"{format_duration(age)} ago" if age > timedelta() else "in this pass"
+
+
+def paragraphs(words: str) -> tuple[Paragraph, ...]:
+    """Return the settings in words by their headings: a heading is a line above lines that are indented."""
+    found: list[tuple[str, list[str]]] = [("", [])]
+    lines = words.splitlines()
+    for line, following in zip(lines, [*lines[1:], ""], strict=True):
+        if line and not line.startswith(" ") and following.startswith(" "):
+            found.append((line, []))
+        elif line:
+            found[-1][1].append(line.strip())
+    return tuple(Paragraph(heading, tuple(said)) for heading, said in found if said)
+
+
+def _blockers(node: NodePlan) -> Iterator[Blocker]:
+    progress, preview = node.draining.progress, node.draining.preview
+    if progress is not None:
+        yield from progress.blockers
+    elif preview is not None:
+        yield from preview.blockers
+
+
+def _some(names: Iterable[str]) -> str:
+    known = list(dict.fromkeys(names))
+    more = len(known) - _NAMES
+    return ", ".join(known[:_NAMES]) + (f" and {more} more" if more > 0 else "")
+
 
 MOST_ROWS = 400
 """Rows of the table, the most urgent ones."""

@@ -16,12 +16,18 @@ from markupsafe import Markup, escape
 
 from reconciler import __version__
 from reconciler.calendar.formatting import format_local, in_zone
-from reconciler.features.page.cases import Cases, cases
-from reconciler.features.page.details import Sources, blocking, paragraphs, sources
-from reconciler.features.page.facts import BACK, PageFacts
+from reconciler.features.page.cases import (
+    BACK,
+    Cases,
+    PageFacts,
+    Sources,
+    blocking,
+    cases,
+    paragraphs,
+    sources,
+)
 from reconciler.features.page.fleet import MEANINGS, Cell, Square, used, zones
-from reconciler.features.page.scale import Scale
-from reconciler.features.page.timeline import Chart, chart
+from reconciler.features.page.timeline import Chart, Scale, chart
 from reconciler.features.page.top import Listed, asks, next_steps, openness, unstarted, wrong
 from reconciler.model.moments import to_text
 from reconciler.model.problems import guarded

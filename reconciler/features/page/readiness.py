@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from reconciler.features.readiness.report import words
+from reconciler.features.readiness.report import text as words
 from reconciler.features.readiness.report.document import to_document
 from reconciler.model.readiness import Readiness
 

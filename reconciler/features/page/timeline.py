@@ -1,20 +1,77 @@
-"""The rows of the timeline: for each pool its nodes with a case, what was done and what is planned."""
+"""The timeline of the page, and its scale."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
 
 from msgspec import Struct
 
 from reconciler.calendar.outlook import ANY_TIME
-from reconciler.features.page.facts import PageFacts
-from reconciler.features.page.scale import Scale
-from reconciler.features.planning.cases import PlannedCase, Status, plan_ahead
-from reconciler.features.planning.moments import moment_text
+from reconciler.calendar.values import DAY_NAMES
+from reconciler.features.page.cases import AHEAD, BACK, PageFacts
+from reconciler.features.planning.cases import PlannedCase, Status, moment_text, plan_ahead
 from reconciler.model.case_outcome import CaseResult
 from reconciler.model.ended_case import EndedCase
 from reconciler.model.plan import NodePlan
+
+_STEP = timedelta(minutes=15)
+"""Clocks differ from UTC by full quarters of an hour."""
+
+_EVERY = 6
+"""Hours between two ticks."""
+
+_ROOM = timedelta(hours=3)
+"""How far the label of a tick is from that of `now`."""
+
+
+class Tick(Struct, frozen=True):
+    """A round time of day; `day` is whether a day begins with it."""
+
+    at: float
+    label: str
+    day: bool
+
+
+class Scale(Struct, frozen=True):
+    """The time around `now` (UTC), which people read in `zone`."""
+
+    now: datetime
+    zone: ZoneInfo
+
+    @property
+    def start(self) -> datetime:
+        """The left end."""
+        return self.now - BACK
+
+    @property
+    def end(self) -> datetime:
+        """The right end."""
+        return self.now + AHEAD
+
+    def holds(self, moment: datetime) -> bool:
+        """Whether the timeline shows that moment."""
+        return self.start <= moment <= self.end
+
+    def at(self, moment: datetime) -> float:
+        """Return the place of a moment in percent; what is outside is at the end."""
+        part = (min(max(moment, self.start), self.end) - self.start) / (BACK + AHEAD)
+        return round(part * 100, 2)
+
+    def ticks(self) -> Iterator[Tick]:
+        """Yield the round times of day, in order. One beside `now` has no label."""
+        moment = self.start.replace(minute=0, second=0, microsecond=0)
+        while (moment := moment + _STEP) < self.end:
+            local = moment.astimezone(self.zone)
+            if local.minute or local.hour % _EVERY:
+                continue
+            day = local.hour == 0
+            label = f"{DAY_NAMES[local.weekday()]} {local:%d}" if day else f"{local:%H:%M}"
+            if abs(moment - self.now) < _ROOM:
+                label = ""
+            yield Tick(self.at(moment), label, day)
+
 
 MOST_ROWS = 200
 """Nodes on the timeline, the most urgent ones."""

@@ -9,9 +9,8 @@ from itertools import pairwise
 from msgspec import Struct
 
 from reconciler.calendar.values import format_duration
-from reconciler.features.page.facts import AHEAD, PageFacts
-from reconciler.features.planning.cases import PlannedCase, Status, plan_ahead
-from reconciler.features.planning.moments import moment_text
+from reconciler.features.page.cases import AHEAD, PageFacts
+from reconciler.features.planning.cases import PlannedCase, Status, moment_text, plan_ahead
 from reconciler.model.holds import HoldCode
 from reconciler.model.plan import NodePlan
 from reconciler.model.schedule import CaseForecast

@@ -1,22 +1,208 @@
-"""The cases as a chart: a line of windows and freezes for each calendar, and below it a row for each node."""
+"""The chart of what starts when, for a terminal."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
+from datetime import UTC, date, datetime, time, timedelta
 from textwrap import wrap
+from zoneinfo import ZoneInfo
 
+from msgspec import Struct
 from rich.cells import cell_len
 
 from reconciler.calendar.occurrences import FOREVER
 from reconciler.calendar.windows import Closure
-from reconciler.features.planning.cases import PlannedCase, SharedCalendar, Status
-from reconciler.features.planning.fitting import padded, short_names, shortened
-from reconciler.features.planning.line import Line
-from reconciler.features.planning.look import Look
-from reconciler.features.planning.signs import Signs
-from reconciler.features.planning.timeline import Timeline, timeline
+from reconciler.features.planning.cases import PlannedCase, SharedCalendar, Status, day_text, moment_text
 from reconciler.report import safe
+
+
+class Signs(Struct, frozen=True):
+    """One column wide each. Letters and `!` are the same everywhere."""
+
+    out: str
+    span: str
+    window: str
+    freeze: str
+    closed: str
+    cut: str
+    latest: str = "L"
+    platform: str = "P"
+    missed: str = "!"
+    onwards: str = ">"
+    unknown: str = "?"
+
+
+BLOCKS = Signs(out="█", span="═", window="▒", freeze="x", closed="·", cut="…")
+"""For a terminal with block characters."""
+
+ASCII = Signs(out="#", span="=", window="+", freeze="x", closed=".", cut="~")
+"""For every other terminal."""
+
+
+class Line(Struct, frozen=True):
+    """A line without its end; `alarm` asks a terminal with colours to show it in red."""
+
+    text: str = ""
+    alarm: bool = False
+
+
+class Look(Struct, frozen=True):
+    """From `now` on (UTC), in `zone`, `width` columns; `cut` stands for what has no room."""
+
+    now: datetime
+    zone: ZoneInfo
+    width: int
+    cut: str
+
+    def moment(self, moment: datetime | None) -> str:
+        """Return a moment in a few columns; None is `unknown`."""
+        return moment_text(moment, self.now, self.zone)
+
+
+def shortened(text: str, width: int, mark: str, *, head: int | None = None) -> str:
+    """Return the text in at most `width` columns, with `mark` for what is left out in the middle.
+
+    `head` is how many columns of its beginning stay, by default half of them.
+    """
+    text = safe.line(text)
+    if cell_len(text) <= width:
+        return text
+    room = max(width - cell_len(mark), 0)
+    begin = _prefix(text, room // 2 if head is None else min(head, room))
+    end = _prefix(text[::-1], room - cell_len(begin))[::-1]
+    return f"{begin}{mark}{end}"
+
+
+def padded(text: str, width: int) -> str:
+    """Return the text with spaces behind it, up to so many columns."""
+    return text + " " * max(width - cell_len(text), 0)
+
+
+def short_names(names: Iterable[str], width: int, mark: str) -> dict[str, str]:
+    """Return each name in at most `width` columns, so that as few of them as possible look the same."""
+    known = list(dict.fromkeys(names))
+    room = max(width - cell_len(mark), 0)
+    heads = sorted(range(room + 1), key=lambda head: abs(head - room // 2))
+    best: dict[str, str] = {}
+    for head in heads:
+        found = {name: shortened(name, width, mark, head=head) for name in known}
+        if len(set(found.values())) > len(set(best.values())):
+            best = found
+        if len(set(best.values())) == len(known):
+            break
+    return best
+
+
+def _prefix(text: str, width: int) -> str:
+    if text.isascii():
+        return text[:width]
+    taken = ""
+    for character in text:
+        if cell_len(taken) + cell_len(character) > width:
+            break
+        taken += character
+    return taken
+
+
+_MINUTE = timedelta(minutes=1)
+_DAY = timedelta(days=1)
+_STEPS = tuple(
+    minutes * _MINUTE
+    for minutes in (10, 15, 20, 30, 60, 120, 180, 240, 360, 480, 720, 1440, 2880, 4320, 10080)
+)
+_TICKS = tuple(minutes * _MINUTE for minutes in (60, 120, 180, 240, 360, 720)) + tuple(
+    days * _DAY for days in (1, 2, 7, 14, 28)
+)
+
+_LOOK = timedelta(minutes=30)
+"""Clocks change at full and half hours of UTC."""
+
+_LABEL = 8
+"""Columns that a label of the axis needs, with a space behind it."""
+
+
+class Timeline(Struct, frozen=True):
+    """So many columns of `step` each, from `start` (UTC) on; people read them in `zone`."""
+
+    start: datetime
+    step: timedelta
+    columns: int
+    zone: ZoneInfo
+
+    @property
+    def end(self) -> datetime:
+        """The end of the last column."""
+        return self.start + self.columns * self.step
+
+    def column(self, moment: datetime) -> int:
+        """Return the column of a moment; it is negative or too large outside of the timeline."""
+        return (moment - self.start) // self.step
+
+    def cells(self, start: datetime, end: datetime) -> range:
+        """Return the columns that [start, end) touches."""
+        if end <= start:
+            return range(0)
+        last = -((self.start - end) // self.step)
+        return range(max(self.column(start), 0), min(last, self.columns))
+
+    def axis(self) -> str:
+        """Return the line with the days and times of day."""
+        ticks = list(self._ticks())
+        if not ticks or ticks[0][0] > len("|now"):
+            ticks.insert(0, (0, "now"))
+        line = ""
+        for column, label in ticks:
+            text = f"|{label}"
+            if (not line or len(line) < column) and column + len(text) <= self.columns:
+                line = line.ljust(column) + text
+        return line
+
+    def clock_change(self) -> tuple[datetime, str, str] | None:
+        """Return when the clocks first change (UTC), and the names of the offsets before and after."""
+        before = self.start.astimezone(self.zone)
+        moment = self.start.replace(minute=0, second=0, microsecond=0)
+        while (moment := moment + _LOOK) < self.end:
+            after = moment.astimezone(self.zone)
+            if after.utcoffset() != before.utcoffset():
+                return moment, before.tzname() or "", after.tzname() or ""
+        return None
+
+    def _ticks(self) -> Iterator[tuple[int, str]]:
+        """Yield the columns at which a day, or a round time of day, begins."""
+        apart = next((tick for tick in _TICKS if tick >= _LABEL * self.step), _TICKS[-1])
+        far = self.end - self.start > timedelta(days=28)
+        day = self.start.astimezone(self.zone).date()
+        for _ in range((self.end - self.start) // _DAY + 2):
+            for moment in _of_day(day, apart, self.zone):
+                local = moment.astimezone(self.zone)
+                if self.start <= moment < self.end:
+                    label = f"{local:%H:%M}" if local.time() != time() else day_text(local, far=far)
+                    yield self.column(moment), label
+            day += max(apart, _DAY)
+
+
+def _of_day(day: date, apart: timedelta, zone: ZoneInfo) -> Iterator[datetime]:
+    """Yield the round times of a local day in UTC; those that the clocks skip are left out."""
+    for number in range(max(_DAY // apart, 1)):
+        wall = datetime.combine(day, time()) + number * apart
+        moment = wall.replace(tzinfo=zone).astimezone(UTC)
+        if moment.astimezone(zone).replace(tzinfo=None) == wall:
+            yield moment
+
+
+def timeline(now: datetime, needed: datetime, until: datetime, width: int, zone: ZoneInfo) -> Timeline:
+    """Return a timeline of at most `width` columns from a round time before `now` on.
+
+    It has the shortest columns with which it reaches `needed`, and ends at `until` at the latest.
+    """
+    midnight = datetime.combine(now.astimezone(zone).date(), time(), tzinfo=zone).astimezone(UTC)
+    for step in _STEPS:
+        start = midnight + (now - midnight) // step * step
+        if -((start - needed) // step) <= width:
+            break
+    columns = min(width, -((start - until) // step))
+    return Timeline(start, step, max(columns, 1), zone)
+
 
 _SHARE = 3
 """The names have one of so many parts of the width."""

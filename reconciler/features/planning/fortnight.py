@@ -11,10 +11,7 @@ from msgspec import Struct
 from reconciler.calendar.occurrences import FOREVER
 from reconciler.calendar.values import DAY_NAMES
 from reconciler.calendar.windows import Calendar, Interval, NotAllowed
-from reconciler.features.planning.fitting import shortened
-from reconciler.features.planning.line import Line
-from reconciler.features.planning.look import Look
-from reconciler.features.planning.signs import Signs
+from reconciler.features.planning.chart import Line, Look, Signs, shortened
 from reconciler.report import safe
 
 DAYS = 14

@@ -1,26 +1,142 @@
-"""What will start when, as text for a terminal or a log."""
+"""The plan as text: a table, and a chart below it."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from textwrap import wrap
 from zoneinfo import ZoneInfo
 
 from msgspec import Struct
+from rich.cells import cell_len
 
 from reconciler.calendar.formatting import format_local, in_zone
 from reconciler.calendar.values import format_duration
-from reconciler.features.planning.cases import PlanAhead, Status
-from reconciler.features.planning.chart import chart
-from reconciler.features.planning.line import Line
-from reconciler.features.planning.look import Look
-from reconciler.features.planning.signs import BLOCKS, Signs
-from reconciler.features.planning.table import NARROW, table
+from reconciler.features.planning.cases import PlanAhead, PlannedCase, Status
+from reconciler.features.planning.chart import (
+    BLOCKS,
+    Line,
+    Look,
+    Signs,
+    chart,
+    padded,
+    short_names,
+    shortened,
+)
 from reconciler.model.moments import to_text
 from reconciler.report import safe
 from reconciler.report.values import unseen_line, unseen_value
 from reconciler.settings.schema import Mode
+
+NARROW = 80
+"""Columns below which a case is not one row."""
+
+_WITH_DATE = 100
+_WITH_WINDOW = 120
+_EVENT = 14
+_WINDOW = 30
+_NODE = 12
+"""The least columns for a node's name."""
+
+_INDENT = " " * 10
+
+_WORDS = {Status.MISSED: "MISSED", Status.AT_RISK: "AT RISK"}
+
+
+def table(cases: Sequence[PlannedCase], look: Look) -> list[Line]:
+    """Return the rows of the cases, with a head; a case that needs words has them below its row."""
+    reasons = _reasons(cases, look)
+    if look.width < NARROW:
+        return [
+            line
+            for case, because in zip(cases, reasons, strict=True)
+            for line in (*_folded(case, look), *because)
+        ]
+    heads = ["STATE".ljust(len(_INDENT) - 2), "NODE", "EVENT", "START", "LATEST START", "BACK"]
+    rows = [_cells(one, look) for one in cases]
+    if look.width >= _WITH_DATE:
+        heads.append("NOT BEFORE")
+        rows = [[*row, _not_before(one, look)] for one, row in zip(cases, rows, strict=True)]
+    if look.width >= _WITH_WINDOW:
+        heads.append("WINDOW")
+        windows = (shortened(one.schedule.window or "none", _WINDOW, look.cut) for one in cases)
+        rows = [[*row, window] for row, window in zip(rows, windows, strict=True)]
+    rest = sum(_widest(heads, rows, column) + 2 for column in range(len(heads)) if column != 1)
+    names = short_names((one.node for one in cases), max(look.width - rest, _NODE), look.cut)
+    for case, row in zip(cases, rows, strict=True):
+        row[1] = names[case.node]
+    widths = [_widest(heads, rows, column) for column in range(len(heads))]
+    lines = [Line(_row(heads, widths))]
+    for case, row, because in zip(cases, rows, reasons, strict=True):
+        lines += [Line(_row(row, widths), case.status is Status.MISSED), *because]
+    return lines
+
+
+def _cells(case: PlannedCase, look: Look) -> list[str]:
+    plan = case.schedule
+    return [
+        _WORDS.get(case.status, case.status.value),
+        safe.line(case.node),
+        _event(case, look),
+        _start(case, look),
+        look.moment(plan.latest_start) if plan.latest_start is not None else "none",
+        look.moment(plan.ends),
+    ]
+
+
+def _event(case: PlannedCase, look: Look) -> str:
+    return shortened(", ".join(case.kinds) or "unknown", _EVENT, look.cut)
+
+
+def _start(case: PlannedCase, look: Look) -> str:
+    start = case.schedule.planned_start
+    if start is not None:
+        return "now" if start == look.now else look.moment(start)
+    return {Status.MISSED: "never", Status.REPORTED: "none"}.get(case.status, "unknown")
+
+
+def _not_before(case: PlannedCase, look: Look) -> str:
+    return look.moment(case.not_before) if case.not_before is not None else "none"
+
+
+def _folded(case: PlannedCase, look: Look) -> Iterator[Line]:
+    """Yield a case in the lines of a narrow terminal."""
+    alarm = case.status is Status.MISSED
+    state, name, event, start, latest, back = _cells(case, look)
+    yield Line(f"{padded(state, len(_INDENT))}{name}", alarm)
+    parts = f"{event}, start {start}, latest start {latest}, back {back}"
+    yield from (Line(f"{_INDENT}{text}", alarm) for text in wrap(parts, look.width - len(_INDENT)))
+
+
+def _reasons(cases: Sequence[PlannedCase], look: Look) -> list[list[Line]]:
+    """Return for each case the lines that say why it is missed, or has no start.
+
+    Cases that follow each other and have the same reason share it: the last one has it.
+    """
+    after = [*cases[1:], None]
+    return [
+        []
+        if other is not None and (other.status, other.forecast_words) == (case.status, case.forecast_words)
+        else list(_because(case, look))
+        for case, other in zip(cases, after, strict=True)
+    ]
+
+
+def _because(case: PlannedCase, look: Look) -> Iterator[Line]:
+    text = safe.line(in_zone(case.forecast_words, look.zone, named=False))
+    room = look.width - len(_INDENT)
+    for part in wrap(text, room, break_long_words=False, break_on_hyphens=False):
+        yield Line(f"{_INDENT}{part}", case.status is Status.MISSED)
+
+
+def _widest(heads: Sequence[str], rows: Iterable[Sequence[str]], column: int) -> int:
+    return max(cell_len(heads[column]), *(cell_len(row[column]) for row in rows), 0)
+
+
+def _row(cells: Iterable[str], widths: Iterable[int]) -> str:
+    pairs = zip(cells, widths, strict=True)
+    return "  ".join(padded(cell, width) for cell, width in pairs).rstrip()
+
 
 _COUNTED = {
     Status.MISSED: "will be missed",
@@ -57,11 +173,11 @@ def _lines(ahead: PlanAhead, screen: Screen, count: int) -> list[Line]:
     zone = ZoneInfo(ahead.plan.time_zone)
     look = Look(ahead.plan.now, zone, max(screen.columns, 40), screen.signs.cut)
     shown = ahead.cases[:count]
-    lines = [*_folded(_head(ahead), look), *_folded(_notes(ahead), look)]
+    lines = [*_text_folded(_head(ahead), look), *_text_folded(_notes(ahead), look)]
     if not shown:
-        return [*lines, Line(), *_folded(_nothing(ahead), look)]
+        return [*lines, Line(), *_text_folded(_nothing(ahead), look)]
     lines += [Line(), *table(shown, look)]
-    lines += _folded(_rest(ahead, count), look)
+    lines += _text_folded(_rest(ahead, count), look)
     if look.width >= NARROW:
         lines += [Line(), *chart(shown, ahead.calendars, ahead.until, look, screen.signs)]
     return lines
@@ -106,7 +222,7 @@ def _later(ahead: PlanAhead) -> Iterator[str]:
         yield f"{len(ahead.later)} later{first}{lost}; a longer --until shows them"
 
 
-def _folded(texts: Iterable[str], look: Look) -> Iterator[Line]:
+def _text_folded(texts: Iterable[str], look: Look) -> Iterator[Line]:
     """Yield the texts in lines that the screen has columns for; moments are in the zone of the look."""
     for text in texts:
         words = safe.line(in_zone(text, look.zone, named=False))

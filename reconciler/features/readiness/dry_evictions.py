@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct, field
 
-from reconciler.drain.webhooks import read_denial
+from reconciler.drain.refusal import read_denial
 from reconciler.kubernetes.connection import Connection, Request
 from reconciler.kubernetes.eviction import eviction, place_of
 from reconciler.model.errors import ClusterError, Forbidden, Unauthorized, Unreachable

@@ -1,37 +1,110 @@
-"""Judges every node as if it had to go now, each one alone."""
+"""What keeps a node from a drain: pods, budgets, people, what is stuck."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from functools import partial
 
 from msgspec import Struct
 
 from reconciler.drain import judge
-from reconciler.drain.budgets import BudgetIndex
+from reconciler.drain.budgets import BudgetIndex, asks, asks_none
 from reconciler.drain.workloads import workload_of
-from reconciler.features.readiness.found import Found
-from reconciler.features.readiness.people import kept_by_people
-from reconciler.features.readiness.pods import REFUSALS, Policy, leaving, staying
+from reconciler.features.readiness.pods import REFUSALS, Found, Policy, leaving, staying
 from reconciler.features.readiness.reading import Seen
-from reconciler.features.readiness.room import Shelter
-from reconciler.features.readiness.stuck import stuck
-from reconciler.features.readiness.volumes import Mounts
+from reconciler.features.readiness.room import Mounts, Shelter
 from reconciler.model import limits
 from reconciler.model.event import Kind
+from reconciler.model.instructions import Instructions, PersonHold, instructions_of, resume_command
 from reconciler.model.node import Node
 from reconciler.model.pod import Pod
 from reconciler.model.problems import guarded
-from reconciler.model.readiness import FindingCode, KeptByPeople, Workload
+from reconciler.model.readiness import FindingCode, KeptByPeople, PeopleCode, Severity, Workload
 from reconciler.model.record import KnownEvent
 from reconciler.model.selector import EVERYTHING, LabelSelector
 from reconciler.model.snapshot import ReadForSettings, Snapshot
 from reconciler.model.structs import replace
 from reconciler.model.unseen import BUDGETS, PODS
 from reconciler.profiles.orders import drain_order, evicting_setting
+from reconciler.settings.policies import ApprovalMissing
 from reconciler.settings.schema import Settings
+
+_Why = tuple[PeopleCode, str, str, datetime | None]
+
+
+def kept_by_people(
+    nodes: Iterable[Node], holds: Iterable[PersonHold], settings: Settings, kind: Kind, now: datetime
+) -> tuple[KeptByPeople, ...]:
+    """Return what keeps these nodes from a drain for an event of this kind; nodes with the same reason once.
+
+    `holds` are those of the ledger, `now` is aware. Raises nothing for any text of an annotation.
+    """
+    fleet = tuple(holds)
+    grouped: dict[_Why, list[str]] = {}
+    for node in nodes:
+        said = instructions_of(node, settings.keys.prefix, now, fleet)
+        for why in _reasons(node, said, settings, kind):
+            grouped.setdefault(why, []).append(node.name)
+    order = list(PeopleCode)
+    return tuple(
+        KeptByPeople(code, because, remedy, until, tuple(sorted(names)))
+        for (code, because, remedy, until), names in sorted(
+            grouped.items(), key=lambda one: (order.index(one[0][0]), -len(one[1]), one[1])
+        )
+    )
+
+
+def _reasons(node: Node, said: Instructions, settings: Settings, kind: Kind) -> Iterator[_Why]:
+    if said.hold is not None:
+        word = said.hold.word
+        yield PeopleCode.HOLD, f"held {word}", f"{resume_command(word.scope, 'NODE')} ends it.", word.until
+    if said.deferral is not None:
+        word = said.deferral.word
+        remedy = f"{resume_command(word.scope, 'NODE')} ends it, and the deadline of an event does."
+        yield PeopleCode.DEFERRAL, f"deferred {word}", remedy, word.until
+    policy = settings.policy(kind, "", node.labels)
+    if policy is None or not policy.approval or _is_approved(said, kind):
+        return
+    because = f"a drain for a {kind} waits for a person to approve it"
+    if policy.approval_missing is ApprovalMissing.PROCEED:
+        because = f"{because}, until its deadline"
+    yield PeopleCode.APPROVAL, because, "reconciler approve NODE approves it once it is announced.", None
+
+
+def _is_approved(said: Instructions, kind: Kind) -> bool:
+    """Whether the node has an approval for an event that is at least as disruptive."""
+    found = said.approval
+    return found is not None and any(known.kind.severity >= kind.severity for known in found.events)
+
+
+_REMEDY = "Add nodes on which they can run, or spread the pods over more nodes."
+
+
+def stuck(found: Iterable[Found], budgets: BudgetIndex) -> Iterator[Found]:
+    """Yield the pods of one node that can't all be evicted under their budget.
+
+    `found` are the findings about the node. Each evicted pod that can run nowhere else uses one of the
+    disruptions that its budget allows, until the node is back.
+    """
+    by_budget: dict[tuple[str, int], list[Found]] = {}
+    for one in found:
+        if one.code not in (FindingCode.NO_ROOM, FindingCode.VOLUME_NODE) or asks_none(one.pod):
+            continue
+        covering = budgets.covering(one.pod)
+        if len(covering) == 1 and covering[0].allowed > 0 and asks(covering[0], one.pod):
+            by_budget.setdefault((covering[0].key, covering[0].allowed), []).append(one)
+    for (key, allowed), down in by_budget.items():
+        if len(down) <= allowed:
+            continue
+        because = (
+            f"{len(down)} pods of one node under PodDisruptionBudget {key} can run nowhere else, and it"
+            f" allows only {allowed} to be down, so a drain waits for the rest"
+        )
+        for one in down:
+            yield Found(one.pod, FindingCode.BUDGET_NO_ROOM, Severity.BLOCKS, because, _REMEDY, (key,))
+
 
 KIND = Kind.REBOOT
 """The kind of event that is assumed: the most frequent one that ends with the same node."""

@@ -1,9 +1,10 @@
-"""What a drain finds about one pod: why it stays, what refuses its eviction, and what its eviction costs."""
+"""What is found of a pod: why its eviction would be refused."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -11,10 +12,25 @@ from reconciler.drain import Action, PodDeleteStatus
 from reconciler.drain.refusal import Refusal, never_ends, refusal
 from reconciler.drain.rules import others_word, own_word
 from reconciler.drain.workloads import serves, workload_of
-from reconciler.features.readiness.found import Found
 from reconciler.model.drains import DrainOrder, Refusals
 from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.readiness import FindingCode, Severity
+
+
+class Found(NamedTuple):
+    """One finding about one pod.
+
+    `about` are the objects that cause it. The findings about a workload with the same `code` and `about` are
+    shown as one, so `because` and `remedy` name no pod.
+    """
+
+    pod: Pod
+    code: FindingCode
+    severity: Severity
+    because: str
+    remedy: str
+    about: tuple[str, ...] = ()
+
 
 REFUSALS = Refusals("daemonSet", "emptyDir", "unmanaged")
 """Reasons by which this file knows which filter keeps a pod; people never see them."""

@@ -1,4 +1,4 @@
-"""Puts the findings about single pods together: by workload, the worst first."""
+"""Readiness of all nodes: what is read, and what it comes to."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 
 from reconciler.drain.workloads import workload_of
-from reconciler.features.readiness.found import Found
 from reconciler.features.readiness.judging import KIND, Judged
+from reconciler.features.readiness.pods import Found
 from reconciler.features.readiness.reading import Seen
+from reconciler.model.pod import Pod
 from reconciler.model.readiness import (
     Finding,
     FindingCode,
@@ -21,6 +22,18 @@ from reconciler.model.readiness import (
 )
 from reconciler.model.unseen import WEBHOOKS, Unseen
 from reconciler.settings.schema import Settings
+
+
+def in_turn(pods: Iterable[Pod]) -> tuple[Pod, ...]:
+    """Return the pods in turns: each workload has one before any has two, so a limit cuts none off."""
+    seen: dict[Workload, int] = {}
+    turns: list[tuple[int, Pod]] = []
+    for pod in sorted(pods, key=lambda pod: (pod.key, pod.uid)):
+        workload = workload_of(pod)
+        turn = seen[workload] = seen.get(workload, 0) + 1
+        turns.append((turn, pod))
+    return tuple(pod for _, pod in sorted(turns, key=lambda one: one[0]))
+
 
 _Key = tuple[FindingCode, tuple[str, ...]]
 

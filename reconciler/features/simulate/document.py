@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from reconciler import __version__
 from reconciler.features.simulate.scenario import Scenario
-from reconciler.features.simulate.score import Day, Fate, Score
+from reconciler.features.simulate.scorer import Day, Fate, Score
 from reconciler.model.moments import to_text
 from reconciler.model.selector import LabelSelector
 from reconciler.report.values import Document

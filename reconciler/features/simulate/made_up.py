@@ -1,16 +1,40 @@
-"""Made-up fleets: nodes in pools and zones, and events at the rates that docs/planning.md explains."""
+"""Made-up histories of events, with their rates."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
+from hashlib import sha256
+from typing import TypeVar
 from uuid import UUID, uuid5
 
 from msgspec import Struct
 
-from reconciler.features.simulate.draws import Draws
 from reconciler.features.simulate.scenario import FleetNode, PlayedEvent, Scenario
 from reconciler.model.event import Kind
+
+_Item = TypeVar("_Item")
+_BITS = 53
+
+
+class Draws(Struct, frozen=True):
+    """Numbers that depend on the seed and on what they are for, and on no other draw."""
+
+    seed: int
+
+    def part(self, *purpose: object) -> float:
+        """Return a number from 0 to 1, 1 excluded, for this purpose."""
+        digest = sha256(repr((self.seed, *map(str, purpose))).encode()).digest()
+        return (int.from_bytes(digest[:8], "big") >> (64 - _BITS)) / (1 << _BITS)
+
+    def between(self, least: float, most: float, *purpose: object) -> float:
+        """Return a number from `least` to `most` for this purpose."""
+        return least + (most - least) * self.part(*purpose)
+
+    def one_of(self, items: Sequence[_Item], *purpose: object) -> _Item:
+        """Return one of the items, which are at least one, for this purpose."""
+        return items[int(self.part(*purpose) * len(items))]
+
 
 _REGION = "westeurope"
 _ZONES = 3

@@ -7,8 +7,7 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from reconciler.features.simulate.scenario import FleetNode, PlayedEvent, Scenario
-from reconciler.features.simulate.score import Score
-from reconciler.features.simulate.scorer import Scorer
+from reconciler.features.simulate.scorer import Score, Scorer
 from reconciler.model.keys import keys_of
 from reconciler.model.moments import to_text
 from reconciler.model.node import Node

@@ -8,8 +8,7 @@ from datetime import datetime, timedelta
 from statistics import median
 from uuid import UUID, uuid5
 
-from reconciler.features.simulate.draws import Draws
-from reconciler.features.simulate.made_up import drain_time, filled
+from reconciler.features.simulate.made_up import Draws, drain_time, filled
 from reconciler.features.simulate.scenario import FleetNode, PlayedEvent, Scenario
 from reconciler.model.case_outcome import CaseResult
 from reconciler.model.ended_case import EndedCase

@@ -22,8 +22,7 @@ from msgspec import Struct
 
 from reconciler import USER_AGENT
 from reconciler.http.bounded import Bounds, bound, within_bounds
-from reconciler.http.decoding import decode_json
-from reconciler.http.failures import cause_of
+from reconciler.http.failures import cause_of, decode_json
 from reconciler.http.retrying import patiently
 from reconciler.kubernetes.connection import Connection, Request
 from reconciler.kubernetes.paths import core

@@ -17,8 +17,7 @@ from urllib3.util import make_headers
 
 from reconciler import USER_AGENT
 from reconciler.http.bounded import Bounds, bound, within_bounds
-from reconciler.http.decoding import decode_json
-from reconciler.http.failures import cause_of
+from reconciler.http.failures import cause_of, decode_json
 from reconciler.model import limits
 from reconciler.model.check_reads import PrometheusAnswer, PrometheusQuery, Sample
 

@@ -17,7 +17,7 @@ from reconciler.model.check_reads import ReadForChecks
 from reconciler.model.hypervisor import HypervisorWrite
 from reconciler.model.node import Node
 from reconciler.model.record import Claim, Record
-from reconciler.settings.sections.loose_section import LooseSection
+from reconciler.settings.sections.loose import LooseSection
 
 _Config = TypeVar("_Config", bound=LooseSection)
 

@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from reconciler.http.decoding import decode_json
+from reconciler.http.failures import decode_json
 from reconciler.model.errors import Rejected
 
 # The attributes have the names of the API, so that no table of names is needed.

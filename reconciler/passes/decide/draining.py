@@ -40,9 +40,9 @@ from reconciler.passes.decide.progress import Progress
 from reconciler.passes.decide.seen import Seen
 from reconciler.passes.decide.unattended import unattended
 from reconciler.profiles import case as cases
-from reconciler.profiles.checks.left_to_us import AUTOSCALER_DELETES, left_to_us
-from reconciler.profiles.checks.not_stopped import not_stopped
-from reconciler.profiles.checks.others_first import first_lost_from, others_first
+from reconciler.profiles.checks.people import not_stopped
+from reconciler.profiles.checks.platform import AUTOSCALER_DELETES, left_to_us
+from reconciler.profiles.checks.starts import first_lost_from, others_first
 from reconciler.profiles.hooks import told
 from reconciler.profiles.orders import drain_options, drain_order
 from reconciler.profiles.situation import Staying

@@ -22,9 +22,11 @@ from reconciler.passes.decide.context import PassContext
 from reconciler.passes.decide.seen import Seen
 from reconciler.profiles import hooks as engine
 from reconciler.profiles.case import CaseView
-from reconciler.profiles.checks.post_drain_hooks_done import post_drain_hooks_done
-from reconciler.profiles.checks.pre_drain_hooks_done import pre_drain_hooks_done
-from reconciler.profiles.checks.pre_uncordon_hooks_done import pre_uncordon_hooks_done
+from reconciler.profiles.checks.hooks import (
+    post_drain_hooks_done,
+    pre_drain_hooks_done,
+    pre_uncordon_hooks_done,
+)
 from reconciler.profiles.hooks import Asked, present_hooks
 from reconciler.profiles.state_machine import Walk
 

@@ -27,7 +27,7 @@ from reconciler.passes.decide.workflows import note_workflows, with_workflows
 from reconciler.passes.decide.writable import hold, is_needed, remembering, undone_of, waits
 from reconciler.profiles import case as cases
 from reconciler.profiles.checks import CHECKS
-from reconciler.profiles.checks.cordon_adopted import is_adoptable
+from reconciler.profiles.checks.people import is_adoptable
 from reconciler.profiles.exemption import is_exempt
 from reconciler.profiles.profile import builtin
 from reconciler.profiles.situation import Situation, Staying

@@ -27,7 +27,7 @@ from reconciler.model.urgency import LEAST_URGENT, Urgency
 from reconciler.passes.decide.context import PassContext
 from reconciler.passes.decide.workflow_step import WorkflowStep
 from reconciler.profiles import case as cases
-from reconciler.profiles.checks.cordon_adopted import is_adoptable
+from reconciler.profiles.checks.people import is_adoptable
 from reconciler.profiles.instructed import beside_upgrade, instructed
 from reconciler.profiles.judging import judge
 from reconciler.profiles.urgency import urgency_of

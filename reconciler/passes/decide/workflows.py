@@ -26,8 +26,8 @@ from reconciler.passes.decide.pods import pods_left, with_returns
 from reconciler.passes.decide.progress import Progress
 from reconciler.passes.decide.seen import Seen
 from reconciler.passes.decide.workflow_step import WorkflowStep
-from reconciler.profiles.checks.left_to_us import left_to_us
-from reconciler.profiles.checks.not_held import not_held
+from reconciler.profiles.checks.people import not_held
+from reconciler.profiles.checks.platform import left_to_us
 from reconciler.profiles.orders import drain_order
 from reconciler.profiles.situation import Situation
 from reconciler.settings.schema import Mode

@@ -1,6 +1,6 @@
-"""Checks, one file each. A check answers passed, failed or unknown, and gives the reason.
+"""Checks, one file for each family. A check answers passed, failed or unknown, and gives the reason.
 
-To add one, add a file with a function under `@check("name")`, and name it in a profile.
+To add one, add a function under `@check("name")`, and name it in a profile.
 """
 
 from __future__ import annotations

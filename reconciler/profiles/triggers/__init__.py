@@ -1,6 +1,6 @@
-"""Triggers, one file each. A trigger defines what changes on the node and in its record.
+"""Triggers, one file for each family. A trigger defines what changes on the node and in its record.
 
-To add one, add a file with a function under `@trigger("name")`, and name it in a profile.
+To add one, add a function under `@trigger("name")`, and name it in a profile.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What happens to one pod, and why."""
+"""Why a pod of a node would go or stay, and who can change that."""
 
 from __future__ import annotations
 
@@ -10,7 +10,29 @@ from reconciler.model.plan import PodVerdict
 from reconciler.model.pod import Pod
 from reconciler.model.snapshot import Snapshot
 from reconciler.report.explain.nodes import blocked_by
-from reconciler.report.explain.owners import owner_labels
+
+OWNER_LABELS = (
+    "app.kubernetes.io/managed-by",
+    "app.kubernetes.io/part-of",
+    "app.kubernetes.io/created-by",
+    "owner",
+    "team",
+)
+"""Labels of a pod that often name who is responsible; also below a prefix, such as `example.com/team`."""
+
+_LAST = frozenset({"owner", "team"})
+_MOST = 8
+
+
+def owner_labels(pod: Pod) -> tuple[tuple[str, str], ...]:
+    """Return the labels that name an owner or a team, sorted by their key, the first few."""
+    found = sorted(
+        (key, value)
+        for key, value in pod.labels.items()
+        if value and (key in OWNER_LABELS or key.rpartition("/")[2] in _LAST)
+    )
+    return tuple(found[:_MOST])
+
 
 NONE = "none"
 """What a drain does with a pod that is on no node, or on one that no longer exists."""

@@ -20,7 +20,7 @@ from reconciler.model.hypervisor import Value
 from reconciler.model.value_expression import parse_value_expression
 from reconciler.settings.mistakes import Mistake, Mistakes
 from reconciler.settings.sections.fields import Share, Zone
-from reconciler.settings.sections.loose_fields import (
+from reconciler.settings.sections.loose import (
     ClockTime,
     Dates,
     GoDuration,
@@ -28,6 +28,7 @@ from reconciler.settings.sections.loose_fields import (
     LooseCount,
     LooseDays,
     LooseFlag,
+    LooseSection,
     LooseText,
     LooseTexts,
     NoneOrDays,
@@ -37,7 +38,6 @@ from reconciler.settings.sections.loose_fields import (
     parse_required,
     parse_url,
 )
-from reconciler.settings.sections.loose_section import LooseSection
 from reconciler.settings.sections.section import fields_of
 
 _PARALLEL = 100

@@ -12,17 +12,17 @@ from pydantic import Field
 from reconciler.calendar import notice_times
 from reconciler.calendar.values import literal
 from reconciler.model.names import is_object_name
-from reconciler.settings.sections.loose_fields import (
+from reconciler.settings.sections.loose import (
     ClockTime,
     GoDuration,
     LongRequiredText,
     LooseDays,
     LooseFlag,
+    LooseSection,
     LooseText,
     LooseTexts,
     RequiredText,
 )
-from reconciler.settings.sections.loose_section import LooseSection
 from reconciler.settings.sections.notify import LINK_LOCAL, check_url, is_address
 
 _SMTP = 25

@@ -15,8 +15,7 @@ from reconciler.calendar.values import literal
 from reconciler.model.hypervisor import Value
 from reconciler.model.selector import KEY, VALUE
 from reconciler.settings.go_yaml import GoFloat
-from reconciler.settings.sections.loose_fields import GoDuration, LooseFlag, LooseText, LooseTexts
-from reconciler.settings.sections.loose_section import LooseSection
+from reconciler.settings.sections.loose import GoDuration, LooseFlag, LooseSection, LooseText, LooseTexts
 from reconciler.settings.sections.section import fields_of
 
 _KEY, _VALUE = re.compile(KEY), re.compile(VALUE)

@@ -26,11 +26,9 @@ from reconciler.calendar.values import literal, near
 from reconciler.model import limits
 from reconciler.model.expression import ExpressionError, names, parse
 from reconciler.model.record import State
-from reconciler.settings.messages import mistakes_of
-from reconciler.settings.mistakes import Mistake, Mistakes, Path
+from reconciler.settings.mistakes import Mistake, Mistakes, Path, mistakes_of
 from reconciler.settings.sections import check_types as checks
-from reconciler.settings.sections.loose_fields import GoDuration, LooseFlag, LooseText, RequiredText
-from reconciler.settings.sections.loose_section import LooseSection
+from reconciler.settings.sections.loose import GoDuration, LooseFlag, LooseSection, LooseText, RequiredText
 from reconciler.settings.sections.notify_types import NOTIFY_TYPES, SCHEDULE_TYPES, Periodic
 from reconciler.settings.sections.trigger_types import TRIGGER_TYPES
 from reconciler.settings.tree import keys_at

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from xml.etree import ElementTree
 
 from reconciler.http.bounded import LARGEST, Bounds, answers_within
-from reconciler.http.reporting import report
+from reconciler.http.failures import report
 from reconciler.http.secrets import SecretMissing, from_environment, from_file
 from reconciler.model.errors import CloudError
 from reconciler.model.secret import Secret

@@ -7,7 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from jobs.runtime.live_page import Passed, page_facts
-from reconciler.features.page.facts import History, KnownReadiness, PageFacts
+from reconciler.features.page.cases import History, KnownReadiness, PageFacts
 from reconciler.features.page.html import as_html
 from reconciler.features.page.readiness import readiness_part
 from reconciler.model.case_outcome import CaseResult

@@ -9,7 +9,7 @@ import pytest
 
 from jobs.runtime.live_page import Passed, page_facts
 from reconciler.features.page import html
-from reconciler.features.page.facts import History, KnownReadiness, PageFacts
+from reconciler.features.page.cases import History, KnownReadiness, PageFacts
 from reconciler.features.page.html import as_html
 from reconciler.features.page.readiness import readiness_part
 from reconciler.model.drains import Blocker, DrainProgress, Phase

@@ -6,9 +6,8 @@ from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from jobs.runtime.live_page import Passed, page_facts
-from reconciler.features.page.facts import History
-from reconciler.features.page.scale import Scale
-from reconciler.features.page.timeline import MOST_ROWS, Bar, Chart, Mark, Row, chart
+from reconciler.features.page.cases import History
+from reconciler.features.page.timeline import MOST_ROWS, Bar, Chart, Mark, Row, Scale, chart
 from reconciler.model.case_outcome import CaseResult
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.record import DrainRecord

@@ -7,10 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from reconciler.features.planning.chart import chart
-from reconciler.features.planning.line import Line
-from reconciler.features.planning.look import Look
-from reconciler.features.planning.signs import ASCII, BLOCKS, Signs
+from reconciler.features.planning.chart import ASCII, BLOCKS, Line, Look, Signs, chart
 from reconciler.model.plan import NodePlan
 from reconciler.model.schedule import CaseSchedule
 from tests.features.planning.scene import DAY, HOUR, ahead, case, everything

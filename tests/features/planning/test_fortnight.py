@@ -9,9 +9,8 @@ import pytest
 from rich.cells import cell_len
 
 from reconciler.calendar.windows import Calendar
+from reconciler.features.planning.chart import ASCII, Look
 from reconciler.features.planning.fortnight import fortnight
-from reconciler.features.planning.look import Look
-from reconciler.features.planning.signs import ASCII
 from reconciler.settings.load import parse_settings
 from tests.calendar.test_windows import EXAMPLE
 

@@ -9,7 +9,7 @@ import pytest
 from rich.cells import cell_len
 
 from reconciler.features.planning.cases import PlanAhead
-from reconciler.features.planning.signs import ASCII
+from reconciler.features.planning.chart import ASCII
 from reconciler.features.planning.text import Screen, as_lines
 from reconciler.model.schedule import CaseSchedule
 from reconciler.model.structs import replace

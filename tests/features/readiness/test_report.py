@@ -11,9 +11,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from reconciler.features.readiness.report.document import MOST_NAMES, to_document
-from reconciler.features.readiness.report.markdown import as_markdown
-from reconciler.features.readiness.report.text import as_text
-from reconciler.features.readiness.report.words import MOST_WORKLOADS
+from reconciler.features.readiness.report.text import MOST_WORKLOADS, as_markdown, as_text
 from reconciler.model.readiness import KeptByPeople, PeopleCode, WebhookAnswers, WebhookRefusal
 from reconciler.model.structs import replace
 from reconciler.model.unseen import Unseen

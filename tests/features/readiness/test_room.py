@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconciler.drain.room import room
-from reconciler.features.readiness.room import Shelter
-from reconciler.features.readiness.volumes import Mounts
+from reconciler.features.readiness.room import Mounts, Shelter
 from reconciler.model.node import Taint
 from reconciler.model.pod import Owner, Placement, Pod, PodDisruptionBudget
 from reconciler.model.selector import LabelSelector, Requirement

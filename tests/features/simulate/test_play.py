@@ -9,7 +9,7 @@ from hypothesis import given, settings
 
 from reconciler.features.simulate.play import play, playable
 from reconciler.features.simulate.scenario import Scenario
-from reconciler.features.simulate.score import Fate
+from reconciler.features.simulate.scorer import Fate
 from reconciler.model.event import Kind
 from reconciler.settings.schema import Mode, Settings
 from tests.features.simulate.scenarios import START, event, node, scenario, scenarios

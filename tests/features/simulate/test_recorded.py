@@ -8,7 +8,7 @@ import pytest
 
 from reconciler.features.simulate.play import play
 from reconciler.features.simulate.recorded import recorded
-from reconciler.features.simulate.score import Fate
+from reconciler.features.simulate.scorer import Fate
 from reconciler.model.case_outcome import CaseResult
 from reconciler.model.ended_case import EndedCase
 from reconciler.model.event import Kind

@@ -10,7 +10,7 @@ from reconciler.model.machine import Machine
 from reconciler.model.plan import Verdict
 from reconciler.model.record import Replacement
 from reconciler.model.structs import replace
-from reconciler.profiles.checks.surge_due import PAUSE
+from reconciler.profiles.checks.machines import PAUSE
 from tests.support.builders import NOW, ask, minutes
 from tests.support.replacing import POOL, REF, machine, to_be_replaced
 

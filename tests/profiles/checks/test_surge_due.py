@@ -10,7 +10,7 @@ from reconciler.model.plan import Verdict
 from reconciler.model.record import DrainRecord, Replacement, State
 from reconciler.model.structs import replace
 from reconciler.profiles.situation import Effects, Situation
-from reconciler.profiles.triggers.surge import surge
+from reconciler.profiles.triggers.platform import surge
 from tests.support import builders
 from tests.support.builders import NOW, ask, minutes, settings
 from tests.support.replacing import AKS_POOL, POOL, REF, REPLACES, SURGES, machine, to_be_replaced

@@ -5,7 +5,7 @@ from __future__ import annotations
 from reconciler.model.plan import Notice
 from reconciler.model.structs import replace
 from reconciler.profiles.situation import Acknowledgement, Effects
-from reconciler.profiles.triggers.acknowledge import acknowledge
+from reconciler.profiles.triggers.platform import acknowledge
 from tests.support.builders import record, situation
 
 

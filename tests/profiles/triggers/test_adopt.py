@@ -5,7 +5,7 @@ from __future__ import annotations
 from reconciler.model.node import MECHANIC_LABEL
 from reconciler.model.record import CaseRecord, Cordon
 from reconciler.profiles.situation import Effects
-from reconciler.profiles.triggers.adopt import adopt
+from reconciler.profiles.triggers.nodes import adopt
 from tests.support.builders import event, judged, situation
 
 

@@ -6,7 +6,7 @@ from reconciler.model.event import Kind, MaintenanceEvent
 from reconciler.model.node import Node
 from reconciler.model.record import CaseRecord, Cordon
 from reconciler.profiles.situation import Effects
-from reconciler.profiles.triggers.cordon import cordon
+from reconciler.profiles.triggers.nodes import cordon
 from reconciler.settings.schema import Settings
 from tests.support.builders import NOW, event, judged, minutes, node, settings, situation
 

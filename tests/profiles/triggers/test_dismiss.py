@@ -6,7 +6,7 @@ from reconciler.model.plan import NoticeType
 from reconciler.model.record import Cordon
 from reconciler.profiles.case import CaseView
 from reconciler.profiles.situation import Effects
-from reconciler.profiles.triggers.dismiss import dismiss
+from reconciler.profiles.triggers.nodes import dismiss
 from tests.support import builders
 from tests.support.builders import event, judged, known, situation
 

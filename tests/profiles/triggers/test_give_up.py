@@ -7,7 +7,7 @@ import pytest
 from reconciler.model.record import Cordon, SelfService
 from reconciler.model.structs import replace
 from reconciler.profiles.situation import Effects
-from reconciler.profiles.triggers.give_up import give_up
+from reconciler.profiles.triggers.nodes import give_up
 from tests.support.builders import NOW, situation
 from tests.support.planning import azure_node, drained
 

@@ -7,7 +7,7 @@ import pytest
 from reconciler.model.machine import Machine
 from reconciler.model.record import Replacement
 from reconciler.profiles.situation import Effects
-from reconciler.profiles.triggers.leave_surge import leave_surge
+from reconciler.profiles.triggers.platform import leave_surge
 from tests.support.builders import NOW
 from tests.support.replacing import machine, to_be_replaced
 

@@ -6,7 +6,7 @@ from reconciler.model.azure import PerformMaintenance, vm_of
 from reconciler.model.record import SelfService
 from reconciler.model.structs import replace
 from reconciler.profiles.situation import Effects
-from reconciler.profiles.triggers.perform_maintenance import perform_maintenance
+from reconciler.profiles.triggers.platform import perform_maintenance
 from tests.support.builders import NOW, minutes, situation
 from tests.support.planning import PROVIDER_ID, azure_node, drained
 

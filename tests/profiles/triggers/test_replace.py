@@ -9,7 +9,7 @@ from reconciler.model.machine import Pool, Remove
 from reconciler.model.record import Replacement
 from reconciler.model.structs import replace
 from reconciler.profiles.situation import Effects
-from reconciler.profiles.triggers.replace import replace_machine
+from reconciler.profiles.triggers.platform import replace_machine
 from tests.support import builders
 from tests.support.builders import NOW, minutes
 from tests.support.replacing import AKS_POOL, POOL, machine, to_be_replaced

@@ -8,7 +8,7 @@ from reconciler.model.event import Kind
 from reconciler.model.record import CaseRecord, DrainRecord
 from reconciler.model.structs import replace
 from reconciler.profiles.situation import Effects, Situation
-from reconciler.profiles.triggers.start_drain import drain
+from reconciler.profiles.triggers.nodes import drain
 from tests.support import builders
 from tests.support.builders import NOW, event, judged, known, minutes, situation
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from reconciler.model.machine import ScaleUp
 from reconciler.model.record import Replacement, State
 from reconciler.profiles.situation import Effects
-from reconciler.profiles.triggers.surge import surge
+from reconciler.profiles.triggers.platform import surge
 from tests.support import builders
 from tests.support.builders import NOW
 from tests.support.replacing import SURGES, machine, to_be_replaced

@@ -6,7 +6,7 @@ import pytest
 
 from reconciler.model.record import Cordon
 from reconciler.profiles.situation import Effects
-from reconciler.profiles.triggers.uncordon import uncordon
+from reconciler.profiles.triggers.nodes import uncordon
 from tests.support import builders
 from tests.support.builders import situation
 

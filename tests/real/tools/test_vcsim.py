@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.http.reporting import report_requests
+from reconciler.http.failures import report_requests
 from reconciler.run import run_pass
 from reconciler.settings.load import parse_settings
 from reconciler.settings.schema import Settings

@@ -10,7 +10,7 @@ from reconciler.model.pod import Owner
 from reconciler.model.selector import EVERYTHING
 from reconciler.model.structs import replace
 from reconciler.report.explain import find_pod
-from reconciler.report.explain.owners import owner_labels
+from reconciler.report.explain.pods import owner_labels
 from reconciler.simulation.workloads import BudgetSpec
 from tests.report.explain.explaining import Explained
 from tests.support import builders

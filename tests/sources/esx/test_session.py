@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.http.reporting import report_requests
+from reconciler.http.failures import report_requests
 from reconciler.model.errors import CloudError
 from reconciler.model.secret import Secret
 from reconciler.settings.sections.sources import VCenter

@@ -1,4 +1,4 @@
-"""The check types of workflows, one file each. Importing the package registers all of them."""
+"""The check types of workflows, one file for each family. Importing the package registers all of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The trigger types of workflows, one file each. Importing the package registers them."""
+"""The trigger types of workflows, one file for each family. Importing the package registers them."""
 
 from __future__ import annotations
 

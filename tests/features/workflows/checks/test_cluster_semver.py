@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from reconciler.features.workflows.checks.cluster_semver import version
+from reconciler.features.workflows.checks.cluster import version
 from reconciler.model.plan import Verdict
 from tests.features.workflows.checks.scene import ask, given, member
 from tests.support.builders import node

@@ -1,0 +1,202 @@
+"""Looks at a cluster that repeat until Ctrl-C."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterable
+from datetime import timedelta
+
+import click
+from msgspec import Struct
+from msgspec.structs import astuple
+
+from jobs.runtime.output import echo_form, for_programs
+from jobs.runtime.terminal import echo
+from reconciler.calendar.values import format_duration
+from reconciler.features.planning.chart import ASCII, BLOCKS, Line
+from reconciler.features.planning.text import Screen
+from reconciler.model.errors import NotFound, ReconcilerError
+from reconciler.model.moments import from_text
+from reconciler.model.structs import replace
+from reconciler.report import safe
+from reconciler.report.values import Document
+
+_COERCED = ("C.UTF-8", "C.utf8", "UTF-8")
+"""What Python sets `LC_CTYPE` to in the locale C."""
+
+
+def screen(*, everything: bool = False) -> Screen:
+    """Return what stdout is: without a terminal, or with `everything`, its lines have no limit."""
+    size = shutil.get_terminal_size()
+    limited = sys.stdout.isatty() and not everything
+    # The prompt needs the last line.
+    lines = max(size.lines - 1, 1) if limited else None
+    return Screen(size.columns, lines, BLOCKS if _shows_blocks() else ASCII)
+
+
+def echo_lines(lines: Iterable[Line]) -> None:
+    """Print the lines to stdout; those with an alarm are red on a terminal that wants colours."""
+    coloured = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    encoding = sys.stdout.encoding or "utf-8"
+    for line in lines:
+        text = safe.line(line.text).encode(encoding, "backslashreplace").decode(encoding)
+        click.echo(click.style(text, fg="red") if coloured and line.alarm else text, color=coloured)
+
+
+def _shows_blocks() -> bool:
+    """Whether stdout, by its encoding and the locale, shows block characters."""
+    given = os.environ
+    locale = given.get("LC_ALL") or given.get("LC_CTYPE") or given.get("LANG") or ""
+    # Python itself replaces the locale C in LC_CTYPE, so LANG says what the person has chosen.
+    if locale in _COERCED and not given.get("LC_ALL"):
+        locale = given.get("LANG") or ""
+    if locale in ("C", "POSIX"):
+        return False
+    try:
+        "".join(astuple(BLOCKS)).encode(sys.stdout.encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
+CUT = timedelta(seconds=1)
+"""Moments in documents are cut to whole seconds, each for itself."""
+
+_MOMENT = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)")
+
+
+def is_unchanged(before: Document, after: Document) -> bool:
+    """Whether two documents say the same, each about the moment `at` (RFC 3339) of its own look.
+
+    A moment that has moved with `at`, such as the planned start of a drain that may start now, is no change.
+    Neither is when the settings were loaded: each look loads them.
+    """
+    moved = from_text(after["at"]) - from_text(before["at"])
+    return _same(_timeless(before), _timeless(after), moved)
+
+
+def _timeless(document: Document) -> Document:
+    settings = document["settings"]
+    return {**document, "settings": settings and {**settings, "loadedAt": None, "ageSeconds": None}}
+
+
+def _same(before: object, after: object, moved: timedelta) -> bool:
+    if before == after:
+        return True
+    if isinstance(before, str) and isinstance(after, str):
+        return _same_words(_MOMENT.split(before), _MOMENT.split(after), moved)
+    if isinstance(before, dict) and isinstance(after, dict):
+        return before.keys() == after.keys() and all(_same(before[key], after[key], moved) for key in before)
+    if isinstance(before, list) and isinstance(after, list):
+        return len(before) == len(after) and all(
+            _same(one, other, moved) for one, other in zip(before, after, strict=True)
+        )
+    return False
+
+
+def _same_words(before: list[str], after: list[str], moved: timedelta) -> bool:
+    """Whether two texts say the same, of each of which every second part is a moment."""
+    return before[::2] == after[::2] and all(
+        one == other or _moved(one, other, moved)
+        for one, other in zip(before[1::2], after[1::2], strict=True)
+    )
+
+
+def _moved(before: str, after: str, moved: timedelta) -> bool:
+    try:
+        return abs(from_text(after) - from_text(before) - moved) <= CUT
+    except ValueError:
+        # A text from outside may only look like a moment.
+        return False
+
+
+SHARE = 4
+"""A pause is at least so many times as long as the look before it, which may be at thousands of nodes."""
+
+_HOME_AND_CLEAR = "\x1b[H\x1b[2J"
+
+
+Text = str | tuple[Line, ...]
+"""What a command prints: a text, or lines of which some may be red."""
+
+
+class Shown(Struct, frozen=True):
+    """What a command prints, in which form, and the document that it is made of."""
+
+    text: Text
+    output: str
+    document: Document
+
+    def echo(self) -> None:
+        """Print it to stdout."""
+        if isinstance(self.text, str):
+            echo_form(self.text, self.output)
+        else:
+            echo_lines(self.text)
+
+
+def print_again_and_again(
+    look: Callable[[], Shown],
+    every: timedelta,
+    *,
+    sleep: Callable[[float], object] = time.sleep,
+    clock: Callable[[], float] = time.monotonic,
+) -> int:
+    """Look and print until Ctrl-C, with a pause of `every` or longer; return 0 if nobody reads it any more.
+
+    `sleep` and `clock` are in seconds. Raises what the first look raises, and NotFound at any time. Other
+    errors are printed, because the API server may come back.
+    """
+    printed: Document | None = None
+    while True:
+        began = clock()
+        try:
+            shown = look()
+        except NotFound:
+            raise
+        except ReconcilerError as error:
+            if printed is None:
+                raise
+            echo(f"{error}; the next look is in {format_duration(every)}", err=True)
+        else:
+            try:
+                printed = _print(shown, printed)
+            except BrokenPipeError:
+                # As Python's documentation says: the interpreter flushes stdout once more at its end.
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+                return 0
+        sleep(max(every.total_seconds(), SHARE * (clock() - began)))
+
+
+def _print(shown: Shown, printed: Document | None) -> Document:
+    """Print in place on a terminal; else below what was printed before, if something has changed since.
+
+    Returns the document of what was printed last.
+    """
+    if sys.stdout.isatty() and not for_programs(shown.output):
+        sys.stdout.write(_HOME_AND_CLEAR)
+        replace(shown, text=_cut(shown.text)).echo()
+    elif printed is not None and is_unchanged(printed, shown.document):
+        return printed
+    else:
+        if printed is not None and shown.output != "json":
+            echo("---" if shown.output == "yaml" else "")
+        shown.echo()
+    sys.stdout.flush()
+    return shown.document
+
+
+def _cut(text: Text) -> Text:
+    """Return the lines that the terminal has room for; the cursor takes the last one."""
+    room = max(shutil.get_terminal_size().lines - 1, 2)
+    lines = text.splitlines() if isinstance(text, str) else text
+    if len(lines) <= room:
+        return text
+    rest = f"and {len(lines) - room + 1} more lines; a larger terminal shows them"
+    if isinstance(text, str):
+        return "".join(f"{line}\n" for line in (*text.splitlines()[: room - 1], rest))
+    return (*text[: room - 1], Line(rest))

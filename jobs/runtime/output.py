@@ -1,0 +1,139 @@
+"""What commands print, for people and for programs, to the terminal or to a file."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+import yaml
+
+from jobs.runtime.terminal import echo, width
+from reconciler.model.errors import OutputError
+from reconciler.report import safe
+from reconciler.report.document import as_json
+from reconciler.report.values import Document
+
+
+def for_programs(output: str) -> bool:
+    """Whether this form of output is read by programs: json or yaml. People read the other forms."""
+    return output in ("json", "yaml")
+
+
+def machine_text(json_text: str, output: str) -> str:
+    """Return the JSON text of a document in the form json or yaml, with one line's end."""
+    if output == "json":
+        return f"{json_text.rstrip()}\n"
+    # Few people want YAML, and its import takes a tenth of a second.
+
+    return as_yaml(json_text)
+
+
+def echo_for_programs(json_text: str, output: str) -> None:
+    """Print the JSON text of a document to stdout in the form json or yaml."""
+    click.echo(safe.lines(machine_text(json_text, output)), nl=False)
+
+
+_NO_FOLDING = 2**30
+"""Columns. A text stays on one line, so that `grep` finds it."""
+
+_NUMERIC = tuple("+-.0123456789")
+_TRUTHS = ("y", "Y", "n", "N")
+
+
+class _Plain(yaml.SafeDumper):
+    """A writer of our own, because what is set on PyYAML's counts for every user of it."""
+
+
+class _Fast(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
+    """The same in C, if PyYAML has it."""
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    # Only between double quotes can a character be an escape. Without quotes, some readers take `1e3` for a
+    # number and `y` for true.
+    numeric = text[:1] in _NUMERIC or text in _TRUTHS
+    style = ("'" if numeric else None) if text.isprintable() else '"'
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+for _dumper in (_Plain, _Fast):
+    _dumper.add_representer(str, _text)
+
+
+def as_yaml(json_text: str) -> str:
+    """Return the document of a JSON text as YAML, with its keys in order and one line's end."""
+    document = json.loads(json_text)
+    try:
+        written = _dumped(document, _Fast)
+    except UnicodeEncodeError:
+        # Half of a surrogate pair: the library in C takes UTF-8 only.
+        written = _dumped(document, _Plain)
+    return "\n".join(map(_escaped, written.split("\n")))
+
+
+def _dumped(document: Any, dumper: Any) -> str:
+    return str(yaml.dump(document, Dumper=dumper, sort_keys=False, allow_unicode=True, width=_NO_FOLDING))
+
+
+def _escaped(line: str) -> str:
+    if line.isprintable():
+        return line
+    return "".join(each if each.isprintable() else f"\\U{ord(each):08x}" for each in line)
+
+
+AsText = Callable[[Document, int | None], str]
+
+
+def in_form(document: Document, output: str, text: AsText, columns: int | None) -> str:
+    """Return the document as JSON or YAML, or as text with so many columns (None: any number)."""
+    return machine_text(as_json(document), output) if for_programs(output) else text(document, columns)
+
+
+def echo_form(text: str, output: str) -> None:
+    """Print to stdout what is in this form; what programs read stays as it is."""
+    if for_programs(output):
+        click.echo(safe.lines(text), nl=False)
+    else:
+        echo(text, nl=False)
+
+
+def echo_document(document: Document, output: str, text: AsText) -> None:
+    """Print the document to stdout as JSON or YAML, or as text with the columns of the terminal."""
+    echo_form(in_form(document, output, text, width(output)), output)
+
+
+def check_output(path: Path) -> None:
+    """Raise OutputError if the folder of the file does not exist, before anything else is done."""
+    folder = path.resolve().parent
+    if not folder.is_dir():
+        raise OutputError(f"{path}: the folder {folder} does not exist; create it with: mkdir -p {folder}")
+
+
+def write_output(path: Path, text: str) -> None:
+    """Write the text (UTF-8) to the file; raises OutputError.
+
+    A reader sees the file before or after, never a part: another file in the same folder takes its place. A
+    pipe or a device is written as it is.
+    """
+    check_output(path)
+    try:
+        if path.exists() and not stat.S_ISREG(path.stat().st_mode):
+            path.write_text(text, encoding="utf-8")
+            return
+        # A link stays a link: what it leads to is written.
+        target = path.resolve()
+        fresh = target.with_name(f".{target.name[:200]}.{os.getpid()}.tmp")
+        try:
+            fresh.write_text(text, encoding="utf-8")
+            if target.exists():
+                fresh.chmod(stat.S_IMODE(target.stat().st_mode))
+            fresh.replace(target)
+        finally:
+            fresh.unlink(missing_ok=True)
+    except OSError as error:
+        raise OutputError(f"{path}: can't be written: {error.strerror or error}") from error

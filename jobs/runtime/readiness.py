@@ -1,0 +1,120 @@
+"""Readiness as commands and the page read it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial
+from threading import Thread
+from typing import TYPE_CHECKING
+
+from jobs.runtime.bounded_connection import BoundedConnection
+from jobs.runtime.environment import Target
+from reconciler.kubernetes.connection import Connection
+from reconciler.model.errors import ClusterError
+from reconciler.model.problems import internal
+from reconciler.model.structs import replace
+from reconciler.settings.schema import Settings
+
+if TYPE_CHECKING:
+    from reconciler.features.page.cases import KnownReadiness
+    from reconciler.features.page.readiness import ReadinessPart
+    from reconciler.model.readiness import Readiness
+
+
+MOST_REQUESTS = 150
+"""Requests of a process that also makes passes: 75,000 objects, which take about 150 MiB."""
+
+LONGEST = 120.0
+"""Seconds in which these requests must have begun."""
+
+
+def read_readiness(connection: Connection, target: Target, settings: Settings) -> Readiness:
+    """Return what would keep nodes from a drain now; raises ClusterError."""
+    from reconciler.features.readiness import judge_nodes, read, summed_up
+    from reconciler.kubernetes.cluster import Cluster
+    from reconciler.kubernetes.volumes import Volumes
+
+    seen = read(Cluster(connection, namespace=target.namespace), Volumes(connection), settings)
+    now = connection.time.now()
+    return summed_up(seen, judge_nodes(seen, settings, now), settings, now)
+
+
+def read_apart(target: Target, settings: Settings) -> Readiness:
+    """Return the same with bounds, and on a connection of its own, so that no pass waits for it."""
+    connection = BoundedConnection(target.kubeconfig, target.context, requests=MOST_REQUESTS, seconds=LONGEST)
+    try:
+        return read_readiness(connection, target, settings)
+    finally:
+        connection.close()
+
+
+def for_page(read: Callable[[], Readiness]) -> KnownReadiness:
+    """Return what the page shows of what `read` returns, or why that failed. Raises nothing."""
+    from reconciler.features.page.cases import KnownReadiness
+    from reconciler.features.page.readiness import readiness_part
+
+    try:
+        return KnownReadiness(readiness_part(read()))
+    except ClusterError as error:
+        why = f"needs {error.needs}" if error.needs else str(error)
+    except Exception as error:  # noqa: BLE001 - the rest of the page must be whole
+        why = f"internal error: {internal('readiness', error)}"
+    return KnownReadiness(note=f"Readiness can't be read: {why}.")
+
+
+APART = 15 * 60.0
+"""Seconds between the starts of two reads at least, also if a read fails."""
+
+BEING_READ = "Readiness is being read. Load the page again in a moment."
+
+
+def _in_a_thread(work: Callable[[], None]) -> None:
+    """Do the work in a thread of its own, which does not keep the process from its end."""
+    Thread(target=work, name="readiness", daemon=True).start()
+
+
+class LiveReadiness:
+    """Reads readiness when it is asked for, in a thread of its own, and keeps what the page shows of it."""
+
+    def __init__(
+        self,
+        read: Callable[[Settings], Readiness],
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        start: Callable[[Callable[[], None]], None] = _in_a_thread,
+    ) -> None:
+        """Call `read` at most every 15 minutes; it may raise anything. `clock` is in seconds.
+
+        `start` starts the work that it is given, and returns at once.
+        """
+        self._read, self._clock, self._start = read, clock, start
+        self._began: float | None = None
+        self._reading = False
+        self._known: KnownReadiness | None = None
+
+    def known(self, settings: Settings) -> KnownReadiness:
+        """Return what is known now, and read it again by these settings if it is old. Raises nothing.
+
+        The same object is returned until something changes. Call it from one thread at a time.
+        """
+        from reconciler.features.page.cases import KnownReadiness
+
+        now = self._clock()
+        old = self._began is None or now - self._began >= APART
+        if self._known is None or (old and not self._reading):
+            self._began, self._reading = now, True
+            before = self._known.part if self._known is not None else None
+            self._known = KnownReadiness(before, BEING_READ)
+            try:
+                self._start(partial(self._work, settings, before))
+            except RuntimeError as error:
+                # The process may start no more threads.
+                self._known = KnownReadiness(before, f"Readiness can't be read: {error}.")
+                self._reading = False
+        return self._known
+
+    def _work(self, settings: Settings, before: ReadinessPart | None) -> None:
+        found = for_page(partial(self._read, settings))
+        self._known = found if found.part is not None else replace(found, part=before)
+        self._reading = False

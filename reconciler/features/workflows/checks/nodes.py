@@ -1,0 +1,241 @@
+"""Checks of the node: its labels, annotations, conditions and Hypervisor."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping
+from functools import partial
+
+from reconciler.features.workflows.input import CheckInput, Fleet
+from reconciler.features.workflows.plugins import check_type
+from reconciler.model import limits
+from reconciler.model.check_reads import KubernikusAnswer, KubernikusQuery, Needs
+from reconciler.model.hypervisor import Value
+from reconciler.model.pod import Pod
+from reconciler.model.record import State
+from reconciler.model.selector import Operator, Requirement
+from reconciler.profiles.plugins import CheckResult, failed, passed, unknown
+from reconciler.settings.sections.check_types import (
+    AffinityCheck,
+    AnnotationCheck,
+    ConditionCheck,
+    HypervisorCheck,
+    HypervisorConditionCheck,
+    KubernikusCountCheck,
+    LabelCheck,
+    ScheduledEventCheck,
+)
+
+
+def _needs(config: LabelCheck) -> Needs:
+    return Needs(labels=frozenset({config.key}))
+
+
+@check_type("anyLabel", LabelCheck, _needs)
+def any_label(config: LabelCheck, given: CheckInput) -> CheckResult:
+    """Pass when a node of the cluster has the label, with the value if one is set."""
+    wanted = f"{config.key}={config.value}" if config.value else config.key
+    name = given.members.once(("anyLabel", config.key, config.value), partial(_first, config, given.members))
+    if not name:
+        return failed(f"no node has the label {wanted}")
+    return passed(f"node {name} has the label {wanted}")
+
+
+def _first(config: LabelCheck, members: Fleet) -> str:
+    """Return the name of the first node with the label, empty if there is none."""
+    for member in members:
+        value = member.node.labels.get(config.key)
+        if value is not None and config.value in ("", value):
+            return member.node.name
+    return ""
+
+
+@check_type("hasLabel", LabelCheck, _needs)
+def has_label(config: LabelCheck, given: CheckInput) -> CheckResult:
+    """Pass when the node has the label, with the value if one is set."""
+    value = given.node.labels.get(config.key)
+    if value is None:
+        return failed(f"the node has no label {config.key}")
+    if config.value and value != config.value:
+        return failed(f"the label {config.key} is {value!r}, not {config.value!r}")
+    return passed(f"the label {config.key} is {value!r}")
+
+
+def _has_annotation_needs(config: AnnotationCheck) -> Needs:
+    return Needs(annotations=frozenset({config.key}))
+
+
+@check_type("hasAnnotation", AnnotationCheck, _has_annotation_needs)
+def has_annotation(config: AnnotationCheck, given: CheckInput) -> CheckResult:
+    """Pass when the node has the annotation, with the value if one is set."""
+    value = given.node.annotations.get(config.key)
+    if value is None:
+        return failed(f"the node has no annotation {config.key}")
+    shown = limits.excerpt(value)
+    if config.value and value != config.value:
+        return failed(f"the annotation {config.key} is {shown}, not {config.value!r}")
+    return passed(f"the annotation {config.key} is {shown}")
+
+
+def _condition_needs(config: ConditionCheck) -> Needs:
+    return Needs(conditions=frozenset({config.type}))
+
+
+@check_type("condition", ConditionCheck, _condition_needs)
+def condition(config: ConditionCheck, given: CheckInput) -> CheckResult:
+    """Pass when the node has the condition with this status; one that the node does not have fails."""
+    found = given.node.condition(config.type)
+    if found is None:
+        return failed(f"the node has no condition {config.type}")
+    if found.status != config.status:
+        return failed(f"the condition {config.type} is {found.status}, not {config.status}")
+    return passed(f"the condition {config.type} is {found.status}")
+
+
+def _hypervisor_condition_needs(config: HypervisorConditionCheck) -> Needs:
+    del config
+    return Needs(hypervisors=True)
+
+
+@check_type("hypervisorCondition", HypervisorConditionCheck, _hypervisor_condition_needs)
+def hypervisor_condition(config: HypervisorConditionCheck, given: CheckInput) -> CheckResult:
+    """Pass when the Hypervisor has the condition with this status; one that it does not have fails."""
+    found, why = given.read.hypervisor(given.node.name)
+    if found is None:
+        return unknown(why)
+    if found.conditions is None:
+        return unknown("the conditions of the Hypervisor can't be read")
+    status = found.conditions.get(config.type)
+    if status is None:
+        return failed(f"the Hypervisor has no condition {config.type}")
+    if status != config.status:
+        return failed(f"the condition {config.type} of the Hypervisor is {status}, not {config.status}")
+    return passed(f"the condition {config.type} of the Hypervisor is {status}")
+
+
+def _check_hypervisor_needs(config: HypervisorCheck) -> Needs:
+    del config
+    return Needs(hypervisors=True)
+
+
+@check_type("checkHypervisor", HypervisorCheck, _check_hypervisor_needs)
+def check_hypervisor(config: HypervisorCheck, given: CheckInput) -> CheckResult:
+    """Pass when all fields have their values. A field that can't be read is unknown."""
+    found, why = given.read.hypervisor(given.node.name)
+    if found is None:
+        return unknown(why)
+    others = []
+    for key, value in config.fields.items():
+        seen = found.status[key]
+        if seen is None:
+            return unknown(f"the field status.{key} of the Hypervisor is of another type than expected")
+        if seen != value:
+            others.append(f"{key} is {_shown(seen)}, not {_shown(value)}")
+    if others:
+        return failed(f"of the Hypervisor, {', '.join(others)}")
+    return passed(f"of the Hypervisor, {', '.join(f'{k} is {_shown(v)}' for k, v in config.fields.items())}")
+
+
+def _shown(value: Value) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, tuple):
+        return limits.text(f"[{', '.join(value)}]", 100)
+    return limits.excerpt(value)
+
+
+def _query(config: KubernikusCountCheck) -> KubernikusQuery:
+    url, secret = config.url or "", config.cloud_provider_secret
+    if secret.name and secret.namespace:
+        return KubernikusQuery(config.cluster, secret.namespace, secret.name, url=url)
+    return KubernikusQuery(config.cluster, file=config.credentials_file, url=url)
+
+
+def _kubernikus_count_needs(config: KubernikusCountCheck) -> Needs:
+    return Needs(kubernikus=frozenset({_query(config)}))
+
+
+@check_type("kubernikusCount", KubernikusCountCheck, _kubernikus_count_needs)
+def kubernikus_count(config: KubernikusCountCheck, given: CheckInput) -> CheckResult:
+    """Pass when the cluster has at least the nodes of all node pools. Without an answer, it is unknown."""
+    answer = given.read.kubernikus.get(_query(config), KubernikusAnswer(problem="it was not asked"))
+    if answer.problem:
+        return unknown(f"Kubernikus, {config.cluster}: {answer.problem}")
+    count = len(given.members)
+    said = f"the cluster has {count} nodes, and its node pools have {answer.nodes}"
+    return passed(said) if count >= answer.nodes else failed(said)
+
+
+@check_type("scheduledEvent", ScheduledEventCheck)
+def scheduled_event(config: ScheduledEventCheck, given: CheckInput) -> CheckResult:
+    """Pass when a source reports an event of the node that counts.
+
+    Without one, a source that can't be read makes the answer unknown: it may hide an event.
+    """
+    platform = given.platform
+    if platform is None:
+        return unknown("the events of the platform are not read")
+    counted = [
+        one
+        for one in platform.judged
+        if (not config.kinds or one.event.kind in config.kinds) and (one.asks or not config.drains)
+    ]
+    if counted:
+        return passed("; ".join(dict.fromkeys(one.because for one in counted)))
+    if given.silent:
+        return unknown("; ".join(given.silent))
+    other = "; ".join(dict.fromkeys(one.because for one in platform.judged))
+    later = min((one.until for one in platform.judged if one.until), default=None)
+    return failed(f"no event counts: {other}" if other else "no event is reported", later)
+
+
+def _affinity_needs(_config: AffinityCheck) -> Needs:
+    return Needs(all_pods=True)
+
+
+@check_type("affinity", AffinityCheck, _affinity_needs)
+def affinity(config: AffinityCheck, given: CheckInput) -> CheckResult:
+    """Pass unless this node has such a pod, and another node that requires maintenance has none.
+
+    Only nodes with the same profile are compared. It has an answer in the state maintenance-required only.
+    """
+    if given.state is not State.REQUIRED:
+        return unknown(f"the check affinity is for the state {State.REQUIRED}; this one is {given.state}")
+    key = ("affinity", given.profile)
+    operational = given.members.once(key, partial(_operational, given.profile, given.members))
+    if config.min_operational and operational >= config.min_operational:
+        return passed(f"{operational} nodes are operational, and {config.min_operational} are enough")
+    if given.read.unread_pods:
+        return unknown(f"the pods can't be read: {given.read.unread_pods}")
+    wanted = Requirement(given.keys.workflow_state, Operator.IN, (State.OPERATIONAL.value,))
+    choosy = given.read.of_pods(("affinity", wanted), partial(_nodes_with, wanted, given.read.pods))
+    if given.node.name not in choosy:
+        return passed("no pod of the node prefers operational nodes")
+    key = ("affinity first", given.profile)
+    first = given.members.once(key, partial(_affinity_first, given.profile, given.members, choosy))
+    if first:
+        return failed(f"pods of the node prefer operational nodes; node {first} has none, and goes first")
+    return passed("every other node that requires maintenance has pods that prefer operational nodes, too")
+
+
+def _operational(profile: str, members: Fleet) -> int:
+    """Return how many nodes with the profile are operational."""
+    found = (member.data.profiles.get(profile) for member in members)
+    return sum(one is not None and one.current is State.OPERATIONAL for one in found)
+
+
+def _affinity_first(profile: str, members: Fleet, choosy: Container[str]) -> str:
+    """Return the first node that requires maintenance and has no such pod, empty if there is none."""
+    for member in members:
+        data = member.data.profiles.get(profile)
+        if data is not None and data.current is State.REQUIRED and member.node.name not in choosy:
+            return member.node.name
+    return ""
+
+
+def _nodes_with(wanted: Requirement, pods: Mapping[str, tuple[Pod, ...]]) -> frozenset[str]:
+    """Return the names of the nodes with a pod that prefers operational nodes."""
+    return frozenset(name for name, found in pods.items() if any(_prefers(pod, wanted) for pod in found))
+
+
+def _prefers(pod: Pod, wanted: Requirement) -> bool:
+    return not pod.finished and pod.placement is not None and wanted in pod.placement.prefers

@@ -1,0 +1,77 @@
+"""Checks of what people say, and of hooks."""
+
+from __future__ import annotations
+
+from reconciler.features.workflows.input import CheckInput
+from reconciler.features.workflows.plugins import check_type
+from reconciler.model.hooks import hooks_of
+from reconciler.model.instructions import instructions_of
+from reconciler.model.moments import shifted, to_text
+from reconciler.model.own_times import own_times
+from reconciler.profiles.plugins import CheckResult, failed, passed, unknown
+from reconciler.settings.sections.check_types import ApprovedCheck, HooksDoneCheck, NotAllowedCheck
+
+
+@check_type("approved", ApprovedCheck)
+def approved(_config: ApprovedCheck, given: CheckInput) -> CheckResult:
+    """Pass when `reconciler approve` was called for the node after the profile entered its state.
+
+    So an approval is for one run of the workflow. One that can't be read, or whose time lies in the future,
+    approves nothing.
+    """
+    prefix = given.keys.prefix
+    found = instructions_of(given.node, prefix, given.now).approval
+    command = given.keys.approve(given.node.name)
+    if found is None:
+        return failed(f"nobody has approved it yet; {command} does")
+    word = found.word
+    if word.problem:
+        return unknown(f"{word.problem}; {command} replaces it")
+    if not found.workflows:
+        return failed(f"the approval {word} is for events of the platform only; {command} renews it")
+    if word.at is None or word.at > own_times(given.now, None).latest:
+        return failed(f"the approval has no time, or one in the future; {command} renews it")
+    if word.at < given.since:
+        older = f"is older than the state {given.state} (since {to_text(given.since)})"
+        return failed(f"the approval {word} {older}; {command} renews it")
+    return passed(f"approved {word}", word.until)
+
+
+@check_type("notAllowed", NotAllowedCheck)
+def not_allowed(_config: NotAllowedCheck, given: CheckInput) -> CheckResult:
+    """Pass while an entry of `notAllowed` applies.
+
+    A transition that must not happen then has a `!` before it.
+    """
+    if given.platform is None:
+        return unknown("`notAllowed` of the settings is not read")
+    openness = given.platform.settings.calendar.at(given.now, given.node.labels)
+    if openness.not_allowed is None:
+        return failed("no entry of notAllowed applies", openness.changes_at)
+    return passed(openness.because, openness.changes_at)
+
+
+_NAMED_AT_MOST = 3
+
+
+@check_type("hooksDone", HooksDoneCheck)
+def hooks_done(config: HooksDoneCheck, given: CheckInput) -> CheckResult:
+    """Pass when the node has no annotation `<prefix>/<step>.<name>`, and at the end of the time limit.
+
+    The limit counts from the moment at which the profile entered its state. Hooks hold nothing either once an
+    event of the platform can't wait any longer.
+    """
+    found = [
+        hook for hook in hooks_of(given.node.annotations, given.keys.prefix) if hook.id.step is config.step
+    ]
+    if not found:
+        return passed(f"no hook holds {config.step.held}")
+    names = ", ".join(str(hook) for hook in found[:_NAMED_AT_MOST])
+    names += f" and {len(found) - _NAMED_AT_MOST} more" if len(found) > _NAMED_AT_MOST else ""
+    until = shifted(given.since, config.timeout)
+    if until <= given.now:
+        return passed(f"the time of hook {names} was over at {to_text(until)}")
+    if given.platform is not None and any(one.cannot_wait(given.now) for one in given.platform.judged):
+        return passed(f"hook {names} is there, but an event of the platform can't wait")
+    ends = f"until its owner removes the annotation, {to_text(until)} at most"
+    return failed(f"hook {names} holds {config.step.held} {ends}", until)

@@ -1,0 +1,90 @@
+"""Checks of times: windows, pauses and deadlines."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from reconciler.calendar.occurrences import FOREVER
+from reconciler.features.workflows.input import CheckInput
+from reconciler.features.workflows.plugins import check_type
+from reconciler.features.workflows.weekly_times import opening, reached
+from reconciler.model.moments import shifted, to_text
+from reconciler.profiles.plugins import CheckResult, failed, passed, unknown
+from reconciler.settings.sections.check_types import (
+    DeadlineCheck,
+    TimeWindowCheck,
+    WaitCheck,
+    WaitExcludeCheck,
+    WindowCheck,
+)
+
+_AFTER = timedelta(microseconds=1)
+
+
+@check_type("timeWindow", TimeWindowCheck)
+def time_window(config: TimeWindowCheck, given: CheckInput) -> CheckResult:
+    """Pass after the start and before the end of the window, as maintenance-controller has it."""
+    run = opening(config, given.now)
+    if run is None:
+        return failed("the window never opens within two years")
+    if run.start < given.now:
+        end = run.end if run.end != FOREVER else None
+        return passed(f"the window is open until {to_text(end)}" if end else "the window is always open", end)
+    return failed(f"the window opens at {to_text(run.start)}", run.start + _AFTER)
+
+
+@check_type("window", WindowCheck)
+def window(_config: WindowCheck, given: CheckInput) -> CheckResult:
+    """Pass inside a window of the settings (`windows`) and outside of every freeze (`notAllowed`)."""
+    if given.platform is None:
+        return unknown("the windows of the settings are not read")
+    openness = given.platform.settings.calendar.at(given.now, given.node.labels)
+    answer = passed if openness.open else failed
+    return answer(openness.because, openness.changes_at)
+
+
+@check_type("wait", WaitCheck)
+def wait(config: WaitCheck, given: CheckInput) -> CheckResult:
+    """Pass when more than the duration has passed since the profile entered its state."""
+    until = shifted(given.since, config.duration)
+    state = f"{given.state} since {to_text(given.since)}"
+    if given.now > until:
+        return passed(state)
+    return failed(f"{state}; waits until {to_text(until)}", shifted(until, _AFTER))
+
+
+@check_type("waitExclude", WaitExcludeCheck)
+def wait_exclude(config: WaitExcludeCheck, given: CheckInput) -> CheckResult:
+    """Pass when more than the duration has passed since the profile entered its state.
+
+    No time passes on excluded days. maintenance-controller subtracts today twice if it is an excluded day,
+    so that a node that has waited enough waits again; here it never does.
+    """
+    until = reached(given.since, config.duration, config.exclude, config.time_zone)
+    state = f"{given.state} since {to_text(given.since)}"
+    if until is None:
+        return failed("every day is excluded, so no time ever passes")
+    if given.now > until:
+        return passed(state)
+    return failed(f"{state}; waits until {to_text(until)}", shifted(until, _AFTER))
+
+
+@check_type("deadline", DeadlineCheck)
+def deadline(config: DeadlineCheck, given: CheckInput) -> CheckResult:
+    """Pass from `within` before the first deadline of the node's events on."""
+    platform = given.platform
+    if platform is None:
+        return unknown("the events of the platform are not read")
+    asking = [one for one in platform.judged if one.asks and one.starts]
+    started = [one for one in asking if one.event.started]
+    if started:
+        return passed(f"{started[0].event.kind} has started")
+    first = min((one.deadline for one in asking if one.deadline is not None), default=None)
+    if first is None:
+        if given.silent:
+            return unknown("; ".join(given.silent))
+        return failed("no event of the node has a deadline")
+    begins = shifted(first, -config.within)
+    if begins <= given.now:
+        return passed(f"the deadline is {to_text(first)}")
+    return failed(f"the deadline is {to_text(first)}, which is later than {to_text(given.now)}", begins)

@@ -1,0 +1,230 @@
+"""Checks of replacing: whether a machine is added, is there, or goes."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from reconciler.model.event import Kind, Status
+from reconciler.model.moments import to_text
+from reconciler.model.plan import JudgedEvent
+from reconciler.model.record import State
+from reconciler.profiles.plugins import CheckResult, check, failed, passed, unknown
+from reconciler.profiles.situation import Situation
+
+PAUSE = timedelta(minutes=2)
+"""After the first request, and as much longer after each one: a pool takes a while to show its new count."""
+
+ATTEMPTS = 5
+"""Requests to scale a pool up for one node: a pool that shows none of them will not grow."""
+
+
+@check("surgeDue")
+def surge_due(situation: Situation) -> CheckResult:
+    """Pass when the pool must be scaled up for this node, and this was not requested yet."""
+    refusal = why_no_surge(situation) or _not_now(situation)
+    if refusal:
+        return failed(refusal, holds=False)
+    assert situation.machine is not None
+    reason = f"{situation.machine.pool} gets one more machine"
+    return passed(reason, holds=False)
+
+
+def why_no_surge(situation: Situation) -> str:
+    """Return why the pool is never scaled up for this node, or an empty text."""
+    if not situation.replacing:
+        return "no event replaces the machine"
+    if situation.control_plane:
+        return "control-plane nodes are never replaced"
+    if situation.twin:
+        return f"node {situation.twin} has the same providerID"
+    machine = situation.machine
+    if machine is None or machine.problem or machine.pool is None:
+        return "no machine provider can create another machine"
+    if not wants_surge(situation):
+        return "the provider creates the new machine by itself, after the old one"
+    if not machine.pool.scales or machine.pool.wanted is None:
+        return f"the count of {machine.pool} belongs to another tool"
+    return ""
+
+
+def wants_surge(situation: Situation) -> bool:
+    """Whether the settings want one more machine before this one is deleted."""
+    wishes, machine = situation.settings.replace, situation.machine
+    if situation.state is not State.IN_MAINTENANCE:
+        return wishes.surge
+    lowered = machine is not None and machine.pool is not None and machine.pool.lowered_by_deletion
+    return lowered and machine is not None and wishes.restores(machine.ref.provider)
+
+
+def is_late(situation: Situation) -> bool:
+    """Whether an event that requires the drain is due, for example by its deadline. Then nothing waits."""
+    return any(one.due for one in situation.asking)
+
+
+def _not_now(situation: Situation) -> str:
+    machine, before = situation.machine, situation.record.replacement
+    assert machine is not None
+    assert machine.pool is not None
+    if situation.state is State.IN_MAINTENANCE:
+        if situation.record.drain is None or situation.record.drain.done is None:
+            return "the node is not drained yet"
+    elif is_late(situation):
+        return "the deadline has come, so the drain does not wait"
+    if machine.deleting or (before is not None and before.removals):
+        return "its machine is already being deleted"
+    if machine.pool.busy:
+        return machine.pool.busy
+    if situation.before_us:
+        return f"node {situation.before_us} of {machine.pool} is replaced first"
+    if before is not None and before.wanted is not None:
+        shown = machine.pool.wanted is not None and machine.pool.wanted >= before.wanted
+        tries = before.retries + 1
+        if shown or situation.now < before.asked + PAUSE * tries:
+            return f"{machine.pool} was scaled to {before.wanted} machines at {to_text(before.asked)}"
+        if tries >= ATTEMPTS:
+            return f"{machine.pool} does not have {before.wanted} machines after {tries} requests"
+    return ""
+
+
+@check("machineStays", ordinarily="its machine stays")
+def machine_stays(situation: Situation) -> CheckResult:
+    """Pass when the machine is not being deleted: no deletion was requested, or it did not happen."""
+    machine, asked = situation.machine, situation.record.replacement
+    if machine is not None and machine.deleting:
+        return failed("its machine is being deleted")
+    if asked is None or not asked.removals:
+        return passed()
+    request = f"the deletion of its machine was requested at {to_text(asked.asked)}"
+    if machine is None or machine.problem:
+        because = machine.problem if machine is not None else "it has no known provider"
+        return unknown(f"{request}, and its state is unknown: {because}")
+    if machine.pool is not None and machine.pool.busy:
+        return failed(f"{request}; {machine.pool.busy}")
+    until = asked.asked + PAUSE
+    if situation.now < until:
+        return failed(request, until)
+    return passed(f"{request}, but did not happen")
+
+
+@check("replacementReady", ordinarily="no replacement is waited for")
+def replacement_ready(situation: Situation) -> CheckResult:
+    """Pass when the drain need not wait: there is no surge, the replacement is Ready, or the time is up."""
+    if not situation.settings.replace.surge or not situation.replacing:
+        return passed()
+    refusal = why_no_surge(situation)
+    if refusal:
+        return passed(f"no surge: {refusal}")
+    if is_late(situation):
+        return passed("the deadline has come before the replacement is Ready")
+    assert situation.machine is not None
+    pool, asked = situation.machine.pool, situation.record.replacement
+    assert pool is not None
+    if asked is not None and asked.wanted is not None:
+        if pool.ready is not None and pool.ready >= asked.wanted:
+            return passed(f"its replacement in {pool} is Ready")
+        have = "an unknown number" if pool.ready is None else str(pool.ready)
+        reason = f"{pool} must have {asked.wanted} machines Ready before the drain, and has {have}"
+    elif situation.before_us:
+        reason = f"node {situation.before_us} of {pool} is replaced first"
+    else:
+        reason = pool.busy or f"{pool} must have one more machine before the drain"
+    until = min((one.deadline for one in situation.asking if one.deadline is not None), default=None)
+    return failed(reason, until)
+
+
+"""Requests to delete one machine: a provider that accepted so many of them will not delete it."""
+
+_TAKE_THE_MACHINE = frozenset({Kind.REDEPLOY, Kind.TERMINATE, Kind.PREEMPT})
+"""With these events the platform ends the machine, with its local data and its pods."""
+
+_NAMED_AT_MOST = 3
+
+
+@check("replaceDue")
+def replace_due(situation: Situation) -> CheckResult:
+    """Pass when the node is drained for an event with `replace`, and a new machine is certain to come.
+
+    Pods that the drain left on the node hold it until they are gone, or until the platform takes the machine:
+    then they are lost anyway. A Reboot and a condition take no machine.
+    """
+    record = situation.record
+    if not situation.replacing:
+        return failed("no event replaces the machine", holds=False)
+    if record.drain is None or record.drain.done is None:
+        return failed("the node is not drained yet", holds=False)
+    if situation.twin and not situation.control_plane:
+        return failed(f"it is not replaced: node {situation.twin} has the same providerID")
+    machine = situation.machine
+    if machine is not None and machine.problem and not situation.control_plane:
+        reason = f"it can't be replaced: {machine.problem}"
+        return unknown(reason)
+    refusal, until = _why_not(situation)
+    if refusal:
+        return failed(refusal, until)
+    assert machine is not None
+    reason = f"the node is drained, and {machine.pool} creates a new machine"
+    return passed(reason, holds=False)
+
+
+def _why_not(situation: Situation) -> tuple[str, datetime | None]:
+    machine, before = situation.machine, situation.record.replacement
+    if situation.control_plane:
+        return "control-plane nodes are never replaced; handle this one by hand", None
+    if machine is None:
+        return "it can't be replaced: the node does not name a machine provider", None
+    held, until = _pods_on_it(situation)
+    if held:
+        return held, until
+    if machine.pool is None:
+        return "it is not replaced: nothing would create a new machine", None
+    if machine.pool.lowered_by_deletion and machine.pool.wanted is None:
+        return f"it is not replaced: {machine.pool} has no single count that could be restored", None
+    if machine.deleting:
+        return "its machine is being deleted", None
+    if machine.pool.busy:
+        return machine.pool.busy, None
+    if machine.stalls:
+        return f"its deletion would not end: {machine.stalls}", None
+    if before is not None and before.removals >= ATTEMPTS:
+        return f"its machine is still there after {before.removals} requests to delete it", None
+    if before is not None and before.removals:
+        again = before.asked + PAUSE * before.removals
+        if situation.now < again:
+            return f"the deletion of its machine was requested at {to_text(before.asked)}", again
+    elif machine.pool.lowered_by_deletion and wants_surge(situation) and machine.pool.scales:
+        # Without one more machine first, the pool would stay one machine short.
+        wanted = before.wanted if before is not None else None
+        if wanted is None:
+            first = (
+                f"node {situation.before_us} goes first" if situation.before_us else "it is being requested"
+            )
+            return f"{machine.pool} must have one more machine before this one is deleted: {first}", None
+        if machine.pool.ready is None or machine.pool.ready < wanted:
+            return f"{machine.pool} must have {wanted} machines before this one is deleted", None
+    return "", None
+
+
+def _pods_on_it(situation: Situation) -> tuple[str, datetime | None]:
+    """Return which pods would go with the machine, and when the platform takes it; empty if none holds it."""
+    if situation.record.replacement is not None and situation.record.replacement.removals:
+        # The deletion was requested when no pod held it.
+        return "", None
+    taken = [_taken_at(one) for one in situation.replacing if one.event.kind in _TAKE_THE_MACHINE]
+    ends = min((moment for moment in taken if moment is not None), default=None)
+    if ends is not None and situation.now >= ends:
+        return "", None
+    staying = situation.staying
+    if staying.unknown:
+        return f"it is not replaced while its pods are not known: {staying.unknown}", ends
+    if not staying.pods:
+        return "", None
+    named = [f"{one.pod} ({one.because})" for one in staying.pods]
+    more = f" and {len(named) - _NAMED_AT_MOST} more" if len(named) > _NAMED_AT_MOST else ""
+    return f"it is not replaced while pods stay on it: {', '.join(named[:_NAMED_AT_MOST])}{more}", ends
+
+
+def _taken_at(one: JudgedEvent) -> datetime | None:
+    """Return when the platform takes the machine; one that has started does so now."""
+    if one.event.status is Status.STARTED:
+        return datetime.min.replace(tzinfo=UTC)
+    return one.event.not_before

@@ -1,0 +1,94 @@
+"""Checks of what people say, with annotations or by a cordon."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from reconciler.model.holds import WaitsFor
+from reconciler.model.node import MECHANIC_LABEL, Node
+from reconciler.model.plan import JudgedEvent
+from reconciler.profiles.instructed import case_of
+from reconciler.profiles.plugins import CheckResult, check, failed, passed
+from reconciler.profiles.situation import Situation
+from reconciler.settings.schema import Settings
+from reconciler.settings.sections.others import Adoptable
+
+
+def starting(situation: Situation) -> tuple[JudgedEvent, ...]:
+    """Return the events for which windows and deadline allow a start now; all that ask, if there is none."""
+    asking = situation.undrained
+    return tuple(one for one in asking if one.open) or asking
+
+
+@check("approved", ordinarily="no event waits for an approval", waits_for=WaitsFor.PERMISSION)
+def approved(situation: Situation) -> CheckResult:
+    """Pass for an event that needs no approval or has one; and at its deadline, if the settings say so."""
+    events = starting(situation)
+    found = [one.kept.approval for one in events if one.kept.approval is not None]
+    if len(found) < len(events) or not found:
+        reason = _by_whom(situation, events)
+        return passed(reason) if reason else passed()
+    until = min((one.until for one in found if one.until), default=None)
+    return failed("; ".join(dict.fromkeys(one.because for one in found)), until)
+
+
+def _by_whom(situation: Situation, events: Iterable[JudgedEvent]) -> str:
+    approval, case = situation.instructions.approval, case_of(situation.record)
+    if approval is None or not any(approval.covers(one.event, case) for one in events):
+        return ""
+    return f"approved {approval.word}"
+
+
+@check("notDeferred", ordinarily="nobody has deferred the drain", waits_for=WaitsFor.PERMISSION)
+def not_deferred(situation: Situation) -> CheckResult:
+    """Pass for an event whose drain is not deferred, or whose deadline demands it."""
+    waits = [one.kept.deferral for one in starting(situation)]
+    found = [one for one in waits if one is not None]
+    if len(found) < len(waits) or not found:
+        return passed()
+    return failed(found[0].because, min((one.until for one in found if one.until), default=None))
+
+
+@check("notHeld", ordinarily="nobody holds the node", waits_for=WaitsFor.PERMISSION)
+def not_held(situation: Situation) -> CheckResult:
+    """Pass unless a person holds the node. A hold wins over the deadline."""
+    hold = situation.instructions.hold
+    if hold is None:
+        return passed()
+    return failed(hold.words(situation.node.name), hold.word.until)
+
+
+@check("notStopped", ordinarily="nobody has stopped its maintenance", waits_for=WaitsFor.PERMISSION)
+def not_stopped(situation: Situation) -> CheckResult:
+    """Pass unless a person holds the node with `--now`. Any other hold keeps only drains from a start."""
+    hold = situation.instructions.hold
+    if hold is None or not hold.stops:
+        return passed()
+    return failed(hold.words(situation.node.name), hold.word.until)
+
+
+def is_adoptable(node: Node, settings: Settings) -> bool:
+    """Whether the node has our cordon without its record, or that of mechanic, and the settings adopt it."""
+    if node.cordoned_by_us:
+        return node.unschedulable
+    adopts = Adoptable.MECHANIC in settings.adopt
+    return adopts and node.unschedulable and node.labels.get(MECHANIC_LABEL, "").lower() == "true"
+
+
+@check("cordonAdopted")
+def cordon_adopted(situation: Situation) -> CheckResult:
+    """Pass when there is such a cordon. It holds nothing."""
+    if situation.node.cordoned_by_us and situation.node.unschedulable:
+        return passed("the reconciler cordoned the node, and somebody removed its record", holds=False)
+    if is_adoptable(situation.node, situation.settings):
+        reason = f"mechanic cordoned the node (label {MECHANIC_LABEL}), and adopt includes mechanic"
+        return passed(reason, holds=False)
+    return failed("no cordon to adopt", holds=False)
+
+
+@check("uncordonedByOthers")
+def uncordoned_by_others(situation: Situation) -> CheckResult:
+    """Pass when the node is in maintenance but no longer cordoned. It holds nothing."""
+    if situation.node.unschedulable:
+        return failed("the node is cordoned", holds=False)
+    return passed("someone uncordoned the node", holds=False)

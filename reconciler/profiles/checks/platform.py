@@ -1,0 +1,188 @@
+"""Checks of the platform: its events, its own remediation, and the node."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from reconciler.model.azure import vm_of
+from reconciler.model.moments import to_text
+from reconciler.model.node import AUTOSCALER_TAINT, REMEDIATOR_TAINT
+from reconciler.model.record import SelfService
+from reconciler.model.upgrades import upgrade_of
+from reconciler.profiles.checks.people import starting
+from reconciler.profiles.judging import is_taken
+from reconciler.profiles.plugins import CheckResult, check, failed, passed, unknown
+from reconciler.profiles.situation import Situation
+from reconciler.settings.sections.others import AksRemediator
+
+
+@check("acknowledgeDue")
+def acknowledge_due(situation: Situation) -> CheckResult:
+    """Pass when every VM of an event that the settings acknowledge is a drained node (law 12)."""
+    record = situation.record
+    if record.drain is None or record.drain.done is None:
+        return failed("the node is not drained yet", holds=False)
+    refused = [f"event {one.id} is not acknowledged: {one.refusal}" for one in situation.held_back]
+    if situation.to_acknowledge:
+        ids = ", ".join(one.id for one in situation.to_acknowledge)
+        return passed(f"every VM of event {ids} is drained", holds=False)
+    if refused:
+        return failed("; ".join(refused))
+    return failed("there is no event to acknowledge", holds=False)
+
+
+@check("eventsGone")
+def events_gone(situation: Situation) -> CheckResult:
+    """Pass after the settle time without an event. Started is not gone, and unknown is not healthy."""
+    case = situation.case
+    if case.present:
+        names = dict.fromkeys(f"{one.event.kind} ({one.event.status})" for one in case.present)
+        return failed(f"waits for the end of {', '.join(names)}")
+    if case.unknown:
+        return unknown("; ".join(case.unknown))
+    gone, until = f"the events have been gone since {to_text(situation.quiet_since)}", situation.settles_until
+    return (
+        passed(gone) if until is None else failed(f"{gone}; the node settles until {to_text(until)}", until)
+    )
+
+
+@check("leftByRemediator", ordinarily="AKS is not working on the node")
+def left_by_remediator(situation: Situation) -> CheckResult:
+    """Pass without the taint and the annotations of an upgrade.
+
+    The reconciler never removes them, and never uncordons a node that has them.
+    """
+    if situation.node.has_taint(REMEDIATOR_TAINT):
+        reason = f"AKS's remediator is working on the node (taint {REMEDIATOR_TAINT})"
+        return failed(reason)
+    if situation.node.in_upgrade:
+        return failed(upgrade_of(situation.node.agent_pool))
+    return passed()
+
+
+AUTOSCALER_DELETES = f"the cluster autoscaler is deleting the node (taint {AUTOSCALER_TAINT})"
+
+
+@check("leftToUs", ordinarily="no other tool is working on the node")
+def left_to_us(situation: Situation) -> CheckResult:
+    """Pass unless the cluster autoscaler deletes the node, AKS upgrades its pool, or its remediator works.
+
+    An event whose latest start has come does not wait for the upgrade.
+    """
+    reasons = []
+    events = starting(situation)
+    upgrades = [one.kept.upgrade for one in events if one.kept.upgrade is not None]
+    until = None
+    if upgrades and len(upgrades) == len(events):
+        reasons.append(upgrades[0].because)
+        until = min((one.until for one in upgrades if one.until is not None), default=None)
+    if situation.node.has_taint(AUTOSCALER_TAINT):
+        reasons.append(AUTOSCALER_DELETES)
+    leave = situation.settings.coexist.aks_remediator is AksRemediator.LEAVE
+    if leave and situation.node.has_taint(REMEDIATOR_TAINT):
+        reasons.append("AKS's remediator is working on the node (coexist.aksRemediator is Leave)")
+    if reasons:
+        return failed("; ".join(reasons), until)
+    return passed()
+
+
+@check("nodeReady", ordinarily="the node is Ready")
+def node_ready(situation: Situation) -> CheckResult:
+    """Pass when Ready has been True for `uncordon.settle`."""
+    if not situation.node.ready:
+        return failed("the node is NotReady")
+    since = situation.node.ready_changed
+    until = since + situation.settings.uncordon.settle if since else None
+    if since and until and situation.now < until:
+        reason = f"the node has been Ready since {to_text(since)}; it settles until {to_text(until)}"
+        return failed(reason, until)
+    return passed()
+
+
+ATTEMPTS = 3
+PAUSE = timedelta(minutes=10)
+"""Between two attempts, times the number of attempts. A redeploy itself takes some minutes."""
+
+PATIENCE = timedelta(hours=1)
+"""How long after the last attempt the node waits for a boot and for the end of Azure's plan."""
+
+
+@check("selfServiceDue")
+def self_service_due(situation: Situation) -> CheckResult:
+    """Pass when the node is drained, the offer is valid, and no attempt is in progress."""
+    refusal, until = why_not_due(situation)
+    if refusal:
+        return failed(refusal, until, holds=refusal == _twin(situation))
+    return passed("Azure allows us to start it, and the node is drained", holds=False)
+
+
+def why_not_due(situation: Situation) -> tuple[str, datetime | None]:
+    """Return why not to ask Azure now, and until when. An empty reason: ask it."""
+    record, now = situation.record, situation.now
+    asking = [one.event for one in situation.judged if one.asks]
+    if not any(is_taken(event, now) for event in asking):
+        return "Azure offers no maintenance, or the settings do not use the offer", None
+    if not all(is_taken(event, now) for event in asking):
+        return "there is another event, so the platform is already working on the VM", None
+    if vm_of(situation.node.provider_id) is None:
+        return "the node's providerID is not Azure's", None
+    if record.drain is None or record.drain.done is None:
+        return "the node is not drained yet", None
+    if situation.undrained:
+        return "a drain for it may not start yet", None
+    if situation.twin:
+        return _twin(situation), None
+    asked = record.self_service
+    if asked is None:
+        return "", None
+    if has_booted(situation, asked):
+        return "the node has booted since; waits until Azure no longer reports the plan", None
+    if asked.attempt >= ATTEMPTS:
+        return f"Azure was asked {ATTEMPTS} times", None
+    again = asked.asked + PAUSE * asked.attempt
+    if now < again:
+        return f"Azure was asked at {to_text(asked.asked)}", again
+    return "", None
+
+
+def _twin(situation: Situation) -> str:
+    return f"Azure is not asked: node {situation.twin} has the same providerID"
+
+
+def has_booted(situation: Situation, asked: SelfService) -> bool:
+    now = situation.node.boot_id
+    return bool(asked.boot_id and now) and now != asked.boot_id
+
+
+@check("selfServiceDone", ordinarily="Azure was not asked to do maintenance")
+def self_service_done(situation: Situation) -> CheckResult:
+    """Pass when no maintenance was requested, the node has booted since, or the request is long ago."""
+    asked = situation.record.self_service
+    if asked is None:
+        return passed()
+    request = f"asked Azure at {to_text(asked.asked)} (attempt {asked.attempt})"
+    if has_booted(situation, asked):
+        return passed(f"{request}, and the node has booted since")
+    until = asked.asked + PATIENCE
+    if situation.now >= until:
+        return passed(f"{request}, but the node did not boot")
+    reason = f"{request}; the node has not booted since"
+    return failed(reason, until)
+
+
+@check("selfServiceFailed")
+def self_service_failed(situation: Situation) -> CheckResult:
+    """Pass when Azure still plans the maintenance, and there are no attempts left."""
+    asked, case = situation.record.self_service, situation.case
+    if asked is None or not case.present or case.unknown:
+        return failed("nothing has failed", holds=False)
+    if any(one.event.plan is None for one in case.present):
+        because = "there is a current event, which holds the node"
+        return failed(because, holds=False)
+    until = asked.asked + PATIENCE
+    if situation.now < until:
+        return failed("the last attempt may still succeed", until, holds=False)
+    if not why_not_due(situation)[0]:
+        return failed("there are attempts left", holds=False)
+    reason = f"Azure still plans it {PATIENCE} after attempt {asked.attempt}"
+    return passed(reason, holds=False)

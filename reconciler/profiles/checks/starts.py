@@ -1,0 +1,181 @@
+"""Checks of a start: whether a drain is required, and may begin now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+from reconciler.model.holds import WaitsFor
+from reconciler.model.moments import to_text
+from reconciler.model.own_times import CLOCK_TOLERANCE
+from reconciler.model.plan import JudgedEvent
+from reconciler.profiles.exemption import exempt_from, is_exempt
+from reconciler.profiles.plugins import CheckResult, check, failed, passed, unknown
+from reconciler.profiles.situation import Situation
+from reconciler.settings.schema import Mode
+
+
+@check("drainAsked")
+def drain_asked(situation: Situation) -> CheckResult:
+    """Pass when an event requires the start of a drain. It holds nothing."""
+    asking = situation.asking
+    if asking:
+        reason = "; ".join(dict.fromkeys(one.because for one in asking))
+        return passed(reason, holds=False)
+    if situation.case.unknown:
+        # Unknown does not mean no: a node that waits for its turn continues to wait.
+        reason = "; ".join(situation.case.unknown)
+        return unknown(reason, holds=False)
+    reason = "; ".join(one.because for one in situation.judged) or "no event requires a drain"
+    until = min((one.until for one in situation.judged if one.until), default=None)
+    return failed(reason, until, holds=False)
+
+
+@check("drainDue")
+def drain_due(situation: Situation) -> CheckResult:
+    """Pass when there is such an event. It holds nothing: the checks of every start follow it."""
+    reasons = dict.fromkeys(one.because for one in situation.undrained)
+    if reasons:
+        return passed("; ".join(reasons), holds=False)
+    return failed("the drain is for every event that requires one", holds=False)
+
+
+@check("startsAllowed", ordinarily="the mode allows starts", waits_for=WaitsFor.PERMISSION)
+def starts_allowed(situation: Situation) -> CheckResult:
+    """Pass unless the mode is Finish, which completes existing cases and starts no new ones."""
+    if situation.settings.mode is Mode.FINISH:
+        return failed("mode is Finish: nothing new is started")
+    return passed()
+
+
+@check("clockTrusted", ordinarily="the answers of the API server agree about the time")
+def clock_trusted(situation: Situation) -> CheckResult:
+    """Pass when no answer of the last minute differs by more than 30 s from the time of the pass.
+
+    The local clock does not matter. Without any answer that has a `Date`, the check passes.
+    """
+    skew = situation.skew
+    if skew is None or abs(skew) <= CLOCK_TOLERANCE:
+        return passed()
+    way = "behind" if skew > timedelta() else "ahead of"
+    away = f"{abs(skew).total_seconds():.0f}s {way} others of the last minute"
+    return failed(f"answers of the API server are {away}; correct the clocks of its machines")
+
+
+@check("windowOpen", waits_for=WaitsFor.PERMISSION)
+def window_open(situation: Situation) -> CheckResult:
+    """Pass when an event that requires a drain may start it now. Else give what each event waits for."""
+    asking = situation.undrained
+    starting = [one for one in asking if one.open]
+    if starting:
+        reason = "; ".join(dict.fromkeys(_with_overruled(one.timing, one.overruled) for one in starting))
+        return passed(reason)
+    reason = "; ".join(dict.fromkeys(one.timing for one in asking)) or "no event requires a drain"
+    until = min((one.until for one in asking if one.until), default=None)
+    return failed(reason, until)
+
+
+def _with_overruled(timing: str, overruled: str) -> str:
+    return f"{timing}, which overrules: {overruled}" if overruled else timing
+
+
+@check("startPlanned", ordinarily="the schedule does not delay the start now", waits_for=WaitsFor.PERMISSION)
+def start_planned(situation: Situation) -> CheckResult:
+    """Pass from the planned start on, and for an exempt event that is due.
+
+    While no window is open, no place is free or a person keeps the drain waiting, the checks of these say so,
+    and this one holds nothing.
+    """
+    if is_exempt(situation) or not any(one.open and not one.kept.waits for one in situation.undrained):
+        return passed()
+    early = [one.times.earliest for one in situation.undrained if one.times is not None and one.open]
+    first = min(early, default=situation.now)
+    plan = situation.schedule
+    if plan is None:
+        if first <= situation.now:
+            return passed()
+        return failed(f"a drain starts from {to_text(first)} on", first)
+    if plan.planned_start is not None and plan.planned_start <= situation.now:
+        return passed()
+    if first <= situation.now and situation.places.refusals(situation.node):
+        return passed()
+    if plan.planned_start is None:
+        return failed(plan.because, exempt_from(situation))
+    until = min(one for one in (plan.planned_start, exempt_from(situation)) if one)
+    starts = f"its drain {'would start' if plan.observed else 'starts'} at {to_text(plan.planned_start)}"
+    if plan.missed:
+        # Pods that stay do not make the start late.
+        return failed(starts if plan.by_pods else f"{starts}, too late", until)
+    return failed(f"{starts}: {plan.because}", until)
+
+
+@check("plannedForLater")
+def planned_for_later(situation: Situation) -> CheckResult:
+    """Pass when only a plan is left of the case, and it has required nothing for the settle time."""
+    case, until = situation.case, situation.settles_until
+    if not case.only_later or situation.record.self_service is not None:
+        return failed("no plan for later", holds=False)
+    if until is not None:
+        since = to_text(situation.quiet_since)
+        return failed(
+            f"only a plan for later is left since {since}; the node settles until {to_text(until)}", until
+        )
+    return passed("; ".join(dict.fromkeys(_later(one) for one in case.present)), holds=False)
+
+
+def _later(one: JudgedEvent) -> str:
+    if one.times is not None and one.times.kept:
+        return one.times.kept
+    if one.asks and one.times is not None:
+        return f"a drain for {one.event.kind} starts from {to_text(one.times.earliest)} on"
+    return one.because
+
+
+@check("budgetLeft", ordinarily="the budget has a place for the node", waits_for=WaitsFor.TURN)
+def budget_left(situation: Situation) -> CheckResult:
+    """Pass when every limit has a free place, the node already holds one, or it needs none."""
+    refusals = situation.places.refusals(situation.node)
+    if not refusals:
+        return passed()
+    if is_exempt(situation):
+        return passed(f"exempt from the budget: {'; '.join(refusals)}")
+    moments = (situation.places.eases_at, exempt_from(situation))
+    return failed("; ".join(refusals), min((one for one in moments if one), default=None))
+
+
+@check("spacingKept", ordinarily="budget.spacing holds nothing now", waits_for=WaitsFor.TURN)
+def spacing_kept(situation: Situation) -> CheckResult:
+    """Pass when `budget.spacing` has passed since the last start, or an exempt event is due.
+
+    A node that is drained again, for another event, has had its start.
+    """
+    if situation.record.drain is not None:
+        return passed()
+    spacing, last = situation.settings.budget.spacing, situation.ledger.last_start
+    if spacing <= timedelta() or last is None or is_exempt(situation) or situation.now >= last + spacing:
+        return passed()
+    until = min(one for one in (last + spacing, exempt_from(situation)) if one)
+    reason = f"the last start was at {to_text(last)}, and budget.spacing is {spacing}"
+    return failed(reason, until)
+
+
+def first_lost_from(events: Iterable[JudgedEvent]) -> datetime | None:
+    """Return from when on the node may be lost because of one of the events (UTC), None if not known."""
+    moments = (one.lost_from for one in events if one.asks and one.starts)
+    return min((at for at in moments if at is not None), default=None)
+
+
+@check("othersFirst", ordinarily="no other node goes before it", waits_for=WaitsFor.TURN)
+def others_first(situation: Situation) -> CheckResult:
+    """Pass for every other node, and for our own node when no other node waits for a drain.
+
+    A drain that is stuck is not waited for, and nothing is once our own node may be lost at any moment.
+    """
+    if any(one.cannot_wait(situation.now) for one in situation.judged):
+        return passed()
+    if situation.own_node and situation.waiting_nodes:
+        others = f"{situation.waiting_nodes} other nodes wait for a drain"
+        reason = f"the reconciler runs on it, so it goes last: {others}"
+        moments = (first_lost_from(situation.judged), situation.others_stuck_at)
+        return failed(reason, min((at for at in moments if at is not None), default=None))
+    return passed()

@@ -1,0 +1,244 @@
+"""Sections in the form of maintenance-controller, and their fields."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import date, timedelta
+from decimal import Decimal
+from functools import partial
+from typing import Annotated, Any
+
+from msgspec import Struct
+from pydantic import BaseModel, ConfigDict, PlainValidator, WithJsonSchema, model_validator
+
+from reconciler.calendar.values import TimeOfDay, literal, parse_days, parse_time
+from reconciler.model import limits
+from reconciler.model.names import is_object_name
+from reconciler.settings.go_yaml import GoFloat
+from reconciler.settings.mistakes import Path
+from reconciler.settings.sections.section import Section
+
+
+class LooseSection(Section):
+    """A mapping whose unknown keys are kept apart. `reconciler check-config` warns of them."""
+
+    model_config = ConfigDict(extra="allow")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_empty_keys(cls, data: Any) -> Any:
+        """Drop keys without a value, such as `value:`, as maintenance-controller does."""
+        if not isinstance(data, dict):
+            return data
+        return {key: value for key, value in data.items() if value is not None}
+
+
+def ignored_keys(section: BaseModel, path: Path = ()) -> Iterator[Path]:
+    """Yield the path of each key that a section, or one below it, does not know, from this path on."""
+    for key in sorted(section.model_extra or ()):
+        yield (*path, key)
+    config = getattr(section, "settings", None)
+    if isinstance(config, BaseModel):
+        yield from ignored_keys(config, (*path, "config"))
+    for name, field in type(section).model_fields.items():
+        here = (*path, str(field.alias))
+        value = getattr(section, name)
+        if isinstance(value, BaseModel):
+            yield from ignored_keys(value, here)
+        elif isinstance(value, tuple):
+            for place, one in enumerate(value):
+                if isinstance(one, BaseModel):
+                    yield from ignored_keys(one, (*here, place))
+
+
+_NUMBER = r"[0-9]+(?:\.[0-9]*)?|\.[0-9]+"
+_DURATION = re.compile(rf"(?:(?:{_NUMBER})(?:ns|us|µs|μs|ms|d|h|m|s))+")
+_PART = re.compile(rf"({_NUMBER})(ns|us|µs|μs|ms|d|h|m|s)")
+_SECONDS = {
+    "ns": Decimal("1e-9"),
+    "us": Decimal("1e-6"),
+    "µs": Decimal("1e-6"),
+    "μs": Decimal("1e-6"),
+    "ms": Decimal("1e-3"),
+    "s": Decimal(1),
+    "m": Decimal(60),
+    "h": Decimal(3600),
+    "d": Decimal(86400),
+}
+_LONGEST = timedelta(days=3650)
+_LONGEST_TEXT = 64
+_DATE = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")
+_DAY_OF_YEAR = re.compile(r"([A-Za-z]{3,9})\s+([0-9]{1,2})")
+_MONTHS = {
+    name[:length].lower(): number
+    for number, name in enumerate(
+        (
+            *("January", "February", "March", "April", "May", "June"),
+            *("July", "August", "September", "October", "November", "December"),
+        ),
+        1,
+    )
+    for length in (3, len(name))
+}
+_HTTP = re.compile(
+    r"https?://(?:[^\s/?#@]+@)?(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?(?:/[^\s?#]*)?"
+)
+_TRUE, _FALSE = ("true", "yes", "on", "y"), ("false", "no", "off", "n")
+
+
+def parse_go_duration(value: object) -> timedelta:
+    """Read a duration as Go's time.ParseDuration does, such as `1h30m` or `200ms`; also days, as `1d`.
+
+    A number counts seconds. Raises ValueError with a message for the author of the file.
+    """
+    wrong = ValueError(f"{literal(value)} is not a duration; write it like 200ms, 30s, 10m, 4h or 1h30m")
+    if isinstance(value, timedelta):
+        return value
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        seconds = Decimal(str(value))
+    elif isinstance(value, str):
+        text = value.strip()
+        if text.startswith("-"):
+            raise ValueError(f"{literal(text)} is negative; a duration is 0s or longer")
+        text = text.removeprefix("+")
+        if text != "0" and (len(text) > _LONGEST_TEXT or not _DURATION.fullmatch(text)):
+            raise wrong
+        seconds = sum((Decimal(number) * _SECONDS[unit] for number, unit in _PART.findall(text)), Decimal())
+    else:
+        raise wrong
+    if not seconds.is_finite():
+        raise wrong
+    if seconds < 0:
+        raise ValueError(f"{literal(value)} is negative; a duration is 0s or longer")
+    if seconds > Decimal(_LONGEST.total_seconds()):
+        raise ValueError("is longer than ten years (3650d)")
+    return timedelta(microseconds=int(seconds * 1_000_000))
+
+
+def _text(value: object, most: int = limits.TEXT) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        value = str(value)
+    if not isinstance(value, str):
+        raise ValueError(f"{literal(value)} is not text")
+    if len(value) > most:
+        raise ValueError(f"has {len(value)} characters; the limit is {most}")
+    return value
+
+
+def parse_required(value: object, most: int = limits.TEXT) -> str:
+    """Read text that is not empty and has at most so many characters. Raises ValueError."""
+    text = _text(value, most)
+    if not text.strip():
+        raise ValueError("is empty")
+    return text
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    items = value if isinstance(value, list | tuple) else [value]
+    if len(items) > limits.EVENTS:
+        raise ValueError(f"has {len(items)} entries; the limit is {limits.EVENTS}")
+    return tuple(parse_required(item) for item in items)
+
+
+def _count(value: object) -> int:
+    if isinstance(value, str) and re.fullmatch(r"\s*[0-9]{1,9}\s*", value):
+        value = int(value)
+    if isinstance(value, GoFloat) and value.is_integer():
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= limits.COUNT:
+        raise ValueError(f"{literal(value)} is not a whole number from 0 to {limits.COUNT}")
+    return value
+
+
+def _flag(value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    word = value.strip().lower() if isinstance(value, str) else ""
+    if word in _TRUE or word in _FALSE:
+        return word in _TRUE
+    raise ValueError(f"{literal(value)} is neither true nor false")
+
+
+def _days(value: object) -> frozenset[int]:
+    return parse_days(value)
+
+
+def _some_days(value: object) -> frozenset[int]:
+    return frozenset() if value in ([], (), "") else parse_days(value)
+
+
+class DayOfYear(Struct, frozen=True):
+    """A date of every year, or of one year."""
+
+    month: int
+    day: int
+    year: int | None = None
+
+    def covers(self, day: date) -> bool:
+        """Return whether it is this day."""
+        return (self.month, self.day) == (day.month, day.day) and self.year in (None, day.year)
+
+
+def _parse_day_of_year(value: object) -> DayOfYear:
+    wrong = ValueError(f"{literal(value)} is not a date; write it like Dec 24, or 2026-12-24 for one year")
+    text = value.strip() if isinstance(value, str) else ""
+    if found := _DATE.fullmatch(text):
+        year, month, day = map(int, found.groups())
+    elif found := _DAY_OF_YEAR.fullmatch(text):
+        # A leap year, so that Feb 29 is a date.
+        year, month, day = 2000, _MONTHS.get(found[1].lower(), 0), int(found[2])
+    else:
+        raise wrong
+    try:
+        date(year, month, day)
+    except ValueError as error:
+        raise wrong from error
+    return DayOfYear(month, day, year if "-" in text else None)
+
+
+def _dates(value: object) -> tuple[DayOfYear, ...]:
+    items = value if isinstance(value, list | tuple) else [value]
+    if len(items) > 366:
+        raise ValueError(f"has {len(items)} entries; the limit is 366")
+    return tuple(one if isinstance(one, DayOfYear) else _parse_day_of_year(one) for one in items)
+
+
+def parse_url(value: object) -> str:
+    """Read the URL of a server, without a query. Raises ValueError."""
+    text = parse_required(value).strip()
+    if not _HTTP.fullmatch(text):
+        raise ValueError(f"{literal(text)} is not a URL; write it like http://prometheus.monitoring:9090")
+    return text
+
+
+def _object_name(value: object) -> str:
+    text = parse_required(value).strip()
+    if not is_object_name(text):
+        raise ValueError(f"{literal(text)} is no name of a Kubernetes object")
+    return text
+
+
+_ANY_TEXT = {"type": ["string", "number", "boolean"]}
+_LIST_OF_TEXT = {"anyOf": [_ANY_TEXT, {"type": "array", "items": _ANY_TEXT}]}
+
+LooseText = Annotated[str, PlainValidator(_text), WithJsonSchema(_ANY_TEXT)]
+RequiredText = Annotated[str, PlainValidator(parse_required), WithJsonSchema(_ANY_TEXT)]
+LongText = Annotated[str, PlainValidator(partial(_text, most=limits.MESSAGE)), WithJsonSchema(_ANY_TEXT)]
+LongRequiredText = Annotated[
+    str, PlainValidator(partial(parse_required, most=limits.MESSAGE)), WithJsonSchema(_ANY_TEXT)
+]
+LooseTexts = Annotated[tuple[str, ...], PlainValidator(_texts), WithJsonSchema(_LIST_OF_TEXT)]
+LooseCount = Annotated[int, PlainValidator(_count), WithJsonSchema({"type": ["integer", "string"]})]
+LooseFlag = Annotated[bool, PlainValidator(_flag), WithJsonSchema({"type": ["boolean", "string"]})]
+GoDuration = Annotated[
+    timedelta, PlainValidator(parse_go_duration), WithJsonSchema({"type": ["string", "number"]})
+]
+LooseDays = Annotated[frozenset[int], PlainValidator(_days), WithJsonSchema(_LIST_OF_TEXT)]
+NoneOrDays = Annotated[frozenset[int], PlainValidator(_some_days), WithJsonSchema(_LIST_OF_TEXT)]
+Dates = Annotated[tuple[DayOfYear, ...], PlainValidator(_dates), WithJsonSchema(_LIST_OF_TEXT)]
+ClockTime = Annotated[TimeOfDay, PlainValidator(parse_time), WithJsonSchema({"type": "string"})]
+Url = Annotated[str, PlainValidator(parse_url), WithJsonSchema({"type": "string", "format": "uri"})]
+ObjectName = Annotated[str, PlainValidator(_object_name), WithJsonSchema({"type": "string"})]
