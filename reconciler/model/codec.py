@@ -73,7 +73,7 @@ def decoded(kind: type[Kind], document: Any) -> Kind:
         raise ValueError(limits.text(repr(error))) from error
 
 
-def register(kind: type, write: Callable[[Any], Any], read: Callable[[Any], Any]) -> None:
+def register(kind: Any, write: Callable[[Any], Any], read: Callable[[Any], Any]) -> None:
     """Let values of a type be written and read by these functions instead of by their fields."""
     _CODES[kind] = _Code(write, read)
 

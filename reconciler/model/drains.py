@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Annotated
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 
+from reconciler.model.codec import Written
 from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.moments import shifted, to_text
 from reconciler.model.selector import EVERYTHING, LabelSelector
@@ -174,11 +176,11 @@ class Blocker(Struct, frozen=True):
     leaving: bool = False
 
 
-class KeptPods(Struct, frozen=True):
+class KeptPods(Struct, frozen=True, rename={"names": "pods"}):
     """The pods that a finished drain left on its node: how many, and the first of them (`namespace/name`)."""
 
-    count: int = 0
-    names: tuple[str, ...] = ()
+    count: Written[int] = 0
+    names: Written[Annotated[tuple[str, ...], Meta(max_length=MOST_NAMES)]] = ()
 
     @staticmethod
     def of(blockers: Iterable[Blocker]) -> KeptPods:

@@ -51,6 +51,10 @@ class HookKind(StrEnum):
     WEBHOOK = "webhook"
 
 
+MOST_HOOKS = limits.HOOKS * len(HookStep) * len(HookKind)
+"""Hooks of one node."""
+
+
 class HookId(Struct, frozen=True, order=True):
     """What distinguishes a hook from the others of its node."""
 

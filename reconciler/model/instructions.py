@@ -23,12 +23,12 @@ from typing import Any
 from msgspec import Struct
 
 from reconciler.model import limits
+from reconciler.model.codec import decoded, encoded
 from reconciler.model.event import MaintenanceEvent
 from reconciler.model.keys import keys_of
 from reconciler.model.moments import from_text, to_text
 from reconciler.model.node import Node
 from reconciler.model.record import KnownEvent
-from reconciler.model.record_text import event_in, event_out
 
 ALL = "all"
 """The scope of an instruction to all nodes."""
@@ -267,7 +267,7 @@ def deferral_text(deferral: Deferral) -> str:
 def approval_text(approval: Approval) -> str:
     """Return the text of the annotation; ValueError if it would be longer than a reader takes."""
     case = to_text(approval.case) if approval.case is not None else None
-    events = [event_out(one) for one in approval.events]
+    events = [encoded(event) for event in approval.events]
     text = _text(approval.word, {"case": case, "events": events, "workflows": approval.workflows})
     if len(text) > limits.ANNOTATION:
         raise ValueError(f"the approval has {len(text)} characters, and {limits.ANNOTATION} are read")
@@ -328,7 +328,7 @@ def _approval(text: str, now: datetime) -> Approval | None:
         found = document.get("events", [] if workflows else None)
         if not isinstance(found, list) or len(found) > limits.EVENTS:
             raise ValueError(f"`events` has to be a list of at most {limits.EVENTS} events")
-        events = tuple(event_in(one) for one in found)
+        events = tuple(decoded(KnownEvent, event) for event in found)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         problem = limits.text(f"the approval can't be read: {error!r}; reconciler approve writes it", _SHOWN)
         return Approval(Word(word.by, word.at, word.until, word.reason, word.scope, problem))

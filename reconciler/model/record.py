@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Annotated
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
+from reconciler.model.codec import Written
 from reconciler.model.drains import KeptPods
 from reconciler.model.event import Kind, MaintenanceEvent, Signal
-from reconciler.model.hooks import HookRecord
+from reconciler.model.hooks import MOST_HOOKS, HookRecord
 from reconciler.model.own_times import OwnTimes
 from reconciler.model.structs import replace
 
@@ -123,6 +125,10 @@ class Claim(Struct, frozen=True, order=True):
         return f"{self.kind}:{self.name}"
 
 
+Claims = Annotated[tuple[Claim, ...], "claims"]
+"""Claims in their order, at least one. In the record each of them is one text."""
+
+
 class DrainRecord(Struct, frozen=True):
     """The drain of a case: when this attempt began, which one it is, and when all pods had gone.
 
@@ -130,7 +136,7 @@ class DrainRecord(Struct, frozen=True):
     """
 
     since: datetime
-    attempt: int = 1
+    attempt: Written[int] = 1
     done: datetime | None = None
     kept: KeptPods = KeptPods()
 
@@ -142,8 +148,8 @@ class SelfService(Struct, frozen=True):
     """
 
     asked: datetime
-    attempt: int = 1
-    boot_id: str = ""
+    attempt: Written[int] = 1
+    boot_id: Written[str] = ""
 
 
 class Replacement(Struct, frozen=True):
@@ -157,7 +163,7 @@ class Replacement(Struct, frozen=True):
 
     asked: datetime
     wanted: int | None = None
-    removals: int = 0
+    removals: Written[int] = 0
     retries: int = 0
 
 
@@ -249,7 +255,7 @@ class ProfileRecord(Struct, frozen=True):
     and those that held one and are still there. All moments are UTC.
     """
 
-    state: State = State.OPERATIONAL
+    state: Written[State] = State.OPERATIONAL
     since: datetime | None = None
     events: tuple[KnownEvent, ...] = ()
     quiet_since: datetime | None = None
@@ -258,7 +264,7 @@ class ProfileRecord(Struct, frozen=True):
     acknowledged: tuple[str, ...] = ()
     replacement: Replacement | None = None
     facts: CaseFacts = CaseFacts()
-    hooks: tuple[HookRecord, ...] = ()
+    hooks: Annotated[tuple[HookRecord, ...], Meta(max_length=MOST_HOOKS)] = ()
 
     @property
     def open(self) -> bool:
@@ -318,14 +324,14 @@ class ClaimedCordon(Struct, frozen=True):
 
     whose: Cordon
     since: datetime
-    claims: tuple[Claim, ...]
+    claims: Claims
 
 
 class ClaimedDrain(Struct, frozen=True):
     """A node's drain, and its claims."""
 
     drain: DrainRecord
-    claims: tuple[Claim, ...]
+    claims: Claims
 
 
 _OPERATIONAL = ProfileRecord()
