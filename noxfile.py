@@ -9,7 +9,7 @@ from random import SystemRandom
 import nox
 
 nox.options.default_venv_backend = "none"
-nox.options.sessions = ["lint", "types", "imports", "tests", "tools"]
+nox.options.sessions = ["lint", "types", "imports", "size", "tests", "tools"]
 
 # The full path, because `.venv/bin` need not be in PATH.
 PYTHON = sys.executable
@@ -47,6 +47,12 @@ def types(session: nox.Session) -> None:
 def imports(session: nox.Session) -> None:
     """Check the import contracts of docs/design.md."""
     session.run(tool("lint-imports"), "--no-logo")
+
+
+@nox.session
+def size(session: nox.Session) -> None:
+    """Compare the size of the project with its ceilings; `-- --list` names what is above a target."""
+    session.run(PYTHON, "-m", "tests.size", *session.posargs)
 
 
 @nox.session

@@ -1,0 +1,1 @@
+"""How large the project is, beside ceilings that only a commit with a reason raises."""
