@@ -1,4 +1,4 @@
-"""Everything that a person can set or see has its heading in docs/."""
+"""Everything that a person can set or see has its heading, row or entry in docs/."""
 
 from __future__ import annotations
 
@@ -41,6 +41,11 @@ def rows(page: str) -> set[str]:
     """The names at the beginning of the rows of tables and of the entries of lists on a page."""
     beginnings = re.findall(r"^(?:\| |- )(`.+?)(?: \||: )", written(page), re.MULTILINE)
     return {name for beginning in beginnings for name in re.findall(r"`([^`]+)`", beginning)}
+
+
+def named(page: str) -> set[str]:
+    """The names in the headings, rows and entries of a page."""
+    return headings(page) | rows(page)
 
 
 def written(page: str) -> str:
@@ -111,17 +116,17 @@ def test_every_exit_code_has_its_heading(code: str) -> None:
     assert code in headings("operating.md")
 
 
-def test_every_key_of_the_output_has_its_heading() -> None:
+def test_every_key_of_the_output_is_described() -> None:
     node = NodePlan("a", "", "", State.OPERATIONAL, State.OPERATIONAL)
     document = to_document(
         Plan(now=datetime(2026, 11, 21, tzinfo=UTC), mode="Enforce", nodes=(node,)), rehearsed=True
     )
     keys = set(document) | set(document["nodes"][0])
 
-    assert keys - headings("output.md") == set()
+    assert keys - named("output.md") == set()
 
 
-def test_every_key_of_an_explanation_has_its_heading() -> None:
+def test_every_key_of_an_explanation_is_described() -> None:
     node = NodePlan("a", "", "", State.OPERATIONAL, State.OPERATIONAL)
     document = explained(
         Plan(now=datetime(2026, 11, 21, tzinfo=UTC), mode="Enforce"), NodeExplanation(plan=node)
@@ -129,7 +134,7 @@ def test_every_key_of_an_explanation_has_its_heading() -> None:
     keys = set(document) | set(document["node"])
 
     assert {"pod", "node", "obstacles"} <= keys
-    assert keys - headings("output.md") == set()
+    assert keys - named("output.md") == set()
 
 
 def test_every_key_and_every_finding_of_readiness_is_described() -> None:
@@ -143,7 +148,7 @@ def test_every_key_and_every_finding_of_readiness_is_described() -> None:
     inner = {*document["workloads"][0], *document["workloads"][0]["findings"][0]}
     section = written("output.md").partition("\n## Readiness\n")[2].partition("\n## ")[0]
 
-    assert set(document) - headings("output.md") == set()
+    assert set(document) - named("output.md") == set()
     assert {key for key in inner if f"`{key}`" not in section} == set()
     rows = re.findall(r"^\| `(\w+)` \| (?:blocks|outage|notice) \|", written("planning.md"), re.MULTILINE)
     assert sorted(rows) == sorted(code.value for code in FindingCode)
@@ -163,10 +168,10 @@ def test_every_forecast_and_every_obstacle_of_a_case_is_described() -> None:
     assert {key for key in keys if f"`{key}`" not in written("output.md")} == set()
 
 
-def test_every_key_of_a_look_ahead_has_its_heading() -> None:
+def test_every_key_of_a_look_ahead_is_described() -> None:
     document = ahead_document(everything())
 
-    assert document.keys() - headings("output.md") == set()
+    assert document.keys() - named("output.md") == set()
     page = written("output.md")
     parts = (document["cases"][0], document["calendars"][0], document["calendars"][0]["openings"][0])
     assert {key for part in parts for key in part if f"`{key}`" not in page} == set()

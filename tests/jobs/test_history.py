@@ -15,7 +15,7 @@ from jobs.cli import main
 from jobs.runtime import history_file as history_lines
 from reconciler.features.history.document import to_document
 from reconciler.model.case_outcome import CaseResult
-from tests.docs.test_headings import headings
+from tests.docs.test_headings import named
 from tests.support.builders import NOW
 from tests.support.ended import ended, line
 
@@ -161,4 +161,4 @@ def test_more_cases_than_fit_into_memory_are_refused_whole(
 def test_every_key_of_the_output_has_its_heading() -> None:
     keys = {*to_document([ended()], None, NOW), "lines", "brokenLines"}
 
-    assert keys - headings("output.md") == set()
+    assert keys - named("output.md") == set()

@@ -9,7 +9,7 @@ from reconciler.features.simulate.play import play
 from reconciler.features.simulate.text import as_text
 from reconciler.report.values import Document
 from reconciler.settings.schema import Settings
-from tests.docs.test_headings import headings
+from tests.docs.test_headings import named
 from tests.features.simulate.scenarios import event, scenario
 from tests.support import builders
 
@@ -61,4 +61,4 @@ def test_every_key_of_the_document_has_its_heading() -> None:
     found = document(("new.yaml", TWO))
     keys = set(found) | set(found["policies"][0])
 
-    assert keys - headings("output.md") == set()
+    assert keys - named("output.md") == set()
