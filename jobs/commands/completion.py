@@ -13,8 +13,8 @@ from jobs.program import OWN_NAME, called
 def command(shell: str) -> int:
     """Print what completes commands in bash, zsh or fish, or in kubectl.
 
-    A shell reads the script in its start file, and then completes `reconciler`. kubectl completes its plugins
-    itself, if PATH has the file kubectl_complete-maintenance: this is what is printed for kubectl.
+    A shell reads the script in its start file. What is printed for kubectl is the file
+    kubectl_complete-maintenance, which has to be in PATH.
     """
     if shell != "kubectl" and called() != OWN_NAME:
         message = "kubectl completes its plugins itself; write `kubectl maintenance completion kubectl`"

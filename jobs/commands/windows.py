@@ -36,8 +36,8 @@ def command(
 ) -> int:
     """Print whether a drain may start at a moment, why, the next openings, and a chart.
 
-    In the chart, a column is open if a drain may start at some time in it. Without settings, it is about
-    those of the cluster.
+    A column of the chart is open if a drain may start at some time in it. Without settings, those of the
+    cluster apply.
     """
     now = datetime.now(UTC)
     policy = settings_in_use(config, target, now)
