@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from itertools import groupby, takewhile
@@ -19,6 +18,7 @@ from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from zoneinfo import ZoneInfo
 
+from msgspec import Struct
 from pydantic import BaseModel
 
 from reconciler.calendar.values import Limit, TimeOfDay, format_duration
@@ -67,8 +67,7 @@ def update(page: str) -> str:
     return introduction + marker + "\n\n" + "\n\n".join(_blocks()) + "\n"
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
+class _Row(Struct, frozen=True):
     """What the page says of one key: its name, type, default and description."""
 
     name: str
@@ -90,6 +89,7 @@ class _Row:
 
 
 def _blocks() -> Iterator[str]:
+    """Write a heading and a list for each section of the file."""
     rows: dict[str, _Row] = {}
     for key in keys(Settings):
         name = _named(key.name)
