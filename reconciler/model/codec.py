@@ -25,6 +25,7 @@ from reconciler.model.moments import from_text, to_text
 
 Kind = TypeVar("Kind", bound=Struct)
 Value = TypeVar("Value")
+Items = TypeVar("Items", list[Any], dict[str, Any])
 
 Name = Annotated[str, Meta(max_length=limits.NAME)]
 """A name in Kubernetes."""
@@ -40,6 +41,7 @@ UnixMoment = Annotated[datetime, "unix"]
 
 
 _NO_LIMIT = Meta()
+_NAMES: Mapping[type, str] = {dict: "mapping", list: "list", str: "text", bool: "boolean"}
 
 
 class _Code(Struct, frozen=True):
@@ -66,11 +68,11 @@ def encoded(value: Struct) -> dict[str, Any]:
 
 
 def decoded(kind: type[Kind], document: Any) -> Kind:
-    """Return the value that a document describes; ValueError for what is missing or has another form."""
-    try:
-        return _read(kind, document)
-    except (TypeError, KeyError, AttributeError) as error:
-        raise ValueError(limits.text(repr(error))) from error
+    """Return the value that a document describes.
+
+    Raises ValueError, which names the field, for what is missing, has another type, or is beyond a limit.
+    """
+    return _read(kind, document)
 
 
 def register(kind: Any, write: Callable[[Any], Any], read: Callable[[Any], Any]) -> None:
@@ -78,13 +80,16 @@ def register(kind: Any, write: Callable[[Any], Any], read: Callable[[Any], Any])
     _CODES[kind] = _Code(write, read)
 
 
-def _read(kind: type[Kind], document: Mapping[str, Any]) -> Kind:
-    given = {}
+def _read(kind: type[Kind], document: Any) -> Kind:
+    document, given = _checked(dict, document), {}
     for field in _fields(kind):
         item = document.get(field.key, field.default)
         if item is NODEFAULT:
-            raise KeyError(field.key)
-        given[field.name] = item if item is field.default else field.code.read(item)
+            raise ValueError(f"{field.key} is missing")
+        try:
+            given[field.name] = item if item is field.default else field.code.read(item)
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise ValueError(limits.text(f"{field.key}: {error}")) from error
     return kind(**given)
 
 
@@ -122,28 +127,45 @@ def _code(kind: Any, meta: Meta = _NO_LIMIT) -> _Code:
         return _Code(partial(_write_mapping, item), partial(_read_mapping, item, most))
     if kind is str:
         longest = meta.max_length or limits.TEXT
-        return _Code(str, lambda text: limits.text(str(text), longest))
+        return _Code(str, lambda text: limits.text(_checked(str, text), longest))
     if kind is int:
         return _Code(int, partial(limits.count, most=limits.COUNT if meta.le is None else int(meta.le)))
     if issubclass(kind, Enum):
-        return _Code(lambda choice: choice.value, kind)
+        return _Code(lambda choice: choice.value, partial(_choice, kind))
     return _Code(encoded, partial(_read, kind))
 
 
-def _read_list(item: _Code, most: int, documents: list[Any]) -> tuple[Any, ...]:
-    if len(documents) > most:
-        raise ValueError(f"{len(documents)} items are recorded, and {most} are read")
-    return tuple(map(item.read, documents))
+def _checked(kind: type[Value], value: Any) -> Value:
+    if not isinstance(value, kind):
+        raise ValueError(f"{limits.excerpt(value)} is not a {_NAMES[kind]}")
+    return value
+
+
+def _at_most(most: int, items: Items) -> Items:
+    if len(items) > most:
+        raise ValueError(f"{len(items)} items are recorded, and {most} are read")
+    return items
+
+
+def _choice(kind: type[Enum], value: Any) -> Enum:
+    try:
+        return kind(value)
+    except ValueError as error:
+        known = ", ".join(str(each.value) for each in kind)
+        raise ValueError(f"{limits.excerpt(value)} is not one of {known}") from error
+
+
+def _read_list(item: _Code, most: int, documents: Any) -> tuple[Any, ...]:
+    return tuple(map(item.read, _at_most(most, _checked(list, documents))))
 
 
 def _write_mapping(item: _Code, values: Mapping[str, Any]) -> dict[str, Any]:
     return {key: item.write(value) for key, value in values.items()}
 
 
-def _read_mapping(item: _Code, most: int, documents: Mapping[str, Any]) -> dict[str, Any]:
-    if len(documents) > most:
-        raise ValueError(f"{len(documents)} items are recorded, and {most} are read")
-    return {limits.text(key): item.read(document) for key, document in documents.items()}
+def _read_mapping(item: _Code, most: int, documents: Any) -> dict[str, Any]:
+    found = _at_most(most, _checked(dict, documents))
+    return {limits.text(key): item.read(document) for key, document in found.items()}
 
 
 def _unix(seconds: int) -> datetime:
@@ -152,8 +174,8 @@ def _unix(seconds: int) -> datetime:
 
 
 _CODES: dict[Any, _Code] = {
-    bool: _Code(bool, bool),
-    datetime: _Code(to_text, from_text),
+    bool: _Code(bool, partial(_checked, bool)),
+    datetime: _Code(to_text, lambda text: from_text(_checked(str, text))),
     timedelta: _Code(lambda length: int(length.total_seconds()), limits.duration),
     UnixMoment: _Code(lambda moment: int(moment.timestamp()), _unix),
 }

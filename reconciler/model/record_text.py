@@ -117,7 +117,7 @@ def _from_version_1(document: Mapping[str, Any]) -> dict[str, Any]:
     """
     case, person = document.get("case", {}), document.get("claimedBy")
     first = document["profiles"].get(_OF_VERSION_1)
-    mine = {"state": State.OPERATIONAL, **case, "dismissed": document.get("dismissed", ()), **(first or {})}
+    mine = {"state": State.OPERATIONAL, **case, "dismissed": document.get("dismissed", []), **(first or {})}
     claims = [f"{ClaimKind.PERSON}:{person}" if person else f"{ClaimKind.PROFILE}:{_OF_VERSION_1}"]
     if person:
         mine["state"] = State.REQUIRED if case.get("events") else State.OPERATIONAL

@@ -101,7 +101,11 @@ def test_a_default_is_left_out_unless_earlier_programs_need_it() -> None:
 @pytest.mark.parametrize(
     "change",
     [
+        {"name": 1},
         {"colour": "green"},
+        {"told": "yes"},
+        {"few": "ab"},
+        {"byName": ["p"]},
         {"attempts": 1_000_001},
         {"attempts": -1},
         {"attempts": True},
@@ -127,6 +131,17 @@ def test_what_has_another_form_or_is_beyond_a_limit_is_refused(change: dict[str,
 def test_what_is_missing_is_refused(document: Any) -> None:
     with pytest.raises(ValueError, match=r"."):
         decoded(Outer, document)
+
+
+def test_an_error_names_the_field_and_says_what_it_is() -> None:
+    for document, because in (
+        ({"name": "a", "inners": [{"longName": 1}]}, "inners: longName: 1 is not a text"),
+        ({"name": "a", "colour": "green"}, "colour: 'green' is not one of red, blue"),
+        ({"name": "a", "few": ["", "", ""]}, "few: 3 items are recorded, and 2 are read"),
+        ({}, "name is missing"),
+    ):
+        with pytest.raises(ValueError, match=f"^{because}$"):
+            decoded(Outer, document)
 
 
 def test_texts_are_cut_to_their_limits() -> None:
