@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from reconciler.model import limits
 from reconciler.model.case_outcome import CaseOutcome, CaseResult, outcome_at_end
+from reconciler.model.codec import Name, Written
 from reconciler.model.event import MaintenanceEvent
 from reconciler.model.instructions import Instructions
 from reconciler.model.machine import Remove
@@ -19,10 +20,10 @@ from reconciler.model.record import CaseRecord, KnownEvent, State
 class CasePlace(Struct, frozen=True):
     """The node of a case, with its UID, its zone and its pool; what is not known is empty."""
 
-    node: str
-    uid: str
-    zone: str = ""
-    pool: str = ""
+    node: Name
+    uid: Name
+    zone: Written[Name] = ""
+    pool: Written[Name] = ""
 
 
 class CaseTimes(Struct, frozen=True):
@@ -56,13 +57,13 @@ class EndedCase(Struct, frozen=True):
 
     place: CasePlace
     times: CaseTimes
-    kind: str
-    sources: tuple[str, ...]
+    kind: Name
+    sources: tuple[Name, ...]
     outcome: CaseResult
     why: str
     pods_moved: int | None = None
     pods_left: int | None = None
-    people: tuple[str, ...] = ()
+    people: Written[tuple[str, ...]] = ()
 
     @property
     def identity(self) -> tuple[str, datetime]:
