@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 from datetime import datetime
+from pkgutil import resolve_name
 
 from reconciler.model.examination import Examination
 from reconciler.model.outcome import Outcome
 from reconciler.model.outside import Outside, WritableOutside
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
+from reconciler.model.structs import replace
 from reconciler.passes.act import act
 from reconciler.passes.assess import assess
 from reconciler.passes.decide import decide
 from reconciler.passes.observe import add_pods, observe
+from reconciler.passes.parts import Parts
 from reconciler.passes.preview import preview
+from reconciler.passes.sources import Sources
 from reconciler.settings.schema import Settings
+from reconciler.sources import SOURCES
+
+PARTS = Parts(Sources(*(resolve_name(f"reconciler.sources.{name}")() for name in SOURCES)))
+"""Every source and every feature."""
 
 
 def run_pass(outside: WritableOutside, settings: Settings, now: datetime) -> tuple[Plan, tuple[Outcome, ...]]:
     """Observe, assess, decide and act; return the plan and the result of each action. `now` is aware."""
-    snapshot = observe(outside, settings, now, drains=outside.drainer.progress())
+    drains = dict(outside.drainer.progress())
+    snapshot = replace(observe(outside, settings, now, PARTS), drains=drains)
     plan = _planned(snapshot, settings, now)
     return plan, act(plan, outside)
 
@@ -46,7 +55,7 @@ def examine(
     With a preview, the snapshot has the pods of the whole cluster if a node would be drained. With
     `also_pods` it has them anyway.
     """
-    snapshot = observe(outside, settings, now, capacity=with_preview, rehearsed=True)
+    snapshot = observe(outside, settings, now, PARTS, capacity=with_preview, rehearsed=True)
     plan = _planned(snapshot, settings, now)
     if not with_preview:
         return Examination(plan, snapshot)
@@ -60,4 +69,4 @@ def examine(
 def _planned(snapshot: Snapshot, settings: Settings, now: datetime) -> Plan:
     settings = settings.with_calendars(snapshot.for_settings.calendars)
     events = assess(snapshot, now)
-    return decide(snapshot, events, settings, now)
+    return decide(snapshot, events, settings, now, PARTS)

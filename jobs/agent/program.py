@@ -26,10 +26,10 @@ from jobs.runtime.health import HealthServer
 from jobs.runtime.log_line import write_lines, write_utf8
 from jobs.runtime.log_words import Level, LogEvent, log_line
 from reconciler import USER_AGENT
+from reconciler.model import scheduled_events
 from reconciler.model.errors import ClusterError, ReconcilerError
 from reconciler.model.event import Signal, Status
 from reconciler.model.keys import DEFAULT_PREFIX
-from reconciler.sources.imds import signals as scheduled_events
 
 SPOT_INTERVAL = 1.0
 """Seconds. A spot VM has a notice of 30 seconds at most, and Azure recommends one request per second."""

@@ -43,7 +43,7 @@ from reconciler.model.errors import ClusterError, LockHeld, LockLost, SettingsEr
 from reconciler.model.problems import guarded
 from reconciler.model.structs import replace
 from reconciler.passes.observe import wanted
-from reconciler.run import rehearse
+from reconciler.run import PARTS, rehearse
 from reconciler.settings.load import load_settings
 from reconciler.settings.schema import Mode, Settings
 
@@ -229,7 +229,7 @@ class Serving:
 
     def _node_watcher(self) -> NodeWatcher:
         """Return a watch of the node fields that the current settings need."""
-        return NodeWatcher(self._connection, wanted(self._settings), self._loop.wake, self._ending)
+        return NodeWatcher(self._connection, wanted(self._settings, PARTS), self._loop.wake, self._ending)
 
     def stuck(self) -> str:
         """Return why the process is stuck: no pass has ended for a long time. Else empty."""

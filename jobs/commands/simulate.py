@@ -23,6 +23,7 @@ from reconciler.features.simulate.scenario import LARGEST_FLEET, LONGEST, MOST_E
 from reconciler.features.simulate.text import as_text
 from reconciler.model import limits
 from reconciler.model.limits import EARLIEST, LATEST
+from reconciler.run import PARTS, run_pass
 from reconciler.settings.schema import Settings
 
 _DAYS = 90
@@ -107,7 +108,7 @@ def command(
     if len(scenario.events) > MOST_EVENTS:
         message = f"{len(scenario.events)} events are too many; {MOST_EVENTS} can be played. Use --days"
         raise click.UsageError(message)
-    policies = [Policy(name, settings, play(scenario, settings)) for name, settings in named]
+    policies = [Policy(name, settings, play(scenario, settings, run_pass, PARTS)) for name, settings in named]
     document = policy.named_in(to_document(scenario, policies))
     for line in policy.first_line(output):
         echo(line)

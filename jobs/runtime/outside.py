@@ -17,6 +17,7 @@ from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import Connection
 from reconciler.model.outside import Outside, WritableOutside
 from reconciler.model.ports import Drains
+from reconciler.run import PARTS
 from reconciler.settings.schema import Settings
 from reconciler.sources.clients import SourceClients
 
@@ -29,11 +30,12 @@ class Wiring:
 
         Without a guard nothing can be written.
         """
-        self.cluster = Cluster(connection, guard=guard, namespace=target.namespace)
+        polled = PARTS.sources.polled
+        self.cluster = Cluster(connection, guard=guard, namespace=target.namespace, memories=polled)
         self.itself = itself()
         self._connection = connection
         self._guard = guard
-        self._sources = SourceClients(guard)
+        self._sources = SourceClients(polled, guard)
         self._prometheus = Prometheus()
         self._kubernikus = Kubernikus(connection)
         self._calendars = Calendars(connection)

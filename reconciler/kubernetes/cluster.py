@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from reconciler.http.guard import Guard, read_only
 from reconciler.http.retrying import patiently, write_until_settled
 from reconciler.kubernetes import hypervisors, kept_records, maintenances, node_writing, objects, turns
+from reconciler.kubernetes import ledger as ledgers
 from reconciler.kubernetes.connection import MERGE_PATCH, Connection, Request
 from reconciler.kubernetes.cordon_owner import CordonOwner
 from reconciler.kubernetes.paths import BUDGETS, CORE, NODES, PODS, VERSION, api, core, on_node
@@ -30,6 +31,7 @@ from reconciler.model.names import is_object_name
 from reconciler.model.node import Node, Wanted
 from reconciler.model.plan import ConditionsWrite, NodeWrite, TaintWrite
 from reconciler.model.pod import Pod, PodDisruptionBudget
+from reconciler.model.polling import MemoryForm
 from reconciler.model.ports import WriteAnswer
 from reconciler.model.snapshot import Agents, Ledger, Remediator, ServerVersion
 
@@ -57,10 +59,12 @@ class Cluster:
         agent: str = AGENT,
         wall: Callable[[], float] = time.time,
         field_manager: str = "",
+        memories: Sequence[MemoryForm] = (),
     ) -> None:
         """Use this connection, and call the guard before each write; without a guard it only reads.
 
-        `field_manager` is the name for what it writes on nodes, by default that of passes.
+        `field_manager` is the name for what it writes on nodes, by default that of passes. The ledger that
+        it reads and writes has the memories of these forms; others stay as they are.
 
         `wall` (Unix time) is for the time that a Kubernetes Event shows to people.
         """
@@ -74,6 +78,7 @@ class Cluster:
         self._names: frozenset[str] = frozenset()
         self._cordons = CordonOwner(connection)
         self._field_manager = field_manager
+        self._memories = memories
         self._ahead: dict[str, Future[Any]] = {}
 
     def read_ahead(self, *, agents: bool, remediator: bool, server: bool) -> None:
@@ -244,13 +249,10 @@ class Cluster:
     def write_ledger(self, ledger: Ledger) -> None:
         """Write our ConfigMap, or create it; the last start never moves back."""
 
-        # The ledger knows every source, and those the settings: a drain by hand needs none of them.
-        from reconciler.kubernetes import ledger as ledgers
-
         def change(found: Mapping[str, str]) -> Mapping[str, str]:
-            before = ledgers.from_data(found)
+            before = ledgers.from_data(found, self._memories)
             merged = ledger.merged(before)
-            return {} if found and merged == before else ledgers.to_data(merged, found)
+            return {} if found and merged == before else ledgers.to_data(merged, found, self._memories)
 
         self._change_data(change)
 
@@ -334,10 +336,7 @@ class Cluster:
             return None
 
     def _to_ledger(self, found: objects.ConfigMap) -> Ledger:
-        # The ledger knows every source, and those the settings: a drain by hand needs none of them.
-        from reconciler.kubernetes import ledger as ledgers
-
-        return ledgers.from_data(found.data or {})
+        return ledgers.from_data(found.data or {}, self._memories)
 
     def _send_data(self, found: objects.ConfigMap | None, data: Mapping[str, str]) -> None:
         place = core(self._namespace) / "configmaps"

@@ -16,16 +16,14 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from reconciler.kubernetes.fleet_holds import HOLDS
 from reconciler.model import codec, limits
 from reconciler.model.errors import SourceError
 from reconciler.model.event import Kind
 from reconciler.model.instructions import fleet_holds
 from reconciler.model.moments import from_text, to_text
-from reconciler.model.polling import AnyMemory, Memory
+from reconciler.model.polling import AnyMemory, Memory, MemoryForm
 from reconciler.model.snapshot import Ledger, Replaced
 from reconciler.model.undone import MOST, Undone
-from reconciler.sources.registry import polled
 
 log = logging.getLogger(__name__)
 
@@ -36,19 +34,23 @@ _LONGEST = 200
 REPLACED = "replaced"
 PUBLISHED = "published"
 LASTED = "lasted"
+HOLDS = "holds"
 UNDONE = "undone"
 
 _SECOND = timedelta(seconds=1)
 _MOST_SIGNS = 10
 
 
-def from_data(data: Mapping[str, str]) -> Ledger:
-    """Return the ledger; `unread` is set where its last start can't be read."""
+def from_data(data: Mapping[str, str], forms: Iterable[MemoryForm]) -> Ledger:
+    """Return the ledger with the memories of these forms.
+
+    `unread` is set where its last start can't be read.
+    """
     last_start, unread = _last_start(data.get(LAST_START))
     return Ledger(
         last_start=last_start,
         unread=unread,
-        memories=_memories(data),
+        memories=_memories(data, forms),
         replaced=_list(Replaced, data.get(REPLACED), "which nodes were replaced"),
         published=_signs(data.get(PUBLISHED, "")),
         lasted=_lasted(data.get(LASTED, "")),
@@ -57,9 +59,9 @@ def from_data(data: Mapping[str, str]) -> Ledger:
     )
 
 
-def to_data(ledger: Ledger, before: Mapping[str, str]) -> dict[str, str]:
+def to_data(ledger: Ledger, before: Mapping[str, str], forms: Iterable[MemoryForm]) -> dict[str, str]:
     """Return the data to merge over what was there `before`; keys of others stay as they are."""
-    memories = {source.name: source.dump(ledger.memories.get(source.name, Memory())) for source in polled()}
+    memories = {form.name: form.dump(ledger.memories.get(form.name, Memory())) for form in forms}
     data = {
         LAST_START: to_text(ledger.last_start) if ledger.last_start else "",
         **memories,
@@ -112,14 +114,14 @@ def _list(kind: type[Value], text: str | None, what: str) -> tuple[Value, ...]:
         return ()
 
 
-def _memories(data: Mapping[str, str]) -> dict[str, AnyMemory]:
+def _memories(data: Mapping[str, str], forms: Iterable[MemoryForm]) -> dict[str, AnyMemory]:
     memories: dict[str, AnyMemory] = {}
-    for source in polled():
+    for form in forms:
         try:
-            memory = source.load(data.get(source.name, ""))
+            memory = form.load(data.get(form.name, ""))
         except SourceError as error:
-            log.warning("%s, so it is asked again: source=%s", error, source.name)
+            log.warning("%s, so it is asked again: source=%s", error, form.name)
             continue
         if memory != Memory():
-            memories[source.name] = memory
+            memories[form.name] = memory
     return memories

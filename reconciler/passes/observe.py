@@ -14,7 +14,6 @@ from reconciler.features.publishing import registry as publishers
 from reconciler.features.workflows.configured import workflows_of
 from reconciler.features.workflows.reading import read_for_checks
 from reconciler.model.calendar_text import CalendarText
-from reconciler.model.drains import DrainProgress
 from reconciler.model.errors import CloudError, ClusterError, Unauthorized, Unreachable
 from reconciler.model.event import Reading
 from reconciler.model.hooks import HookAnswer, HookKey, HookKind, HookRecord
@@ -51,11 +50,11 @@ from reconciler.model.snapshot import (
 )
 from reconciler.model.structs import replace
 from reconciler.model.unseen import BUDGETS, LEDGER, NAMESPACES, PODS, Gaps
+from reconciler.passes.parts import Parts
+from reconciler.passes.polled import PolledSource
+from reconciler.passes.source import SourceContext, Wants
 from reconciler.profiles.struck import is_struck
 from reconciler.settings.schema import Mode, Settings
-from reconciler.sources import registry as sources
-from reconciler.sources.polled import PolledSource
-from reconciler.sources.source import SourceContext, Wants
 
 _RULES = "drain.rules that select namespaces by label are not applied"
 
@@ -78,8 +77,8 @@ def observe(
     outside: Outside,
     settings: Settings,
     now: datetime,
+    parts: Parts,
     *,
-    drains: Mapping[str, DrainProgress] | None = None,
     capacity: bool = False,
     rehearsed: bool = False,
 ) -> Snapshot:
@@ -99,7 +98,7 @@ def observe(
     """
     reader = outside.reader
     gaps = Gaps(rehearsed)
-    needed = sources.wants(settings)
+    needed = parts.sources.wants(settings)
     if isinstance(reader, EarlyReader):
         # With an API server that answers slowly, a cordon waits for each read that comes before it.
         reader.read_ahead(agents=needed.agents, remediator=needed.remediator, server=needed.server)
@@ -118,9 +117,14 @@ def observe(
     readable = {name: one for name, one in records.items() if isinstance(one, Record)}
     ledger = _ledger(reader, settings, gaps)
     objects, problems = publishers.read_objects(reader, settings, ledger.published, gaps)
-    memories, unpolled = _poll(outside, nodes, ledger, readable, settings, now)
+    polled = [
+        (source, outside.clients.get(source.name))
+        for source in parts.sources.polled
+        if source.enabled(settings)
+    ]
+    memories, unpolled = _poll(polled, nodes, ledger, readable, settings, now)
     context = SourceContext(settings, now, agents, memories, server)
-    on = sources.switched_on(settings)
+    on = parts.sources.switched_on(settings)
     readings: dict[str, tuple[Reading, ...]] = {}
     busy = [name for name, one in readable.items() if one.being_drained or one.keeps_pods]
     for node in nodes:
@@ -176,7 +180,6 @@ def observe(
         ),
         agents=agents,
         remediator=remediator,
-        drains=dict(drains or {}),
         ledger=ledger,
         memories=memories,
         skew=reader.skew(),
@@ -196,12 +199,12 @@ def observe(
     )
 
 
-def wanted(settings: Settings, *, capacity: bool = False) -> Wanted:
+def wanted(settings: Settings, parts: Parts, *, capacity: bool = False) -> Wanted:
     """Return which parts of a node these settings need.
 
     A preview needs all labels, because any of them may matter for a pod's placement.
     """
-    return _wanted(sources.wants(settings), settings, capacity=capacity)
+    return _wanted(parts.sources.wants(settings), settings, capacity=capacity)
 
 
 def _wanted(of_sources: Wants, settings: Settings, *, capacity: bool) -> Wanted:
@@ -500,7 +503,7 @@ def _groups(
 
 
 def _poll(
-    outside: Outside,
+    sources: Iterable[tuple[PolledSource[Any, Any], SourceClient | None]],
     nodes: tuple[Node, ...],
     ledger: Ledger,
     records: Mapping[str, Record],
@@ -519,16 +522,14 @@ def _poll(
     memories: dict[str, AnyMemory] = {}
     problems: list[str] = []
     notes: set[str] = set()
-    for source in sources.polled():
-        if not source.enabled(settings):
-            continue
+    for source, client in sources:
         memory = ledger.memories.get(source.name, Memory())
         followed = {
             name
             for name, record in records.items()
             if guarded(f"{source.name} may follow {name}", partial(source.follows, record), False)[0]
         }
-        client, every = outside.clients.get(source.name), source.section(settings).every
+        every = source.section(settings).every
 
         def polled(
             source: PolledSource[Any, Any] = source,

@@ -12,13 +12,13 @@ from reconciler.model.structs import replace
 from reconciler.passes.assess import assess
 from reconciler.passes.decide.seen import rests
 from reconciler.passes.observe import wanted
+from reconciler.passes.parts import Parts
+from reconciler.passes.source import SourceContext
 from reconciler.profiles.judging import judge
 from reconciler.settings.schema import Settings
 from reconciler.simulation.api import SimulatedApi
 from reconciler.simulation.cluster import SimulatedCluster
 from reconciler.simulation.log import Happening
-from reconciler.sources.registry import switched_on
-from reconciler.sources.source import SourceContext
 
 _Labels = tuple[tuple[str, str], ...]
 
@@ -37,6 +37,7 @@ class PartialApi(SimulatedApi):
         self,
         cluster: SimulatedCluster,
         settings: Settings,
+        parts: Parts,
         pods: Callable[[str], tuple[Pod, ...]],
         *,
         whole: bool = False,
@@ -49,8 +50,8 @@ class PartialApi(SimulatedApi):
         self._whole = whole
         self._pods = pods
         self._settings = settings
-        self._sources = switched_on(settings)
-        self._wanted = wanted(settings)
+        self._sources = parts.sources.switched_on(settings)
+        self._wanted = wanted(settings, parts)
         self._busy: set[str] = set()
         self._known: dict[str, _Labels] = {}
         self.news = True

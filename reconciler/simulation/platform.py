@@ -10,6 +10,7 @@ from uuid import UUID, uuid5
 
 from msgspec import Struct, field
 
+from reconciler.model import scheduled_events as imds
 from reconciler.model.aks_conditions import MAIN
 from reconciler.model.event import Kind
 from reconciler.model.keys import DEFAULT_PREFIX, keys_of
@@ -17,7 +18,6 @@ from reconciler.model.node import Condition, Node
 from reconciler.simulation.aks import no_event
 from reconciler.simulation.cluster import SimulatedCluster
 from reconciler.simulation.log import Actor
-from reconciler.sources.imds import signals as imds
 
 # Azure's own words (scheduled-events.md, and its mock server); only these words identify a live migration.
 _DESCRIPTIONS: Mapping[Kind, str] = {

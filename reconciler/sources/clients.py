@@ -1,6 +1,6 @@
 """The clients of polled sources: each is created when the settings first enable its source.
 
-`reconciler.sources.registry.CLIENTS` names a client's module. It has one function for this place:
+A source names its client's module (`PolledSource.client`). It has one function for this place:
 
     def for_source(settings: Settings, guard: Guard | None) -> SourceClient
 """
@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -16,9 +16,8 @@ from reconciler.http.guard import Guard
 from reconciler.model.polling import Listing
 from reconciler.model.ports import SourceClient
 from reconciler.model.structs import replace
+from reconciler.passes.polled import PolledSection, PolledSource
 from reconciler.settings.schema import Settings
-from reconciler.sources import registry
-from reconciler.sources.polled import PolledSection
 
 Factory = Callable[[Settings, Guard | None], SourceClient]
 
@@ -29,32 +28,33 @@ KEPT_PROBLEM = 60.0
 class SourceClients:
     """Creates each client once, and again when its section of the settings changes. Tokens are kept."""
 
-    def __init__(self, guard: Guard | None = None) -> None:
-        """Give the clients this guard, which raises LockLost if the lock is not ours.
+    def __init__(self, sources: Iterable[PolledSource[Any, Any]], guard: Guard | None = None) -> None:
+        """Give the clients of these sources this guard, which raises LockLost if the lock is not ours.
 
         Without a guard they only read. A process without a guard can't write the ledger, so its clients keep
         their answers in memory.
         """
+        self._sources = tuple(sources)
         self._guard = guard
         self._made: dict[str, tuple[PolledSection, SourceClient]] = {}
 
     def of(self, settings: Settings) -> Mapping[str, SourceClient]:
         """Return the clients of the enabled polled sources, by the source's name."""
-        for source in registry.polled():
+        for source in self._sources:
             section = source.section(settings)
             if not section.enabled:
                 self._made.pop(source.name, None)
             elif source.name not in self._made or self._made[source.name][0] != section:
-                client = factory(source.name)(settings, self._guard)
+                client = factory(source)(settings, self._guard)
                 if self._guard is None:
                     client = Keeping(client, section.every.total_seconds())
                 self._made[source.name] = (section, client)
         return {name: client for name, (_, client) in self._made.items()}
 
 
-def factory(source: str) -> Factory:
-    """Return the factory of the client of the source with this name."""
-    found: Factory = import_module(f"reconciler.sources.{registry.CLIENTS[source]}").for_source
+def factory(source: PolledSource[Any, Any]) -> Factory:
+    """Return the factory of the client of this source."""
+    found: Factory = import_module(source.client).for_source
     return found
 
 

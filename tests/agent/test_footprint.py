@@ -36,7 +36,7 @@ OURS = {
     "reconciler.model.printable",
     "reconciler.sources",
     "reconciler.sources.imds",
-    "reconciler.sources.imds.signals",
+    "reconciler.model.scheduled_events",
 }
 
 
@@ -81,4 +81,4 @@ def test_it_loads_the_standard_library_and_a_handful_of_our_own(
     # A virtual environment's own hooks are not in the image; `copy` looks in vain for Jython's `org`.
     hooks = {"_distutils_hack", "_virtualenv", "sitecustomize", "org"}
     assert {name.partition(".")[0] for name in foreign} <= hooks
-    assert {"reconciler.sources.imds.signals", "ssl"} <= loaded
+    assert {"reconciler.model.scheduled_events", "ssl"} <= loaded

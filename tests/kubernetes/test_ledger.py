@@ -12,6 +12,7 @@ from reconciler.model.aws import InstanceEvent
 from reconciler.model.azure import Planned, Scope
 from reconciler.model.polling import Memory, ScopeAnswer
 from reconciler.model.snapshot import Ledger, Replaced
+from reconciler.run import PARTS
 from tests.support.builders import NOW, minutes
 
 SET = Scope("sub", "mc_shop", "aks-np-vmss")
@@ -53,23 +54,23 @@ OLD = {
 
 
 def test_what_is_written_is_read_back() -> None:
-    assert from_data(to_data(LEDGER, {})) == LEDGER
+    assert from_data(to_data(LEDGER, {}, PARTS.sources.polled), PARTS.sources.polled) == LEDGER
 
 
 def test_which_publishers_may_have_objects_is_read_back_and_what_is_strange_there_is_limited() -> None:
     ledger = Ledger(published=("another", "nodemaintenances"))
 
-    assert from_data(to_data(ledger, {})) == ledger
-    assert to_data(Ledger(), {"published": "nodemaintenances"}) == {"published": ""}
-    assert len(from_data({"published": "x," * 10**6}).published) <= 10
+    assert from_data(to_data(ledger, {}, PARTS.sources.polled), PARTS.sources.polled) == ledger
+    assert to_data(Ledger(), {"published": "nodemaintenances"}, PARTS.sources.polled) == {"published": ""}
+    assert len(from_data({"published": "x," * 10**6}, PARTS.sources.polled).published) <= 10
 
 
 def test_the_old_form_is_read_as_what_it_meant() -> None:
-    assert from_data(OLD) == LEDGER
+    assert from_data(OLD, PARTS.sources.polled) == LEDGER
 
 
 def test_the_keys_stay_and_the_old_form_gives_way_to_the_new_one() -> None:
-    written = to_data(LEDGER, OLD)
+    written = to_data(LEDGER, OLD, PARTS.sources.polled)
 
     assert set(written) == set(OLD)
     assert {json.loads(written[key])["answers"][-1]["found"][0]["of"][0] for key in ("arm", "aws")} == {
@@ -79,8 +80,8 @@ def test_the_keys_stay_and_the_old_form_gives_way_to_the_new_one() -> None:
 
 
 def test_an_empty_ledger_writes_no_key_that_was_not_there() -> None:
-    assert to_data(Ledger(), {}) == {}
-    assert to_data(Ledger(), {"aws": "x", "other": "stays"}) == {"aws": ""}
+    assert to_data(Ledger(), {}, PARTS.sources.polled) == {}
+    assert to_data(Ledger(), {"aws": "x", "other": "stays"}, PARTS.sources.polled) == {"aws": ""}
 
 
 @pytest.mark.parametrize("text", ["{", "[1]", "[{}]", "null", '"x"', '{"answers":[{"scope":1}]}'])
@@ -90,7 +91,7 @@ def test_a_memory_that_can_not_be_read_is_dropped_with_a_warning_and_nothing_els
 ) -> None:
     other = "aws" if source == "arm" else "arm"
     with caplog.at_level(logging.WARNING):
-        found = from_data({**OLD, source: text})
+        found = from_data({**OLD, source: text}, PARTS.sources.polled)
 
     assert found.memories == {other: LEDGER.memories[other]}
     assert (found.last_start, found.replaced) == (LEDGER.last_start, LEDGER.replaced)
@@ -101,8 +102,8 @@ def test_a_memory_that_can_not_be_read_is_dropped_with_a_warning_and_nothing_els
     "text", ["soon", "9999-12-31T23:59:59Z", "2026-11-21T12:00:00", "\ud800", "9" * 5000]
 )
 def test_a_last_start_that_can_not_be_read_is_reported_and_kept(text: str) -> None:
-    found = from_data({**OLD, "lastStart": text})
+    found = from_data({**OLD, "lastStart": text}, PARTS.sources.polled)
     assert found.last_start is None
     assert found.unread
     assert found.replaced == LEDGER.replaced
-    assert "lastStart" not in to_data(found, {"lastStart": text})
+    assert "lastStart" not in to_data(found, {"lastStart": text}, PARTS.sources.polled)

@@ -22,9 +22,9 @@ def test_what_goes_in_comes_out(replaced: list[Replaced], undone: list[Undone]) 
     undone.sort(key=lambda one: one.node)
     ledger = Ledger(replaced=tuple(replaced), undone=tuple(undone))
 
-    assert from_data(to_data(ledger, {})) == ledger
+    assert from_data(to_data(ledger, {}, ()), ()) == ledger
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1]", '[{"node":"a"}]', '{"a":1}', "null", "1"])
 def test_a_text_that_can_t_be_read_is_an_empty_list(text: str) -> None:
-    assert from_data({REPLACED: text, UNDONE: text}) == Ledger()
+    assert from_data({REPLACED: text, UNDONE: text}, ()) == Ledger()

@@ -10,6 +10,7 @@ from typing import Any
 
 from reconciler.calendar.values import Limit
 from reconciler.drain.survey import survey
+from reconciler.model import scheduled_events as imds
 from reconciler.model.errors import RecordUnreadable
 from reconciler.model.event import Kind, Status
 from reconciler.model.node import Node
@@ -21,7 +22,6 @@ from reconciler.profiles.orders import drain_options
 from reconciler.settings.policies import OutsideWindow
 from reconciler.settings.schema import Settings
 from reconciler.simulation.cluster import SimulatedCluster
-from reconciler.sources.imds import signals as imds
 from tests.support.builders import ACKNOWLEDGE, IMDS, RECORD
 
 

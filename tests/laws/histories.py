@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from hypothesis import strategies as st
 
 from reconciler.drain.claim import claim
+from reconciler.model import scheduled_events as imds
 from reconciler.model.node import Condition
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import NodeWrite, Plan
@@ -18,7 +19,6 @@ from reconciler.settings.schema import Settings
 from reconciler.simulation.api import SimulatedApi
 from reconciler.simulation.cluster import SimulatedCluster
 from reconciler.simulation.world import World
-from reconciler.sources.imds import signals as imds
 from tests.support import builders, strategies
 from tests.support.builders import IMDS, RECORD, REQUEST, STATE
 from tests.support.worlds import carry_on, look, world_of

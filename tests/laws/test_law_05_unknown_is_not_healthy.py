@@ -21,6 +21,7 @@ from reconciler.passes.decide import decide
 from reconciler.passes.observe import observe
 from reconciler.report.document import to_document
 from reconciler.report.text import as_text
+from reconciler.run import PARTS
 from reconciler.settings.schema import Settings
 from reconciler.simulation.world import World
 from tests.laws.histories import MAIN, History
@@ -45,11 +46,11 @@ BLINDED = Hits()
 @settings(max_examples=examples(150))
 @given(strategies.worlds(more=strategies.asking_nodes), strategies.policies())
 def test_where_no_source_can_be_read_nothing_starts(world: World, policy: Settings) -> None:
-    seen = observe(world.outside, policy, NOW)
+    seen = observe(world.outside, policy, NOW, PARTS)
     blind = replace(seen, readings={name: tuple(map(_blind, each)) for name, each in seen.readings.items()})
-    plan = decide(blind, assess(blind, NOW), policy, NOW)
+    plan = decide(blind, assess(blind, NOW), policy, NOW, PARTS)
 
-    sighted = decide(seen, assess(seen, NOW), policy, NOW)
+    sighted = decide(seen, assess(seen, NOW), policy, NOW, PARTS)
     BLINDED.count(sum(one.starts for one in sighted.nodes))
     adopted = {one.name for one in seen.nodes if policy.adopt and one.unschedulable}
     assert [one.node for one in plan.nodes if one.starts and one.node not in adopted] == []
@@ -68,7 +69,7 @@ KEPT = Hits()
 def test_a_source_that_goes_silent_starts_no_drain_and_undoes_no_cordon(
     world: World, policy: Settings, which: int
 ) -> None:
-    seen = observe(world.outside, policy, NOW)
+    seen = observe(world.outside, policy, NOW, PARTS)
     readings = seen.readings["n0"]
     reported = seen.nodes[0].annotations.get(builders.RECORD, "")
     on_record = [one for one in readings if f'"{one.source}"' in reported]
@@ -79,7 +80,7 @@ def test_a_source_that_goes_silent_starts_no_drain_and_undoes_no_cordon(
     blind = replace(seen, readings={"n0": changed})
 
     def uncordons_or_starts() -> tuple[bool, bool]:
-        plan = decide(blind, assess(blind, NOW), policy, NOW)
+        plan = decide(blind, assess(blind, NOW), policy, NOW, PARTS)
         nodes = [one for one in plan.nodes if one.node == "n0"]
         opened = any(one.todo.write is not None and one.todo.write.unschedulable is False for one in nodes)
         asked = any(
@@ -89,7 +90,7 @@ def test_a_source_that_goes_silent_starts_no_drain_and_undoes_no_cordon(
 
     opened, started_alone = uncordons_or_starts()
     if f'"{silent.source}"' in reported and '"dismissed"' not in reported:
-        sighted = decide(seen, assess(seen, NOW), policy, NOW)
+        sighted = decide(seen, assess(seen, NOW), policy, NOW, PARTS)
         KEPT.count(any(one.todo.write and one.todo.write.unschedulable is False for one in sighted.nodes))
         assert not opened
     if not (policy.adopt and seen.nodes[0].unschedulable):
@@ -106,13 +107,13 @@ def test_a_source_that_reported_the_event_and_goes_silent_stops_no_drain(
     node: Node, policy: Settings, which: int
 ) -> None:
     running = DrainProgress("n0", "uid-n0", Phase.RUNNING)
-    seen = observe(world_of([node]).outside, policy, NOW, drains={"n0": running})
+    seen = replace(observe(world_of([node]).outside, policy, NOW, PARTS), drains={"n0": running})
     readings = [one for one in seen.readings["n0"] if f'"{one.source}"' in node.annotations[builders.RECORD]]
     silent = readings[which % len(readings)]
     changed = tuple(_blind(one) if one is silent else one for one in seen.readings["n0"])
 
     def stops(snapshot: Snapshot) -> bool:
-        plan = decide(snapshot, assess(snapshot, NOW), policy, NOW)
+        plan = decide(snapshot, assess(snapshot, NOW), policy, NOW, PARTS)
         return builders.plan_of(plan, "n0").todo.stop_drain
 
     GOES_ON.count(stops(seen))

@@ -18,6 +18,7 @@ from reconciler.profiles.judging import judge
 from reconciler.report.document import to_document
 from reconciler.report.markdown import as_markdown
 from reconciler.report.text import as_text
+from reconciler.run import PARTS
 from reconciler.settings.schema import Settings
 from reconciler.simulation.world import World
 from tests.laws.hits import Hits
@@ -38,9 +39,9 @@ MATTERS = Hits()
 def test_a_node_with_an_event_that_matters_is_acted_upon_or_held_and_the_report_says_so(
     world: World, policy: Settings, now: datetime
 ) -> None:
-    seen = observe(replace(world.outside, itself=Self("n1")), policy, now)
+    seen = observe(replace(world.outside, itself=Self("n1")), policy, now, PARTS)
     assessment = assess(seen, now)
-    plan = decide(seen, assessment, policy, now)
+    plan = decide(seen, assessment, policy, now, PARTS)
     document = to_document(plan, rehearsed=True)
     text, markdown = as_text(document), as_markdown(document)
     plans = {one.node: one for one in plan.nodes}

@@ -17,6 +17,7 @@ from reconciler.model.structs import replace
 from reconciler.passes.assess import assess
 from reconciler.passes.decide import decide
 from reconciler.passes.observe import observe
+from reconciler.run import PARTS
 from reconciler.settings.schema import Settings
 from reconciler.simulation.world import World
 from tests.laws.hits import Hits
@@ -26,7 +27,7 @@ from tests.support.searching import examples
 
 
 def _plan(seen: Snapshot, policy: Settings, now: datetime) -> Plan:
-    return decide(seen, assess(seen, now), policy, now)
+    return decide(seen, assess(seen, now), policy, now, PARTS)
 
 
 REPEATED = Hits()
@@ -36,7 +37,7 @@ REPEATED = Hits()
 @settings(max_examples=examples(100))
 @given(strategies.worlds(), strategies.policies(), st.integers(0, 300))
 def test_a_decision_can_be_repeated(world: World, policy: Settings, later: int) -> None:
-    seen, now = observe(world.outside, policy, NOW), NOW + timedelta(minutes=later)
+    seen, now = observe(world.outside, policy, NOW, PARTS), NOW + timedelta(minutes=later)
     first = _plan(seen, policy, now)
     _plan(seen, policy, now + timedelta(hours=1))  # what it was asked between does not matter
 
@@ -53,7 +54,7 @@ SHUFFLED = Hits()
 def test_the_order_in_which_things_were_seen_changes_nothing(
     world: World, policy: Settings, chance: random.Random
 ) -> None:
-    seen = observe(world.outside, policy, NOW)
+    seen = observe(world.outside, policy, NOW, PARTS)
     nodes, pods = list(seen.nodes), {name: list(each) for name, each in seen.pods.items()}
     chance.shuffle(nodes)
     for each in pods.values():

@@ -15,11 +15,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reconciler.model import scheduled_events
 from reconciler.model.plan import Notice
 from reconciler.model.snapshot import Agents
 from reconciler.model.structs import replace
 from reconciler.settings.schema import Settings
-from reconciler.sources.imds import signals as scheduled_events
 from tests.agent.fake_node_api import VM
 from tests.agent.stepping import ALWAYS, NEVER, World, stepped_agent
 from tests.laws import checked

@@ -30,6 +30,7 @@ from reconciler.passes.preview import preview
 from reconciler.report.document import as_json, to_document
 from reconciler.report.markdown import as_markdown
 from reconciler.report.text import as_text
+from reconciler.run import PARTS
 from reconciler.settings.schema import Settings
 from reconciler.simulation.api import Call
 from reconciler.simulation.world import World
@@ -192,7 +193,7 @@ def _poisoned(seen: Snapshot, poison: Callable[[Snapshot], Snapshot]) -> tuple[P
 
 def _planned(seen: Snapshot) -> Plan:
     policy = builders.settings("budget: {maxUnavailable: 100%}")
-    return decide(seen, assess(seen, NOW), policy, NOW)
+    return decide(seen, assess(seen, NOW), policy, NOW, PARTS)
 
 
 def _signal(**change: Any) -> Callable[[Snapshot], Snapshot]:

@@ -8,9 +8,9 @@ import pytest
 
 from jobs.runtime.metering import FAILED, NOT_SENT, SENT, STANDBY, SUCCEEDED
 from reconciler.features.metrics.catalogue import FAMILIES
+from reconciler.model import scheduled_events as imds
 from reconciler.model.case_outcome import ENDS
 from reconciler.model.record import State
-from reconciler.sources.imds import signals as imds
 from tests.monitoring.rules import (
     RUNBOOKS,
     Rule,

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from reconciler.model import scheduled_events as imds
 from reconciler.model.event import Initiator, Kind, Status, WaitForNotice
 from reconciler.model.moments import to_text
 from reconciler.model.node import KARPENTER_LABEL
@@ -14,7 +15,6 @@ from reconciler.model.snapshot import Remediator
 from reconciler.model.structs import replace
 from reconciler.passes.assess import join
 from reconciler.sources.condition import parse_message
-from reconciler.sources.imds import signals as imds
 from tests.support import builders
 from tests.support.builders import NOW, event, judged, minutes
 from tests.support.planning import ASKED_FOR, DAY, OFFER, START

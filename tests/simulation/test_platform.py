@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 
 from reconciler.model import aks_conditions
+from reconciler.model import scheduled_events as imds
 from reconciler.model.event import Answer, Kind, Reading, Signal, Status
 from reconciler.model.keys import OwnKeys
 from reconciler.model.snapshot import Agents
@@ -14,8 +15,7 @@ from reconciler.simulation.log import Actor
 from reconciler.simulation.platform import Reporter, VmEvent
 from reconciler.simulation.world import World
 from reconciler.sources import condition as node_condition
-from reconciler.sources.imds import published
-from reconciler.sources.imds import signals as imds
+from reconciler.sources import imds as published
 from tests.simulation.building import PREFIX, START, name, web, world
 
 MINUTE = timedelta(minutes=1)

@@ -9,6 +9,7 @@ import pytest
 
 from reconciler.model.polling import Listing
 from reconciler.model.ports import MaintenanceStarter
+from reconciler.run import PARTS
 from reconciler.sources.arm.client import Arm
 from reconciler.sources.aws.client import Aws
 from reconciler.sources.clients import KEPT_PROBLEM, Keeping, SourceClients
@@ -24,7 +25,7 @@ def guard() -> None:
 
 
 def test_only_sources_that_are_on_have_a_client() -> None:
-    clients = SourceClients(guard)
+    clients = SourceClients(PARTS.sources.polled, guard)
 
     assert clients.of(OFF) == {}
     assert {name: type(client) for name, client in clients.of(BOTH).items()} == {"arm": Arm, "aws": Aws}
@@ -32,7 +33,7 @@ def test_only_sources_that_are_on_have_a_client() -> None:
 
 
 def test_a_client_stays_until_its_own_section_changes() -> None:
-    clients = SourceClients(guard)
+    clients = SourceClients(PARTS.sources.polled, guard)
     first = clients.of(BOTH)
 
     assert clients.of(BOTH) == first
@@ -42,7 +43,7 @@ def test_a_client_stays_until_its_own_section_changes() -> None:
 
 
 def test_without_a_guard_a_client_keeps_answers_and_starts_nothing() -> None:
-    found = SourceClients().of(BOTH)
+    found = SourceClients(PARTS.sources.polled).of(BOTH)
 
     assert {type(client) for client in found.values()} == {Keeping}
     assert not any(isinstance(client, MaintenanceStarter) for client in found.values())

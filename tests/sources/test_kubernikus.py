@@ -9,9 +9,9 @@ from reconciler.model.event import Answer, Kind, Reading
 from reconciler.model.node import TYPE_LABEL
 from reconciler.model.snapshot import ServerVersion
 from reconciler.model.structs import replace
+from reconciler.passes.source import SourceContext
 from reconciler.simulation.api import Call
 from reconciler.sources.kubernikus import KubeletVersions, read
-from reconciler.sources.source import SourceContext
 from tests.laws.histories import History, small_world
 from tests.support import builders
 from tests.support.builders import NOW, RECORD, minutes

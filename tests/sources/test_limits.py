@@ -11,6 +11,7 @@ from reconciler.kubernetes import ledger, maintenances
 from reconciler.kubernetes.wire.lists import budget_format, node_format, pod_format
 from reconciler.kubernetes.wire.shapes import ObjectMeta
 from reconciler.model import limits
+from reconciler.model import scheduled_events as imds
 from reconciler.model.aks_conditions import MAIN
 from reconciler.model.errors import Rejected
 from reconciler.model.event import Answer, Kind
@@ -19,9 +20,9 @@ from reconciler.model.pod import LONGEST_GRACE
 from reconciler.model.record import Record, Unreadable
 from reconciler.model.record_text import record_of
 from reconciler.model.snapshot import Agents
+from reconciler.run import PARTS
+from reconciler.sources import imds as published
 from reconciler.sources.condition import parse_message, read, read_named
-from reconciler.sources.imds import published
-from reconciler.sources.imds import signals as imds
 from reconciler.sources.request import source as request
 from tests.support import builders, shapes
 from tests.support.builders import IMDS, PREFIX, RECORD, REQUEST
@@ -217,14 +218,14 @@ def test_a_maintenance_object_beyond_the_limits_is_read_and_written_again() -> N
 @pytest.mark.parametrize("have", [10**12, f"{MANY_DIGITS}", -1])
 def test_replaced_nodes_beyond_the_limits_are_forgotten(have: object) -> None:
     one = {"node": "a", "uid": "u", "zone": "", "pool": "", "have": have, "at": "2026-11-21T12:00:00Z"}
-    assert ledger.from_data({ledger.REPLACED: json.dumps([one])}).replaced == ()
+    assert ledger.from_data({ledger.REPLACED: json.dumps([one])}, ()).replaced == ()
 
 
 def test_what_a_polled_source_remembers_is_dropped_where_it_can_not_be_read() -> None:
     answer = {"scope": "eu-west-1", "asked": "2026-11-21T12:00:00Z", "again": "9999-12-31T23:59:59Z"}
-    assert ledger.from_data({"aws": json.dumps({"answers": [answer]})}).memories == {}
+    assert ledger.from_data({"aws": json.dumps({"answers": [answer]})}, PARTS.sources.polled).memories == {}
     near = {**answer, "again": "2026-11-21T12:30:00Z"}
-    assert "aws" in ledger.from_data({"aws": json.dumps({"answers": [near]})}).memories
+    assert "aws" in ledger.from_data({"aws": json.dumps({"answers": [near]})}, PARTS.sources.polled).memories
 
 
 def test_texts_that_are_no_utf_8_break_no_list() -> None:

@@ -11,22 +11,24 @@ from typing import Protocol
 
 import pytest
 
+import reconciler.run
 from reconciler.kubernetes import ledger
 from reconciler.model.event import Answer, Kind, Reading, Signal, Status
 from reconciler.model.moments import from_text, to_text
 from reconciler.model.node import Node
 from reconciler.model.polling import Listing
+from reconciler.model.structs import replace
+from reconciler.passes.polled import PolledSource
+from reconciler.passes.source import Source, SourceContext, Wants
+from reconciler.passes.sources import Sources
 from reconciler.report.document import to_document
 from reconciler.report.text import as_text
 from reconciler.report.values import Document
-from reconciler.run import run_pass
+from reconciler.run import PARTS, run_pass
 from reconciler.settings.load import parse_settings
 from reconciler.settings.schema import Settings
 from reconciler.simulation.world import World
-from reconciler.sources import registry
 from reconciler.sources.clients import SourceClients, factory
-from reconciler.sources.polled import PolledSource
-from reconciler.sources.source import Source, SourceContext, Wants
 from tests.simulation.building import name, world
 
 SETTINGS = parse_settings("mode: Enforce\nuncordon: {settle: 0s}\n", "test.yaml")
@@ -73,6 +75,7 @@ class RackPlan(PolledSource[str, Outage]):
     """A plan of power outages: one list for each zone, with the names of nodes."""
 
     name = "rackPlan"
+    client = "reconciler.sources.toy"
 
     def section(self, settings: Settings) -> Section:
         return Section()
@@ -119,22 +122,27 @@ class PlanService:
 
 
 class Register(Protocol):
-    """Adds a source to the registry, and for a polled source the module of its client."""
+    """Adds a source to the list, and for a polled source the module of its client."""
 
     def __call__(self, source: Source, client: PlanService | None = None) -> None: ...
 
 
+def use(monkeypatch: pytest.MonkeyPatch, *sources: Source) -> None:
+    """Let passes have these sources."""
+    monkeypatch.setattr(reconciler.run, "PARTS", replace(PARTS, sources=Sources(*sources)))
+
+
 @pytest.fixture
 def register(monkeypatch: pytest.MonkeyPatch) -> Register:
-    """Add a source to the registry for one test."""
+    """Add a source to the list for one test."""
 
     def add(source: Source, client: PlanService | None = None) -> None:
-        monkeypatch.setattr(registry, "SOURCES", (*registry.SOURCES, source))
+        known = reconciler.run.PARTS.sources.all
+        use(monkeypatch, *known, source)
         if client is not None:
-            module = ModuleType("reconciler.sources.toy")
+            module = ModuleType(RackPlan.client)
             module.for_source = lambda settings, guard: client  # type: ignore[attr-defined]
             monkeypatch.setitem(sys.modules, module.__name__, module)
-            monkeypatch.setattr(registry, "CLIENTS", {**registry.CLIENTS, source.name: "toy"})
 
     return add
 
@@ -184,13 +192,12 @@ def test_an_event_of_a_removed_source_waits_for_no_source(
     monkeypatch: pytest.MonkeyPatch, register: Register
 ) -> None:
     there = world(3)
-    before = registry.SOURCES
     register(Tickets())
     there.cluster.label(name(0), LABEL, "wanted")
     run(there)
     assert there.cluster.nodes[name(0)].unschedulable
 
-    monkeypatch.setattr(registry, "SOURCES", before)
+    use(monkeypatch, *PARTS.sources.all)
     for _ in range(4):
         there.advance(timedelta(minutes=1))
         run(there)
@@ -204,7 +211,7 @@ def test_a_polled_source_is_asked_remembered_and_reported_through_the_registry_a
     there = world(3)
     service = PlanService(there, {name(0): there.now + timedelta(minutes=30)})
     register(RackPlan(), service)
-    there.clients.update(SourceClients(guard=lambda: None).of(SETTINGS))
+    there.clients.update(SourceClients(reconciler.run.PARTS.sources.polled, guard=lambda: None).of(SETTINGS))
 
     document = run(there)
 
@@ -218,7 +225,8 @@ def test_a_polled_source_is_asked_remembered_and_reported_through_the_registry_a
     # Not before its time, and by the next process as well: the ledger has it.
     there.advance(timedelta(minutes=4))
     there.restart()
-    there.cluster.ledger = ledger.from_data(ledger.to_data(there.cluster.ledger, {}))
+    kept = ledger.to_data(there.cluster.ledger, {}, [RackPlan()])
+    there.cluster.ledger = ledger.from_data(kept, [RackPlan()])
     run(there)
     assert service.asked == zones
     there.advance(timedelta(minutes=1))
@@ -260,15 +268,14 @@ def test_what_a_polled_source_can_not_be_asked_is_unknown_and_holds_the_uncordon
 
 
 def test_names_are_unique_and_none_is_a_key_that_the_ledger_has_already() -> None:
-    names = [source.name for source in registry.SOURCES]
+    names = [source.name for source in PARTS.sources.all]
 
     assert len(set(names)) == len(names)
     assert not {ledger.LAST_START, ledger.REPLACED} & set(names)
 
 
-def test_every_polled_source_has_a_client_and_every_client_a_source() -> None:
-    assert {source.name for source in registry.polled()} == set(registry.CLIENTS)
-    for source in registry.CLIENTS:
+def test_every_polled_source_has_a_client() -> None:
+    for source in PARTS.sources.polled:
         client = factory(source)(parse_settings("", "test.yaml"), None)
         assert callable(client.ask)
 
@@ -276,6 +283,6 @@ def test_every_polled_source_has_a_client_and_every_client_a_source() -> None:
 def test_only_what_reports_planned_maintenance_is_a_source_of_its_notice() -> None:
     conditions = {f"condition:{kind}Scheduled" for kind in ("VMEvent", "Reboot", "Redeploy")}
 
-    assert registry.notice_names(Settings()) == {"imds", *conditions}
+    assert PARTS.sources.notice_names(Settings()) == {"imds", *conditions}
     off = parse_settings("sources: {imds: {enabled: false}}", "f")
-    assert registry.notice_names(off) == conditions
+    assert PARTS.sources.notice_names(off) == conditions

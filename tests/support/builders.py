@@ -39,6 +39,7 @@ from reconciler.profiles.case import CaseView
 from reconciler.profiles.checks import CHECKS
 from reconciler.profiles.judging import judge
 from reconciler.profiles.situation import Check, Situation
+from reconciler.run import PARTS
 from reconciler.settings.load import parse_settings
 from reconciler.settings.schema import Settings
 
@@ -366,7 +367,7 @@ def reported(*signals: Signal) -> tuple[Reading, ...]:
 def planned(seen: Snapshot, chosen: Settings | None = None, now: datetime = NOW) -> Plan:
     """Assess and decide."""
     chosen = chosen or settings()
-    return decide(seen, assess(seen, now), chosen, now)
+    return decide(seen, assess(seen, now), chosen, now, PARTS)
 
 
 def plan_of(plan: Plan, name: str = "a") -> NodePlan:

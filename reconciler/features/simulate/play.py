@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -12,11 +13,12 @@ from reconciler.model.keys import keys_of
 from reconciler.model.moments import to_text
 from reconciler.model.node import Node
 from reconciler.model.notification import Notification
+from reconciler.model.outcome import Outcome
 from reconciler.model.outside import WritableOutside
 from reconciler.model.plan import Plan
 from reconciler.model.record import State
 from reconciler.model.structs import replace
-from reconciler.run import run_pass
+from reconciler.passes.parts import Parts
 from reconciler.settings.schema import Mode, Settings
 from reconciler.simulation.aks import no_event
 from reconciler.simulation.clock import VirtualClock
@@ -39,6 +41,9 @@ _AT_LEAST = timedelta(minutes=1)
 """The pause before the next pass if a plan names no later moment than now."""
 
 
+RunPass = Callable[[WritableOutside, Settings, datetime], tuple[Plan, tuple[Outcome, ...]]]
+
+
 def playable(settings: Settings) -> Settings:
     """Return the settings as they are played.
 
@@ -55,15 +60,21 @@ def playable(settings: Settings) -> Settings:
 
 
 def play(
-    scenario: Scenario, settings: Settings, *, every: timedelta | None = None, whole: bool = False
+    scenario: Scenario,
+    settings: Settings,
+    run_pass: RunPass,
+    parts: Parts,
+    *,
+    every: timedelta | None = None,
+    whole: bool = False,
 ) -> Score:
     """Return what becomes of the scenario's events under these settings.
 
     A pass runs at each change that it may act on, and at each moment that a plan names, and it reads only
     the nodes that a decision is about. With `every`, passes also run that often, and with `whole` they read
-    all nodes: neither changes the score.
+    all nodes: neither changes the score. `parts` are those of `run_pass`.
     """
-    return _Play(scenario, playable(settings), every, whole=whole).run()
+    return _Play(scenario, playable(settings), run_pass, parts, every, whole=whole).run()
 
 
 def _frees(plan: Plan) -> bool:
@@ -87,9 +98,17 @@ class _Play:
     """One run: the world, the passes, and whether something has changed since the last one."""
 
     def __init__(
-        self, scenario: Scenario, settings: Settings, every: timedelta | None, *, whole: bool
+        self,
+        scenario: Scenario,
+        settings: Settings,
+        run_pass: RunPass,
+        parts: Parts,
+        every: timedelta | None,
+        *,
+        whole: bool,
     ) -> None:
         self._scenario, self._settings, self._every = scenario, settings, every
+        self._run_pass = run_pass
         self._clock = VirtualClock(scenario.start)
         self._cluster = SimulatedCluster(self._clock, Log())
         self._platform = SimulatedPlatform(self._cluster, prefix=settings.keys.prefix)
@@ -100,7 +119,7 @@ class _Play:
             self._cluster.add_node(node)
         takes = {one.name: one.drain for one in scenario.nodes}
         drains = TimedDrains(self._cluster, takes.__getitem__)
-        api = PartialApi(self._cluster, settings, drains.pods, whole=whole)
+        api = PartialApi(self._cluster, settings, parts, drains.pods, whole=whole)
         self._scorer = Scorer(scenario, settings, self._cluster, drains)
         self._api = api
         self._outside = WritableOutside(reader=api, writer=api, drainer=drains, notifier=_Silence())
@@ -127,7 +146,7 @@ class _Play:
         now = self._clock.now()
         for _ in range(_MOST_PASSES):
             self._api.news = False
-            plan, _ = run_pass(self._outside, self._settings, now)
+            plan, _ = self._run_pass(self._outside, self._settings, now)
             self._scorer.passed(plan)
             if not (self._api.news and _frees(plan)):
                 break

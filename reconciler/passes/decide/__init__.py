@@ -45,15 +45,17 @@ from reconciler.passes.decide.scheduling import schedules
 from reconciler.passes.decide.seen import Seen, broken, last_key, look_safely, queue_key, why_out_of_service
 from reconciler.passes.decide.twins import twins_of
 from reconciler.passes.decide.whole_fleet import fleet_nodes
+from reconciler.passes.parts import Parts
 from reconciler.profiles.budget import count_places, still_missing
 from reconciler.profiles.exemption import has_struck
 from reconciler.profiles.situation import Acknowledgement
 from reconciler.settings.schema import Settings
-from reconciler.sources.registry import changes, notice_names, reading_names
 
 
-def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: datetime) -> Plan:
-    """Return the plan; the same snapshot, settings and `now` (aware, UTC) give the same plan."""
+def decide(
+    snapshot: Snapshot, assessment: Assessment, settings: Settings, now: datetime, parts: Parts
+) -> Plan:
+    """Return the plan; the same arguments give the same plan. `now` is aware, UTC."""
     # A step that goes over all nodes has a boundary around each: what fails holds this node only.
     faults = Faults()
     # Needed only where a pass may do something to a VM.
@@ -64,9 +66,9 @@ def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: 
         snapshot,
         settings,
         now,
-        reading_names(settings),
+        parts.sources.reading_names(settings),
         twins,
-        notice_names(settings),
+        parts.sources.notice_names(settings),
         workflows,
         upgraded_pools(snapshot.nodes, faults),
     )
@@ -204,7 +206,7 @@ def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: 
             (
                 *moments(plans, now),
                 *expiries(seen),
-                *changes(snapshot.memories, now),
+                *parts.sources.changes(snapshot.memories, now),
                 *_eased(progress.ledger, settings),
                 *_turns(progress),
                 *shown.moments,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
+from reconciler.model import scheduled_events as imds
 from reconciler.model.event import Signal, Status
 from reconciler.model.hooks import HookStep
 from reconciler.model.keys import keys_of
@@ -24,7 +25,6 @@ from reconciler.profiles.hooks import present_hooks, unended
 from reconciler.profiles.situation import Acknowledgement
 from reconciler.profiles.state_machine import Walk
 from reconciler.settings.schema import Settings
-from reconciler.sources.imds import signals as imds
 
 _NAMED_AT_MOST = 3
 

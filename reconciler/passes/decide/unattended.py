@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from reconciler.model import scheduled_events as imds
 from reconciler.model.event import Answer, Reading
 from reconciler.model.holds import HoldCode
 from reconciler.model.plan import Hold
 from reconciler.model.record import CaseRecord
 from reconciler.passes.decide.context import PassContext
 from reconciler.passes.decide.seen import Seen
-from reconciler.sources.imds import signals as imds
 
 
 def unattended(one: Seen, record: CaseRecord, context: PassContext) -> tuple[Hold, ...]:

@@ -20,10 +20,10 @@ from reconciler.model.moments import from_text, to_text
 from reconciler.model.node import Node
 from reconciler.model.polling import Listing
 from reconciler.model.record import Record
+from reconciler.passes.polled import PolledSource, moment_in, with_settings
+from reconciler.passes.source import SourceContext
 from reconciler.settings.schema import Settings
 from reconciler.settings.sections.sources import ArmSource
-from reconciler.sources.polled import PolledSource, moment_in, with_settings
-from reconciler.sources.source import SourceContext
 
 SOURCE = "arm"
 
@@ -121,6 +121,7 @@ class ArmPlans(PolledSource[Scope, Planned]):
     """
 
     name = SOURCE
+    client = "reconciler.sources.arm.client"
 
     def section(self, settings: Settings) -> ArmSource:
         """Return `sources.arm`."""

@@ -19,10 +19,10 @@ from reconciler.model.event import AWS, Initiator, Kind, PlatformPlan, Reading, 
 from reconciler.model.moments import from_text, to_text
 from reconciler.model.node import Node
 from reconciler.model.polling import Listing
+from reconciler.passes.polled import PolledSource, moment_in, with_settings
+from reconciler.passes.source import SourceContext
 from reconciler.settings.schema import Settings
 from reconciler.settings.sections.sources import AwsSource
-from reconciler.sources.polled import PolledSource, moment_in, with_settings
-from reconciler.sources.source import SourceContext
 
 SOURCE = AWS
 
@@ -99,6 +99,7 @@ class Ec2Events(PolledSource[str, InstanceEvent]):
     """Scheduled events of EC2 instances; one list for each region."""
 
     name = SOURCE
+    client = "reconciler.sources.aws.client"
     retry = timedelta(minutes=2)
     # EC2 lists the instances with an event, and no others.
     complete = False

@@ -9,9 +9,9 @@ from __future__ import annotations
 from reconciler.model import limits
 from reconciler.model.event import ESX, Answer, Initiator, Kind, Reading, Signal, Status
 from reconciler.model.node import Node
+from reconciler.passes.source import Source, SourceContext, Wants
 from reconciler.settings.schema import Settings
 from reconciler.settings.sections.sources import EsxSource
-from reconciler.sources.source import Source, SourceContext, Wants
 
 LABEL = "cloud.sap/esx-in-maintenance"
 VERSION = "cloud.sap/esx-version"

@@ -15,11 +15,11 @@ from reconciler.model.esx import HostState
 from reconciler.model.event import VCENTER, Kind, Reading, Signal
 from reconciler.model.node import Node
 from reconciler.model.structs import replace
+from reconciler.passes.polled import PolledSource
+from reconciler.passes.source import SourceContext
 from reconciler.settings.schema import Settings
 from reconciler.settings.sections.sources import VCenters
 from reconciler.sources.esx.labels import HOST, signal
-from reconciler.sources.polled import PolledSource
-from reconciler.sources.source import SourceContext
 
 _MAINTENANCE, _ALARM = Kind.REBOOT, Kind.REDEPLOY
 """The kinds of the signals before the settings choose others."""
@@ -29,6 +29,7 @@ class VCenterHosts(PolledSource[str, HostState]):
     """Maintenance and alarms of ESX hosts, as vCenter reports them; one list for each zone."""
 
     name = VCENTER
+    client = "reconciler.sources.esx.client"
     retry = timedelta(minutes=2)
 
     def section(self, settings: Settings) -> VCenters:

@@ -7,11 +7,12 @@ from datetime import timedelta
 import pytest
 from hypothesis import given, settings
 
-from reconciler.features.simulate.play import play, playable
+from reconciler.features.simulate.play import playable
 from reconciler.features.simulate.scenario import Scenario
 from reconciler.features.simulate.scorer import Fate
 from reconciler.model.event import Kind
 from reconciler.settings.schema import Mode, Settings
+from tests.features.simulate.playing import play
 from tests.features.simulate.scenarios import START, event, node, scenario, scenarios
 from tests.laws.hits import Hits
 from tests.support import builders, strategies

@@ -6,13 +6,13 @@ from datetime import timedelta
 
 import pytest
 
-from reconciler.features.simulate.play import play
 from reconciler.features.simulate.recorded import recorded
 from reconciler.features.simulate.scorer import Fate
 from reconciler.model.case_outcome import CaseResult
 from reconciler.model.ended_case import EndedCase
 from reconciler.model.event import Kind
 from reconciler.model.structs import replace
+from tests.features.simulate.playing import play
 from tests.support import builders
 from tests.support.builders import NOW, minutes
 from tests.support.ended import ended

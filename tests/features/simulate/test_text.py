@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from reconciler.features.simulate.document import Policy, to_document
-from reconciler.features.simulate.play import play
 from reconciler.features.simulate.text import as_text
 from reconciler.report.values import Document
 from reconciler.settings.schema import Settings
 from tests.docs.test_headings import named
+from tests.features.simulate.playing import play
 from tests.features.simulate.scenarios import event, scenario
 from tests.support import builders
 

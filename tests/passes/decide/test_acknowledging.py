@@ -18,9 +18,9 @@ from reconciler.model.node import Node
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.record import CaseRecord, Cordon, DrainRecord, State
 from reconciler.model.record_text import from_annotation
+from reconciler.model.scheduled_events import from_annotation as published_events
 from reconciler.model.structs import replace
 from reconciler.passes.release import release
-from reconciler.sources.imds.signals import from_annotation as published_events
 from tests.support import builders
 from tests.support.builders import (
     ACKNOWLEDGE,

@@ -22,6 +22,7 @@ from reconciler.model.selector import EVERYTHING, LabelSelector, Operator, Requi
 from reconciler.model.snapshot import Resting
 from reconciler.model.structs import replace
 from reconciler.passes.observe import observe
+from reconciler.run import PARTS
 from reconciler.simulation.api import Call
 from reconciler.simulation.platform import VmEvent
 from reconciler.simulation.workloads import BudgetSpec
@@ -265,7 +266,8 @@ def test_what_only_the_process_that_drains_knows_is_no_part_of_the_forecast() ->
     running = DrainProgress("a", "uid-a", Phase.RUNNING, blockers=(blocker,), blocked_since=NOW)
     plans = [
         builders.planned(
-            observe(history.world.outside, history.settings, NOW, drains=drains), history.settings
+            replace(observe(history.world.outside, history.settings, NOW, PARTS), drains=drains),
+            history.settings,
         )
         for drains in ({}, {"a": running})
     ]
@@ -489,7 +491,9 @@ def test_a_pod_without_a_replacement_or_of_which_too_little_is_known_has_room(po
 def test_a_plan_that_knows_all_labels_says_what_the_passes_say() -> None:
     history = announced(web(placement=Placement(node_selector={"disk": "ssd"})))
     outside = history.world.outside
-    snapshots = [observe(outside, history.settings, NOW, capacity=capacity) for capacity in (False, True)]
+    snapshots = [
+        observe(outside, history.settings, NOW, PARTS, capacity=capacity) for capacity in (False, True)
+    ]
 
     found = [plan_of(builders.planned(one, history.settings)).schedule for one in snapshots]
     assert [one is not None and one.forecast for one in found] == [CaseForecast.ON_TRACK] * 2

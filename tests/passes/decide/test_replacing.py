@@ -19,6 +19,7 @@ from reconciler.passes.act import act
 from reconciler.passes.assess import assess
 from reconciler.passes.decide import decide
 from reconciler.passes.observe import observe
+from reconciler.run import PARTS
 from reconciler.settings.schema import Settings
 from reconciler.simulation.api import Call, Killed, SimulatedApi
 from reconciler.simulation.cluster import SimulatedCluster
@@ -473,14 +474,10 @@ def test_a_process_without_machine_providers_leaves_the_request_to_another() -> 
 
 
 def decide_now(fleet: Fleet) -> Plan:
-    seen = observe(
-        fleet.world.outside,
-        fleet.settings,
-        fleet.world.now,
-        drains=fleet.world.drainer.progress(),
-    )
+    seen = observe(fleet.world.outside, fleet.settings, fleet.world.now, PARTS)
+    seen = replace(seen, drains=fleet.world.drainer.progress())
     found = assess(seen, fleet.world.now)
-    return decide(seen, found, fleet.settings, fleet.world.now)
+    return decide(seen, found, fleet.settings, fleet.world.now, PARTS)
 
 
 def test_a_post_drain_hook_holds_the_deletion_of_the_machine() -> None:

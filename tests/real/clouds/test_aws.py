@@ -25,7 +25,7 @@ from reconciler.model.polling import Memory, ScopeAnswer
 from reconciler.passes.assess import assess
 from reconciler.passes.decide import decide
 from reconciler.passes.observe import observe
-from reconciler.run import rehearse
+from reconciler.run import PARTS, rehearse
 from reconciler.sources.aws import client as ec2_client
 from reconciler.sources.aws import source as aws
 from reconciler.sources.aws.client import PAGE, Aws, connect
@@ -424,7 +424,7 @@ def test_the_memory_comes_back_as_it_was(found: list[ScopeAnswer[str, InstanceEv
 
 @pytest.mark.parametrize("text", ["", "{", "[1]", "[{}]", '[{"region":1}]', "null", '"x"'])
 def test_a_memory_that_can_not_be_read_is_none(text: str) -> None:
-    assert ledger.from_data({"aws": text}).memories == {}
+    assert ledger.from_data({"aws": text}, PARTS.sources.polled).memories == {}
 
 
 def test_with_one_answer_in_force_the_plan_says_when_it_changes() -> None:
@@ -434,8 +434,8 @@ def test_with_one_answer_in_force_the_plan_says_when_it_changes() -> None:
     policy = builders.settings(
         "sources: {aws: {enabled: true}}\nwindows: [{schedule: '@yearly', duration: 1h}]"
     )
-    seen = observe(Outside(reader=world.api, clients={"aws": Aws(fake.client)}), policy, NOW)
-    plan = decide(seen, assess(seen, NOW), policy, NOW)
+    seen = observe(Outside(reader=world.api, clients={"aws": Aws(fake.client)}), policy, NOW, PARTS)
+    plan = decide(seen, assess(seen, NOW), policy, NOW, PARTS)
 
     assert plan.ledger is not None
     assert plan.ledger.memories["aws"].answers[0].again == NOW + minutes(5)

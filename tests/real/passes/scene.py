@@ -18,11 +18,11 @@ from reconciler.kubernetes.eviction import Evictions
 from reconciler.model.outside import Self, WritableOutside
 from reconciler.model.plan import NodePlan
 from reconciler.model.ports import Machines, SourceClient
+from reconciler.model.scheduled_events import to_annotation
 from reconciler.report.document import to_document
 from reconciler.report.text import as_text
-from reconciler.run import run_pass
+from reconciler.run import PARTS, run_pass
 from reconciler.settings.load import parse_settings
-from reconciler.sources.imds.signals import to_annotation
 from tests.support.controlplane.api import Api
 from tests.support.controlplane.audit import AuditEntry
 from tests.support.controlplane.fill import Pool, no_vm_event, patch_conditions, vm_event
@@ -112,7 +112,13 @@ class Scene:
         self.clock = StandingClock()
         self.settings = parse_settings("mode: Enforce", "maintenance.yaml")
         self.connection = Connection(str(controlplane.kubeconfig))
-        self.cluster = Cluster(self.connection, guard=lambda: None, agent_namespace="agents", agent="agent")
+        self.cluster = Cluster(
+            self.connection,
+            guard=lambda: None,
+            agent_namespace="agents",
+            agent="agent",
+            memories=PARTS.sources.polled,
+        )
         self.notifier = KubernetesEvents(self.connection, guard=lambda: None)
         self.itself = Self()
         self.clients: dict[str, SourceClient] = {}

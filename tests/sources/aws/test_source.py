@@ -13,9 +13,9 @@ from reconciler.model.plan import JudgedEvent
 from reconciler.model.polling import Memory
 from reconciler.model.structs import replace
 from reconciler.passes.assess import join
+from reconciler.passes.source import SourceContext
 from reconciler.settings.schema import Settings
 from reconciler.sources.aws import source as aws
-from reconciler.sources.source import SourceContext
 from tests.support import builders
 from tests.support.builders import NOW, judged, minutes, settings
 

@@ -15,13 +15,12 @@ from reconciler.model.event import Answer, Kind
 from reconciler.model.node import ZONE_LABEL
 from reconciler.model.polling import Listing, Memory
 from reconciler.model.structs import replace
-from reconciler.run import run_pass
+from reconciler.passes.source import SourceContext
+from reconciler.run import PARTS, run_pass
 from reconciler.settings.load import parse_settings
 from reconciler.settings.schema import Settings
-from reconciler.sources import registry
 from reconciler.sources.esx.labels import HOST, LABEL
 from reconciler.sources.esx.vcenter import VCenterHosts
-from reconciler.sources.source import SourceContext
 from tests.laws.histories import small_world
 from tests.support import builders
 from tests.support.builders import NOW, minutes
@@ -111,7 +110,7 @@ def test_a_memory_survives_the_ledger() -> None:
 def test_either_the_label_or_vcenter_is_read() -> None:
     label = builders.settings("sources: {esx: {enabled: true}}")
     names = [
-        {one.name for one in registry.switched_on(each)} & {"esx", "vcenter"}
+        {one.name for one in PARTS.sources.switched_on(each)} & {"esx", "vcenter"}
         for each in (label, chosen(), builders.settings())
     ]
 

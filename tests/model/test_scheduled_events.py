@@ -13,14 +13,14 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
+from reconciler.model import scheduled_events as imds
 from reconciler.model.errors import SourceError
 from reconciler.model.event import Initiator, Kind, Signal, Status
-from reconciler.sources.imds import signals as imds
 
 GROUP = "azure:///subscriptions/S/resourceGroups/mc_x/providers/Microsoft.Compute"
 VM = "aks-np-12345678-vmss_1"
 LIVE_MIGRATION = "Virtual machine is being paused because of a memory-preserving Live Migration operation."
-ROWS = json.loads((Path(__file__).parents[2] / "cases" / "mechanic_imds.json").read_text(encoding="utf-8"))[
+ROWS = json.loads((Path(__file__).parents[1] / "cases" / "mechanic_imds.json").read_text(encoding="utf-8"))[
     "cases"
 ]
 

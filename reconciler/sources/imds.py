@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Collection
 from functools import lru_cache
 
+from reconciler.model import scheduled_events as imds
 from reconciler.model.errors import SourceError
 from reconciler.model.event import Answer, Reading
 from reconciler.model.keys import keys_of
 from reconciler.model.node import Node
 from reconciler.model.snapshot import Agents
+from reconciler.passes.source import Source, SourceContext, Wants
 from reconciler.settings.schema import Settings
-from reconciler.sources.imds import signals as imds
-from reconciler.sources.source import Source, SourceContext, Wants
 
 _NONE = Reading(imds.SOURCE, Answer.NO_EVENT)
 _ABSENT = Reading(imds.SOURCE, Answer.UNKNOWN, because="no node agent is installed", installed=False)

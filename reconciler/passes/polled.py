@@ -23,8 +23,8 @@ from reconciler.model.polling import Alone, F, Listing, Memory, S, ScopeAnswer
 from reconciler.model.problems import guarded
 from reconciler.model.record import Record
 from reconciler.model.structs import replace
+from reconciler.passes.source import Source, SourceContext
 from reconciler.settings.schema import Settings
-from reconciler.sources.source import Source, SourceContext
 
 SPARE = timedelta(minutes=1)
 """How soon a scope is queried that was skipped because few calls were left. After a failure, no scope is
@@ -50,6 +50,9 @@ class PolledSource(Source, Generic[S, F]):
 
     name: str
     """Also the key of its memory in the ledger's ConfigMap, so not one of the ledger's own keys."""
+
+    client: ClassVar[str]
+    """The module of its client, which is loaded only if the source is enabled; see sources/clients.py."""
 
     retry: ClassVar[timedelta] = timedelta(minutes=5)
     """How soon a scope is queried again after a failure, unless the service asks for a longer pause."""

@@ -1,1 +1,0 @@
-"""Scheduled events of IMDS, which the node agent publishes."""
