@@ -29,6 +29,21 @@ def _told(type_: str, status: str, message: str) -> Signal | None:
     return signals[0] if signals else None
 
 
+@pytest.mark.parametrize(
+    ("condition", "kind"),
+    [
+        ("VMEventScheduled", "Reboot"),
+        ("PreemptionScheduled", "Preempt"),
+        *((f"{kind}Scheduled", kind) for kind in ("Freeze", "Reboot", "Redeploy", "Preempt", "Terminate")),
+    ],
+)
+def test_each_condition_of_aks_is_read(condition: str, kind: str) -> None:
+    signal = _told(condition, "True", f"{kind} Scheduled: Mon, 11 May 2026 12:10:00 GMT.")
+
+    assert signal is not None
+    assert signal.kind.value == kind
+
+
 @pytest.mark.parametrize("case", CASES, ids=[case["message"][:40] for case in CASES])
 def test_a_row_means_what_its_words_say(case: dict[str, Any]) -> None:
     """By meaning, so that rows of the same kind may be added: the type and date are in the message itself."""

@@ -21,6 +21,7 @@ from reconciler.model.record import (
     DrainRecord,
     PlatformStart,
     Record,
+    SelfService,
     State,
 )
 from reconciler.model.record_text import from_annotation, record_of
@@ -51,6 +52,7 @@ from tests.support.builders import (
     signal,
     snapshot,
 )
+from tests.support.planning import OFFER, PROVIDER_ID, START, TAKEN, drained
 from tests.support.worlds import world_of
 
 CLOSED = 'windows: [{name: night, start: "22:00", end: "23:00"}]'
@@ -199,6 +201,22 @@ def test_a_new_event_that_comes_together_with_a_persons_uncordon_is_not_dismisse
 
     assert history.cluster.nodes["a"].unschedulable
     assert [one.kind for one in _kept(history.cluster).dismissed] == [Kind.REBOOT]
+
+
+def test_after_its_last_request_in_vain_a_node_comes_back_and_the_event_is_ignored() -> None:
+    asked = drained(SelfService(NOW - minutes(60), 3, "boot-1"))
+    emptied = held_node(replace(asked, drain=DrainRecord(NOW - minutes(90), done=NOW - minutes(80))))
+    vm = replace(emptied, provider_id=PROVIDER_ID, boot_id="boot-1")
+    plan = replace(OFFER, accept=True)
+    offered = signal(Kind.REDEPLOY, source="arm", not_before=START)
+    readings = {"a": reported(replace(offered, plan=plan))}
+    given_up = plan_of(planned(snapshot(vm, node("b"), readings=readings), TAKEN))
+
+    assert given_up.after is State.OPERATIONAL
+    assert [notice.reason for notice in given_up.todo.notices] == ["MaintenanceGivenUp"]
+    assert given_up.todo.write is not None
+    assert given_up.todo.write.unschedulable is False
+    assert [event.kind for event in _written(given_up).dismissed] == [Kind.REDEPLOY]
 
 
 def test_one_pass_does_not_end_a_case_and_begin_the_next() -> None:

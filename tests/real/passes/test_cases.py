@@ -8,7 +8,6 @@ import pytest
 
 from tests.real.passes.processes import Programs
 from tests.real.passes.scene import POOL, PREFIX, Scene
-from tests.support.controlplane.fill import vm_event
 from tests.support.controlplane.waiting import wait_for
 from tests.support.controlplane.workloads import budget
 
@@ -62,104 +61,6 @@ def test_a_whole_case_from_its_first_event_to_the_uncordon(scene: Scene) -> None
     ]
 
 
-@pytest.mark.parametrize("status", ["False", "Unknown"])
-def test_a_source_that_reported_the_event_and_is_unknown_now_holds_the_uncordon(
-    scene: Scene, status: str
-) -> None:
-    scene.set("uncordon: {settle: 0s}")
-    node = scene.node()
-    scene.condition_tells(node, event_id=ID)
-    scene.finish()
-
-    scene.condition(node, "VMEventScheduled", status, "IMDS query failed, exit code: 28")
-    report = scene.run()
-
-    assert scene.cordoned(node) == (status == "Unknown")
-    if status == "Unknown":
-        assert "can't be read now" in report.holds(node)["eventsGone"]
-
-
-def test_a_source_whose_heartbeat_is_old_holds_the_uncordon(scene: Scene) -> None:
-    scene.set("uncordon: {settle: 0s}")
-    node = scene.node()
-    scene.condition_tells(node)
-    scene.finish()
-    scene.condition_silent(node)
-
-    scene.clock.advance(minutes=16)
-    report = scene.run()
-
-    assert scene.cordoned(node)
-    assert "can't be read now" in report.holds(node)["eventsGone"]
-    assert any("16 minutes old" in text for text in report.node(node)["unknown"])
-
-
-def test_an_event_that_no_source_can_report_leads_to_no_drain(scene: Scene) -> None:
-    node = scene.node()
-    scene.condition(node, "VMEventScheduled", "Unknown", "Timeout when running plugin")
-
-    report = scene.run()
-
-    assert scene.is_untouched(node)
-    assert "unknown: condition:VMEventScheduled" in report.text
-
-
-def test_the_uncordon_waits_for_every_source_that_reported_the_event(scene: Scene) -> None:
-    scene.set("uncordon: {settle: 0s}")
-    node = scene.node()
-    scene.condition_tells(node)
-    scene.imds_tells(0, scene.event(0))
-    scene.finish()
-
-    scene.condition_silent(node)
-    report = scene.run()
-    assert scene.cordoned(node)
-    assert "waits for the end of Reboot (Scheduled)" in report.holds(node)["eventsGone"]
-
-    scene.imds_tells(0)
-    scene.run()
-    assert scene.is_untouched(node)
-
-
-def test_an_event_that_changes_its_id_and_its_time_is_the_case_going_on(scene: Scene) -> None:
-    scene.set("uncordon: {settle: 0s}")
-    node = scene.node()
-    scene.workload("web", node)
-    scene.imds_tells(0, scene.event(0, minutes=10, event_id=ID))
-    scene.finish()
-
-    later = scene.event(0, minutes=60, event_id=OTHER_ID)
-    scene.imds_tells(0, later)
-    scene.finish()
-
-    record = scene.record(node)
-    assert record is not None
-    (known,) = record["profiles"]["default"]["events"]
-    assert known["ids"] == [OTHER_ID]
-    assert scene.cordoned(node)
-
-    scene.imds_tells(0)
-    scene.run()
-
-    assert scene.is_untouched(node)
-
-
-def test_an_event_under_a_new_id_is_a_new_event_of_the_same_case(scene: Scene) -> None:
-    node = scene.node()
-    scene.imds_tells(0, scene.event(0, event_id=ID))
-    scene.finish()
-    before = scene.record(node)
-
-    scene.imds_tells(0, {**scene.event(0, event_id=OTHER_ID), "EventStatus": "Started", "NotBefore": ""})
-    scene.run()
-
-    after = scene.record(node)
-    assert before is not None
-    assert after is not None
-    assert after["cordon"] == before["cordon"]
-    assert [known["ids"] for known in after["profiles"]["default"]["events"]] == [[OTHER_ID]]
-
-
 def test_an_event_cancelled_in_mid_drain_stops_the_evictions_settles_and_uncordons(scene: Scene) -> None:
     node = scene.node()
     blocked(scene, node)
@@ -187,20 +88,6 @@ def test_an_event_cancelled_in_mid_drain_stops_the_evictions_settles_and_uncordo
     assert scene.is_untouched(node)
     assert evictions(scene) == asked
     assert scene.ready("web", 1)
-
-
-def test_an_event_cancelled_before_its_drain_leaves_nothing_behind(scene: Scene) -> None:
-    scene.set('windows: [{name: never, start: "00:00", end: "00:01"}]')
-    scene.clock.set(scene.now.replace(hour=12))
-    node = scene.node()
-    scene.condition_tells(node, minutes=60)
-    scene.run()
-    assert scene.state(node) == "maintenance-required"
-
-    scene.condition_silent(node)
-    scene.run()
-
-    assert scene.is_untouched(node)
 
 
 def test_a_persons_uncordon_is_respected_until_a_new_event(scene: Scene) -> None:
@@ -353,18 +240,3 @@ def test_the_state_of_a_case_survives_the_process_that_wrote_it(scene: Scene) ->
     scene.run()
 
     assert scene.is_untouched(node)
-
-
-def test_a_message_that_cannot_be_read_any_more_is_not_the_end_of_the_event(scene: Scene) -> None:
-    scene.set("uncordon: {settle: 0s}")
-    node = scene.node()
-    scene.condition_tells(node)
-    scene.finish()
-
-    garbled = {**vm_event("Reboot", now=scene.now), "message": "Something is up with this VM"}
-    scene.api.patch(
-        "nodes", node, {"status": {"conditions": [garbled]}}, kind="strategic", subresource="status"
-    )
-    scene.run()
-
-    assert scene.cordoned(node)
