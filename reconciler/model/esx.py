@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from reconciler.model import limits
+from reconciler.model.codec import Name
 
 
 class HostState(Struct, frozen=True):
@@ -12,6 +17,6 @@ class HostState(Struct, frozen=True):
     """
 
     maintenance: bool = False
-    alarms: tuple[str, ...] = ()
-    version: str = ""
+    alarms: Annotated[tuple[Name, ...], Meta(max_length=limits.INSTANCES)] = ()
+    version: Name = ""
     entering: bool = False

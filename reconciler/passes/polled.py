@@ -2,7 +2,7 @@
 
 A pass queries the scopes that are due. Each answer is kept, in the snapshot and in the ledger, until its
 scope is queried again. All polled sources share this logic. A source defines its scopes, how their facts
-become signals, and how scopes and facts are written as JSON.
+become signals, and how scopes are written as JSON.
 """
 
 from __future__ import annotations
@@ -12,14 +12,17 @@ from abc import abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, ClassVar, Generic, Protocol
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+from msgspec import Struct
 
 from reconciler.model import limits
+from reconciler.model.codec import decoded, encoded
 from reconciler.model.errors import SourceError
 from reconciler.model.event import Answer, Reading, Signal, WaitForNotice
 from reconciler.model.moments import from_text, to_text
 from reconciler.model.node import Node
-from reconciler.model.polling import Alone, F, Listing, Memory, S, ScopeAnswer
+from reconciler.model.polling import Alone, Listing, Memory, S, ScopeAnswer
 from reconciler.model.problems import guarded
 from reconciler.model.record import Record
 from reconciler.model.structs import replace
@@ -33,6 +36,7 @@ queried sooner: some services lock a user after a few wrong passwords."""
 _LONGEST_WAIT = timedelta(hours=6)
 
 Json = dict[str, Any]
+Fact = TypeVar("Fact", bound=Struct)
 
 
 class PolledSection(Protocol):
@@ -45,14 +49,17 @@ class PolledSection(Protocol):
     def every(self) -> timedelta: ...
 
 
-class PolledSource(Source, Generic[S, F]):
-    """A source that queries a service for scopes `S` and gets facts `F`."""
+class PolledSource(Source, Generic[S, Fact]):
+    """A source that queries a service for scopes `S` and gets facts `Fact`."""
 
     name: str
     """Also the key of its memory in the ledger's ConfigMap, so not one of the ledger's own keys."""
 
     client: ClassVar[str]
     """The module of its client, which is loaded only if the source is enabled; see sources/clients.py."""
+
+    fact: type[Fact]
+    """The type of its facts; no field is `of`."""
 
     retry: ClassVar[timedelta] = timedelta(minutes=5)
     """How soon a scope is queried again after a failure, unless the service asks for a longer pause."""
@@ -81,7 +88,7 @@ class PolledSource(Source, Generic[S, F]):
         """Return the scope that answers for the node, and its VM's name there; None: it has no VM there."""
 
     @abstractmethod
-    def signals(self, name: str, facts: Sequence[F], now: datetime) -> tuple[Signal, ...]:
+    def signals(self, name: str, facts: Sequence[Fact], now: datetime) -> tuple[Signal, ...]:
         """Return the signals of the facts about this VM at `now`; none if there is no event."""
 
     @abstractmethod
@@ -92,14 +99,6 @@ class PolledSource(Source, Generic[S, F]):
     def read_scope(self, document: Any) -> S:
         """Parse the result of `write_scope`. A broken document may raise any error of Python's parsing."""
 
-    @abstractmethod
-    def write_fact(self, fact: F) -> Json:
-        """Return the fact as a JSON object without the key `of`."""
-
-    @abstractmethod
-    def read_fact(self, document: Json) -> F:
-        """Parse the result of `write_fact`. A broken document may raise any error of Python's parsing."""
-
     def describe(self, scope: S) -> str:
         """Return the scope in words for people."""
         return str(scope)
@@ -109,7 +108,7 @@ class PolledSource(Source, Generic[S, F]):
         del record
         return False
 
-    def moments(self, fact: F) -> Iterable[datetime | None]:
+    def moments(self, fact: Fact) -> Iterable[datetime | None]:
         """Yield the moments at which the meaning of a fact changes."""
         del fact
         return ()
@@ -142,7 +141,7 @@ class PolledSource(Source, Generic[S, F]):
     # Polling.
 
     def due(
-        self, nodes: Iterable[Node], memory: Memory[S, F], now: datetime, *, followed: Collection[str] = ()
+        self, nodes: Iterable[Node], memory: Memory[S, Fact], now: datetime, *, followed: Collection[str] = ()
     ) -> tuple[S, ...]:
         """Return the scopes to query now; `followed` are the names of nodes that it follows.
 
@@ -174,7 +173,7 @@ class PolledSource(Source, Generic[S, F]):
             return True
         return followed and not one.problem and one.asked is not None and now >= one.asked + self.follow
 
-    def _is_due(self, answer: ScopeAnswer[S, F] | None, now: datetime, followed: bool) -> bool:
+    def _is_due(self, answer: ScopeAnswer[S, Fact] | None, now: datetime, followed: bool) -> bool:
         if answer is None or now >= answer.again:
             return True
         # The clock was ahead when this was written: the answer would otherwise be valid for too long.
@@ -184,12 +183,12 @@ class PolledSource(Source, Generic[S, F]):
 
     def remembered(
         self,
-        memory: Memory[S, F],
-        listings: Collection[Listing[S, F]],
+        memory: Memory[S, Fact],
+        listings: Collection[Listing[S, Fact]],
         nodes: Iterable[Node],
         every: timedelta,
         now: datetime,
-    ) -> Memory[S, F]:
+    ) -> Memory[S, Fact]:
         """Return the memory with these answers; without any, the same memory.
 
         `nodes` are those of the cluster, managed or not. Scopes without a node are removed, and so are VMs
@@ -214,24 +213,24 @@ class PolledSource(Source, Generic[S, F]):
         paused |= {one.scope: self._next_try(one, every, now) for one in listings if one.wait is not None}
         return Memory(tuple(answers), tuple(sorted(paused.items())))
 
-    def _next_try(self, listing: Listing[S, F], every: timedelta, now: datetime) -> datetime:
+    def _next_try(self, listing: Listing[S, Fact], every: timedelta, now: datetime) -> datetime:
         """Return when to query a scope again after a failure: not before the service allows it."""
         wish = timedelta(seconds=min(listing.wait or 0, _LONGEST_WAIT.total_seconds()))
         return now + max(wish, min(every, self.retry), SPARE)
 
     def _with_alone(
         self,
-        answer: ScopeAnswer[S, F],
-        fresh: Mapping[S, Listing[S, F]],
+        answer: ScopeAnswer[S, Fact],
+        fresh: Mapping[S, Listing[S, Fact]],
         names: Collection[str],
         every: timedelta,
         now: datetime,
-    ) -> ScopeAnswer[S, F]:
+    ) -> ScopeAnswer[S, Fact]:
         """Return the answer of a list with those about its silent VMs."""
         if not answer.alone:
             return answer
         alone: list[Alone] = []
-        facts: dict[str, list[F]] = {}
+        facts: dict[str, list[Fact]] = {}
         for name, fact in answer.found:
             facts.setdefault(name, []).append(fact)
         for one in answer.alone:
@@ -256,12 +255,12 @@ class PolledSource(Source, Generic[S, F]):
 
     def _answer(
         self,
-        listing: Listing[S, F],
-        before: ScopeAnswer[S, F] | None,
+        listing: Listing[S, Fact],
+        before: ScopeAnswer[S, Fact] | None,
         names: Collection[str],
         every: timedelta,
         now: datetime,
-    ) -> ScopeAnswer[S, F]:
+    ) -> ScopeAnswer[S, Fact]:
         scope = listing.scope
         known = before.alone if before is not None else ()
         of_known = {one.name for one in known}
@@ -300,7 +299,7 @@ class PolledSource(Source, Generic[S, F]):
         order = sorted(found, key=lambda scope: -len(found[scope]))
         return {scope: found[scope] for scope in order[: self.most]}
 
-    def reading(self, node: Node, memory: Memory[S, F], now: datetime) -> Reading | None:
+    def reading(self, node: Node, memory: Memory[S, Fact], now: datetime) -> Reading | None:
         """Return what the memory contains about a node, None if the node has no VM at this service."""
         known = self.locate(node)
         if known is None:
@@ -344,7 +343,7 @@ class PolledSource(Source, Generic[S, F]):
     def _unknown(self, because: str) -> Reading:
         return Reading(self.name, Answer.UNKNOWN, because=because)
 
-    def changes(self, memory: Memory[S, F], now: datetime) -> Iterator[datetime]:
+    def changes(self, memory: Memory[S, Fact], now: datetime) -> Iterator[datetime]:
         """Yield the moments after `now` at which its readings may change by time alone."""
         for answer in memory.answers:
             for one in answer.alone:
@@ -354,7 +353,7 @@ class PolledSource(Source, Generic[S, F]):
 
     # The memory as text.
 
-    def dump(self, memory: Memory[S, F]) -> str:
+    def dump(self, memory: Memory[S, Fact]) -> str:
         """Return the memory as text, empty for an empty memory. Equal memories give equal texts.
 
         VMs with the same fact share an entry, because a maintenance often affects many VMs.
@@ -368,7 +367,7 @@ class PolledSource(Source, Generic[S, F]):
             ]
         return _text(document)
 
-    def load(self, text: str) -> Memory[S, F]:
+    def load(self, text: str) -> Memory[S, Fact]:
         """Parse the result of `dump`, also that of an earlier version; SourceError if it can't be read."""
         if not text:
             return Memory()
@@ -382,69 +381,62 @@ class PolledSource(Source, Generic[S, F]):
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise SourceError(f"the last answer of {self.name} can't be read: {error!r}") from error
 
-    def _answer_out(self, answer: ScopeAnswer[S, F]) -> Json:
+    def _answer_out(self, answer: ScopeAnswer[S, Fact]) -> Json:
         out: Json = {
             "scope": self.write_scope(answer.scope),
             "asked": to_text(answer.asked),
             "again": to_text(answer.again),
         }
-        facts = {_text(self.write_fact(fact)): self.write_fact(fact) for _, fact in answer.found}
-        together: dict[str, list[str]] = {text: [] for text in facts}
-        for name, fact in answer.found:
-            together[_text(self.write_fact(fact))].append(name)
-        if together:
-            out["found"] = [{**facts[text], "of": names} for text, names in together.items()]
+        if answer.found:
+            out["found"] = _together((name, encoded(fact)) for name, fact in answer.found)
         if answer.unseen:
             out["unseen"] = list(answer.unseen)
         if answer.problem:
             out["problem"] = answer.problem
-        turns: dict[str, Json] = {}
-        for one in answer.alone:
-            turn: Json = {"again": to_text(one.again)}
-            turn |= {"asked": to_text(one.asked)} if one.asked is not None else {}
-            turn |= {"problem": one.problem} if one.problem else {}
-            turns.setdefault(_text(turn), {**turn, "of": []})["of"].append(one.name)
-        if turns:
-            out["alone"] = list(turns.values())
+        if answer.alone:
+            turns = map(encoded, answer.alone)
+            out["alone"] = _together((turn.pop("name"), turn) for turn in turns)
         return out
 
-    def _answer_in(self, document: Json) -> ScopeAnswer[S, F]:
+    def _answer_in(self, document: Json) -> ScopeAnswer[S, Fact]:
         return ScopeAnswer(
             self.read_scope(document["scope"]),
             asked=from_text(document["asked"]),
             again=from_text(document["again"]),
             found=self.in_order(
-                (str(name), self.read_fact(one)) for one in document.get("found", ()) for name in one["of"]
+                (str(name), decoded(self.fact, one))
+                for one in document.get("found", ())
+                for name in one["of"]
             ),
             unseen=tuple(str(name) for name in document.get("unseen", ())),
             problem=limits.text(str(document.get("problem", ""))),
             alone=tuple(
                 sorted(
-                    (one for turn in document.get("alone", ()) for one in _alone_in(turn)),
+                    (
+                        decoded(Alone, {**turn, "name": name})
+                        for turn in document.get("alone", ())
+                        for name in turn["of"]
+                    ),
                     key=lambda one: one.name,
                 )
             ),
         )
 
-    def in_order(self, found: Iterable[tuple[str, F]]) -> tuple[tuple[str, F], ...]:
+    def in_order(self, found: Iterable[tuple[str, Fact]]) -> tuple[tuple[str, Fact], ...]:
         """Return the facts in the order of a memory: by VM, then as text."""
-        return tuple(sorted(found, key=lambda pair: (pair[0], _text(self.write_fact(pair[1])))))
+        return tuple(sorted(found, key=lambda pair: (pair[0], _text(encoded(pair[1])))))
 
 
-def _alone_in(turn: Json) -> Iterator[Alone]:
-    again, asked = from_text(turn["again"]), moment_in(turn, "asked")
-    problem = limits.text(str(turn.get("problem", "")))
-    yield from (Alone(str(name), again, asked, problem) for name in turn["of"])
+def _together(documents: Iterable[tuple[str, Json]]) -> list[Json]:
+    """Return each document once, with the names `of` those that have it."""
+    found: dict[str, Json] = {}
+    for name, document in documents:
+        found.setdefault(_text(document), {**document, "of": []})["of"].append(name)
+    return list(found.values())
 
 
 def _text(document: Json) -> str:
     return json.dumps(document, sort_keys=True, separators=(",", ":"))
-
-
-def moment_in(document: Json, key: str) -> datetime | None:
-    """Return the moment with this key, None if there is none; ValueError if it can't be read."""
-    text = document.get(key)
-    return from_text(text) if text else None
 
 
 def with_settings(

@@ -10,11 +10,11 @@ from types import ModuleType
 from typing import Protocol
 
 import pytest
+from msgspec import Struct
 
 import reconciler.run
 from reconciler.kubernetes import ledger
 from reconciler.model.event import Answer, Kind, Reading, Signal, Status
-from reconciler.model.moments import from_text, to_text
 from reconciler.model.node import Node
 from reconciler.model.polling import Listing
 from reconciler.model.structs import replace
@@ -64,8 +64,7 @@ class Section:
     every: timedelta = EVERY
 
 
-@dataclass(frozen=True, slots=True)
-class Outage:
+class Outage(Struct, frozen=True):
     """A rack loses its power at this moment."""
 
     at: datetime
@@ -76,6 +75,7 @@ class RackPlan(PolledSource[str, Outage]):
 
     name = "rackPlan"
     client = "reconciler.sources.toy"
+    fact = Outage
 
     def section(self, settings: Settings) -> Section:
         return Section()
@@ -94,12 +94,6 @@ class RackPlan(PolledSource[str, Outage]):
 
     def read_scope(self, document: object) -> str:
         return str(document)
-
-    def write_fact(self, fact: Outage) -> dict[str, object]:
-        return {"at": to_text(fact.at)}
-
-    def read_fact(self, document: dict[str, str]) -> Outage:
-        return Outage(from_text(document["at"]))
 
 
 @dataclass(slots=True)

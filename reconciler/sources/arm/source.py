@@ -20,7 +20,7 @@ from reconciler.model.moments import from_text, to_text
 from reconciler.model.node import Node
 from reconciler.model.polling import Listing
 from reconciler.model.record import Record
-from reconciler.passes.polled import PolledSource, moment_in, with_settings
+from reconciler.passes.polled import PolledSource, with_settings
 from reconciler.passes.source import SourceContext
 from reconciler.settings.schema import Settings
 from reconciler.settings.sections.sources import ArmSource
@@ -122,6 +122,7 @@ class ArmPlans(PolledSource[Scope, Planned]):
 
     name = SOURCE
     client = "reconciler.sources.arm.client"
+    fact = Planned
 
     def section(self, settings: Settings) -> ArmSource:
         """Return `sources.arm`."""
@@ -170,29 +171,6 @@ class ArmPlans(PolledSource[Scope, Planned]):
         """Parse the parts of a scope."""
         subscription, group, scale_set = (str(part) for part in document)
         return Scope(subscription, group, scale_set)
-
-    def write_fact(self, fact: Planned) -> dict[str, object]:
-        """Return the plan as JSON."""
-        document = {
-            "offered": fact.offered or None,
-            "offerStart": to_text(fact.offer_start) if fact.offer_start else None,
-            "offerEnd": to_text(fact.offer_end) if fact.offer_end else None,
-            "start": to_text(fact.start) if fact.start else None,
-            "end": to_text(fact.end) if fact.end else None,
-            "result": fact.result or None,
-        }
-        return {key: value for key, value in document.items() if value is not None}
-
-    def read_fact(self, document: dict[str, Any]) -> Planned:
-        """Parse the plan."""
-        return Planned(
-            offered=document.get("offered", False) is True,
-            offer_start=moment_in(document, "offerStart"),
-            offer_end=moment_in(document, "offerEnd"),
-            start=moment_in(document, "start"),
-            end=moment_in(document, "end"),
-            result=str(document.get("result", "")),
-        )
 
     def upgraded(self, document: Any) -> Any:
         """Convert the form of version 0.1, which had other names for `found` and `of`."""

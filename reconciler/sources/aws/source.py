@@ -19,7 +19,7 @@ from reconciler.model.event import AWS, Initiator, Kind, PlatformPlan, Reading, 
 from reconciler.model.moments import from_text, to_text
 from reconciler.model.node import Node
 from reconciler.model.polling import Listing
-from reconciler.passes.polled import PolledSource, moment_in, with_settings
+from reconciler.passes.polled import PolledSource, with_settings
 from reconciler.passes.source import SourceContext
 from reconciler.settings.schema import Settings
 from reconciler.settings.sections.sources import AwsSource
@@ -100,6 +100,7 @@ class Ec2Events(PolledSource[str, InstanceEvent]):
 
     name = SOURCE
     client = "reconciler.sources.aws.client"
+    fact = InstanceEvent
     retry = timedelta(minutes=2)
     # EC2 lists the instances with an event, and no others.
     complete = False
@@ -137,31 +138,6 @@ class Ec2Events(PolledSource[str, InstanceEvent]):
         """Parse the region."""
         return str(document)
 
-    def write_fact(self, fact: InstanceEvent) -> dict[str, object]:
-        """Return the event as JSON."""
-        document = {
-            "id": fact.id,
-            "code": fact.code,
-            "description": fact.description,
-            "notBefore": to_text(fact.not_before) if fact.not_before else "",
-            "notAfter": to_text(fact.not_after) if fact.not_after else "",
-            "latest": to_text(fact.latest) if fact.latest else "",
-            "unreadable": fact.unreadable,
-        }
-        return {key: value for key, value in document.items() if value}
-
-    def read_fact(self, document: dict[str, Any]) -> InstanceEvent:
-        """Parse the event."""
-        return InstanceEvent(
-            id=str(document.get("id", "")),
-            code=str(document.get("code", "")),
-            description=str(document.get("description", "")),
-            not_before=moment_in(document, "notBefore"),
-            not_after=moment_in(document, "notAfter"),
-            latest=moment_in(document, "latest"),
-            unreadable=document.get("unreadable", False) is True,
-        )
-
     def upgraded(self, document: Any) -> Any:
         """Convert the form of version 0.1: a list of regions, with the instance inside of each event."""
         if not isinstance(document, list):
@@ -170,7 +146,10 @@ class Ec2Events(PolledSource[str, InstanceEvent]):
             {
                 **answer,
                 "scope": answer["region"],
-                "found": [{**event, "of": [event["instance"]]} for event in answer.get("events", ())],
+                "found": [
+                    {**{key: value for key, value in event.items() if value}, "of": [event["instance"]]}
+                    for event in answer.get("events", ())
+                ],
             }
             for answer in document
         ]

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any
 
-from reconciler.model import limits
 from reconciler.model.esx import HostState
 from reconciler.model.event import VCENTER, Kind, Reading, Signal
 from reconciler.model.node import Node
@@ -30,6 +28,7 @@ class VCenterHosts(PolledSource[str, HostState]):
 
     name = VCENTER
     client = "reconciler.sources.esx.client"
+    fact = HostState
     retry = timedelta(minutes=2)
 
     def section(self, settings: Settings) -> VCenters:
@@ -74,22 +73,3 @@ class VCenterHosts(PolledSource[str, HostState]):
     def read_scope(self, document: object) -> str:
         """Parse the zone."""
         return str(document)
-
-    def write_fact(self, fact: HostState) -> dict[str, object]:
-        """Return the state as JSON."""
-        document = {
-            "maintenance": fact.maintenance,
-            "entering": fact.entering,
-            "alarms": list(fact.alarms),
-            "version": fact.version,
-        }
-        return {key: value for key, value in document.items() if value}
-
-    def read_fact(self, document: dict[str, Any]) -> HostState:
-        """Parse the state."""
-        return HostState(
-            maintenance=document.get("maintenance", False) is True,
-            entering=document.get("entering", False) is True,
-            alarms=tuple(limits.text(str(one), limits.NAME) for one in document.get("alarms", ())),
-            version=limits.text(str(document.get("version", "")), limits.NAME),
-        )
