@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from operator import attrgetter
+from typing import Any
 
 import pytest
 
@@ -83,7 +85,7 @@ def play(scene: History, *steps: str | None, wait: float = 2, passes: int = 4) -
 
 def test_a_case_is_kept_with_all_of_its_facts() -> None:
     scene, kept = history()
-    play(scene, imds(), imds("Started"), NOTHING)
+    play(scene, *WHOLE)
     case = kept.case
 
     assert (case.place.node, case.place.uid, case.place.zone, case.place.pool) == ("a", "uid-a", "1", "np")
@@ -92,7 +94,7 @@ def test_a_case_is_kept_with_all_of_its_facts() -> None:
     assert (case.pods_moved, case.pods_left) == (2, 0)
     assert "in time: drained at 2026-11-21T12:0" in case.why
     times = case.times
-    assert (times.announced, times.case_start, times.started) == (NOW, NOW, NOW)
+    assert (times.announced, times.case_start, times.planned, times.started) == (NOW, NOW, NOW, NOW)
     assert times.not_before == NOW + minutes(20)
     assert times.drained == NOW + minutes(2)
     assert times.gone == NOW + minutes(16)
@@ -149,13 +151,44 @@ def test_what_is_resumed_without_a_case_leaves_nothing_on_the_node() -> None:
     assert dict(done.write.annotations) == {key: None}
 
 
-def test_a_case_is_kept_with_who_held_its_node() -> None:
-    text = hold_text(PersonHold(Word("alice@laptop", NOW, reason="disk copy")))
-    scene, kept = history(on=node("a", annotations={f"{builders.PREFIX}/hold": text}))
-    play(scene, imds(), imds("Started"), NOTHING)
+BY_ALICE = "held by alice@laptop since 2026-11-21T12:00:00Z"
+WHOLE = (imds(), imds("Started"), NOTHING)
+HELD = {f"{builders.PREFIX}/hold": hold_text(PersonHold(Word("alice@laptop", NOW, reason="disk copy")))}
+MISSED: dict[str, object] = {"outcome": CaseResult.MISSED, "outcome.in_time": InTime.NO}
+NEVER = dict.fromkeys(("times.started", "times.drained", "times.uncordoned", "pods_moved"))
+CASES: dict[str, tuple[dict[str, Any], tuple[str, ...], dict[str, object]]] = {
+    "held": ({"on": node("a", annotations=HELD)}, WHOLE, {**MISSED, "people": (f"{BY_ALICE}: disk copy",)}),
+    "missed": ({"text": CLOSED}, WHOLE, {**MISSED, **NEVER, "pods_left": 2}),
+    "a mode never let it begin": (
+        {"mode": "Finish"},
+        WHOLE[1:],
+        {**MISSED, "times.announced": None, "times.case_start": NOW},
+    ),
+    "called off": (
+        {},
+        (imds(), NOTHING),
+        {"outcome": CaseResult.CANCELLED, "outcome.in_time": InTime.UNKNOWN},
+    ),
+    "a foreign cordon": (
+        {"on": node("a", unschedulable=True)},
+        WHOLE,
+        {"outcome": CaseResult.DRAINED, "times.uncordoned": None},
+    ),
+    "a kept pod": (
+        {"pods": (pod("web"), pod("cache", empty_dir=True))},
+        WHOLE,
+        {"pods_moved": 1, "pods_left": 1},
+    ),
+}
 
-    assert kept.case.outcome is CaseResult.MISSED
-    assert kept.case.people == ("held by alice@laptop since 2026-11-21T12:00:00Z: disk copy",)
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_facts_of_a_case(name: str) -> None:
+    made, steps, facts = CASES[name]
+    scene, kept = history(**made)
+    play(scene, *steps)
+
+    assert {fact: attrgetter(fact)(kept.case) for fact in facts} == facts
 
 
 def test_a_case_that_waits_was_announced_when_it_was_first_seen() -> None:
@@ -196,40 +229,6 @@ def test_another_date_has_another_planned_start() -> None:
     assert times.started == NOW + minutes(180)
 
 
-def test_a_drain_that_starts_at_once_was_planned_for_that_moment() -> None:
-    scene, kept = history()
-    play(scene, imds(), imds("Started"), NOTHING)
-
-    assert kept.case.times.planned == kept.case.times.started == NOW
-
-
-def test_a_missed_node_has_the_pods_that_the_platform_met() -> None:
-    scene, kept = history(CLOSED)
-    play(scene, imds(), imds("Started"), NOTHING)
-    case = kept.case
-
-    assert (case.outcome, case.outcome.in_time) == (CaseResult.MISSED, InTime.NO)
-    assert (case.pods_moved, case.pods_left) == (None, 2)
-    assert (case.times.started, case.times.drained, case.times.uncordoned) == (None, None, None)
-    assert "while 2 pods that had to be evicted were on the node" in case.why
-
-
-def test_a_case_that_a_mode_never_let_begin_is_kept_and_its_first_sight_is_not_known() -> None:
-    scene, kept = history(mode="Finish")
-    play(scene, imds("Started"), NOTHING)
-    case = kept.case
-
-    assert (case.outcome, case.times.announced) == (CaseResult.MISSED, None)
-    assert case.times.case_start == NOW
-
-
-def test_an_event_that_is_called_off_is_neither_in_time_nor_late() -> None:
-    scene, kept = history()
-    play(scene, imds(), NOTHING)
-
-    assert (kept.case.outcome, kept.case.outcome.in_time) == (CaseResult.CANCELLED, InTime.UNKNOWN)
-
-
 def test_after_somebodys_uncordon_nobody_knows_how_the_event_ends() -> None:
     scene, kept = history()
     play(scene, imds(), passes=2)
@@ -241,14 +240,6 @@ def test_after_somebodys_uncordon_nobody_knows_how_the_event_ends() -> None:
     assert "someone uncordoned the node" in case.why
     assert case.times.gone is None
     assert case.times.uncordoned == case.times.ended
-
-
-def test_a_cordon_of_somebody_else_stays_and_the_case_has_no_uncordon() -> None:
-    scene, kept = history(on=node("a", unschedulable=True))
-    play(scene, imds(), imds("Started"), NOTHING)
-
-    assert kept.case.outcome is CaseResult.DRAINED
-    assert kept.case.times.uncordoned is None
 
 
 def test_a_request_that_is_drained_after_its_date_is_of_unknown_timeliness() -> None:
@@ -276,13 +267,6 @@ def test_the_most_disruptive_kind_names_the_case() -> None:
     assert kept.case.kind == "Reboot"
 
 
-def test_pods_that_a_setting_keeps_are_left() -> None:
-    scene, kept = history(pods=(pod("web"), pod("cache", empty_dir=True)))
-    play(scene, imds(), imds("Started"), NOTHING)
-
-    assert (kept.case.pods_moved, kept.case.pods_left) == (1, 1)
-
-
 def test_the_pods_of_a_drain_that_two_processes_carried_out_are_not_counted() -> None:
     scene, kept = history(pods=(pod("web"), pod("stuck", deleting_until=NOW)))
     scene.cluster.finalizers.add("uid-shop-stuck")
@@ -292,7 +276,7 @@ def test_the_pods_of_a_drain_that_two_processes_carried_out_are_not_counted() ->
     play(scene, imds(), passes=1)
     scene.cluster.finalizers.clear()
     scene.cluster.drop_pod("uid-shop-stuck")
-    play(scene, imds(), imds("Started"), NOTHING)
+    play(scene, *WHOLE)
 
     assert kept.case.outcome is CaseResult.DRAINED
     assert kept.case.pods_moved is None
@@ -307,7 +291,7 @@ def test_the_pods_of_two_attempts_are_counted_together() -> None:
     play(scene, imds(), passes=3)
     scene.cluster.finalizers.clear()
     scene.cluster.drop_pod("uid-shop-stuck")
-    play(scene, imds(), imds("Started"), NOTHING)
+    play(scene, *WHOLE)
 
     assert kept.case.times.started == NOW
     assert kept.case.pods_moved == 2
@@ -315,20 +299,13 @@ def test_the_pods_of_two_attempts_are_counted_together() -> None:
 
 def test_the_drain_of_an_earlier_case_moved_nothing_in_this_one() -> None:
     scene, kept = history()
-    play(scene, imds(), imds("Started"), NOTHING)
-    play(scene, imds(ahead=60, id_="B2"), imds("Started", id_="B2"), NOTHING)
-
-    assert [case.pods_moved for case in kept.cases] == [2, 0]
-    assert kept.cases[0].identity != kept.cases[1].identity
-
-
-def test_a_drain_that_finds_no_pod_has_moved_none() -> None:
-    scene, kept = history()
-    play(scene, imds(), imds("Started"), NOTHING)
+    play(scene, *WHOLE)
     # The platform has started, so the pass reads the pods at once, and the drain ends as it begins.
     play(scene, imds("Started", id_="B2"), NOTHING)
+    play(scene, imds(ahead=60, id_="C3"), imds("Started", id_="C3"), NOTHING)
 
-    assert [case.pods_moved for case in kept.cases] == [2, 0]
+    assert [case.pods_moved for case in kept.cases] == [2, 0, 0]
+    assert len({case.identity for case in kept.cases}) == 3
 
 
 def test_a_case_that_has_facts_before_it_opens_was_seen_earlier() -> None:
@@ -350,7 +327,7 @@ def test_a_waiting_case_of_an_earlier_version_was_announced_when_it_began_to_wai
     play(scene, imds(), passes=1)
     forget(scene)
     scene.settings = builders.settings(OPEN)
-    play(scene, imds(), imds("Started"), NOTHING)
+    play(scene, *WHOLE)
 
     assert (kept.case.times.announced, kept.case.times.started) == (NOW, NOW + minutes(2))
 
@@ -371,7 +348,7 @@ def test_the_pass_that_ends_a_drain_acts_and_names_no_hold() -> None:
 def test_a_history_that_fails_harms_no_pass() -> None:
     scene, _ = history()
     scene.world.history = Broken()
-    play(scene, imds(), imds("Started"), NOTHING)
+    play(scene, *WHOLE)
 
     assert not scene.cluster.nodes["a"].unschedulable
     assert builders.RECORD not in scene.cluster.nodes["a"].annotations
@@ -381,7 +358,7 @@ def test_a_record_of_an_earlier_version_keeps_what_it_knows() -> None:
     scene, kept = history()
     play(scene, imds(), passes=1)
     forget(scene)
-    play(scene, imds(), imds("Started"), NOTHING)
+    play(scene, *WHOLE)
 
     times = kept.case.times
     assert (times.announced, times.started, times.case_start) == (None, NOW, NOW)

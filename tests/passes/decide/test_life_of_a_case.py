@@ -174,22 +174,6 @@ def test_a_node_that_waits_for_its_window_is_taken_over_too_when_mechanic_cordon
     assert _kept(history.cluster).cordon is Cordon.ADOPTED_MECHANIC
 
 
-def test_an_adopted_node_is_drained_only_when_its_window_opens() -> None:
-    labels = {MECHANIC_LABEL: "true"}
-    history = _history(
-        node(unschedulable=True, labels=labels, annotations={REQUEST: DRAIN_NOW}),
-        node("b"),
-        text=f"adopt: [mechanic]\n{CLOSED}",
-    )
-    history.until_still()
-    assert _kept(history.cluster).drain is None
-    assert history.cluster.nodes["a"].unschedulable
-
-    history.wait(timedelta(hours=10))  # the window opens
-    history.until_still()
-    assert _kept(history.cluster).drain is not None
-
-
 def test_a_new_event_that_comes_together_with_a_persons_uncordon_is_not_dismissed_with_the_old_one() -> None:
     history = _history(node(annotations={IMDS: builders.published(REBOOT)}), node("b"))
     history.until_still()
@@ -283,8 +267,22 @@ def test_a_held_node_stays_for_its_request_when_a_plan_of_the_same_kind_gets_ano
     assert _written(plan).quiet_since is None
 
 
-def test_a_persons_uncordon_stops_us_until_a_new_event() -> None:
-    history = _history(node(annotations={IMDS: builders.published(REBOOT)}), node("b"))
+STARTED = {**REBOOT, "EventStatus": "Started", "NotBefore": ""}
+REDEPLOY = {**REBOOT, "EventId": "B2", "EventType": "Redeploy"}
+NUMBERED = '{"kind": "Reboot", "id": "CHG-%d"}'
+
+
+@pytest.mark.parametrize(
+    ("key", "old", "new"),
+    [
+        (IMDS, builders.published(REBOOT), builders.published(REDEPLOY)),
+        (IMDS, builders.published(STARTED), builders.published(STARTED, {**STARTED, "EventId": "B2"})),
+        (REQUEST, NUMBERED % 42, NUMBERED % 43),
+    ],
+    ids=["another kind", "the same kind", "another request"],
+)
+def test_a_persons_uncordon_stops_us_until_a_new_event(key: str, old: str, new: str) -> None:
+    history = _history(node(annotations={key: old}), node("b"))
     history.until_still()
     history.cluster.cordon("a", on=False)
     plan, _ = history.look()
@@ -295,8 +293,7 @@ def test_a_persons_uncordon_stops_us_until_a_new_event() -> None:
         assert not history.cluster.nodes["a"].unschedulable
         assert codes(plan_of(plan)) == {"dismissed"}
 
-    other = {**REBOOT, "EventId": "B2", "EventType": "Redeploy"}
-    history.cluster.annotate("a", IMDS, builders.published(other))
+    history.cluster.annotate("a", key, new)
     history.look()
     assert history.cluster.nodes["a"].unschedulable
 
@@ -330,10 +327,9 @@ def test_an_event_that_changes_its_id_and_its_date_is_the_same_case() -> None:
 
 def test_the_date_that_azure_empties_at_the_start_is_kept() -> None:
     scheduled = {**REBOOT, "NotBefore": "Sat, 21 Nov 2026 12:10:00 GMT"}
-    started = {**REBOOT, "EventStatus": "Started", "NotBefore": ""}
     history = _history(node(annotations={IMDS: builders.published(scheduled)}), node("b"))
     history.until_still()
-    history.cluster.annotate("a", IMDS, builders.published(started))
+    history.cluster.annotate("a", IMDS, builders.published(STARTED))
     history.until_still()
 
     assert _kept(history.cluster).events == (known(not_before=NOW + minutes(10), ids=("A1",)),)
@@ -607,12 +603,6 @@ def test_a_start_is_written_into_the_ledger_where_starts_are_spaced() -> None:
     assert first.next_change == NOW + minutes(10)
 
 
-def test_a_clock_that_is_off_starts_nothing() -> None:
-    seen = snapshot(node(), node("b"), readings={"a": reported(signal())}, skew=timedelta(seconds=31))
-
-    assert codes(plan_of(planned(seen))) == {"clockTrusted"}
-
-
 def test_the_remediator_and_karpenter_are_reported_once_for_the_cluster() -> None:
     seen = snapshot(
         node(labels={"karpenter.sh/nodepool": "np"}),
@@ -753,34 +743,6 @@ def test_while_it_is_cordoned_the_claim_of_a_person_stays() -> None:
 
     assert codes(plan_of(plan)) == {"notClaimed"}
     assert isinstance(_by_hand(history, "bob"), ClaimRefused)
-
-
-STARTED = {**REBOOT, "EventStatus": "Started", "NotBefore": ""}
-
-
-def test_after_a_persons_uncordon_the_next_event_of_the_same_kind_starts_a_case() -> None:
-    history = _history(node(annotations={IMDS: builders.published(STARTED)}), node("b"))
-    history.until_still()
-    history.cluster.cordon("a", on=False)
-    history.until_still()
-    assert not history.cluster.nodes["a"].unschedulable
-
-    history.cluster.annotate("a", IMDS, builders.published(STARTED, {**STARTED, "EventId": "B2"}))
-    history.until_still()
-    assert history.cluster.nodes["a"].unschedulable
-    assert [one.ids for one in _kept(history.cluster).events] == [("B2",)]
-
-
-def test_a_request_under_another_number_is_another_request() -> None:
-    numbered = '{"kind": "Reboot", "id": "CHG-%d"}'
-    history = _history(node(annotations={REQUEST: numbered % 42}), node("b"))
-    history.until_still()
-    history.cluster.cordon("a", on=False)
-    history.until_still()
-    history.cluster.annotate("a", REQUEST, numbered % 43)
-    history.until_still()
-
-    assert history.cluster.nodes["a"].unschedulable
 
 
 def test_the_id_of_a_source_that_can_not_be_read_stays_on_record() -> None:
