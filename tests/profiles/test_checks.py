@@ -1,0 +1,703 @@
+"""What each check answers, in one table: tests/profiles/test_plugins.py demands a row of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from functools import partial
+
+import pytest
+
+from reconciler.features.machines import aks
+from reconciler.model.event import Kind, MaintenanceEvent, Status
+from reconciler.model.hooks import HookEnd, HookId, HookRecord, HookStep
+from reconciler.model.instructions import (
+    Approval,
+    Kept,
+    PersonHold,
+    Wait,
+    Word,
+    approval_text,
+    hold_text,
+)
+from reconciler.model.machine import Machine
+from reconciler.model.node import AUTOSCALER_TAINT, MECHANIC_LABEL, REMEDIATOR_TAINT, Node
+from reconciler.model.plan import JudgedEvent
+from reconciler.model.record import CaseRecord, DrainRecord, Replacement, SelfService, State
+from reconciler.model.schedule import CaseSchedule
+from reconciler.model.snapshot import Ledger
+from reconciler.model.structs import replace
+from reconciler.profiles.case import CaseView
+from reconciler.profiles.checks.machines import PAUSE
+from reconciler.profiles.plugins import CheckResult, failed, passed, unknown
+from reconciler.profiles.situation import Acknowledgement, Effects, Situation
+from reconciler.profiles.triggers.platform import surge
+from reconciler.settings.schema import Settings
+from tests.support.builders import (
+    IN_UPGRADE,
+    NOW,
+    PREFIX,
+    ask,
+    event,
+    judged,
+    known,
+    minutes,
+    node,
+    record,
+    settings,
+    situation,
+)
+from tests.support.planning import ASKED_FOR, OFFER, TAKEN, azure_node, drained, judged_plan
+from tests.support.replacing import AKS_POOL, POOL, REF, REPLACES, SURGES, machine, to_be_replaced
+
+ANSWERS: dict[str, Mapping[str, tuple[Situation, CheckResult]]] = {}
+"""By check and case: the situation, and the answer with words that are in its reason."""
+
+# Answers that hold no node.
+yes, no = partial(passed, holds=False), partial(failed, holds=False)
+
+
+def at(later: float) -> datetime:
+    """So many minutes from now."""
+    return NOW + minutes(later)
+
+
+MAY = Acknowledgement("A1")
+MAY_NOT = Acknowledgement("B2", "node b is not drained for it yet")
+OTHER = Acknowledgement("C3", "VM x is not a node of this cluster")
+TOLD = replace(record(), acknowledged=("A1",))
+
+
+def shared(*given: Acknowledgement, held: CaseRecord | None = None) -> Situation:
+    """A drained node whose VM shares these events with other VMs."""
+    return replace(situation(held=held or record()), acknowledgements=given)
+
+
+ANSWERS["acknowledgeDue"] = {
+    "due": (shared(MAY), yes("every VM of event A1 is drained")),
+    "two are due": (shared(MAY, Acknowledgement("D4")), yes("every VM of event A1, D4 is drained")),
+    "one that may not keeps none that may": (shared(MAY_NOT, MAY), yes("every VM of event A1 is drained")),
+    "refused": (shared(MAY_NOT), failed("event B2 is not acknowledged: node b is not drained for it yet")),
+    "each refusal": (
+        shared(MAY, MAY_NOT, OTHER, held=TOLD),
+        failed("it yet; event C3 is not acknowledged: VM x is not a node of this cluster"),
+    ),
+    "acknowledged already": (shared(MAY, held=TOLD), no("there is no event to acknowledge")),
+    "none wanted": (shared(), no("there is no event to acknowledge")),
+    "still being drained": (
+        shared(MAY, held=record(drain=DrainRecord(NOW))),
+        no("the node is not drained yet"),
+    ),
+    "never drained": (shared(MAY, held=replace(record(), drain=None)), no("the node is not drained yet")),
+}
+
+BY_CAROL = approval_text(Approval(Word("carol@laptop", NOW), None, (known(ids=("E",)),)))
+APPROVED = node(annotations={f"{PREFIX}/approved": BY_CAROL})
+ASKED = judged(event(ids=("E",), not_before=at(10)))
+UNAPPROVED = replace(ASKED, kept=Kept(approval=Wait("nobody has agreed", at(5))))
+
+ANSWERS["approved"] = {
+    "until the deadline overrules": (situation(None, UNAPPROVED), failed("nobody has agreed", at(5))),
+    "an event that needs none is enough": (
+        situation(None, UNAPPROVED, judged(event(Kind.PREEMPT))),
+        passed(),
+    ),
+    "but not if it may not start now": (
+        situation(None, UNAPPROVED, replace(judged(event(Kind.TERMINATE)), open=False)),
+        failed("nobody has agreed", at(5)),
+    ),
+    "who has approved": (situation(APPROVED, ASKED), passed("carol@laptop")),
+}
+
+
+def test_an_approval_of_another_event_is_not_named() -> None:
+    assert ask("approved", situation(APPROVED, judged(event(ids=("F",))))).reason == ""
+
+
+CORDONED = node("b", unschedulable=True)
+LOST = node("b", ready=False, ready_since=at(-10))
+
+
+def budgeted(reported: MaintenanceEvent, limit: int = 1, holder: Node = CORDONED) -> Situation:
+    """A node with this event beside one that holds a place."""
+    chosen = settings(f"budget: {{maxUnavailable: {limit}}}")
+    return situation(node(), judged(reported, chosen), chosen=chosen, fleet=(node(), holder))
+
+
+ANSWERS["budgetLeft"] = {
+    "a place is left": (budgeted(event(), 2), passed()),
+    "none is left": (budgeted(event()), failed("held by b (cordoned by others)")),
+    "the node is lost anyway": (budgeted(event(Kind.PREEMPT)), passed("exempt from the budget")),
+    "the other counts as gone for long": (budgeted(event(), holder=LOST), failed("", at(20))),
+    "the node is lost before": (
+        budgeted(event(Kind.PREEMPT, not_before=at(25)), holder=LOST),
+        failed("", at(10)),
+    ),
+    "the node is lost after": (
+        budgeted(event(Kind.PREEMPT, not_before=at(60)), holder=LOST),
+        failed("", at(20)),
+    ),
+}
+
+
+def skewed(seconds: float | None) -> Situation:
+    """A pass in which the API server's answers are so far apart."""
+    return replace(situation(), skew=None if seconds is None else timedelta(seconds=seconds))
+
+
+ANSWERS["clockTrusted"] = {
+    "nobody can say": (skewed(None), passed()),
+    "just within": (skewed(30), passed()),
+    "just within, behind": (skewed(-30), passed()),
+    "ahead": (
+        skewed(31),
+        failed(
+            "answers of the API server are 31s behind others of the last minute; correct the clocks of its"
+            " machines"
+        ),
+    ),
+    "behind": (skewed(-90), failed("answers of the API server are 90s ahead of others")),
+}
+
+
+def mechanics(label: str = "true", adopt: str = "[mechanic]", *, cordoned: bool = True) -> Situation:
+    """A node that bears mechanic's label."""
+    on = node(labels={MECHANIC_LABEL: label}, unschedulable=cordoned)
+    return situation(on, chosen=settings(f"adopt: {adopt}"))
+
+
+ANSWERS["cordonAdopted"] = {
+    "mechanic's": (mechanics(), yes()),
+    "in any letters": (mechanics("True"), yes()),
+    "not any more": (mechanics("false"), no("")),
+    "a label without a cordon": (mechanics(cordoned=False), no("")),
+    "not to be adopted": (mechanics(adopt="[]"), no("")),
+}
+
+REBOOT = judged(event())
+STARTED = judged(event(status=Status.STARTED))
+TOO_LATE = judged(
+    event(Kind.LIVE_MIGRATION, status=Status.STARTED), settings("events: {LiveMigration: {drain: true}}")
+)
+SILENT = CaseView((), ("imds is silent",))
+
+ANSWERS["drainAsked"] = {
+    "nothing": (situation(), no("no event")),
+    "an event asks": (situation(None, REBOOT), yes("Reboot requires a drain")),
+    "it does not": (situation(None, judged(event(Kind.FREEZE))), no("is ignored")),
+    "it is past its use": (situation(None, TOO_LATE), no("a drain would come too late")),
+    "nobody can say": (situation(case=SILENT), unknown("imds is silent", holds=False)),
+    "an event asks, whoever is silent": (situation(None, REBOOT, case=SILENT), yes("Reboot")),
+}
+
+WAITING = replace(known(Kind.REDEPLOY, ids=("B2",)), waits=True)
+DRAINED_FOR_IT = record(events=(known(Kind.REDEPLOY, ids=("B2",)),))
+
+
+def redeployed(held: CaseRecord) -> Situation:
+    """A node with one event and this record."""
+    return situation(None, judged(event(Kind.REDEPLOY, ids=("B2",))), held=held)
+
+
+ANSWERS["drainDue"] = {
+    "drained for it": (redeployed(DRAINED_FOR_IT), no("")),
+    "drained for another": (redeployed(record(events=(known(ids=("A1",)),))), yes()),
+    "it waits": (redeployed(record(events=(known(ids=("A1",)), WAITING))), yes()),
+    "its kind has become worse": (redeployed(record(events=(known(ids=("B2",)), WAITING))), yes()),
+    "not drained": (redeployed(replace(DRAINED_FOR_IT, drain=None)), yes()),
+    "no event": (situation(held=CaseRecord()), no("")),
+}
+
+
+def ended(case: CaseView, quiet: datetime | None = None) -> Situation:
+    """A node in maintenance whose events have been gone since then."""
+    return situation(held=record(quiet_since=quiet), case=case)
+
+
+ANSWERS["eventsGone"] = {
+    "Started is there": (ended(CaseView((STARTED,))), failed("waits for the end of Reboot (Started)")),
+    "nobody can say": (ended(SILENT), unknown("imds is silent")),
+    "it settles": (ended(CaseView(), at(-1)), failed("settles until", at(1))),
+    "it has settled": (ended(CaseView(), at(-2)), passed("have been gone since")),
+    "gone just now": (ended(CaseView()), failed("settles until", at(2))),
+}
+
+ANSWERS["leftByRemediator"] = {
+    "nobody else": (situation(), passed()),
+    "the remediator has it": (situation(node(taints=(REMEDIATOR_TAINT,))), failed(REMEDIATOR_TAINT)),
+    "AKS upgrades it": (situation(node(pool="np", annotations=IN_UPGRADE)), failed("AKS upgrades pool np")),
+}
+
+
+def coexisting(*taints: str, remediator: str = "Leave") -> Situation:
+    """A node that other tools have tainted."""
+    return situation(node(taints=taints), chosen=settings(f"coexist: {{aksRemediator: {remediator}}}"))
+
+
+ANSWERS["leftToUs"] = {
+    "nobody else": (coexisting(), passed()),
+    "the autoscaler deletes it": (coexisting(AUTOSCALER_TAINT, remediator="Share"), failed("")),
+    "shared with the remediator": (coexisting(REMEDIATOR_TAINT, remediator="Share"), passed()),
+    "left to the remediator": (coexisting(REMEDIATOR_TAINT), failed("remediator")),
+    "both are named": (
+        coexisting(AUTOSCALER_TAINT, REMEDIATOR_TAINT),
+        failed("ToBeDeletedByClusterAutoscaler); AKS's remediator is working on the node"),
+    ),
+}
+
+GOING = Replacement(at(-5), removals=1)
+BUSY = machine(replace(POOL, busy="np is busy"))
+UNREADABLE = Machine(REF, problem="403")
+
+
+def replaced(owner: Machine | None, asked: Replacement | None = None) -> Situation:
+    """A drained node of which this machine is known."""
+    return to_be_replaced(owner, asked=asked)
+
+
+ANSWERS["machineStays"] = {
+    "nobody's": (replaced(None), passed()),
+    "not asked": (replaced(machine()), passed()),
+    "only raised": (replaced(machine(), Replacement(NOW, 4)), passed()),
+    "deleted by others": (replaced(machine(deleting=True)), failed("is being deleted")),
+    "deleted": (replaced(machine(deleting=True), GOING), failed("is being deleted")),
+    "just asked": (replaced(machine(), replace(GOING, asked=at(-1))), failed("", at(1))),
+    "after the pause": (replaced(machine(), replace(GOING, asked=NOW - PAUSE)), passed()),
+    "busy": (replaced(BUSY, GOING), failed("np is busy")),
+    "but did not happen": (replaced(machine(), GOING), passed()),
+    "nobody to ask": (replaced(None, GOING), unknown("no known provider")),
+    "unreadable": (replaced(UNREADABLE, GOING), unknown("403")),
+}
+
+ANSWERS["nodeReady"] = {
+    "NotReady": (situation(node(ready=False, ready_since=at(-60))), failed("")),
+    "Ready just now": (situation(node(ready_since=at(-1))), failed("", at(1))),
+    "Ready for the settle time": (situation(node(ready_since=at(-2))), passed()),
+    "nobody says since when": (situation(node(ready_since=None)), passed()),
+}
+
+
+def deferred(judgement: JudgedEvent, until: int) -> JudgedEvent:
+    """The event, deferred for so many minutes."""
+    return replace(judgement, kept=Kept(deferral=Wait("somebody wants it later", at(until))))
+
+
+TERMINATE = judged(event(Kind.TERMINATE))
+ANSWERS["notDeferred"] = {
+    "it changes at the first end": (
+        situation(None, deferred(REBOOT, 60), deferred(TERMINATE, 30)),
+        failed("somebody wants it later", at(30)),
+    ),
+    "one deadline that demands the drain is enough": (
+        situation(None, deferred(REBOOT, 60), TERMINATE),
+        passed(),
+    ),
+}
+
+
+def held(*, stops: bool, later: float = 0) -> Situation:
+    """A node that a person holds for five minutes, so many minutes later."""
+    text = hold_text(PersonHold(Word("alice@laptop", NOW, at(5)), stops))
+    return situation(node(annotations={f"{PREFIX}/hold": text}), now=at(later))
+
+
+ANSWERS["notHeld"] = {
+    "not held": (situation(), passed()),
+    "held": (held(stops=False), failed("", at(5))),
+    "held with --now": (held(stops=True), failed("", at(5))),
+    "it has ended": (held(stops=True, later=5), passed()),
+}
+ANSWERS["notStopped"] = {
+    "not held": (situation(), passed()),
+    "held": (held(stops=False), passed()),
+    "held with --now": (held(stops=True), failed("", at(5))),
+    "it has ended": (held(stops=True, later=5), passed()),
+}
+
+
+def ours(reported: MaintenanceEvent, *, stuck: datetime | None = None) -> Situation:
+    """Our own node with this event, while another one waits."""
+    seen = situation(None, judged(reported))
+    return replace(seen, own_node=True, waiting_nodes=1, others_stuck_at=stuck)
+
+
+ANSWERS["othersFirst"] = {
+    "another node": (replace(situation(), waiting_nodes=3), passed()),
+    "our own, alone": (replace(situation(), own_node=True), passed()),
+    "our own": (replace(situation(), own_node=True, waiting_nodes=1), failed("")),
+    "until its deadline": (ours(event(not_before=at(60))), failed("", at(45))),
+    "until the others are stuck": (ours(event(not_before=at(60)), stuck=at(2)), failed("", at(2))),
+    "at its deadline": (ours(event(not_before=at(5))), passed()),
+    "no deadline": (ours(event()), failed("")),
+    "Started": (ours(event(status=Status.STARTED)), passed()),
+    "exempt, at any moment": (ours(event(Kind.PREEMPT)), passed()),
+    "exempt, later": (ours(event(Kind.PREEMPT, not_before=at(60))), failed("", at(45))),
+    "exempt, soon": (ours(event(Kind.PREEMPT, not_before=at(8))), passed()),
+    "a date that can't be read": (ours(event(date_unreadable=True)), passed()),
+}
+
+LATER = judged_plan(plan=replace(OFFER, offered=False))
+NEXT_WEEK = judged(event(not_before=NOW + timedelta(days=7)))
+
+
+def emptied(
+    *present: JudgedEvent,
+    later: tuple[JudgedEvent, ...] = (),
+    asked: SelfService | None = None,
+    quiet: float = -2,
+) -> Situation:
+    """A node that was drained for a plan, with these events now."""
+    case = CaseView(present, later=later)
+    before = replace(drained(asked), quiet_since=at(quiet))
+    return situation(azure_node(), *present, chosen=TAKEN, held=before, case=case)
+
+
+ANSWERS["plannedForLater"] = {
+    "an offer that ended": (emptied(LATER), yes(LATER.because)),
+    "an offer that stands": (emptied(judged_plan()), no("no plan for later")),
+    "another event beside it": (emptied(LATER, REBOOT), no("no plan for later")),
+    "nothing at all": (emptied(), no("no plan for later")),
+    "Azure is at it": (emptied(LATER, asked=SelfService(NOW, 1, "boot-1")), no("no plan for later")),
+    "the node settles first": (emptied(LATER, quiet=-1), failed("", at(1))),
+    "nobody can say": (
+        situation(azure_node(), LATER, case=replace(SILENT, present=(LATER,))),
+        no("no plan for later"),
+    ),
+    "another event, next week": (
+        emptied(NEXT_WEEK, later=(NEXT_WEEK,)),
+        yes("starts from 2026-11-28T10:45:00Z on"),
+    ),
+}
+
+
+def hooked(
+    step: str, *begun: HookRecord, date: float | None = None, drain: DrainRecord | None = None
+) -> Situation:
+    """A node in maintenance with a hook `h` of this step, whose event has a date so many minutes from now."""
+    reported = judged(event(not_before=None if date is None else at(date)))
+    remembered = replace(record(drain=drain), hooks=begun)
+    return situation(
+        node(annotations={f"{PREFIX}/{step}.h": ""}), held=remembered, case=CaseView((reported,))
+    )
+
+
+def begun(step: HookStep, ago: float = 0, end: HookEnd | None = None) -> HookRecord:
+    """The hook `h`, begun so many minutes ago."""
+    return HookRecord(HookId(step, "h"), at(-ago), end)
+
+
+PRE, POST = begun(HookStep.PRE_DRAIN), begun(HookStep.POST_DRAIN)
+JUST_DRAINED = DrainRecord(NOW, done=NOW)
+MANY = node(annotations={f"{PREFIX}/pre-drain.h{number:03}": "me" for number in range(1000)})
+KEYS = ("pre-drain", "pre-drain.", "pre-drain. ", "pre-drain.a/b", f"pre-drain.{'x' * 64}", "pre-drain.\x1b")
+
+# The lead time of a reboot is 15 minutes.
+ANSWERS["preDrainHooksDone"] = {
+    "not begun": (hooked("pre-drain"), failed("")),
+    "begun": (hooked("pre-drain", PRE), failed("", at(10))),
+    "out of time": (hooked("pre-drain", begun(HookStep.PRE_DRAIN, 10)), passed()),
+    "ended": (hooked("pre-drain", begun(HookStep.PRE_DRAIN, end=HookEnd.TIMED_OUT)), passed()),
+    "latest start": (hooked("pre-drain", PRE, date=19), failed("", at(4))),
+    "no time left": (hooked("pre-drain", PRE, date=15), passed()),
+    "very many": (
+        situation(MANY, held=record()),
+        failed(
+            "hooks pre-drain.h000 (me), pre-drain.h001 (me), pre-drain.h002 (me) and 17 more hold the drain "
+            "until their owners remove the annotations, for 10m at most"
+        ),
+    ),
+    "keys of no hook": (
+        situation(
+            node(annotations={"x.example/pre-drain.h": "", **{f"{PREFIX}/{key}": "" for key in KEYS}}),
+            held=record(),
+        ),
+        passed(),
+    ),
+}
+ANSWERS["postDrainHooksDone"] = {
+    "a hook before": (hooked("pre-drain", drain=JUST_DRAINED), passed()),
+    "a hook after": (hooked("pre-uncordon", drain=JUST_DRAINED), passed()),
+    "not begun": (hooked("post-drain", drain=JUST_DRAINED), failed("")),
+    "the date comes first": (hooked("post-drain", POST, date=4), failed("", at(4))),
+    "the time limit comes first": (hooked("post-drain", POST, date=30), failed("", at(10))),
+    "the date was over when it began": (hooked("post-drain", POST, date=-1), failed("", at(10))),
+}
+ANSWERS["preUncordonHooksDone"] = {
+    "its time limit, whatever the event says": (
+        hooked("pre-uncordon", begun(HookStep.PRE_UNCORDON), date=-1),
+        failed("", at(10)),
+    ),
+}
+
+AKS = machine(AKS_POOL, provider=aks.NAME)
+SEVERAL_SIZES = replace(AKS, pool=replace(AKS_POOL, wanted=None, scales=False))
+AT_IT = record(drain=DrainRecord(NOW))
+
+
+def requested(removals: int, *, ago: float) -> Situation:
+    """A node whose machine was deleted so often in vain, the last time so many minutes ago."""
+    return replaced(machine(), Replacement(at(-ago), removals=removals))
+
+
+ANSWERS["replaceDue"] = {
+    "due": (replaced(machine()), yes("the node is drained, and MachineSet np creates a new machine")),
+    "nobody's": (replaced(None), failed("the node does not name a machine provider")),
+    "unreadable": (replaced(UNREADABLE), unknown("can't be replaced: 403")),
+    "no pool": (replaced(machine(None)), failed("nothing would create")),
+    "going": (replaced(machine(deleting=True)), failed("is being deleted")),
+    "control plane": (replaced(machine(control_plane=True)), failed("never replaced")),
+    "stalls": (replaced(replace(machine(), stalls="pod shop/db-0 stays")), failed("shop/db-0 stays")),
+    "busy": (replaced(BUSY), failed("np is busy")),
+    "two nodes have the VM": (
+        replace(replaced(machine()), twin="b"),
+        failed("it is not replaced: node b has the same providerID"),
+    ),
+    "agent pool of several sizes": (replaced(SEVERAL_SIZES), failed("has no single count")),
+    "agent pool": (replaced(AKS), failed("one more machine before this one is deleted")),
+    "it has not the one more": (replaced(AKS, Replacement(at(-5), 4)), failed("")),
+    "it has the one more": (replaced(AKS, Replacement(at(-5), 3)), yes()),
+    "asked just now": (requested(1, ago=1.9), failed("", at(0.1))),
+    "asked in vain": (requested(1, ago=2), yes()),
+    "each attempt waits longer": (requested(3, ago=5), failed("", at(1))),
+    "the fifth request": (requested(4, ago=60), yes()),
+    "no sixth request": (requested(5, ago=60), failed("still there after 5 requests")),
+    "nor any later": (requested(10**6, ago=60), failed("still there after 1000000 requests")),
+    "not drained yet": (to_be_replaced(machine(), held=AT_IT), no("")),
+    "not replaced": (to_be_replaced(machine(), chosen=settings()), no("")),
+}
+
+
+def surging(
+    owner: Machine | None,
+    asked: Replacement | None = None,
+    *,
+    date: float | None = None,
+    before_us: str = "",
+    chosen: Settings = SURGES,
+) -> Situation:
+    """A node before its drain, which wants one machine more."""
+    return to_be_replaced(
+        owner,
+        chosen=chosen,
+        state=State.REQUIRED,
+        asked=asked,
+        not_before=None if date is None else at(date),
+        before_us=before_us,
+    )
+
+
+RAISED = Replacement(at(-3), 4)
+FOUR_WANTED = machine(replace(POOL, wanted=4))
+ALL_READY = machine(replace(POOL, wanted=4, ready=4))
+READINESS_UNKNOWN = machine(replace(POOL, wanted=4, ready=None))
+
+ANSWERS["replacementReady"] = {
+    "no surge": (surging(machine(), chosen=REPLACES), passed()),
+    "Ready": (surging(ALL_READY, RAISED), passed("its replacement in MachineSet np is Ready")),
+    "at the deadline": (surging(FOUR_WANTED, RAISED, date=15), passed("the deadline has come")),
+    "nobody can": (surging(machine(None)), passed("no machine provider can")),
+    "not Ready": (surging(FOUR_WANTED, RAISED), failed("have 4 machines Ready before the drain, and has 3")),
+    "until the deadline": (surging(FOUR_WANTED, RAISED, date=60), failed("", at(45))),
+    "nobody knows": (surging(READINESS_UNKNOWN, RAISED), failed("has an unknown number")),
+    "not asked yet": (surging(machine()), failed("one more machine before the drain")),
+    "another first": (surging(machine(), before_us="b"), failed("node b of MachineSet np")),
+    "busy": (surging(BUSY), failed("np is busy")),
+}
+
+
+def azure(
+    asked: SelfService | None = None,
+    boot: str = "boot-1",
+    *beside: JudgedEvent,
+    plan: JudgedEvent | None = None,
+    chosen: Settings = TAKEN,
+) -> Situation:
+    """A node that was drained for a plan of Azure's, by default one that is offered now."""
+    return situation(azure_node(boot), plan or judged_plan(), *beside, chosen=chosen, held=drained(asked))
+
+
+def performed(ago: float, attempt: int = 1) -> SelfService:
+    """Azure was asked for the maintenance so many minutes ago."""
+    return SelfService(at(-ago), attempt, "boot-1")
+
+
+ANSWERS["selfServiceDone"] = {
+    "nobody asked": (azure(), passed()),
+    "no boot yet": (azure(performed(5)), failed("", at(55))),
+    "no boot reported": (azure(performed(5), ""), failed("", at(55))),
+    "booted": (azure(performed(5), "boot-2"), passed()),
+    "but the node did not boot": (azure(performed(60)), passed()),
+}
+
+AT_HAND = replace(judged_plan(plan=None), asks=True, starts=True)
+# By default nothing is started, though the offer is open and asks.
+NOT_TAKEN = judged_plan(ASKED_FOR, not_before=at(60))
+UNUSED = no("the settings do not use the offer")
+
+ANSWERS["selfServiceDue"] = {
+    "not asked yet": (azure(), yes("the node is drained")),
+    "asked in vain ten minutes ago": (azure(performed(10)), yes()),
+    "asked just now": (azure(performed(9)), no("Azure was asked at", at(1))),
+    "slower": (azure(performed(10, 2)), no("Azure was asked at", at(10))),
+    "enough": (azure(performed(600, 3)), no("asked 3 times")),
+    "booted: it is being done": (azure(performed(10), "boot-2"), no("has booted since")),
+    "a boot that is not reported proves nothing": (azure(performed(10), ""), yes()),
+    "not allowed now": (azure(plan=judged_plan(plan=replace(OFFER, offered=False))), UNUSED),
+    "the self-service window is over": (azure(plan=judged_plan(plan=replace(OFFER, offer_end=NOW))), UNUSED),
+    "no plan any more": (azure(plan=judged_plan(plan=None)), UNUSED),
+    "not taken by default": (azure(plan=NOT_TAKEN, chosen=ASKED_FOR), UNUSED),
+    "another event is at hand": (azure(None, "boot-1", AT_HAND), no("there is another event")),
+    "not drained": (
+        replace(azure(), record=replace(drained(), drain=DrainRecord(NOW))),
+        no("not drained"),
+    ),
+    "not Azure's": (
+        replace(azure(), node=replace(azure_node(), provider_id="kind://a")),
+        no("not Azure's"),
+    ),
+    "two nodes have the VM": (replace(azure(), twin="b"), failed("node b has the same providerID")),
+}
+
+ANSWERS["selfServiceFailed"] = {
+    "asked three times": (azure(performed(60, 3)), yes()),
+    "still waited for": (azure(performed(59, 3)), no("", at(1))),
+    "one try is left": (azure(performed(60, 2)), no("")),
+    "booted, and Azure still plans it": (azure(performed(60), "boot-2"), yes()),
+    "the plan has gone": (replace(azure(performed(60, 3)), case=CaseView()), no("")),
+    "there is a current event": (azure(performed(60, 3), "boot-1", REBOOT), no("")),
+    "nobody can say": (replace(azure(performed(60, 3)), case=SILENT), no("")),
+    "never asked": (azure(), no("")),
+}
+
+
+def spaced(ago: float | None, kind: Kind = Kind.REBOOT, *, spacing: int = 10) -> Situation:
+    """A fleet whose last start was so many minutes ago."""
+    chosen = settings(f"budget: {{spacing: {spacing}m}}")
+    ledger = Ledger(None if ago is None else at(-ago))
+    return situation(None, judged(event(kind)), chosen=chosen, ledger=ledger)
+
+
+ANSWERS["spacingKept"] = {
+    "nothing was ever started": (spaced(None), passed()),
+    "too soon": (spaced(9), failed("", at(1))),
+    "long enough": (spaced(10), passed()),
+    "no spacing is set": (spaced(0, spacing=0), passed()),
+    "lost anyway": (spaced(1, Kind.PREEMPT), passed()),
+}
+
+FAR = event(not_before=at(240))
+SOON = event(not_before=at(10))
+NIGHT = settings('windows: [{name: night, start: "22:00", end: "02:00"}]')
+
+
+def planned(
+    start: float | None,
+    reported: MaintenanceEvent = SOON,
+    chosen: Settings | None = None,
+    *,
+    observed: bool = False,
+) -> Situation:
+    """A node whose drain is planned for so many minutes from now."""
+    schedule = CaseSchedule(None if start is None else at(start), because="the plan", observed=observed)
+    return replace(situation(None, judged(reported, chosen), chosen=chosen), schedule=schedule)
+
+
+ANSWERS["startPlanned"] = {
+    "no schedule, before the earliest start": (situation(None, judged(FAR)), failed("", at(240 - 15 - 60))),
+    "no schedule, after it": (situation(None, judged(SOON)), passed()),
+    "now": (planned(0), passed()),
+    "a pass is late": (planned(-1), passed()),
+    "later": (planned(1), failed("its drain starts at 2026-11-21T12:01:00Z: the plan", at(1))),
+    "observed": (planned(1, observed=True), failed("its drain would start at 2026-11-21T12:01:00Z", at(1))),
+    "never": (planned(None), failed("")),
+    "what windowOpen reports": (planned(600, FAR, NIGHT), passed()),
+    "exempt and due": (planned(5, event(Kind.PREEMPT)), passed()),
+}
+
+ANSWERS["startsAllowed"] = {
+    "Observe": (situation(chosen=settings(mode="Observe")), passed()),
+    "Enforce": (situation(chosen=settings(mode="Enforce")), passed()),
+    "Finish": (situation(chosen=settings(mode="Finish")), failed("")),
+}
+
+TRUSTING = settings("events: {Redeploy: {replace: true}}\nreplace: {aks: {count: TrustAutoscaler}}")
+ANSWERS["surgeDue"] = {
+    "surge": (surging(machine()), yes("gets one more machine")),
+    "no surge": (surging(machine(), chosen=REPLACES), no("the provider creates the new machine by itself")),
+    "agent pool, surge": (surging(AKS), yes("agent pool np gets one more machine")),
+    "agent pool, drained": (replaced(AKS), yes("agent pool np gets one more machine")),
+    "its autoscaler is trusted": (
+        to_be_replaced(AKS, chosen=TRUSTING),
+        no("creates the new machine by itself"),
+    ),
+    "a machine set brings one by itself": (replaced(machine()), no("creates the new machine by itself")),
+    "not drained yet": (to_be_replaced(AKS, held=AT_IT), no("the node is not drained yet")),
+    "not replaced": (surging(machine(), chosen=settings()), no("no event replaces the machine")),
+    "at the deadline": (surging(machine(), date=15), no("the deadline has come")),
+    "nobody's": (surging(None), no("no machine provider can")),
+    "no pool": (surging(machine(None)), no("no machine provider can")),
+    "unreadable": (surging(UNREADABLE), no("no machine provider can")),
+    "an autoscaler's": (surging(machine(replace(POOL, scales=False))), no("belongs to another tool")),
+    "keeps no number": (surging(machine(replace(POOL, wanted=None))), no("belongs to another tool")),
+    "busy": (surging(BUSY), no("np is busy")),
+    "already being deleted": (surging(machine(deleting=True)), no("is already being deleted")),
+    "control plane": (surging(machine(control_plane=True)), no("never replaced")),
+    "another first": (surging(machine(), before_us="b"), no("node b of MachineSet np is replaced first")),
+    "deleted already": (replaced(AKS, Replacement(at(-9), 3, 1)), no("is already being deleted")),
+    "two nodes have the VM": (replace(surging(machine()), twin="b"), no("node b has the same providerID")),
+    "asked just now": (surging(machine(), Replacement(at(-1), 4)), no("was scaled to 4 machines at")),
+    "asked in vain": (surging(machine(), Replacement(at(-2), 4)), yes("gets one more machine")),
+    "raised": (surging(FOUR_WANTED, Replacement(at(-2), 4)), no("was scaled to 4 machines at")),
+}
+
+
+def test_a_pool_that_never_grows_is_asked_five_times_and_each_time_later() -> None:
+    gaps: list[float] = []
+    asked: Replacement | None = None
+    since = 0.0
+    for minute in range(24 * 60):
+        before = replace(asked, asked=at(since - minute)) if asked else None
+        seen = surging(machine(), before)
+        if ask("surgeDue", seen).verdict.value == "passed":
+            asked = surge(seen, Effects(seen.record)).record.replacement
+            gaps.append(minute - since)
+            since = minute
+    assert gaps == [0, 2, 4, 6, 8]
+    assert asked is not None
+    assert (asked.retries, asked.wanted) == (4, 4)
+
+
+ANSWERS["uncordonedByOthers"] = {
+    "cordoned": (situation(node(unschedulable=True)), no("")),
+    "open": (situation(), yes()),
+}
+
+AFTERNOON = settings('windows: [{name: later, start: "14:00", end: "15:00"}]')
+WAITS = judged(event(), AFTERNOON)
+DUE = judged(event(not_before=NOW), AFTERNOON)
+ANSWERS["windowOpen"] = {
+    "no event": (situation(), failed("no event requires a drain")),
+    "it waits": (situation(None, WAITS), failed("waits for later", at(120))),
+    "the first of two may start at its deadline": (
+        situation(None, WAITS, judged(event(not_before=at(60)), AFTERNOON)),
+        failed("", at(45)),
+    ),
+    "it is due": (situation(None, DUE), passed("which overrules: no maintenance window is open")),
+    "one of them is due": (situation(None, WAITS, DUE), passed("which overrules")),
+    "any time": (situation(None, REBOOT), passed("there are no windows, so a drain may start at any time")),
+}
+
+
+@pytest.mark.parametrize(
+    ("check", "seen", "expected"),
+    [
+        pytest.param(check, *row, id=f"{check}: {case}")
+        for check, rows in ANSWERS.items()
+        for case, row in rows.items()
+    ],
+)
+def test_answers(check: str, seen: Situation, expected: CheckResult) -> None:
+    answer = ask(check, seen)
+
+    assert expected.reason in answer.reason
+    assert (answer.verdict, answer.until, answer.holds) == (expected.verdict, expected.until, expected.holds)

@@ -1,0 +1,251 @@
+"""What each trigger does, in one table: tests/profiles/test_plugins.py demands a row of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+
+import pytest
+
+from reconciler.features.machines import aks, openshift
+from reconciler.model.azure import PerformMaintenance, vm_of
+from reconciler.model.event import Kind, MaintenanceEvent
+from reconciler.model.machine import Machine, Pool, Remove, ScaleUp
+from reconciler.model.node import MECHANIC_LABEL, Node
+from reconciler.model.record import CaseRecord, Cordon, DrainRecord, Replacement, SelfService, State
+from reconciler.model.structs import replace
+from reconciler.profiles.case import CaseView
+from reconciler.profiles.situation import Acknowledgement, Effects, Situation
+from reconciler.profiles.triggers import TRIGGERS
+from reconciler.settings.schema import Settings
+from tests.support.builders import NOW, event, judged, known, minutes, node, record, settings, situation
+from tests.support.planning import PROVIDER_ID, azure_node, drained
+from tests.support.replacing import AKS_POOL, POOL, SURGES, machine, to_be_replaced
+
+EFFECTS: dict[str, Mapping[str, tuple[Situation, Effects, str]]] = {}
+"""By trigger and case: the situation, the effects without notices, and words of the only notice, if any."""
+
+ACKNOWLEDGED = replace(record(), acknowledged=("A1",))
+EFFECTS["acknowledge"] = {
+    "what may start, once": (
+        replace(
+            situation(held=ACKNOWLEDGED),
+            acknowledgements=(
+                Acknowledgement("A1"),
+                Acknowledgement("B2"),
+                Acknowledgement("C3", "a VM is no node"),
+            ),
+        ),
+        Effects(replace(ACKNOWLEDGED, acknowledged=("A1", "B2"))),
+        "MaintenanceAcknowledged: every VM of event B2 is drained, so Azure may start it now",
+    )
+}
+
+EFFECTS["adopt"] = {
+    "it starts no drain, because every start asks its own checks": (
+        situation(None, judged(event())),
+        Effects(CaseRecord(cordon=Cordon.ADOPTED_MECHANIC), labels={MECHANIC_LABEL: None}),
+        "MaintenanceAdopted: adopted the cordon of mechanic",
+    )
+}
+
+
+def asked(chosen: Settings, reported: MaintenanceEvent, *others: Node) -> Situation:
+    """An open node with this event, in a cluster with other nodes."""
+    return situation(node(), judged(reported, chosen), chosen=chosen, fleet=(node(), *others))
+
+
+CORDONED = Effects(CaseRecord(cordon=Cordon.OURS), unschedulable=True)
+LUNCH = settings('budget: {maxUnavailable: 3}\nwindows: [{name: lunch, start: "11:00", end: "13:00"}]')
+SALE = settings("notAllowed: [{name: sale, start: 2026-11-21, end: 2026-11-21T18:00}]")
+ONE = settings("budget: {maxUnavailable: 1}")
+OUT = node("b", unschedulable=True)
+EFFECTS["cordon"] = {
+    "the open window and its end": (
+        asked(LUNCH, event()),
+        CORDONED,
+        "MaintenanceCordon: cordoned: Reboot requires a drain; window lunch is open until 2026-11-21T13:00",
+    ),
+    "the place in the budget": (
+        asked(LUNCH, event(), OUT, node("c"), node("d")),
+        CORDONED,
+        "; budget: 2 of 3 places taken",
+    ),
+    "the deadline and the freeze that it overruled": (
+        asked(SALE, event(not_before=NOW + minutes(10))),
+        CORDONED,
+        "the deadline 2026-11-21T11:55:00Z passed 5m ago, which overrules: not allowed: sale",
+    ),
+    "an exempt kind takes more than the budget": (
+        asked(ONE, event(Kind.PREEMPT), OUT),
+        CORDONED,
+        "budget: 2 of 1 places taken (exempt)",
+    ),
+    "an existing cordon is foreign": (
+        situation(node(unschedulable=True)),
+        Effects(CaseRecord(cordon=Cordon.FOREIGN)),
+        "",
+    ),
+}
+
+CLOSED_CASE = CaseRecord(State.IN_MAINTENANCE, record().since)
+HELD = record(events=(known(ids=("A1",)),))
+EFFECTS["dismiss"] = {
+    "its events are ignored": (
+        situation(held=HELD, case=CaseView((judged(event()),))),
+        Effects(replace(CLOSED_CASE, dismissed=HELD.events)),
+        "Warning MaintenanceStopped",
+    ),
+    "events that have gone need not be remembered": (
+        situation(held=HELD, case=CaseView()),
+        Effects(CLOSED_CASE),
+        "Warning MaintenanceStopped",
+    ),
+}
+
+IN_VAIN = drained(SelfService(NOW, 3, "boot-1"))
+EFFECTS["giveUp"] = {
+    case: (
+        situation(azure_node(), held=replace(IN_VAIN, cordon=cordon)),
+        Effects(replace(CLOSED_CASE, dismissed=IN_VAIN.events), unschedulable=unschedulable),
+        "Warning MaintenanceGivenUp: Azure did not do its maintenance after 3 requests",
+    )
+    for case, cordon, unschedulable in (("ours", Cordon.OURS, False), ("foreign", Cordon.FOREIGN, None))
+}
+
+
+def replaced(owner: Machine | None, before: Replacement | None = None) -> Situation:
+    """A drained node with this machine, after this request."""
+    return to_be_replaced(owner, asked=before)
+
+
+RAISED = Replacement(NOW, 4)
+EFFECTS["leaveSurge"] = {
+    "nothing was asked": (replaced(machine()), Effects(record()), ""),
+    "raised": (
+        replaced(machine(), RAISED),
+        Effects(record()),
+        "Warning MaintenanceSurplus: MachineSet np was scaled up to 4",
+    ),
+    "by a pool unknown now": (replaced(None, RAISED), Effects(record()), "its pool was scaled up to 4"),
+    "and its own deleted": (replaced(machine(), replace(RAISED, removals=1)), Effects(record()), ""),
+}
+
+VM = vm_of(PROVIDER_ID)
+assert VM is not None
+EFFECTS["performMaintenance"] = {
+    "the request is recorded": (
+        situation(azure_node("boot-1"), held=drained()),
+        Effects(drained(SelfService(NOW, 1, "boot-1")), perform=PerformMaintenance("a", VM)),
+        "MaintenanceSelfService: asks Azure to do its maintenance now",
+    ),
+    "a second attempt keeps the boot of the first": (
+        situation(azure_node(""), held=drained(SelfService(NOW - minutes(10), 1, "boot-1"))),
+        Effects(drained(SelfService(NOW, 2, "boot-1")), perform=PerformMaintenance("a", VM)),
+        "(attempt 2)",
+    ),
+    "an unknown VM is left": (
+        situation(replace(azure_node(), provider_id=""), held=drained()),
+        Effects(drained()),
+        "",
+    ),
+}
+
+
+def removed(
+    pool: Pool, before: Replacement | None, after: Replacement, lower: int | None = None
+) -> tuple[Situation, Effects, str]:
+    """A row in which the machine of this pool goes."""
+    owner = machine(pool, provider=aks.NAME if pool.lowered_by_deletion else openshift.NAME)
+    effects = Effects(replace(record(), replacement=after), machine=Remove("a", owner, lower))
+    again = f" (attempt {after.removals})" if after.removals > 1 else ""
+    words = f"MaintenanceReplacing: deletes its machine; {pool} creates a new one{again}"
+    return replaced(owner, before), effects, words
+
+
+BEFORE, AFTER = Replacement(NOW - minutes(9), 4), Replacement(NOW, 4, 1)
+EFFECTS["replace"] = {
+    "not raised": removed(POOL, None, Replacement(NOW, None, 1)),
+    "raised": removed(replace(POOL, wanted=4), BEFORE, AFTER, 3),
+    "raised in vain": removed(POOL, BEFORE, AFTER),
+    "raised by others, too": removed(replace(POOL, wanted=5), BEFORE, AFTER),
+    "lowered by the deletion": removed(replace(AKS_POOL, wanted=4), BEFORE, AFTER),
+    "a second attempt": removed(POOL, Replacement(BEFORE.asked, removals=1), Replacement(NOW, None, 2)),
+    "what nothing would bring back is left": (replaced(machine(None)), Effects(record()), ""),
+}
+
+FAR = known(Kind.REDEPLOY, ids=("B2",), not_before=NOW + timedelta(days=6))
+NEAR = known(ids=("A1",))
+CLOSED = settings('windows: [{name: night, start: "22:00", end: "23:00"}]')
+
+
+def reported(held: CaseRecord) -> Situation:
+    """A node with an event that is due, and one for which no drain may begin yet."""
+    near = judged(event(ids=("A1",), not_before=NOW + minutes(5)), CLOSED)
+    far = judged(event(Kind.REDEPLOY, ids=("B2",), not_before=FAR.not_before), CLOSED)
+    return situation(None, near, far, chosen=CLOSED, held=held)
+
+
+NOT_DRAINED = replace(record(events=(NEAR, FAR)), drain=None)
+WAITED = replace(NEAR, waits=True)
+FOR_ANOTHER, FOR_A_FREEZE = known(ids=("Z9",)), known(Kind.FREEZE, ids=("Z9",))
+EFFECTS["drain"] = {
+    "its start is kept to the second, as the annotation keeps it": (
+        situation(now=NOW + timedelta(microseconds=7)),
+        Effects(CaseRecord(drain=DrainRecord(NOW))),
+        "",
+    ),
+    "an event for which no drain may begin waits": (
+        reported(NOT_DRAINED),
+        Effects(replace(NOT_DRAINED, drain=DrainRecord(NOW), events=(NEAR, replace(FAR, waits=True)))),
+        "",
+    ),
+    "a drain that is done covers what evicts no more": (
+        reported(record(events=(FOR_ANOTHER, WAITED))),
+        Effects(record(events=(FOR_ANOTHER, NEAR))),
+        "",
+    ),
+    "it starts again for a kind that may evict more": (
+        reported(record(events=(FOR_A_FREEZE, WAITED))),
+        Effects(record(events=(FOR_A_FREEZE, NEAR), drain=DrainRecord(NOW))),
+        "",
+    ),
+}
+
+EFFECTS["surge"] = {
+    "one more": (
+        to_be_replaced(machine(), chosen=SURGES, state=State.REQUIRED),
+        Effects(replace(record(State.REQUIRED), replacement=RAISED), machine=ScaleUp("a", machine(), 4)),
+        "MaintenanceSurge: scales MachineSet np up to 4 machines",
+    ),
+    "where no number is known nothing is asked": (replaced(machine(None)), Effects(record()), ""),
+}
+
+EFFECTS["uncordon"] = {
+    case: (
+        situation(held=record(cordon=cordon, quiet_since=NOW)),
+        Effects(CLOSED_CASE, unschedulable=unschedulable),
+        f"MaintenanceDone: maintenance is over: {words}",
+    )
+    for case, cordon, unschedulable, words in (
+        ("ours", Cordon.OURS, False, "uncordoned"),
+        ("adopted", Cordon.ADOPTED_MECHANIC, False, "uncordoned"),
+        ("foreign", Cordon.FOREIGN, None, "the cordon is not ours"),
+    )
+}
+
+
+@pytest.mark.parametrize(
+    ("trigger", "seen", "expected", "words"),
+    [
+        pytest.param(trigger, *row, id=f"{trigger}: {case}")
+        for trigger, rows in EFFECTS.items()
+        for case, row in rows.items()
+    ],
+)
+def test_effects(trigger: str, seen: Situation, expected: Effects, words: str) -> None:
+    effects = TRIGGERS[trigger](seen, Effects(seen.record))
+    notices = [f"{notice.type.value} {notice.reason}: {notice.message}" for notice in effects.notices]
+
+    assert replace(effects, notices=()) == expected
+    assert [words in notice for notice in notices] == [True] * bool(words)
