@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from reconciler.features.workflows.input import Fleet
 from reconciler.model.check_reads import LeaseRef, LeaseTake, ReadForChecks
-from tests.features.workflows.checks.scene import member
+from tests.features.workflows.scene import member
 from tests.support.builders import NOW
 
 

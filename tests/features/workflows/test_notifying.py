@@ -12,7 +12,7 @@ from reconciler.model.record import State
 from reconciler.model.structs import replace
 from reconciler.model.workflow import ProfileData, WorkflowData
 from reconciler.settings.load import parse_settings
-from tests.features.workflows.checks.scene import PROFILE, given
+from tests.features.workflows.scene import PROFILE, given
 from tests.support.builders import NOW, minutes, node
 
 HOUR = timedelta(hours=1)

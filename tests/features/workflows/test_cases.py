@@ -12,11 +12,11 @@ import pytest
 from reconciler.model.plan import Verdict
 from reconciler.model.record import State
 from reconciler.settings.sections.loose import parse_go_duration
-from tests.features.workflows.checks.scene import ask, given, member
+from tests.features.workflows.scene import ask, given, member
 from tests.support.builders import NOW, node
 
 ROWS: list[dict[str, Any]] = json.loads(
-    (Path(__file__).parents[3] / "cases" / "sapcc.json").read_text(encoding="utf-8")
+    (Path(__file__).parents[2] / "cases" / "sapcc.json").read_text(encoding="utf-8")
 )["cases"]
 
 
