@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import sys
 
+from jobs.commands import COMMANDS
+
 OWN_NAME = "reconciler"
 PLUGIN = "kubectl-maintenance"
 """The name of the file that kubectl starts for `kubectl maintenance`."""
@@ -32,8 +34,6 @@ def in_own_words(text: str) -> str:
     name = called()
     if name == OWN_NAME:
         return text
-    from jobs.cli import COMMANDS
-
     # "the reconciler" is the program that runs in the cluster, whatever this one is called.
     typed = rf"(?<!the )(?<![\w-]){OWN_NAME}(?=\s+(?:{'|'.join(COMMANDS)})\b)"
     return re.sub(typed, name, text)

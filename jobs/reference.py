@@ -14,7 +14,8 @@ from pathlib import Path
 
 import click
 
-from jobs.cli import COMMANDS, commands
+from jobs.cli import commands
+from jobs.commands import COMMANDS
 
 MARKER = "<!-- Generated from jobs/commands: run `nox -s docs`, do not edit below this line. -->"
 

@@ -13,7 +13,8 @@ from pathlib import Path
 import click
 import pytest
 
-from jobs.cli import COMMANDS, commands
+from jobs.cli import commands
+from jobs.commands import COMMANDS
 from reconciler.model.keys import DEFAULT_PREFIX
 
 ROOT = Path(__file__).parents[2]

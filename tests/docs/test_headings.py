@@ -10,7 +10,8 @@ from pathlib import Path
 import click
 import pytest
 
-from jobs.cli import COMMANDS, commands
+from jobs.cli import commands
+from jobs.commands import COMMANDS
 from reconciler.features.planning.document import ahead_document
 from reconciler.features.readiness.report.document import to_document as readiness_document
 from reconciler.model.explanation import NodeExplanation

@@ -15,7 +15,8 @@ from typing import Any
 import click
 import pytest
 
-from jobs.cli import COMMANDS, commands, main
+from jobs.cli import commands, main
+from jobs.commands import COMMANDS
 from jobs.completion import cluster_names
 from jobs.completion.protocol import answer_shell, completions
 from reconciler.kubernetes.connection import Connection

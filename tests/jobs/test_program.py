@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from jobs.__main__ import main as entry
-from jobs.cli import COMMANDS, main
+from jobs.cli import main
+from jobs.commands import COMMANDS
 from jobs.program import PLUGIN, called, in_own_words
 from jobs.runtime.output import echo_for_programs
 from jobs.runtime.terminal import echo
