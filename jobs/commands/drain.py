@@ -353,7 +353,7 @@ def _drain(
 
     from jobs.runtime.events_by_hand import EventsByHand
     from jobs.runtime.progress import Bars
-    from jobs.runtime.tracing import tracing_of
+    from jobs.runtime.tracing_variables import tracing_of
     from reconciler.drain.drainer import Drainer
     from reconciler.features.events.pod_events import PodEvents
     from reconciler.kubernetes.eviction import Evictions

@@ -31,7 +31,7 @@ from jobs.runtime.settings_source import Look, SettingsFile, SettingsWarning, wa
 from jobs.runtime.shuffles import ShuffleCounter
 from jobs.runtime.signals import ended_by_signals, wait_until_set
 from jobs.runtime.supervised import Ending
-from jobs.runtime.tracing import tracing_of
+from jobs.runtime.tracing_variables import tracing_of
 from jobs.runtime.watching import FileWatcher, NodeWatcher
 from jobs.runtime.yields import Yields
 from reconciler.features.events.own_pod import OwnPodEvents

@@ -24,7 +24,7 @@ from jobs.runtime.outside import Wiring
 from jobs.runtime.settings_source import SettingsSource, settings_from
 from jobs.runtime.signals import ended_by_signals
 from jobs.runtime.terminal import echo
-from jobs.runtime.tracing import tracing_of
+from jobs.runtime.tracing_variables import tracing_of
 from jobs.runtime.yields import Yields
 from reconciler.kubernetes.connection import Connection
 from reconciler.model.actions import ActionName

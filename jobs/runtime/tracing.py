@@ -1,21 +1,14 @@
-"""What a process traces of itself: nothing, unless the environment has an endpoint for traces."""
+"""What a process traces of its passes and drains. Here it is nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from reconciler.model.drains import DrainOrder, DrainProgress
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
 from reconciler.model.ports import Evictor
-
-ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
-"""The variables that switch tracing on."""
-
-PROTOCOLS = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
-PROTOCOL = "http/protobuf"
-"""The only protocol that is supported."""
 
 Seen = Callable[[Plan, Sequence[Outcome]], None]
 """Gets what a pass has decided and done."""
@@ -54,41 +47,6 @@ class Tracing:
 
 
 NOTHING = Tracing()
-
-
-def tracing_of(
-    environment: Mapping[str, str], warn: Callable[[str], object]
-) -> AbstractContextManager[Tracing]:
-    """Return what traces, if the environment switches it on by the standard variables of OpenTelemetry.
-
-    `warn` gets why nothing is traced although an endpoint is set, and later once why traces can't be sent. A
-    mistake there never stops a pass.
-    """
-    if not _wanted(environment):
-        return NOTHING
-    protocol = next((environment[name] for name in PROTOCOLS if environment.get(name)), PROTOCOL)
-    if protocol != PROTOCOL:
-        warn(f"nothing is traced: the protocol {protocol!r} is not supported, set {PROTOCOLS[1]}={PROTOCOL}")
-        return NOTHING
-    try:
-        from jobs.runtime.otel import OtelTracing, exporter
-    except ImportError:
-        warn("nothing is traced: install the extra [otel]")
-        return NOTHING
-    try:
-        return OtelTracing(exporter(warn))
-    except Exception as error:  # noqa: BLE001 - the variables are read by a library
-        # Its text may have a secret in it, such as a header.
-        warn(f"nothing is traced: a variable OTEL_… can't be read ({type(error).__name__})")
-        return NOTHING
-
-
-def _wanted(environment: Mapping[str, str]) -> bool:
-    if environment.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
-        return False
-    if environment.get("OTEL_TRACES_EXPORTER", "").strip().lower() == "none":
-        return False
-    return any(environment.get(name, "").strip() for name in ENDPOINTS)
 
 
 def _unseen(plan: Plan, outcomes: Sequence[Outcome]) -> None:

@@ -20,7 +20,8 @@ from opentelemetry.trace import StatusCode
 
 from jobs.runtime import otel
 from jobs.runtime.otel import OtelTracing
-from jobs.runtime.tracing import NOTHING, tracing_of
+from jobs.runtime.tracing import NOTHING
+from jobs.runtime.tracing_variables import tracing_of
 from reconciler.http.bounded import bound
 from reconciler.model.drains import DrainOrder, DrainProgress, Phase
 from reconciler.model.errors import Unreachable
@@ -104,7 +105,7 @@ def values(span: ReadableSpan) -> dict[str, object]:
 def test_without_an_endpoint_nothing_of_opentelemetry_is_loaded() -> None:
     code = (
         "import sys, jobs.commands.serve, jobs.commands.sweep\n"
-        "from jobs.runtime.tracing import NOTHING, tracing_of\n"
+        "from jobs.runtime.tracing_variables import NOTHING, tracing_of\n"
         "assert tracing_of({}, print) is NOTHING\n"
         "print([name for name in sys.modules if name.startswith('opentelemetry')])\n"
     )
