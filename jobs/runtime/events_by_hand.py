@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from jobs.runtime.terminal import echo
 from reconciler.features.events.kubernetes_events import KubernetesEvents
-from reconciler.kubernetes.cluster import LEDGER
 from reconciler.kubernetes.connection import Connection
+from reconciler.kubernetes.paths import LEDGER
 from reconciler.model.errors import ClusterError
 from reconciler.model.node import Node
 from reconciler.model.notification import Notification

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from reconciler.features.notices import stored_memory as notice_memory
 from reconciler.kubernetes import lease, objects
-from reconciler.kubernetes.cluster import LEDGER
 from reconciler.kubernetes.connection import Connection
-from reconciler.kubernetes.paths import api, core
+from reconciler.kubernetes.paths import LEDGER, api, core
 from reconciler.model.errors import ClusterError, NotFound
 
 

@@ -20,7 +20,7 @@ from reconciler.kubernetes import hypervisors, kept_records, maintenances, node_
 from reconciler.kubernetes import ledger as ledgers
 from reconciler.kubernetes.connection import MERGE_PATCH, Connection, Request
 from reconciler.kubernetes.cordon_owner import CordonOwner
-from reconciler.kubernetes.paths import BUDGETS, CORE, NODES, PODS, VERSION, api, core, on_node
+from reconciler.kubernetes.paths import BUDGETS, CORE, LEDGER, NODES, PODS, VERSION, api, core, on_node
 from reconciler.kubernetes.wire.lists import budget_format, list_all, node_format, pod_format
 from reconciler.model import limits
 from reconciler.model.check_reads import LeaseRef, LeaseSeen, LeaseTake
@@ -42,7 +42,6 @@ Value = TypeVar("Value")
 NAMESPACE = "node-maintenance"
 AGENT_NAMESPACE = "node-maintenance-agent"
 AGENT = "node-maintenance-agent"
-LEDGER = "node-maintenance-ledger"
 _REMEDIATOR = core("kube-system") / "configmaps" / "remediator-config"
 
 

@@ -6,10 +6,9 @@ from collections.abc import Callable
 
 from reconciler.http.retrying import patiently, write_until_settled
 from reconciler.kubernetes import objects
-from reconciler.kubernetes.cluster import LEDGER
 from reconciler.kubernetes.connection import MERGE_PATCH, Connection, Request
 from reconciler.kubernetes.ledger import HOLDS
-from reconciler.kubernetes.paths import core
+from reconciler.kubernetes.paths import LEDGER, core
 from reconciler.model.errors import NotFound
 from reconciler.model.instructions import PersonHold, fleet_holds, fleet_text
 

@@ -46,6 +46,9 @@ PODS = CORE / "pods"
 VERSION = ApiPath("version")
 VOLUMES = CORE / "persistentvolumes"
 
+LEDGER = "node-maintenance-ledger"
+"""The name of the ConfigMap that keeps what passes remember."""
+
 
 def api(group: str, version: str, namespace: str = "") -> ApiPath:
     """Return the path of an API group's objects, in a namespace if there is one; Rejected for a bad name."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.kubernetes.cluster import LEDGER
+from reconciler.kubernetes.paths import LEDGER
 from reconciler.sources.arm.client import Arm
 from tests.real.passes.scene import MONDAY_NOON, Scene
 from tests.support.controlplane.api import Api

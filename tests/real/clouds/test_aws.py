@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconciler.kubernetes import ledger
-from reconciler.kubernetes.cluster import LEDGER
+from reconciler.kubernetes.paths import LEDGER
 from reconciler.model.aws import InstanceEvent
 from reconciler.model.errors import CloudError
 from reconciler.model.event import Answer, Kind, Status

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.kubernetes.cluster import LEDGER, NAMESPACE, Cluster
+from reconciler.kubernetes.cluster import NAMESPACE, Cluster
 from reconciler.kubernetes.kept_records import KEPT
+from reconciler.kubernetes.paths import LEDGER
 from reconciler.model.errors import LockLost
 from tests.real.passes.scene import PREFIX, Object, Scene
 from tests.support.controlplane.api import ApiError
