@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from pkgutil import resolve_name
 
+from reconciler.features import FEATURES
 from reconciler.model.examination import Examination
 from reconciler.model.outcome import Outcome
 from reconciler.model.outside import Outside, WritableOutside
@@ -21,7 +22,10 @@ from reconciler.passes.sources import Sources
 from reconciler.settings.schema import Settings
 from reconciler.sources import SOURCES
 
-PARTS = Parts(Sources(*(resolve_name(f"reconciler.sources.{name}")() for name in SOURCES)))
+PARTS = Parts(
+    Sources(*(resolve_name(f"reconciler.sources.{name}")() for name in SOURCES)),
+    tuple(resolve_name(f"reconciler.features.{name}") for name in FEATURES),
+)
 """Every source and every feature."""
 
 

@@ -14,7 +14,6 @@ from jobs.runtime.installed_prefix import prefix_in_use
 from jobs.runtime.leftovers import objects_of_ours
 from jobs.runtime.person import person
 from jobs.runtime.terminal import echo
-from reconciler.features.publishing.registry import ANNOTATIONS, CONDITIONS
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.fleet_holds import read_holds
@@ -25,8 +24,10 @@ from reconciler.model.node import Node, Wanted
 from reconciler.model.other_prefixes import NAMES, other_prefixes
 from reconciler.model.plan import Notice
 from reconciler.model.selector import LabelSelector
-from reconciler.passes.release import left_on, ours_on, publications_off, why_left
+from reconciler.passes.release import left_on, ours_on, why_left
 from reconciler.passes.release import release as released
+from reconciler.run import PARTS
+from reconciler.settings.schema import Settings
 
 _NAMED = 5
 """Nodes that a line names."""
@@ -119,7 +120,8 @@ def release(which: _Which, target: Target, *, reset: bool, prefix: str | None, d
         prefix = prefix_in_use(prefix, connection, target.namespace)
         # A person needs no lock; the resourceVersion that was read protects against a pass in between.
         cluster = Cluster(connection, guard=lambda: None, namespace=target.namespace)
-        wanted = Wanted(CONDITIONS, prefix, annotations=ANNOTATIONS, labels=None, names=NAMES)
+        read = PARTS.wants(Settings())
+        wanted = Wanted(read.conditions, prefix, annotations=read.annotations, labels=None, names=NAMES)
         nodes = {node.name: node for node in cluster.nodes(wanted)}
         asked = _Asked(prefix, _writers(which, cluster), reset, dry_run)
         results = {name: _release_one(name, nodes.get(name), cluster, asked) for name in which.of(nodes)}
@@ -160,12 +162,12 @@ def _release_one(name: str, node: Node | None, cluster: Cluster, asked: _Asked) 
     prefix, remarks = asked.prefix, []
     left = left_on(node, prefix, asked.writers)
     try:
-        write = released(node, prefix, reset=asked.reset, writers=asked.writers)
-        signs = publications_off(node, prefix)
+        signs = PARTS.removed(node, prefix)
+        write = released(node, prefix, signs, reset=asked.reset, writers=asked.writers)
         if not asked.dry_run:
             if write is not None:
                 remarks.append(cluster.patch_node(write).said)
-            remarks += [sign.send(cluster) or "" for sign in signs]
+            remarks += [sign.send(cluster) or "" for sign in signs.writes]
     except RecordUnreadable as error:
         would = "would not be released" if asked.dry_run else "not released"
         line = f"{name}: {would}, because of its record: {error}; --reset removes it"
@@ -174,7 +176,7 @@ def _release_one(name: str, node: Node | None, cluster: Cluster, asked: _Asked) 
         return _Done(f"{name}: {error}", ok=False, left=ours_on(node, prefix))
     done = "would be released" if asked.dry_run else "released"
     if write is None:
-        return _Done(f"{name}: {done}" if signs else "", left=left)
+        return _Done(f"{name}: {done}" if signs.writes else "", left=left)
     said = sorted(
         keys_of(prefix).on_nodes[key].attribute for key in write.annotations if _of_a_person(key, prefix)
     )

@@ -5,7 +5,12 @@ from __future__ import annotations
 from msgspec import Struct
 
 AKS = "AKS"
-"""The name of the provider of agent pools, as the settings have it."""
+KARPENTER = "Karpenter"
+OPENSHIFT = "OpenShift"
+"""The names of providers, of which the settings have the first."""
+
+OPENSHIFT_MACHINE = "machine.openshift.io/machine"
+"""The annotation that names the Machine of a node, as `namespace/name`."""
 
 
 class MachineRef(Struct, frozen=True):

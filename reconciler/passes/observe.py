@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
 from reconciler.drain.groups import GROUP_LABELS, MOST, group_of, in_one_namespace
-from reconciler.features.machines import registry as machine_providers
-from reconciler.features.publishing import registry as publishers
 from reconciler.features.workflows.configured import workflows_of
 from reconciler.features.workflows.reading import read_for_checks
 from reconciler.model.calendar_text import CalendarText
@@ -58,7 +56,7 @@ from reconciler.settings.schema import Mode, Settings
 
 _RULES = "drain.rules that select namespaces by label are not applied"
 
-_ANNOTATIONS = publishers.ANNOTATIONS | machine_providers.ANNOTATIONS | POOL_ANNOTATIONS | UPGRADE_ANNOTATIONS
+_ANNOTATIONS = POOL_ANNOTATIONS | UPGRADE_ANNOTATIONS
 """Annotations that every pass reads on nodes, also if the settings need none of them."""
 
 _UNREACHABLE_AT_MOST = 3
@@ -98,7 +96,7 @@ def observe(
     """
     reader = outside.reader
     gaps = Gaps(rehearsed)
-    needed = parts.sources.wants(settings)
+    needed = parts.wants(settings)
     if isinstance(reader, EarlyReader):
         # With an API server that answers slowly, a cordon waits for each read that comes before it.
         reader.read_ahead(agents=needed.agents, remediator=needed.remediator, server=needed.server)
@@ -116,7 +114,7 @@ def observe(
     nodes = _with_owners(reader, nodes, records)
     readable = {name: one for name, one in records.items() if isinstance(one, Record)}
     ledger = _ledger(reader, settings, gaps)
-    objects, problems = publishers.read_objects(reader, settings, ledger.published, gaps)
+    objects, problems = parts.read_objects(reader, settings, ledger.published, gaps)
     polled = [
         (source, outside.clients.get(source.name))
         for source in parts.sources.polled
@@ -138,7 +136,7 @@ def observe(
         except Exception as error:  # noqa: BLE001 - one node's data harms that node only
             readings[node.name] = ()
             node_problems[node.name] = internal(f"node {node.name}: its sources can't be read", error)
-    machines = _machines(outside.machines, nodes, readings, readable, settings)
+    machines = _machines(outside.machines, parts.machine_of, nodes, readings, readable, settings)
     # Pods that a drain has left hold the machine of their node.
     busy += [
         name for name in machines if name not in busy and name in readable and readable[name].in_maintenance
@@ -204,26 +202,24 @@ def wanted(settings: Settings, parts: Parts, *, capacity: bool = False) -> Wante
 
     A preview needs all labels, because any of them may matter for a pod's placement.
     """
-    return _wanted(parts.sources.wants(settings), settings, capacity=capacity)
+    return _wanted(parts.wants(settings), settings, capacity=capacity)
 
 
-def _wanted(of_sources: Wants, settings: Settings, *, capacity: bool) -> Wanted:
+def _wanted(of_parts: Wants, settings: Settings, *, capacity: bool) -> Wanted:
     checks = workflows_of(settings.profiles).needs
     return Wanted(
-        # Our signs are read even if they are no longer published, because they are then removed.
-        conditions=of_sources.conditions | {"Ready"} | publishers.CONDITIONS | checks.conditions,
+        conditions=of_parts.conditions | {"Ready"} | checks.conditions,
         annotation_prefix=settings.keys.prefix,
-        # A case that has started to replace its machine continues, even if the settings have changed.
-        annotations=of_sources.annotations | _ANNOTATIONS | checks.annotations,
+        annotations=of_parts.annotations | _ANNOTATIONS | checks.annotations,
         capacity=capacity,
-        labels=None if capacity else _labels(of_sources, settings),
+        labels=None if capacity else _labels(of_parts, settings),
     )
 
 
-def _labels(of_sources: Wants, settings: Settings) -> frozenset[str]:
+def _labels(of_parts: Wants, settings: Settings) -> frozenset[str]:
     """Return the keys of the labels of nodes that every pass reads, besides ours."""
     checks = workflows_of(settings.profiles).needs
-    return of_sources.labels | READ_LABELS | settings.label_keys() | checks.labels
+    return of_parts.labels | READ_LABELS | settings.label_keys() | checks.labels
 
 
 def add_pods(snapshot: Snapshot, reader: ClusterReader, names: Iterable[str]) -> Snapshot:
@@ -564,6 +560,7 @@ def _ask(client: SourceClient, source: str, scopes: Sequence[Any]) -> Sequence[L
 
 def _machines(
     reader: MachineReader | None,
+    machine_of: Callable[[Node], MachineRef | None],
     nodes: tuple[Node, ...],
     readings: Mapping[str, tuple[Reading, ...]],
     records: Mapping[str, Record],
@@ -579,7 +576,7 @@ def _machines(
             may = settings.manages(node.labels) and _may_be_replaced(
                 node, readings[node.name], records.get(node.name), settings, wanted=wanted
             )
-            ref = machine_providers.machine_of(node) if may else None
+            ref = machine_of(node) if may else None
         except Exception as error:  # noqa: BLE001 - one node's data harms that node only
             internal(f"node {node.name}: its machine can't be found", error)
             continue

@@ -4,19 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from reconciler.features.publishing.registry import removed_signs
 from reconciler.model.errors import RecordUnreadable
 from reconciler.model.keys import Writer, keys_of
 from reconciler.model.node import PREFERENCE, Node
 from reconciler.model.own import node_write
 from reconciler.model.plan import NodeWrite
-from reconciler.model.publication import Publication
 from reconciler.model.record import Record
 from reconciler.model.record_text import from_annotation
+from reconciler.passes.feature import NodeSigns
+
+_NO_SIGNS = NodeSigns()
 
 
-def release(node: Node, prefix: str, *, reset: bool, writers: Collection[Writer] = ()) -> NodeWrite | None:
+def release(
+    node: Node,
+    prefix: str,
+    signs: NodeSigns = _NO_SIGNS,
+    *,
+    reset: bool,
+    writers: Collection[Writer] = (),
+) -> NodeWrite | None:
     """Return the patch that removes our cordon, what belongs to a case, and the keys of these writers.
+
+    `signs` are the changes that remove those of features.
 
     None if there is nothing of that. A cordon that is not ours stays (law 2). Raises RecordUnreadable for a
     record that can't be read, unless `reset`: then it is removed too, and the cordon stays, because its owner
@@ -24,9 +34,9 @@ def release(node: Node, prefix: str, *, reset: bool, writers: Collection[Writer]
     """
     keys = keys_of(prefix)
     text = node.annotations.get(keys.record)
-    shown, gone = removed_signs(node, prefix), keys.released(writers)
-    labels = {**shown.labels, **{key: None for key in node.labels if key in gone}}
-    annotations = {**shown.annotations, **{key: None for key in node.annotations if key in gone}}
+    gone = keys.released(writers)
+    labels = {**signs.labels, **{key: None for key in node.labels if key in gone}}
+    annotations = {**signs.annotations, **{key: None for key in node.annotations if key in gone}}
     if not labels and not annotations:
         return None
     record: Record | None = None
@@ -73,8 +83,3 @@ def why_left(key: str, prefix: str) -> str:
     if known.writer is Writer.AGENT:
         return "the node agent writes it; delete its DaemonSet, and run this again"
     return "written by hand; remove it with kubectl" if known.writer is Writer.HAND else "not released"
-
-
-def publications_off(node: Node, prefix: str) -> tuple[Publication, ...]:
-    """Return the writes that remove our signs outside of the node's own patch."""
-    return removed_signs(node, prefix).writes

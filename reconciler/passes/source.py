@@ -1,4 +1,4 @@
-"""A source of maintenance: one object, and a line in registry.py.
+"""A source of maintenance: one object, and a line in reconciler/sources/__init__.py.
 
 A source reads one node at a time and returns readings. A source that queries a service is a PolledSource, see
 polled.py.
@@ -7,7 +7,7 @@ polled.py.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from typing import Protocol
 
@@ -21,7 +21,7 @@ from reconciler.settings.schema import Settings
 
 
 class Wants(Struct, frozen=True):
-    """What a source needs from the API server.
+    """What a source or a feature needs from the API server.
 
     For each node: the conditions of these types, and the annotations and labels with these keys.
     Annotations under our own prefix are always read. `agents` means the state of the node agent's
@@ -37,6 +37,19 @@ class Wants(Struct, frozen=True):
 
 
 _NOTHING = Wants()
+
+
+def all_wants(some: Iterable[Wants]) -> Wants:
+    """Return what all of these want."""
+    some = tuple(some)
+    return Wants(
+        conditions=frozenset().union(*(one.conditions for one in some)),
+        annotations=frozenset().union(*(one.annotations for one in some)),
+        labels=frozenset().union(*(one.labels for one in some)),
+        agents=any(one.agents for one in some),
+        remediator=any(one.remediator for one in some),
+        server=any(one.server for one in some),
+    )
 
 
 class SourceContext(Struct, frozen=True):

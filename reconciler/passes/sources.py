@@ -9,8 +9,9 @@ from typing import Any
 
 from reconciler.model.polling import AnyMemory
 from reconciler.model.problems import guarded
+from reconciler.model.structs import replace
 from reconciler.passes.polled import PolledSource
-from reconciler.passes.source import Source, Wants
+from reconciler.passes.source import Source, Wants, all_wants
 from reconciler.settings.schema import Settings
 
 
@@ -50,15 +51,9 @@ class Sources:
         Parts of nodes are read even while a source is disabled, so that enabling it changes no watch. What
         needs a separate request is read only for enabled sources.
         """
-        of_nodes = [source.wants(settings) for source in self.all]
-        on = [each for source, each in zip(self.all, of_nodes, strict=True) if source.enabled(settings)]
-        return Wants(
-            conditions=frozenset().union(*(one.conditions for one in of_nodes)),
-            annotations=frozenset().union(*(one.annotations for one in of_nodes)),
-            labels=frozenset().union(*(one.labels for one in of_nodes)),
-            agents=any(one.agents for one in on),
-            remediator=any(one.remediator for one in on),
-            server=any(one.server for one in on),
+        wanted = [(source.enabled(settings), source.wants(settings)) for source in self.all]
+        return all_wants(
+            each if on else replace(each, agents=False, remediator=False, server=False) for on, each in wanted
         )
 
     def changes(self, memories: Mapping[str, AnyMemory], now: datetime) -> Iterable[datetime]:

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from msgspec import Struct, field
 
-from reconciler.features.machines import aks, karpenter, openshift
+from reconciler.model import machine
 from reconciler.model.errors import Conflict, Unreachable
 from reconciler.model.machine import Machine, MachineRef, Pool, Remove, ScaleUp
 from reconciler.model.node import KARPENTER_LABEL, Condition, Node
@@ -22,7 +22,7 @@ class MachinePool(Struct):
     name: str
     wanted: int
     members: list[str]
-    provider: str = openshift.NAME
+    provider: str = machine.OPENSHIFT
     scales: bool = True
     busy: str = ""
     made: int = 0
@@ -37,13 +37,13 @@ class MachinePool(Struct):
             conditions=(Condition("Ready", "True" if ready else "False", transition=since),),
         )
         match self.provider:
-            case aks.NAME:
+            case machine.AKS:
                 group = "subscriptions/s/resourceGroups/mc_shop/providers/Microsoft.Compute"
                 return replace(bare, provider_id=f"azure:///{group}/virtualMachines/{name}")
-            case karpenter.NAME:
+            case machine.KARPENTER:
                 return replace(bare, labels={**bare.labels, KARPENTER_LABEL: self.name})
             case _:
-                return replace(bare, annotations={openshift.MACHINE: f"machines/machine-{name}"})
+                return replace(bare, annotations={machine.OPENSHIFT_MACHINE: f"machines/machine-{name}"})
 
 
 class SimulatedMachines(Struct):
@@ -84,7 +84,7 @@ class SimulatedMachines(Struct):
         if pool is not None and action.node not in self.deleting:
             if action.lower is None:
                 self.deleting.append(action.node)
-                pool.wanted -= pool.provider == aks.NAME
+                pool.wanted -= pool.provider == machine.AKS
             else:
                 self.marked.append(action.node)
                 pool.wanted = min(pool.wanted, action.lower)
@@ -127,7 +127,7 @@ class SimulatedMachines(Struct):
     def _shown(self, pool: MachinePool) -> Pool:
         nodes = self.api.cluster.nodes
         ready = sum(name in nodes and nodes[name].ready for name in pool.members)
-        kind = "agent pool" if pool.provider == aks.NAME else "MachineSet"
+        kind = "agent pool" if pool.provider == machine.AKS else "MachineSet"
         return Pool(
             kind,
             pool.name,
@@ -137,7 +137,7 @@ class SimulatedMachines(Struct):
             str(pool.wanted),
             pool.scales,
             pool.busy,
-            lowered_by_deletion=pool.provider == aks.NAME,
+            lowered_by_deletion=pool.provider == machine.AKS,
         )
 
     def _pool_of(self, node: str) -> MachinePool | None:

@@ -50,6 +50,7 @@ class PartialApi(SimulatedApi):
         self._whole = whole
         self._pods = pods
         self._settings = settings
+        self._parts = parts
         self._sources = parts.sources.switched_on(settings)
         self._wanted = wanted(settings, parts)
         self._busy: set[str] = set()
@@ -118,7 +119,7 @@ class PartialApi(SimulatedApi):
         if any(one.asks or one.times is not None or one.until is not None for one in judged):
             return False
         self.ignored.update(id_ for one in found.events for id_ in one.ids)
-        return rests(shown, replace(found, events=()), self._settings)
+        return rests(shown, replace(found, events=()), self._settings, self._parts)
 
     def _beating(self, name: str, condition: Condition) -> Condition:
         found = super()._beating(name, condition)

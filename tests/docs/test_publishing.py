@@ -10,9 +10,10 @@ import pytest
 import yaml
 
 from reconciler.features.publishing.drainsafe import Drainsafe
-from reconciler.features.publishing.registry import ANNOTATIONS, CONDITIONS
+from reconciler.features.publishing.registry import PUBLISHING
 from reconciler.model.maintenance import Stage
 from reconciler.settings.load import parse_settings
+from reconciler.settings.schema import Settings
 from reconciler.settings.sections.others import Sign
 from reconciler.sources.aws.source import CODES
 from tests.docs.test_headings import headings, written
@@ -29,7 +30,9 @@ def definition() -> dict[str, Any]:
 def test_every_annotation_condition_and_column_has_its_heading() -> None:
     columns = {one["name"] for one in definition()["additionalPrinterColumns"] if "priority" not in one}
 
-    assert ANNOTATIONS | CONDITIONS | columns <= headings("publishing.md")
+    assert PUBLISHING.reads is not None
+    signs = PUBLISHING.reads(Settings())
+    assert signs.annotations | signs.conditions | columns <= headings("publishing.md")
 
 
 def test_every_value_and_every_state_is_documented() -> None:

@@ -24,8 +24,8 @@ from reconciler.model.record import Unreadable
 from reconciler.model.record_text import record_of
 from reconciler.model.selector import EVERYTHING, LabelSelector
 from reconciler.model.structs import replace
-from reconciler.passes.release import publications_off, release
-from reconciler.run import rehearse, run_pass
+from reconciler.passes.release import release
+from reconciler.run import PARTS, rehearse, run_pass
 from reconciler.settings.schema import Mode, Settings
 from reconciler.simulation.aks import no_event
 from reconciler.simulation.api import Call, Killed
@@ -335,13 +335,14 @@ class Play:
     def release(self, name: str, *, reset: bool = False) -> None:
         """Run `reconciler release`."""
         node = self.cluster.nodes[name]
-        write = release(node, DEFAULT_PREFIX, reset=reset)
+        signs = PARTS.removed(node, DEFAULT_PREFIX)
+        write = release(node, DEFAULT_PREFIX, signs, reset=reset)
         if isinstance(record_of(node, DEFAULT_PREFIX), Unreadable):
             self.laws.record_lost(node)
         if write is not None:
             self._by_hand(write)
         with self.faults.off():
-            for one in publications_off(node, DEFAULT_PREFIX):
+            for one in signs.writes:
                 one.send(self.world.api)
 
     def _by_hand(self, write: NodeWrite) -> None:

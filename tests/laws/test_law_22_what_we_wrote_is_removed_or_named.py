@@ -25,7 +25,8 @@ from reconciler.model.node import PREFERENCE
 from reconciler.model.plan import NodeWrite
 from reconciler.model.record import Claim, ClaimKind, Cordon, Record
 from reconciler.model.record_text import to_annotation
-from reconciler.passes.release import left_on, publications_off, release
+from reconciler.passes.release import left_on, release
+from reconciler.run import PARTS
 from tests.laws.histories import History, Step, people_steps, platform_steps, small_world, waits
 from tests.laws.hits import Hits
 from tests.support import builders
@@ -239,10 +240,11 @@ def test_the_list_has_whatever_passes_write(steps: list[tuple[Step, timedelta]])
             assert {*call.content.labels, *call.content.annotations} <= known
 
     for node in list(history.cluster.nodes.values()):
-        write = release(node, PREFIX, reset=True, writers=EVERYTHING)
+        signs = PARTS.removed(node, PREFIX)
+        write = release(node, PREFIX, signs, reset=True, writers=EVERYTHING)
         if write is not None:
             history.api.patch_node(write)
-        for sign in publications_off(node, PREFIX):
+        for sign in signs.writes:
             sign.send(history.api)
     for one in history.api.maintenances(PREFIX) or ():
         history.api.write_maintenance(MaintenanceWrite(one.name, one.node, PREFIX, None, exists=True))

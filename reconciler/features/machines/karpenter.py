@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from reconciler.features.machines.provider import MachineProvider
+from reconciler.model import machine
 from reconciler.model.machine import MachineRef
 from reconciler.model.node import Node
 
-NAME = "Karpenter"
+NAME = machine.KARPENTER
 
 
 def ref_of(node: Node) -> MachineRef | None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from reconciler.features.machines.provider import MachineProvider
+from reconciler.model import machine
 from reconciler.model.machine import MachineRef
 from reconciler.model.node import Node
 
-NAME = "OpenShift"
-MACHINE = "machine.openshift.io/machine"
+NAME = machine.OPENSHIFT
+MACHINE = machine.OPENSHIFT_MACHINE
 
 
 def ref_of(node: Node) -> MachineRef | None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 
-from reconciler.features.publishing.publisher import NodeSigns, Showing
-from reconciler.features.publishing.standing import Standing
+from reconciler.features.publishing.publisher import Showing
 from reconciler.model.event import Kind
 from reconciler.model.holds import WaitsFor
 from reconciler.model.node import Node
 from reconciler.model.record import State
+from reconciler.passes.feature import NodeSigns
+from reconciler.passes.standing import Standing
 from reconciler.settings.sections.others import Sign
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
-from reconciler.features.publishing.publisher import NodeSigns, Showing
-from reconciler.features.publishing.standing import Standing
+from reconciler.features.publishing.publisher import Showing
 from reconciler.model.keys import keys_of
 from reconciler.model.node import PREFERENCE, Node, Taint
 from reconciler.model.plan import JudgedEvent, TaintWrite
+from reconciler.passes.feature import NodeSigns
+from reconciler.passes.standing import Standing
 
 ANY_MOMENT = "0"
 """The value of the label without a deadline: the node may have to be empty at any moment."""

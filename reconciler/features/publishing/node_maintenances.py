@@ -14,7 +14,6 @@ from itertools import count
 
 from msgspec import Struct
 
-from reconciler.features.publishing.publisher import Fleet, ObjectChanges
 from reconciler.model.case_outcome import CaseResult, outcome_of_event
 from reconciler.model.event import Kind
 from reconciler.model.holds import HoldCode
@@ -28,6 +27,7 @@ from reconciler.model.ports import ClusterReader
 from reconciler.model.problems import guarded
 from reconciler.model.record import KnownEvent, State
 from reconciler.model.structs import replace
+from reconciler.passes.feature import Fleet, ObjectChanges
 from reconciler.profiles.case import known
 from reconciler.settings.sections.others import Sign
 

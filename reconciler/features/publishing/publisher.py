@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
-from msgspec import Struct, field
+from msgspec import Struct
 
-from reconciler.features.publishing.standing import Standing
 from reconciler.model.node import Node
-from reconciler.model.plan import NodePlan
 from reconciler.model.ports import ClusterReader
-from reconciler.model.publication import Publication
-from reconciler.settings.schema import Settings
+from reconciler.passes.feature import Fleet, NodeSigns, ObjectChanges
+from reconciler.passes.standing import Standing
 from reconciler.settings.sections.hints import Hints
 from reconciler.settings.sections.others import Sign
 
@@ -25,17 +23,6 @@ class Showing(Struct, frozen=True):
     prefix: str
     now: datetime
     hints: Hints = Hints()
-
-
-class NodeSigns(Struct, frozen=True):
-    """The changes on one node: annotations and labels, which are part of its patch, and separate writes.
-
-    None as a value removes the annotation or label.
-    """
-
-    annotations: Mapping[str, str | None] = field(default_factory=dict)
-    writes: tuple[Publication, ...] = ()
-    labels: Mapping[str, str | None] = field(default_factory=dict)
 
 
 class NodePublisher(Protocol):
@@ -65,26 +52,6 @@ class NodePublisher(Protocol):
 
     def removed(self, node: Node, prefix: str) -> NodeSigns:
         """Return the changes that remove every sign of this installation."""
-
-
-class Fleet(Struct, frozen=True):
-    """The input of a publisher of objects: the plans, the nodes by name, and the moment (aware, UTC)."""
-
-    plans: tuple[NodePlan, ...]
-    nodes: Mapping[str, Node]
-    settings: Settings
-    now: datetime
-
-
-class ObjectChanges(Struct, frozen=True):
-    """Writes, and the moments (UTC) at which time alone changes an object.
-
-    `signs` names the publishers that may have objects after these writes.
-    """
-
-    writes: tuple[Publication, ...] = ()
-    moments: tuple[datetime, ...] = ()
-    signs: tuple[str, ...] = ()
 
 
 class ObjectPublisher(Protocol):

@@ -8,36 +8,23 @@ from functools import partial
 from typing import Any
 
 from reconciler.features.publishing.drainsafe import DrainsafeAnnotations
-from reconciler.features.publishing.hints import SchedulingHints
+from reconciler.features.publishing.hints import SchedulingHints, removed_hints
 from reconciler.features.publishing.node_conditions import LifecycleConditions
 from reconciler.features.publishing.node_maintenances import NodeMaintenances
-from reconciler.features.publishing.publisher import (
-    Fleet,
-    NodePublisher,
-    NodeSigns,
-    ObjectChanges,
-    ObjectPublisher,
-    Showing,
-)
-from reconciler.features.publishing.standing import Standing
+from reconciler.features.publishing.publisher import NodePublisher, ObjectPublisher, Showing
 from reconciler.model.errors import ClusterError
 from reconciler.model.node import Node
 from reconciler.model.ports import ClusterReader
 from reconciler.model.problems import guarded, internal
 from reconciler.model.publication import Publication
 from reconciler.model.unseen import Gaps
+from reconciler.passes.feature import Feature, Fleet, NodeSigns, ObjectChanges, all_signs
+from reconciler.passes.source import Wants
+from reconciler.passes.standing import Standing
 from reconciler.settings.schema import Settings
 
 ON_NODES: tuple[NodePublisher, ...] = (DrainsafeAnnotations(), LifecycleConditions(), SchedulingHints())
 AS_OBJECTS: tuple[ObjectPublisher, ...] = (NodeMaintenances(),)
-
-ANNOTATIONS = frozenset[str]().union(*(one.annotations for one in ON_NODES))
-CONDITIONS = frozenset[str]().union(*(one.conditions for one in ON_NODES))
-"""The annotations and conditions that publishers read.
-
-Our signs are removed when they are no longer published.
-"""
-
 
 _NO_SIGNS = NodeSigns()
 
@@ -49,7 +36,7 @@ def bears_signs(node: Node, prefix: str) -> bool:
 
 def node_signs(node: Node, standing: Standing, showing: Showing) -> NodeSigns:
     """Return the changes of all signs on a node."""
-    return _joined(
+    return all_signs(
         [
             guarded("a sign is not changed", partial(one.signs, node, standing, showing), _NO_SIGNS)[0]
             for one in ON_NODES
@@ -59,7 +46,7 @@ def node_signs(node: Node, standing: Standing, showing: Showing) -> NodeSigns:
 
 def removed_signs(node: Node, prefix: str) -> NodeSigns:
     """Return the changes that remove all our signs from a node."""
-    return _joined([one.removed(node, prefix) for one in ON_NODES])
+    return all_signs([one.removed(node, prefix) for one in ON_NODES])
 
 
 def read_objects(
@@ -120,12 +107,26 @@ def object_changes(
     return ObjectChanges(tuple(writes), tuple(moments), tuple(sorted(signs)))
 
 
-def _joined(some: Sequence[NodeSigns]) -> NodeSigns:
-    annotations: dict[str, str | None] = {}
-    labels: dict[str, str | None] = {}
-    writes: list[Publication] = []
-    for one in some:
-        annotations |= one.annotations
-        labels |= one.labels
-        writes += one.writes
-    return NodeSigns(annotations, tuple(writes), labels)
+def _reads(settings: Settings) -> Wants:
+    """Return the annotations and conditions of all signs, which are removed when they are not published."""
+    del settings
+    return Wants(
+        conditions=frozenset().union(*(one.conditions for one in ON_NODES)),
+        annotations=frozenset().union(*(one.annotations for one in ON_NODES)),
+    )
+
+
+def _signs(node: Node, standing: Standing, settings: Settings, now: datetime) -> NodeSigns:
+    return node_signs(node, standing, Showing(settings.publish, settings.keys.prefix, now, settings.hints))
+
+
+PUBLISHING = Feature(
+    "publishing",
+    reads=_reads,
+    read_objects=read_objects,
+    bears_signs=bears_signs,
+    signs=_signs,
+    outlived=removed_hints,
+    object_changes=object_changes,
+    removed=removed_signs,
+)

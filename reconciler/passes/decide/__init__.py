@@ -6,9 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 
-from reconciler.features.publishing.hints import bears_hints
-from reconciler.features.publishing.publisher import Fleet, ObjectChanges
-from reconciler.features.publishing.registry import object_changes
 from reconciler.features.workflows.configured import workflows_of
 from reconciler.model.assessment import Assessment
 from reconciler.model.keys import keys_of
@@ -45,6 +42,7 @@ from reconciler.passes.decide.scheduling import schedules
 from reconciler.passes.decide.seen import Seen, broken, last_key, look_safely, queue_key, why_out_of_service
 from reconciler.passes.decide.twins import twins_of
 from reconciler.passes.decide.whole_fleet import fleet_nodes
+from reconciler.passes.feature import Fleet, ObjectChanges
 from reconciler.passes.parts import Parts
 from reconciler.profiles.budget import count_places, still_missing
 from reconciler.profiles.exemption import has_struck
@@ -69,6 +67,7 @@ def decide(
         parts.sources.reading_names(settings),
         twins,
         parts.sources.notice_names(settings),
+        parts,
         workflows,
         upgraded_pools(snapshot.nodes, faults),
     )
@@ -84,7 +83,9 @@ def decide(
         for node in snapshot.nodes
         # A node that the settings no longer select stays in the plan while it has our record or hints.
         if node.name in chosen
-        or faults.of(node.name, "it may have a record or hints", partial(_is_marked, node, settings), True)
+        or faults.of(
+            node.name, "it may have a record or hints", partial(_is_marked, node, settings, parts), True
+        )
     ]
     looked = [look_safely(node, assessment.of(node.name), context) for node in ours_or_theirs]
     seen = [one for one in looked if one is not None]
@@ -164,7 +165,7 @@ def decide(
     nodes = {node.name: node for node in snapshot.nodes}
     shown, unshown = guarded(
         "objects for other tools are not changed",
-        lambda: object_changes(
+        lambda: parts.object_changes(
             snapshot.published, Fleet(plans, nodes, settings, now), snapshot.ledger.published
         ),
         ObjectChanges(signs=snapshot.ledger.published),
@@ -240,9 +241,9 @@ def _with_schedule(plan: NodePlan, schedule: CaseSchedule | None) -> NodePlan:
     return replace(plan, schedule=schedule)
 
 
-def _is_marked(node: Node, settings: Settings) -> bool:
+def _is_marked(node: Node, settings: Settings, parts: Parts) -> bool:
     prefix = settings.keys.prefix
-    return keys_of(prefix).record in node.annotations or bears_hints(node, prefix)
+    return keys_of(prefix).record in node.annotations or parts.outlived(node, prefix).any
 
 
 def _has_place(one: Seen) -> str:

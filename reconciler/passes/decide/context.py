@@ -14,6 +14,8 @@ from reconciler.model.keys import OwnKeys, keys_of
 from reconciler.model.node import Node
 from reconciler.model.own_times import OwnTimes, own_times
 from reconciler.model.snapshot import Snapshot
+from reconciler.passes.parts import Parts
+from reconciler.passes.sources import Sources
 from reconciler.settings.schema import Settings
 
 
@@ -22,7 +24,8 @@ class PassContext(Struct, frozen=True, dict=True):
 
     `reading_names` are those of the enabled sources: no case waits for another source. `notice_names` are
     those that report maintenance minutes before it begins. `twins` are the nodes
-    that have one VM with another node, each with that node's name. `workflows` are those of the settings.
+    that have one VM with another node, each with that node's name. `parts` are the sources and features.
+    `workflows` are those of the settings.
     `upgraded` are the agent pools with a node that AKS upgrades.
     """
 
@@ -32,6 +35,7 @@ class PassContext(Struct, frozen=True, dict=True):
     reading_names: frozenset[str] = frozenset()
     twins: Mapping[str, str] = field(default_factory=dict)
     notice_names: frozenset[str] = frozenset()
+    parts: Parts = Parts(Sources())
     workflows: Workflows = Workflows()
     upgraded: frozenset[str] = frozenset()
 

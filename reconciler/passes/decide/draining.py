@@ -6,9 +6,6 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct
 
-from reconciler.features.publishing.publisher import Showing
-from reconciler.features.publishing.registry import node_signs
-from reconciler.features.publishing.standing import Standing
 from reconciler.model.drains import (
     Blocker,
     DrainOrder,
@@ -39,6 +36,7 @@ from reconciler.passes.decide.pods import pods_left, with_returns
 from reconciler.passes.decide.progress import Progress
 from reconciler.passes.decide.seen import Seen
 from reconciler.passes.decide.unattended import unattended
+from reconciler.passes.standing import Standing
 from reconciler.profiles import case as cases
 from reconciler.profiles.checks.people import not_stopped
 from reconciler.profiles.checks.platform import AUTOSCALER_DELETES, left_to_us
@@ -153,9 +151,7 @@ def follow_drain(
         noted = told(noted or record)
     standing = Standing(walked.state, record, view, tuple(holds), draining=order is not None)
     word = acknowledged(one, walked, record, progress.acknowledgements, context)
-    settings = context.settings
-    showing = Showing(settings.publish, context.keys.prefix, context.now, settings.hints)
-    signs = node_signs(node, standing, showing)
+    signs = context.parts.signs(node, standing, context.settings, context.now)
     signs = replace(signs, annotations={**signs.annotations, **word})
     write = node_patch(one, walked, record, signs, context)
     todo = Actions(

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from reconciler.features.publishing.hints import removed_hints
-from reconciler.features.publishing.publisher import NodeSigns
 from reconciler.model.holds import HoldCode
 from reconciler.model.machine import Remove, ScaleUp
 from reconciler.model.node import HOSTED_LABEL, Node
@@ -25,6 +23,7 @@ from reconciler.passes.decide.seen import DEFAULT, Seen, broken, untouchable
 from reconciler.passes.decide.together import brought_forward, schedule_beside
 from reconciler.passes.decide.workflows import note_workflows, with_workflows
 from reconciler.passes.decide.writable import hold, is_needed, remembering, undone_of, waits
+from reconciler.passes.feature import NodeSigns
 from reconciler.profiles import case as cases
 from reconciler.profiles.checks import CHECKS
 from reconciler.profiles.checks.people import is_adoptable
@@ -33,7 +32,6 @@ from reconciler.profiles.profile import builtin
 from reconciler.profiles.situation import Situation, Staying
 from reconciler.profiles.state_machine import walk
 from reconciler.profiles.triggers import TRIGGERS
-from reconciler.settings.schema import Settings
 
 _PROFILES = {DEFAULT: builtin(DEFAULT, CHECKS, TRIGGERS)}
 """The profiles that a pass decides for: only the default one, for every node, because the settings can't name
@@ -83,7 +81,7 @@ def decide_node(one: Seen, context: PassContext, progress: Progress) -> NodePlan
     untouched = untouchable(one, settings)
     if untouched is not None:
         drained = snapshot.drains.get(node.name)
-        signs = _signs_of_the_fleet(node, settings)
+        signs = _outlived(node, context)
         todo = Actions(
             write=taken_back(node, settings.keys.prefix, signs.labels),
             stop_drain=running(drained),
@@ -176,14 +174,14 @@ def _beside(one: Seen, situation: Situation) -> Situation:
     return replace(situation, node=node, record=record)
 
 
-def _signs_of_the_fleet(node: Node, settings: Settings) -> NodeSigns:
-    """Return the changes that remove the scheduling hints from a node that has left the fleet.
+def _outlived(node: Node, context: PassContext) -> NodeSigns:
+    """Return the changes that remove what must not stay on a node that has left the fleet.
 
     Nodes that AKS manages itself deny every change.
     """
-    if settings.manages(node.labels) or HOSTED_LABEL in node.labels:
+    if context.settings.manages(node.labels) or HOSTED_LABEL in node.labels:
         return NodeSigns()
-    return removed_hints(node, settings.keys.prefix)
+    return context.parts.outlived(node, context.keys.prefix)
 
 
 def _prune_dismissed(record: CaseRecord, one: Seen, switched_on: cases.SwitchedOn) -> CaseRecord:

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from reconciler.features.publishing.publisher import NodeSigns
 from reconciler.model.case_outcome import outcome_of
 from reconciler.model.event import Answer, Kind
 from reconciler.model.holds import HoldCode
@@ -19,6 +18,7 @@ from reconciler.model.structs import replace
 from reconciler.passes.decide.context import PassContext
 from reconciler.passes.decide.seen import Seen
 from reconciler.passes.decide.workflow_step import WorkflowStep
+from reconciler.passes.feature import NodeSigns
 from reconciler.profiles import case as cases
 from reconciler.profiles.budget import pool_of
 from reconciler.profiles.state_machine import Walk

@@ -7,7 +7,6 @@ from datetime import datetime
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
-from reconciler.features.publishing.registry import bears_signs
 from reconciler.model.assessment import NodeAssessment
 from reconciler.model.event import Answer
 from reconciler.model.holds import HoldCode
@@ -26,6 +25,7 @@ from reconciler.model.upgrades import upgrade_on
 from reconciler.model.urgency import LEAST_URGENT, Urgency
 from reconciler.passes.decide.context import PassContext
 from reconciler.passes.decide.workflow_step import WorkflowStep
+from reconciler.passes.parts import Parts
 from reconciler.profiles import case as cases
 from reconciler.profiles.checks.people import is_adoptable
 from reconciler.profiles.instructed import beside_upgrade, instructed
@@ -111,17 +111,17 @@ def broken(node: Node, context: PassContext, problem: str) -> Seen:
     return Seen(node, NodeAssessment(), record=known, problem=problem, times=context.times)
 
 
-def rests(node: Node, assessment: NodeAssessment, settings: Settings) -> bool:
+def rests(node: Node, assessment: NodeAssessment, settings: Settings, parts: Parts) -> bool:
     """Whether no decision is about the node, so that it only counts: it is in service, without any news."""
-    return not (node.out_of_service or settings.profiles.on or _has_news(node, assessment, settings))
+    return not (node.out_of_service or settings.profiles.on or _has_news(node, assessment, settings, parts))
 
 
-def _has_news(node: Node, assessment: NodeAssessment, settings: Settings) -> bool:
+def _has_news(node: Node, assessment: NodeAssessment, settings: Settings, parts: Parts) -> bool:
     """Whether there is something to decide or report about the node."""
     keys = keys_of(settings.keys.prefix)
     unknown = any(one.answer is Answer.UNKNOWN and one.installed for one in assessment.readings)
     marked = keys.state in node.labels
-    signed = bears_signs(node, keys.prefix)
+    signed = parts.bears_signs(node, keys.prefix)
     instructed_by = any(key in node.annotations for key in keys.instructions)
     return bool(
         assessment.events
@@ -138,7 +138,7 @@ def look(node: Node, assessment: NodeAssessment, context: PassContext) -> Seen |
     """Return what is known about a node, None if there is nothing to decide or report."""
     snapshot, settings = context.snapshot, context.settings
     runs = settings.profiles.on and settings.manages(node.labels)
-    if not runs and not _has_news(node, assessment, settings):
+    if not runs and not _has_news(node, assessment, settings, context.parts):
         return None
     notice = any(
         one.source in context.notice_names and one.installed and one.answer is not Answer.UNKNOWN

@@ -8,10 +8,11 @@ import pytest
 
 from reconciler.features.machines import registry
 from reconciler.features.machines.provider import MachineProvider
-from reconciler.features.machines.registry import ANNOTATIONS, PROVIDERS, machine_of
+from reconciler.features.machines.registry import MACHINES, PROVIDERS, machine_of
 from reconciler.model.machine import MachineRef
 from reconciler.model.node import Node
 from reconciler.model.structs import replace
+from reconciler.settings.schema import Settings
 from tests.support import builders
 
 VM = "azure:///subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/a"
@@ -74,7 +75,8 @@ def test_the_first_provider_that_knows_the_node_has_its_machine(found: Node, pro
 
 
 def test_the_annotations_that_providers_read_are_asked_for() -> None:
-    assert {*OPENSHIFT, *CLUSTER_API} == ANNOTATIONS
+    assert MACHINES.reads is not None
+    assert MACHINES.reads(Settings()).annotations == {*OPENSHIFT, *CLUSTER_API}
     assert len({provider.name for provider in PROVIDERS}) == len(PROVIDERS)
 
 

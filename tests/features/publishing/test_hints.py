@@ -9,16 +9,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.features.publishing.hints import SchedulingHints, bears_hints, taint_of
-from reconciler.features.publishing.publisher import NodeSigns, Showing
-from reconciler.features.publishing.standing import Standing
+from reconciler.features.publishing.publisher import Showing
 from reconciler.model.event import Kind
 from reconciler.model.keys import OwnKeys
 from reconciler.model.node import PREFERENCE, Node, Taint
 from reconciler.model.plan import JudgedEvent
 from reconciler.model.record import CaseRecord, State
 from reconciler.model.structs import replace
-from reconciler.passes.release import publications_off, release
+from reconciler.passes.feature import NodeSigns
+from reconciler.passes.release import release
+from reconciler.passes.standing import Standing
 from reconciler.profiles.case import CaseView
+from reconciler.run import PARTS
 from reconciler.settings.schema import Settings
 from reconciler.settings.sections.hints import Hints
 from reconciler.simulation.api import Call, Killed
@@ -199,10 +201,11 @@ def test_a_node_that_a_person_drains_keeps_its_hints() -> None:
 def test_releasing_takes_the_hints_off() -> None:
     scene = history()
     node = scene.cluster.nodes["n0"]
-    patch = release(node, PREFIX, reset=False)
+    signs = PARTS.removed(node, PREFIX)
+    patch = release(node, PREFIX, signs, reset=False)
     assert patch is not None
     scene.api.patch_node(patch)
-    for sign in publications_off(node, PREFIX):
+    for sign in signs.writes:
         sign.send(scene.api)
     after = scene.cluster.nodes["n0"]
 

@@ -7,13 +7,13 @@ from collections.abc import Callable
 import pytest
 
 from reconciler.features.publishing.node_maintenances import NodeMaintenances
-from reconciler.features.publishing.publisher import Fleet
 from reconciler.model.errors import Forbidden
 from reconciler.model.event import Kind
 from reconciler.model.holds import HoldCode
 from reconciler.model.lifecycle import MISSED
 from reconciler.model.maintenance import Maintenance, Stage
 from reconciler.model.structs import replace
+from reconciler.passes.feature import Fleet
 from reconciler.simulation.api import Call
 from tests.laws.histories import History
 from tests.passes.decide.test_outcomes import announced, begun, history, look, say

@@ -6,7 +6,7 @@ import pytest
 
 from reconciler.features.publishing import registry
 from reconciler.features.publishing.drainsafe import DRAINSAFE_OWNER, DRAINSAFE_STATE
-from reconciler.features.publishing.publisher import Fleet, NodeSigns, ObjectChanges, Showing
+from reconciler.features.publishing.publisher import Showing
 from reconciler.features.publishing.registry import (
     AS_OBJECTS,
     ON_NODES,
@@ -16,9 +16,10 @@ from reconciler.features.publishing.registry import (
     read_objects,
     removed_signs,
 )
-from reconciler.features.publishing.standing import Standing
 from reconciler.model.errors import Forbidden
 from reconciler.model.node import Node
+from reconciler.passes.feature import Fleet, NodeSigns, ObjectChanges
+from reconciler.passes.standing import Standing
 from reconciler.run import run_pass
 from reconciler.settings.sections.others import Sign
 from reconciler.simulation.api import Call

@@ -17,9 +17,7 @@ from reconciler.features.publishing.drainsafe import (
 )
 from reconciler.features.publishing.drainsafe import changes as drainsafe
 from reconciler.features.publishing.node_conditions import changes as lifecycle
-from reconciler.features.publishing.publisher import NodeSigns
 from reconciler.features.publishing.registry import removed_signs
-from reconciler.features.publishing.standing import Standing
 from reconciler.model.errors import SettingsError
 from reconciler.model.event import Kind, Status
 from reconciler.model.lifecycle import DRAINED, DRAINING, IN_PROGRESS, LIFECYCLE, PLANNED
@@ -27,9 +25,12 @@ from reconciler.model.node import Condition, Node
 from reconciler.model.plan import NodeWrite
 from reconciler.model.record import CaseRecord, DrainRecord, State
 from reconciler.model.structs import replace
-from reconciler.passes.release import publications_off, release
+from reconciler.passes.feature import NodeSigns
+from reconciler.passes.release import release
+from reconciler.passes.standing import Standing
 from reconciler.profiles.case import CaseView
 from reconciler.profiles.checks import CHECKS
+from reconciler.run import PARTS
 from reconciler.settings.schema import Settings
 from reconciler.simulation.api import Call, Killed
 from reconciler.simulation.world import World
@@ -195,11 +196,12 @@ def test_releasing_takes_the_signs_off() -> None:
     history.cluster.annotate("n0", REQUEST, builders.DRAIN_NOW)
     history.until_still()
     node = history.cluster.nodes["n0"]
-    patch, signs = release(node, PREFIX, reset=False), publications_off(node, PREFIX)
+    signs = PARTS.removed(node, PREFIX)
+    patch = release(node, PREFIX, signs, reset=False)
     assert patch is not None
-    assert signs
+    assert signs.writes
     history.api.patch_node(patch)
-    for sign in signs:
+    for sign in signs.writes:
         sign.send(history.api)
     after = history.cluster.nodes["n0"]
 
