@@ -27,10 +27,8 @@ _NULL_IF_UNKNOWN = (
 
 def to_fields(case: EndedCase) -> dict[str, Any]:
     """Return the case as the fields of its line; moments are RFC 3339 in UTC, None is unknown."""
-    document = encoded(case)
-    place, times = document.pop("place"), document.pop("times")
     more = {"kind": case.kind or None, "inTime": case.outcome.in_time.value}
-    return {**dict.fromkeys(_NULL_IF_UNKNOWN), **place, **times, **document, **more}
+    return {**dict.fromkeys(_NULL_IF_UNKNOWN), **encoded(case), **more}
 
 
 def from_fields(fields: Mapping[str, Any]) -> EndedCase:
@@ -41,7 +39,7 @@ def from_fields(fields: Mapping[str, Any]) -> EndedCase:
     Raises ValueError, which names the field, if one is missing or has a wrong value.
     """
     known = {key: value for key, value in fields.items() if value is not None}
-    case = decoded(EndedCase, {"kind": "", **known, "place": known, "times": known})
+    case = decoded(EndedCase, {"kind": "", **known})
     if case.outcome not in ENDS:
         raise ValueError(f"outcome: {case.outcome.value!r} is not one of {', '.join(ENDS)}")
     return case

@@ -36,6 +36,9 @@ Names = Annotated[tuple[str, ...], Meta(max_length=limits.INSTANCES)]
 Written = Annotated[Value, "written"]
 """A field that is written with its default, too, because earlier programs need it."""
 
+Flat = Annotated[Value, "flat"]
+"""A value whose fields stand among those of the value that has it."""
+
 UnixMoment = Annotated[datetime, "unix"]
 """A moment that is written as Unix time in whole seconds; others are RFC 3339."""
 
@@ -54,15 +57,18 @@ class _Field(Struct, frozen=True):
     key: str
     default: Any
     written: bool
+    flat: bool
     code: _Code
 
 
 def encoded(value: Struct) -> dict[str, Any]:
     """Return the document of a value, which has only what JSON has."""
-    document = {}
+    document: dict[str, Any] = {}
     for field in _fields(type(value)):
         item = getattr(value, field.name)
-        if item is not None and (field.written or item != field.default):
+        if field.flat:
+            document |= field.code.write(item)
+        elif item is not None and (field.written or item != field.default):
             document[field.key] = field.code.write(item)
     return document
 
@@ -83,6 +89,9 @@ def register(kind: Any, write: Callable[[Any], Any], read: Callable[[Any], Any])
 def _read(kind: type[Kind], document: Any) -> Kind:
     document, given = _checked(dict, document), {}
     for field in _fields(kind):
+        if field.flat:
+            given[field.name] = field.code.read(document)
+            continue
         item = document.get(field.key, field.default)
         if item is NODEFAULT:
             raise ValueError(f"{field.key} is missing")
@@ -106,7 +115,8 @@ def _field(field: structs.FieldInfo) -> _Field:
     default = field.default if field.default_factory is NODEFAULT else field.default_factory()
     if default is NODEFAULT and NoneType in get_args(field.type):
         default = None
-    return _Field(field.name, key, default, "written" in get_args(field.type), _code(field.type))
+    marks = get_args(field.type)
+    return _Field(field.name, key, default, "written" in marks, "flat" in marks, _code(field.type))
 
 
 def _code(kind: Any, meta: Meta = _NO_LIMIT) -> _Code:

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from reconciler.model import limits
 from reconciler.model.case_outcome import CaseOutcome, CaseResult, outcome_at_end
-from reconciler.model.codec import Name, Written
+from reconciler.model.codec import Flat, Name, Written
 from reconciler.model.event import MaintenanceEvent
 from reconciler.model.instructions import Instructions
 from reconciler.model.machine import Remove
@@ -55,8 +55,8 @@ class EndedCase(Struct, frozen=True):
     `people` says who held, deferred or approved the drain, a sentence each.
     """
 
-    place: CasePlace
-    times: CaseTimes
+    place: Flat[CasePlace]
+    times: Flat[CaseTimes]
     kind: Name
     sources: tuple[Name, ...]
     outcome: CaseResult

@@ -12,7 +12,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from reconciler.model.codec import Written
+from reconciler.model.codec import Flat, Written
 from reconciler.model.drains import KeptPods
 from reconciler.model.event import Kind, MaintenanceEvent, Signal
 from reconciler.model.hooks import MOST_HOOKS, HookRecord
@@ -330,7 +330,7 @@ class ClaimedCordon(Struct, frozen=True):
 class ClaimedDrain(Struct, frozen=True):
     """A node's drain, and its claims."""
 
-    drain: DrainRecord
+    drain: Flat[DrainRecord]
     claims: Claims
 
 

@@ -27,7 +27,6 @@ from reconciler.model.record import (
     ClaimKind,
     Claims,
     Cordon,
-    DrainRecord,
     Forecast,
     ProfileRecord,
     Record,
@@ -66,7 +65,7 @@ def to_annotation(record: Record) -> str:
     if record.cordon:
         document["cordon"] = encoded(record.cordon)
     if record.drain:
-        document["drain"] = {**encoded(record.drain.drain), "claims": _claims_out(record.drain.claims)}
+        document["drain"] = encoded(record.drain)
     text = json.dumps(document, sort_keys=True, separators=(",", ":"))
     if len(text) > limits.ANNOTATION:
         raise RecordUnreadable(f"it would be longer than {limits.ANNOTATION} characters")
@@ -105,7 +104,7 @@ def _record(document: Mapping[str, Any]) -> Record:
         document["uid"],
         tuple(sorted((pair for pair in profiles.items() if pair[1].has_data), key=lambda pair: pair[0])),
         decoded(ClaimedCordon, cordon) if cordon is not None else None,
-        ClaimedDrain(decoded(DrainRecord, drain), _claims_in(drain["claims"])) if drain is not None else None,
+        decoded(ClaimedDrain, drain) if drain is not None else None,
     )
 
 

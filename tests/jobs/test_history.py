@@ -78,7 +78,7 @@ def test_a_case_with_several_lines_counts_once_with_its_last_one(
     [
         ('{"event": "case", "node": "a"', "it is no JSON"),
         ("[" * 20_000, "it is no JSON: it is nested too deep"),
-        ('{"event": "case", "node": "a"}', "place: uid is missing"),
+        ('{"event": "case", "node": "a"}', "uid is missing"),
         ("[]", "it is list, and not a JSON object"),
         ("x" * 70_000, "it is longer than 65536 bytes"),
     ],

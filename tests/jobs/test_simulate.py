@@ -84,7 +84,7 @@ def test_a_broken_line_is_named_and_nothing_is_played(
     history.write_text(f"{line(ended())}\n{line(ended(), notBefore='soon')}\n", encoding="utf-8")
     said = refused(capsys, "--config", config, "--history", str(history))
 
-    assert f"{history}:2: times: notBefore: not a moment: 'soon'" in said
+    assert f"{history}:2: notBefore: not a moment: 'soon'" in said
 
 
 def test_a_history_of_years_is_played_in_parts(

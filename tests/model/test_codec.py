@@ -11,7 +11,7 @@ import pytest
 from msgspec import Meta, Struct, field
 
 from reconciler.model import limits
-from reconciler.model.codec import Name, UnixMoment, Written, decoded, encoded, register
+from reconciler.model.codec import Flat, Name, UnixMoment, Written, decoded, encoded, register
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
@@ -40,6 +40,12 @@ class Inner(Struct, frozen=True):
     long_name: str = ""
 
 
+class Corner(Struct, frozen=True):
+    """A value whose fields stand among others."""
+
+    left: int
+
+
 class Outer(Struct, frozen=True):
     """A value with every type."""
 
@@ -55,6 +61,7 @@ class Outer(Struct, frozen=True):
     lasts: timedelta | None = None
     told: bool = False
     other: str = field(default="", name="o")
+    corner: Flat[Corner] = Corner(0)
 
 
 FULL = Outer(
@@ -70,6 +77,7 @@ FULL = Outer(
     timedelta(seconds=90),
     True,
     "o",
+    Corner(7),
 )
 
 
@@ -89,13 +97,14 @@ def test_every_type_is_written_in_its_form_and_comes_back() -> None:
         "lasts": 90,
         "told": True,
         "o": "o",
+        "left": 7,
     }
     assert decoded(Outer, document) == FULL
 
 
 def test_a_default_is_left_out_unless_earlier_programs_need_it() -> None:
-    assert encoded(Outer("a")) == {"name": "a", "colour": "red"}
-    assert decoded(Outer, {"name": "a", "later": 1}) == Outer("a")
+    assert encoded(Outer("a")) == {"name": "a", "colour": "red", "left": 0}
+    assert decoded(Outer, {"name": "a", "left": 0, "later": 1}) == Outer("a")
 
 
 @pytest.mark.parametrize(
@@ -124,7 +133,7 @@ def test_a_default_is_left_out_unless_earlier_programs_need_it() -> None:
 )
 def test_what_has_another_form_or_is_beyond_a_limit_is_refused(change: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"."):
-        decoded(Outer, {"name": "a", **change})
+        decoded(Outer, {"name": "a", "left": 0, **change})
 
 
 @pytest.mark.parametrize("document", [{}, [], None, "name", 1])
@@ -139,13 +148,14 @@ def test_an_error_names_the_field_and_says_what_it_is() -> None:
         ({"name": "a", "colour": "green"}, "colour: 'green' is not one of red, blue"),
         ({"name": "a", "few": ["", "", ""]}, "few: 3 items are recorded, and 2 are read"),
         ({}, "name is missing"),
+        ({"name": "a"}, "left is missing"),
     ):
         with pytest.raises(ValueError, match=f"^{because}$"):
             decoded(Outer, document)
 
 
 def test_texts_are_cut_to_their_limits() -> None:
-    found = decoded(Outer, {"name": "n" * 2000, "inner": {"longName": "\ud800" * 2000}})
+    found = decoded(Outer, {"name": "n" * 2000, "left": 0, "inner": {"longName": "\ud800" * 2000}})
 
     assert found.inner is not None
     assert (len(found.name), len(found.inner.long_name)) == (limits.NAME, limits.TEXT)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta, Struct, field
 
 from reconciler.model import limits
-from reconciler.model.codec import Names, UnixMoment, decoded, encoded, register
+from reconciler.model.codec import Flat, Names, UnixMoment, decoded, encoded
 from reconciler.model.notices import Message, Topic
 from reconciler.model.structs import replace
 from reconciler.model.workflow_message import WorkflowMessage
@@ -79,7 +79,7 @@ class Known(Struct, frozen=True, rename=_SHORT):
 class Pending(Struct, frozen=True):
     """A message that is still to be sent, and the names of those who are to get it."""
 
-    message: Message
+    message: Flat[Message]
     to: Names
 
 
@@ -167,17 +167,6 @@ def from_text(text: str) -> Memory:
     except (TypeError, KeyError) as error:
         raise ValueError(limits.text(repr(error))) from error
     return decoded(Memory, {**document, "pending": known})
-
-
-def _pending_out(pending: Pending) -> dict[str, Any]:
-    return {**encoded(pending.message), "to": list(pending.to)}
-
-
-def _pending_in(document: Any) -> Pending:
-    return Pending(decoded(Message, document), tuple(document["to"]))
-
-
-register(Pending, _pending_out, _pending_in)
 
 
 def seconds(moment: datetime) -> int:
