@@ -5,7 +5,7 @@ The node agent imports this file, so it needs nothing but the standard library.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass  # noqa: TID251 - the agent imports this file
 from datetime import datetime, timedelta
 from enum import StrEnum
 

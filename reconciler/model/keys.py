@@ -6,7 +6,7 @@ The node agent imports this file, so it needs nothing but the standard library.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass  # noqa: TID251 - the agent imports this file
 from enum import Enum, auto
 from functools import cached_property, lru_cache
 
