@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -11,9 +9,7 @@ from reconciler.model.errors import Conflict, Forbidden, NotFound, Unreachable
 from reconciler.model.plan import NodeWrite
 from reconciler.settings.schema import Settings
 from reconciler.simulation.api import Call
-from reconciler.simulation.log import Actor
 from reconciler.simulation.world import World
-from tests.laws.histories import History, Step, people_steps, platform_steps, small_world, waits
 from tests.laws.hits import Hits
 from tests.support import strategies
 from tests.support.searching import examples
@@ -73,24 +69,3 @@ def test_no_drain_starts_where_the_cordon_could_not_be_written(
     look(world, policy)
 
     assert starts_on_open_nodes(world) == []
-
-
-STARTS = Hits()
-
-
-@STARTS.at_least(40)
-@settings(max_examples=examples(200))
-@given(
-    strategies.policies(), st.lists(st.tuples(st.one_of(platform_steps, people_steps), waits), max_size=10)
-)
-def test_over_any_history_no_drain_starts_on_an_open_node(
-    policy: Settings, steps: list[tuple[Step, timedelta]]
-) -> None:
-    history = History(small_world(), policy)
-    for happen, wait in steps:
-        happen(history)
-        history.wait(wait)
-        history.look()
-
-    STARTS.count(len(history.world.log.of(Actor.US, "drain ordered")))
-    assert starts_on_open_nodes(history.world) == []

@@ -9,21 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.model.node import MECHANIC_LABEL
-from reconciler.model.plan import NodeWrite
 from reconciler.model.record import Cordon, State
 from reconciler.model.record_text import from_annotation
 from reconciler.settings.schema import Settings
-from reconciler.simulation.api import Call
 from reconciler.simulation.world import World
 from tests.laws.histories import (
     History,
-    Step,
-    come_to_an_end,
-    nothing,
-    people_steps,
-    platform_steps,
     small_world,
-    waits,
 )
 from tests.laws.hits import Hits
 from tests.support import builders, strategies
@@ -52,39 +44,6 @@ def test_with_any_annotations_an_uncordon_undoes_only_what_the_record_calls_ours
             adopted = bool(policy.adopt) and seen.labels.get(MECHANIC_LABEL) == "true"
             UNDONE.count()
             assert ours or adopted
-
-
-UNCORDONS = Hits()
-
-
-@UNCORDONS.at_least(30)
-@settings(max_examples=examples(250))
-@given(
-    strategies.policies(mode="Enforce"),
-    st.lists(st.tuples(st.one_of(platform_steps, people_steps), waits), max_size=14),
-)
-def test_over_any_history_no_foreign_cordon_is_undone(
-    policy: Settings, steps: list[tuple[Step, timedelta]]
-) -> None:
-    history = History(small_world(), policy)
-    ours: set[str] = set()
-
-    def watch(write: Call) -> None:
-        if isinstance(write.content, NodeWrite) and write.content.unschedulable is True:
-            ours.add(write.node)
-        if isinstance(write.content, NodeWrite) and write.content.unschedulable is False:
-            UNCORDONS.count()
-            assert write.node in ours, f"{write.node}: somebody else's cordon was undone"
-            ours.discard(write.node)
-
-    history.api.before_write = watch
-    ends = [(come_to_an_end, timedelta(minutes=1)), *[(nothing, timedelta(minutes=6))] * 3]
-    for happen, wait in (*steps, *ends):
-        # One thing a pass: a cordon that is undone and done again unseen can't be distinguished from ours.
-        happen(history)
-        history.wait(wait)
-        history.look()
-        ours &= {name for name, node in history.cluster.nodes.items() if node.unschedulable}
 
 
 HANDLED = Hits()

@@ -12,7 +12,7 @@ from reconciler.model.node import AUTOSCALER_TAINT, Taint
 from reconciler.model.structs import replace
 from reconciler.settings.schema import Settings
 from reconciler.simulation.world import World
-from tests.laws.histories import History, Step, people_steps, platform_steps, small_world, waits
+from tests.laws.histories import History
 from tests.laws.hits import Hits
 from tests.laws.test_law_14_the_forecast_comes_true import TEXTS, Announced, announced, begin
 from tests.support import builders, strategies
@@ -67,36 +67,6 @@ def test_events_that_differ_in_little_are_published_once_each(
     history.look()
 
     assert world.api.writes == writes
-
-
-NOTICES = Hits()
-
-
-@NOTICES.at_least(25)
-@settings(max_examples=examples(100))
-@given(
-    strategies.policies(),
-    st.lists(st.tuples(st.one_of(platform_steps, people_steps), waits), max_size=12),
-)
-def test_over_any_history_a_kubernetes_event_comes_with_a_change_of_the_record(
-    policy: Settings, steps: list[tuple[Step, timedelta]]
-) -> None:
-    history = History(small_world(), policy)
-    for happen, wait in steps:
-        happen(history)
-        history.wait(wait)
-        before = len(history.api.done)
-        plan, _ = history.look()
-        written = history.api.done[before:]
-        NOTICES.count(sum(write.what == "notify" for write in written))
-        patched = {write.node for write in written if write.what == "patch_node"}
-
-        assert {write.node for write in written if write.what == "notify"} <= patched
-        for node in plan.nodes:
-            ended = node.todo.write is not None and '"done"' in str(node.todo.write.annotations)
-            of_a_fact = {"MaintenanceDrainTimedOut", "MaintenanceDeadlinePassed", "MaintenanceMissed"}
-            late = any(notice.reason in of_a_fact for notice in node.todo.notices)
-            assert not node.todo.notices or node.transitions or ended or late
 
 
 HELD = Hits()
