@@ -17,11 +17,11 @@ import click
 from msgspec import Struct
 
 from jobs import options
+from jobs.runtime.asking import person
 from jobs.runtime.clock import SystemClock
 from jobs.runtime.environment import Target
 from jobs.runtime.installed_prefix import prefix_in_use
 from jobs.runtime.output import echo_for_programs, for_programs
-from jobs.runtime.person import person
 from jobs.runtime.signals import ended_by_signals
 from jobs.runtime.terminal import echo
 from reconciler.drain.claim import ClaimRefused, claim

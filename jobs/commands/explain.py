@@ -8,10 +8,10 @@ import click
 
 from jobs import options
 from jobs.completion import values
+from jobs.runtime.asking import check_nodes
 from jobs.runtime.clock import ServerClock
 from jobs.runtime.environment import Target
 from jobs.runtime.looks import Shown, print_again_and_again
-from jobs.runtime.node_names import check_nodes
 from jobs.runtime.output import in_form
 from jobs.runtime.outside import Wiring
 from jobs.runtime.settings_source import SettingsSource, settings_in_use

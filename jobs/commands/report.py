@@ -11,11 +11,11 @@ import click
 from msgspec import Struct
 
 from jobs import options
+from jobs.runtime.asking import check_nodes
 from jobs.runtime.clock import ServerClock
 from jobs.runtime.environment import Target
 from jobs.runtime.looks import Shown, print_again_and_again
 from jobs.runtime.metrics_output import MetricsOfRun, MetricsOutput
-from jobs.runtime.node_names import check_nodes
 from jobs.runtime.output import check_output, echo_form, in_form, write_output
 from jobs.runtime.outside import Wiring
 from jobs.runtime.readiness import for_page, read_readiness
@@ -174,9 +174,9 @@ def _notices(connection: Connection, target: Target, settings: Settings) -> tupl
     instances = settings.profiles.instances.notify
     if not settings.notify and not instances:
         return ()
-    from reconciler.features.notices.failing import failing
     from reconciler.features.notices.memory import from_text
     from reconciler.features.notices.stored_memory import NoticeMemory
+    from reconciler.features.notices.workflow_messages import failing
 
     try:
         known = from_text(NoticeMemory(connection, target.namespace, guard=lambda: None).load())

@@ -9,10 +9,10 @@ import click
 from msgspec import Struct
 
 from jobs import options
+from jobs.runtime.asking import check_nodes
 from jobs.runtime.clock import ServerClock
 from jobs.runtime.environment import Target
 from jobs.runtime.instructing import check_prefix
-from jobs.runtime.node_names import check_nodes
 from jobs.runtime.outside import Wiring
 from jobs.runtime.settings_source import SettingsSource, settings_in_use
 from jobs.runtime.terminal import echo, width

@@ -8,9 +8,9 @@ import click
 
 from jobs import options
 from jobs.runtime import instructing
+from jobs.runtime.asking import person
 from jobs.runtime.environment import Target
 from jobs.runtime.instructing import Asked, Chosen, Scene, carry_out, holds_of_many, resume_many
-from jobs.runtime.person import person
 from jobs.runtime.settings_source import SettingsSource
 from reconciler.features.approvals.instruct import resumed, resumed_with_many
 

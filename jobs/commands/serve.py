@@ -25,7 +25,7 @@ from jobs.runtime.log_words import LogEvent
 from jobs.runtime.logs import PassLog, log_as_json
 from jobs.runtime.outside import Wiring
 from jobs.runtime.pacing import Cause
-from jobs.runtime.pass_loop import PassLoop
+from jobs.runtime.pass_loop import PassLoop, Yields
 from jobs.runtime.readiness import LiveReadiness, read_apart
 from jobs.runtime.settings_source import Look, SettingsFile, SettingsWarning, warn_of_no_settings
 from jobs.runtime.shuffles import ShuffleCounter
@@ -33,7 +33,6 @@ from jobs.runtime.signals import ended_by_signals, wait_until_set
 from jobs.runtime.supervised import Ending
 from jobs.runtime.tracing_variables import tracing_of
 from jobs.runtime.watching import FileWatcher, NodeWatcher
-from jobs.runtime.yields import Yields
 from reconciler.features.events.own_pod import OwnPodEvents
 from reconciler.features.workflows.shuffles import ShuffleCounts
 from reconciler.kubernetes.connection import Connection

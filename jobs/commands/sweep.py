@@ -21,11 +21,11 @@ from jobs.runtime.history_file import CaseHistory, HistoryFile
 from jobs.runtime.metrics_output import MetricsOfRun, MetricsOutput
 from jobs.runtime.output import echo_document, echo_for_programs, for_programs
 from jobs.runtime.outside import Wiring
+from jobs.runtime.pass_loop import Yields
 from jobs.runtime.settings_source import SettingsSource, settings_from
 from jobs.runtime.signals import ended_by_signals
 from jobs.runtime.terminal import echo
 from jobs.runtime.tracing_variables import tracing_of
-from jobs.runtime.yields import Yields
 from reconciler.kubernetes.connection import Connection
 from reconciler.model.actions import ActionName
 from reconciler.model.drains import DrainProgress, Phase

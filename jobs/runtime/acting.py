@@ -188,7 +188,7 @@ class Acting:
         return replace(plan, notes=(*plan.notes, *notes)), outcomes
 
     def _make_drainer(self) -> Drainer:
-        from jobs.runtime.counted_evictions import CountedEvictions
+        from jobs.runtime.counting import CountedEvictions
         from reconciler.drain.drainer import Drainer, Limits
         from reconciler.features.events.pod_events import PodEvents
 

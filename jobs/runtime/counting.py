@@ -1,14 +1,18 @@
-"""What a process counts of itself: nothing, unless it shows metrics (`jobs.runtime.metering`)."""
+"""What a process counts of itself: nothing, unless it shows metrics."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
+from reconciler.drain.drainer.refusals import refusal_reason
 from reconciler.features.workflows.shuffles import ShuffleCounts
+from reconciler.kubernetes.eviction import Evictions
 from reconciler.model.drains import DrainProgress
 from reconciler.model.ended_case import EndedCase
+from reconciler.model.errors import ReconcilerError
 from reconciler.model.plan import Plan
+from reconciler.model.pod import Pod
 from reconciler.model.ports import CaseHistory
 
 
@@ -67,3 +71,18 @@ class CountedHistory:
         if self._history is not None:
             self._history.keep(cases)
         self._counting.cases(cases)
+
+
+class CountedEvictions(Evictions):
+    """Evictions, of which each refusal is counted."""
+
+    counting = Counting()
+
+    def evict(self, pod: Pod, *, grace: int | None) -> None:
+        """See Evictor."""
+        try:
+            super().evict(pod, grace=grace)
+        except ReconcilerError as error:
+            if reason := refusal_reason(error, pod):
+                self.counting.refused(reason)
+            raise

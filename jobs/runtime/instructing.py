@@ -12,11 +12,10 @@ from msgspec import Struct
 
 from jobs import options
 from jobs.completion import values
+from jobs.runtime.asking import check_nodes, person
 from jobs.runtime.environment import Target
 from jobs.runtime.events_by_hand import EventsByHand
-from jobs.runtime.node_names import check_nodes
 from jobs.runtime.output import echo_for_programs, for_programs
-from jobs.runtime.person import person
 from jobs.runtime.settings_source import SettingsInUse, SettingsSource, settings_in_use
 from jobs.runtime.terminal import echo, width
 from reconciler.calendar.formatting import parse_ahead

@@ -1,4 +1,4 @@
-"""Turns a refusal of the API server (HTTP status and Status body) into one of our errors."""
+"""What an answer of the API server means."""
 
 from __future__ import annotations
 
@@ -9,9 +9,37 @@ from msgspec import Struct
 
 from reconciler.http.failures import decode_json
 from reconciler.http.retry_after import retry_after
-from reconciler.kubernetes.rights import right
 from reconciler.kubernetes.wire import messages
 from reconciler.model.errors import ClusterError, Rejected, error_for
+
+_VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+
+
+def right(method: str, path: str) -> str:
+    """Return the permission for a request, such as `get configmaps in kube-system`.
+
+    It follows the attributes of the API server (k8s.io/apiserver, pkg/endpoints/request/requestinfo.go). A
+    watch has the permission `watch`, which a path alone does not show: it is named `list`, because our
+    watches list first. Empty for a path that is not of a resource.
+    """
+    match path.split("/")[1:]:
+        case ["api", _, *rest]:
+            group = ""
+        case ["apis", group, _, *rest]:
+            pass
+        case _:
+            return ""
+    namespace = ""
+    if len(rest) > 2 and rest[0] == "namespaces":
+        _, namespace, *rest = rest
+    if not rest:
+        return ""
+    resource, *names = rest
+    kind = f"{resource}.{group}" if group else resource
+    kind = "/".join((kind, *names[1:]))
+    verb = _VERBS.get(method) or ("get" if names else "list")
+    return f"{verb} {kind}{f' in {namespace}' if namespace else ''}"
+
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 JSON = "application/json"

@@ -51,7 +51,7 @@ from reconciler.model.unseen import BUDGETS, LEDGER, NAMESPACES, PODS, Gaps
 from reconciler.passes.parts import Parts
 from reconciler.passes.polled import PolledSource
 from reconciler.passes.source import SourceContext, Wants
-from reconciler.profiles.struck import is_struck
+from reconciler.profiles.exemption import is_struck
 from reconciler.settings.schema import Mode, Settings
 
 _RULES = "drain.rules that select namespaces by label are not applied"

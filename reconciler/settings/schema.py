@@ -30,12 +30,11 @@ from reconciler.settings.sections.budget import Budget
 from reconciler.settings.sections.calendars import CalendarSettings
 from reconciler.settings.sections.draining import Drain
 from reconciler.settings.sections.fields import ConditionType, Duration, Flag, Prefix, Selector, Zone
-from reconciler.settings.sections.hints import Hints
 from reconciler.settings.sections.hooks import Hooks
 from reconciler.settings.sections.meanings import ConditionMeaning, Events
 from reconciler.settings.sections.notify import MOST as MOST_RECEIVERS
 from reconciler.settings.sections.notify import Notify, named_twice
-from reconciler.settings.sections.others import Adoptable, Coexist, Sign
+from reconciler.settings.sections.others import Adoptable, Coexist, Hints, Sign
 from reconciler.settings.sections.replace import Replacing
 from reconciler.settings.sections.section import Section
 from reconciler.settings.sections.sources import Sources

@@ -12,8 +12,8 @@ from reconciler.calendar.occurrences import HORIZON
 from reconciler.calendar.values import Limit, format_duration
 from reconciler.calendar.windows import Calendar, NotAllowed, Window
 from reconciler.model.event import Kind
-from reconciler.settings.foreign import WITHOUT_EFFECT
 from reconciler.settings.go_templates import mistake_in
+from reconciler.settings.load import WITHOUT_EFFECT
 from reconciler.settings.message_fields import KNOWN
 from reconciler.settings.mistakes import Path, spelt
 from reconciler.settings.policies import DEFAULTS, ApprovalMissing, EventPolicy, OutsideWindow

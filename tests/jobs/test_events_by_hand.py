@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from jobs.cli import main
-from jobs.runtime.person import person
+from jobs.runtime.asking import person
 from tests.support.stub import Answer, Asked, Stub, json_answer, status
 
 LISTS = {

@@ -14,7 +14,7 @@ from jobs.commands import sweep
 from jobs.runtime.acting import Acting
 from jobs.runtime.clock import SystemClock
 from jobs.runtime.metrics_output import MetricsOfRun, MetricsOutput
-from jobs.runtime.yields import Yields
+from jobs.runtime.pass_loop import Yields
 from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.structs import replace
 from tests.support.builders import NOW

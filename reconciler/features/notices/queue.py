@@ -20,7 +20,6 @@ from msgspec import Struct
 from reconciler.features.notices import deliveries, memory
 from reconciler.features.notices.deliveries import Delivery
 from reconciler.features.notices.deriving import Pass, after_pass
-from reconciler.features.notices.failing import failing
 from reconciler.features.notices.memory import Memory
 from reconciler.features.notices.owners import ForOwners, Namespace, for_owners
 from reconciler.features.notices.silences import WantedSilences, look_again, wanted_silences
@@ -28,6 +27,7 @@ from reconciler.features.notices.transports.transport import NotSent, Sender, Tr
 from reconciler.features.notices.workflow_messages import (
     added,
     by_instance,
+    failing,
     messages_sent,
     receiver_of,
     still_wanted,

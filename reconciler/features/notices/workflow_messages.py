@@ -1,4 +1,4 @@
-"""The messages of workflows that wait to be sent: each goes to the receiver of its instance, one by one."""
+"""Messages of workflows: how they are kept, and which can not be sent."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 
 from reconciler.features.notices.memory import OLDEST, WORKFLOW_PENDING, WORKFLOW_SENT, Memory
-from reconciler.model.moments import shifted
+from reconciler.model.moments import shifted, to_text
 from reconciler.model.structs import replace
 from reconciler.model.workflow_message import WorkflowMessage
 from reconciler.report import safe
+from reconciler.settings.sections.notify import Notify
+from reconciler.settings.sections.workflows import NotifyInstance
 
 _WORKFLOW = "instances.notify/"
 
@@ -82,3 +84,21 @@ def _dropped(memory: Memory, left_out: tuple[WorkflowMessage, ...]) -> Memory:
         receiver = after.receiver(name)
         after = after.with_receiver(name, replace(receiver, dropped=receiver.dropped + 1))
     return after
+
+
+def failing(
+    memory: Memory, entries: Iterable[Notify], instances: Iterable[NotifyInstance]
+) -> tuple[str, ...]:
+    """Return a note about each entry of `notify`, and each instance of workflows, that can't be sent to."""
+    names = (*(one.name for one in entries), *(receiver_of(one.name) for one in instances))
+    return tuple(note for name in names if (note := _note(memory, name)))
+
+
+def _note(memory: Memory, name: str) -> str:
+    receiver = memory.receiver(name)
+    if not receiver.problem or receiver.problem_since is None:
+        return ""
+    count = sum(name in one.to for one in memory.pending)
+    count += sum(name == receiver_of(one.instance) for one in memory.workflow)
+    waiting = f"{count} {'message waits' if count == 1 else 'messages wait'}"
+    return f"notices to {name} fail since {to_text(receiver.problem_since)}: {receiver.problem}; {waiting}"

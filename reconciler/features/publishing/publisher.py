@@ -12,8 +12,7 @@ from reconciler.model.node import Node
 from reconciler.model.ports import ClusterReader
 from reconciler.passes.feature import Fleet, NodeSigns, ObjectChanges
 from reconciler.passes.standing import Standing
-from reconciler.settings.sections.hints import Hints
-from reconciler.settings.sections.others import Sign
+from reconciler.settings.sections.others import Hints, Sign
 
 
 class Showing(Struct, frozen=True):

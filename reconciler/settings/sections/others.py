@@ -1,4 +1,4 @@
-"""`adopt`, `publish` and `coexist`: how the reconciler works together with other tools."""
+"""`adopt`, `publish`, `coexist` and `hints`: how the reconciler works together with other tools."""
 
 from __future__ import annotations
 
@@ -9,7 +9,22 @@ from pydantic import Field
 from reconciler.model.event import AWS, REQUEST, Kind, MaintenanceEvent
 from reconciler.model.node import Node
 from reconciler.model.record import KnownEvent
+from reconciler.settings.sections.fields import Flag
 from reconciler.settings.sections.section import Section
+
+
+class Hints(Section):
+    """Scheduling hints on nodes with an announced event that requires a drain."""
+
+    taint: Flag = Field(
+        default=False,
+        description="Whether they get the taint `<keys.prefix>/maintenance` with `PreferNoSchedule`.",
+    )
+    label: Flag = Field(
+        default=False,
+        description="Whether they get the label `<keys.prefix>/deadline`, in seconds since 1970 (UTC), `0` "
+        "if unknown. AKS Automatic denies it (docs/azure.md#9-aks-automatic).",
+    )
 
 
 class Adoptable(StrEnum):

@@ -213,7 +213,7 @@ def test_a_mail_server_gets_the_login(slack: Slack, smtp: FakeSmtp) -> None:
 def test_a_password_goes_only_over_encryption_or_to_this_host(
     slack: Slack, smtp: FakeSmtp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("reconciler.features.notices.transports.workflow_mail._LOCAL", frozenset())
+    monkeypatch.setattr("reconciler.features.notices.transports.workflows._LOCAL", frozenset())
 
     with pytest.raises(NotSent, match="has no STARTTLS, so the password is not sent to it"):
         slack.senders.of(mail(smtp, "auth: true, user: bot, password: SECRET")).send(MESSAGE)

@@ -22,7 +22,7 @@ from reconciler.passes.standing import Standing
 from reconciler.profiles.case import CaseView
 from reconciler.run import PARTS
 from reconciler.settings.schema import Settings
-from reconciler.settings.sections.hints import Hints
+from reconciler.settings.sections.others import Hints
 from reconciler.simulation.api import Call, Killed
 from reconciler.simulation.world import World
 from tests.laws.histories import History, Step, people_steps, platform_steps, small_world, waits

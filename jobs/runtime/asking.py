@@ -1,13 +1,26 @@
-"""Names of nodes that a person typed."""
+"""Who runs a command by hand, and which nodes they name."""
 
 from __future__ import annotations
 
+import getpass
+import os
+import socket
 from collections.abc import Collection, Iterable
 
 from reconciler.calendar.values import near
 from reconciler.model.errors import NotFound
 from reconciler.model.limits import excerpt
 from reconciler.model.names import is_object_name
+
+
+def person() -> str:
+    """Return who runs the command, as user@host; a container may have no name for its user."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):
+        user = str(os.getuid())
+    return f"{user}@{socket.gethostname()}"
+
 
 _HELPED = 5
 """Names for which a similar one is looked up, which takes long among thousands."""
