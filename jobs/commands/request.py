@@ -22,8 +22,8 @@ from reconciler.model.errors import ClusterError, Conflict, NotFound, SettingsEr
 from reconciler.model.event import Kind
 from reconciler.model.node import Node, Wanted
 from reconciler.model.other_prefixes import NAMES
-from reconciler.model.plan import NodeWrite
 from reconciler.model.selector import LabelSelector
+from reconciler.model.writes import NodeWrite
 from reconciler.report.document import to_document
 from reconciler.report.limited import Limit, limited
 from reconciler.report.text import rows_as_text, shown

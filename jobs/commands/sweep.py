@@ -27,11 +27,10 @@ from jobs.runtime.signals import ended_by_signals
 from jobs.runtime.terminal import echo
 from jobs.runtime.tracing_variables import tracing_of
 from reconciler.kubernetes.connection import Connection
-from reconciler.model.actions import ActionName
 from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.errors import LockHeld
 from reconciler.model.holds import HoldCode
-from reconciler.model.outcome import Outcome, Result
+from reconciler.model.outcome import ActionName, Outcome, Result
 from reconciler.model.plan import Plan
 from reconciler.model.ports import Clock
 from reconciler.model.structs import replace

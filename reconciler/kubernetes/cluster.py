@@ -26,14 +26,13 @@ from reconciler.model import limits
 from reconciler.model.check_reads import LeaseRef, LeaseSeen, LeaseTake
 from reconciler.model.errors import Conflict, Forbidden, NotFound, Rejected, Unauthorized
 from reconciler.model.hypervisor import Hypervisor, HypervisorWrite
-from reconciler.model.maintenance import Maintenance, MaintenanceWrite
+from reconciler.model.maintenance import Maintenance
 from reconciler.model.names import is_object_name
 from reconciler.model.node import Node, Wanted
-from reconciler.model.plan import ConditionsWrite, NodeWrite, TaintWrite
 from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.polling import MemoryForm
-from reconciler.model.ports import WriteAnswer
 from reconciler.model.snapshot import Agents, Ledger, Remediator, ServerVersion
+from reconciler.model.writes import ConditionsWrite, MaintenanceWrite, NodeWrite, TaintWrite, WriteAnswer
 
 log = logging.getLogger(__name__)
 

@@ -22,9 +22,8 @@ from reconciler.model import limits
 from reconciler.model.errors import ClusterError, Forbidden, NotKept, Rejected
 from reconciler.model.keys import keys_of
 from reconciler.model.node import Node
-from reconciler.model.plan import NodeWrite
-from reconciler.model.ports import WriteAnswer
 from reconciler.model.structs import replace
+from reconciler.model.writes import NodeWrite, WriteAnswer
 
 log = logging.getLogger(__name__)
 

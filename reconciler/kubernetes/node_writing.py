@@ -44,9 +44,8 @@ from reconciler.model.own import (
     shows_part,
     taken_back,
 )
-from reconciler.model.plan import ConditionsWrite, NodeWrite, TaintWrite
-from reconciler.model.ports import WriteAnswer
 from reconciler.model.structs import replace
+from reconciler.model.writes import ConditionsWrite, NodeWrite, TaintWrite, WriteAnswer
 
 log = logging.getLogger(__name__)
 

@@ -1,37 +1,13 @@
-"""What a pass does about a node. Reports, logs and outcomes show these names."""
+"""The names of what a pass does about a node."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from reconciler.model.machine import Remove, ScaleUp
-
-if TYPE_CHECKING:
-    from reconciler.model.plan import NodePlan, NodeWrite
-
-
-class ActionName(StrEnum):
-    """One action. Reports, logs and outcomes show the values, so they never change."""
-
-    STOP_DRAIN = "stop drain"
-    CORDON = "cordon"
-    UNCORDON = "uncordon"
-    RECORD = "record"
-    """A change of only our keys on the node; an outcome names it more precisely (`outcome_name`)."""
-    PUBLISH = "publish"
-    DRAIN = "drain"
-    TAKE_LEASE = "take lease"
-    CHANGE_HYPERVISOR = "change hypervisor"
-    PERFORM_MAINTENANCE = "perform maintenance"
-    RAISE_POOL = "raise pool"
-    REPLACE_MACHINE = "replace machine"
-    CONDITIONS = "conditions"
-    TAINT = "taint"
-    NODE_MAINTENANCE = "nodemaintenance"
-    WRITE_LEDGER = "write ledger"
-    RUN_HOOK = "run hook"
+from reconciler.model.outcome import ActionName
+from reconciler.model.plan import NodePlan
+from reconciler.model.writes import NodeWrite
 
 
 def actions(plan: NodePlan) -> tuple[ActionName, ...]:

@@ -7,17 +7,12 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from reconciler.model.actions import ActionName
 from reconciler.model.event import Kind
 from reconciler.model.node import Condition
 from reconciler.model.record import KnownEvent
-
-if TYPE_CHECKING:
-    from reconciler.model.ports import ClusterWriter
 
 
 class Stage(StrEnum):
@@ -70,25 +65,3 @@ class Maintenance(Struct, frozen=True):
     def event(self) -> KnownEvent:
         """The event that identifies it."""
         return KnownEvent(self.kind, self.not_before, self.ids, self.sources, self.condition)
-
-
-class MaintenanceWrite(Struct, frozen=True):
-    """One object to create, to change (`exists`), or to delete (`wanted` is None). It is a Publication.
-
-    `prefix` names the installation: two installations in one cluster ignore each other's objects.
-    """
-
-    name: str
-    node: str
-    prefix: str
-    wanted: Maintenance | None
-    exists: bool = False
-
-    @property
-    def action(self) -> ActionName:
-        """Its name in reports and outcomes."""
-        return ActionName.NODE_MAINTENANCE
-
-    def send(self, writer: ClusterWriter) -> None:
-        """Write the object; raises ClusterError and LockLost."""
-        writer.write_maintenance(self)

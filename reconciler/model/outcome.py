@@ -1,10 +1,32 @@
-"""The results of a plan's actions."""
+"""The actions of a plan by their names, and their results."""
 
 from __future__ import annotations
 
 from enum import StrEnum
 
 from msgspec import Struct
+
+
+class ActionName(StrEnum):
+    """One action. Reports, logs and outcomes show the values, so they never change."""
+
+    STOP_DRAIN = "stop drain"
+    CORDON = "cordon"
+    UNCORDON = "uncordon"
+    RECORD = "record"
+    """A change of only our keys on the node; an outcome names it more precisely (`outcome_name`)."""
+    PUBLISH = "publish"
+    DRAIN = "drain"
+    TAKE_LEASE = "take lease"
+    CHANGE_HYPERVISOR = "change hypervisor"
+    PERFORM_MAINTENANCE = "perform maintenance"
+    RAISE_POOL = "raise pool"
+    REPLACE_MACHINE = "replace machine"
+    CONDITIONS = "conditions"
+    TAINT = "taint"
+    NODE_MAINTENANCE = "nodemaintenance"
+    WRITE_LEDGER = "write ledger"
+    RUN_HOOK = "run hook"
 
 
 class Result(StrEnum):

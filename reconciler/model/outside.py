@@ -12,7 +12,6 @@ from reconciler.model.ports import (
     CalendarReader,
     CaseHistory,
     ClusterReader,
-    ClusterWriter,
     Drains,
     HookReader,
     HookRunner,
@@ -24,6 +23,7 @@ from reconciler.model.ports import (
     PrometheusReader,
     SourceClient,
 )
+from reconciler.model.writes import ClusterWriter
 
 
 class Self(Struct, frozen=True):

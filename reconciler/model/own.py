@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from reconciler.model.keys import keys_of
 from reconciler.model.node import MECHANIC_LABEL, Node
-from reconciler.model.plan import ListChanges, NodeWrite
+from reconciler.model.writes import ListChanges, NodeWrite
 
 NO_LISTS = ListChanges()
 

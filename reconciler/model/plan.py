@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
-from reconciler.model.actions import ActionName
 from reconciler.model.azure import PerformMaintenance
 from reconciler.model.calendar_text import CalendarText
 from reconciler.model.case_outcome import CaseOutcome, outcome_of
@@ -21,10 +19,7 @@ from reconciler.model.holds import WaitsFor
 from reconciler.model.hooks import HookRun
 from reconciler.model.hypervisor import HypervisorWrite
 from reconciler.model.instructions import Instructions, Kept
-from reconciler.model.keys import keys_of
 from reconciler.model.machine import Remove, ScaleUp
-from reconciler.model.node import Condition, Taint
-from reconciler.model.publication import Publication
 from reconciler.model.record import CaseRecord, KnownEvent, State
 from reconciler.model.schedule import CaseSchedule, StartTimes
 from reconciler.model.settings_version import SettingsVersion
@@ -33,9 +28,7 @@ from reconciler.model.undone import Undone
 from reconciler.model.unseen import Unseen
 from reconciler.model.urgency import Urgency
 from reconciler.model.workflow_message import WorkflowMessage
-
-if TYPE_CHECKING:
-    from reconciler.model.ports import ClusterWriter
+from reconciler.model.writes import NodeWrite, Publication
 
 
 class Verdict(StrEnum):
@@ -145,105 +138,6 @@ class Notice(Struct, frozen=True):
     type: NoticeType = NoticeType.NORMAL
     once: str = ""
     named_as_node: bool = False
-
-
-class ListChanges(Struct, frozen=True):
-    """Entries of a node's lists to add and to remove; all others stay as they are when it is written.
-
-    A taint replaces one with the same key and effect. One that is removed needs only these two.
-    """
-
-    finalizers: tuple[str, ...] = ()
-    gone_finalizers: tuple[str, ...] = ()
-    taints: tuple[Taint, ...] = ()
-    gone_taints: tuple[Taint, ...] = ()
-
-    @property
-    def any(self) -> bool:
-        """Whether there is any change."""
-        return self != ListChanges()
-
-    def of_finalizers(self, before: Iterable[str]) -> tuple[str, ...]:
-        """Return the finalizers after the change."""
-        kept = [one for one in before if one not in self.gone_finalizers]
-        return tuple(dict.fromkeys((*kept, *self.finalizers)))
-
-    def of_taints(self, before: Iterable[Taint]) -> tuple[Taint, ...]:
-        """Return the taints after the change."""
-        changed = {(one.key, one.effect) for one in (*self.taints, *self.gone_taints)}
-        kept = [one for one in before if one in self.taints or (one.key, one.effect) not in changed]
-        return tuple(dict.fromkeys((*kept, *self.taints)))
-
-
-class NodeWrite(Struct, frozen=True):
-    """One patch of one node, with the state of the node that it was decided for.
-
-    It names only keys under our own prefix, labels of adopted tools, annotations of publishers, and what the
-    triggers of workflows change. A value of None removes the key; `unschedulable` None does not change it.
-    `seen_by_checks` are the labels and annotations of others that the checks of workflows read, with None for
-    a key that the node did not have.
-    """
-
-    node: str
-    uid: str
-    resource_version: str
-    seen_unschedulable: bool
-    seen_own: Mapping[str, str]
-    own_prefix: str
-    unschedulable: bool | None = None
-    labels: Mapping[str, str | None] = field(default_factory=dict)
-    annotations: Mapping[str, str | None] = field(default_factory=dict)
-    lists: ListChanges = ListChanges()
-    seen_by_checks: Mapping[str, str | None] = field(default_factory=dict)
-
-    @property
-    def only_shows(self) -> bool:
-        """Whether it changes only what other tools see."""
-        keys = keys_of(self.own_prefix)
-        ours = any(map(keys.owns, self.annotations)) or bool(self.labels.keys() - {keys.deadline})
-        return self.unschedulable is None and not ours and not self.lists.any
-
-
-class ConditionsWrite(Struct, frozen=True):
-    """Conditions to add to a node's status, and the types of conditions to remove.
-
-    A `transition` of None keeps the existing moment. It is a Publication.
-    """
-
-    node: str
-    uid: str
-    put: tuple[Condition, ...] = ()
-    gone: tuple[str, ...] = ()
-
-    @property
-    def action(self) -> ActionName:
-        """Its name in reports and outcomes."""
-        return ActionName.CONDITIONS
-
-    def send(self, writer: ClusterWriter) -> None:
-        """Write the conditions; raises ClusterError and LockLost."""
-        writer.patch_conditions(self)
-
-
-class TaintWrite(Struct, frozen=True):
-    """A taint of ours to add to a node, or to remove if it is not `wanted`. It is a Publication.
-
-    Key and effect identify a taint. All other taints of the node stay as they are.
-    """
-
-    node: str
-    uid: str
-    taint: Taint
-    wanted: bool
-
-    @property
-    def action(self) -> ActionName:
-        """Its name in reports and outcomes."""
-        return ActionName.TAINT
-
-    def send(self, writer: ClusterWriter) -> str | None:
-        """Write the taint, and return what people should know; raises ClusterError and LockLost."""
-        return writer.patch_taint(self)
 
 
 class JudgedEvent(Struct, frozen=True):

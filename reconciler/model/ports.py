@@ -20,19 +20,17 @@ from reconciler.model.check_reads import (
     KubernikusQuery,
     LeaseRef,
     LeaseSeen,
-    LeaseTake,
     PrometheusAnswer,
     PrometheusQuery,
 )
 from reconciler.model.drains import DrainOrder, DrainProgress
 from reconciler.model.ended_case import EndedCase
 from reconciler.model.hooks import HookAnswer, HookKey, HookRun
-from reconciler.model.hypervisor import Hypervisor, HypervisorWrite
+from reconciler.model.hypervisor import Hypervisor
 from reconciler.model.machine import Machine, MachineRef, Remove, ScaleUp
-from reconciler.model.maintenance import Maintenance, MaintenanceWrite
+from reconciler.model.maintenance import Maintenance
 from reconciler.model.node import Node, Wanted
 from reconciler.model.notification import Notification
-from reconciler.model.plan import ConditionsWrite, NodeWrite, TaintWrite
 from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.snapshot import Agents, Ledger, ReadAhead, Remediator, Resting, ServerVersion
 from reconciler.model.volume import Volume
@@ -136,51 +134,6 @@ class EarlyReader(Protocol):
 
         The next call of `ledger`, `agents` and so on returns what came, or raises why it did not.
         """
-
-
-class WriteAnswer(Struct, frozen=True):
-    """What people should know of a patch that is done, and what of it did not stay (see `own.changes`)."""
-
-    said: str
-    lost: frozenset[str]
-
-
-class ClusterWriter(Protocol):
-    """Writes of one pass; each checks the lock first and raises LockLost if it is no longer ours."""
-
-    def patch_node(self, write: NodeWrite) -> WriteAnswer | None:
-        """Patch a node, naming the resourceVersion and UID seen; return what people should know, if anything.
-
-        The answer is compared with what was sent. If something essential did not stay, what stayed is taken
-        back, and NotKept is raised. After a 409 the node is read again, and the patch retried if UID,
-        `unschedulable` and the keys that the decision used are unchanged. Raises Conflict if they have
-        changed, NotFound if the node is gone.
-        """
-
-    def patch_conditions(self, write: ConditionsWrite) -> None:
-        """Add conditions to a node's status, and remove others; Conflict if its UID is another one."""
-
-    def patch_taint(self, write: TaintWrite) -> str | None:
-        """Add or remove one taint of a node; return what people should know, if anything.
-
-        The other taints stay, also those that another controller changes at the same time. Raises NotFound
-        if the node is gone, also if another one has its name, and Conflict if others keep writing it.
-        """
-
-    def write_maintenance(self, write: MaintenanceWrite) -> None:
-        """Create, change or delete a NodeMaintenance; deleting one that is gone succeeds."""
-
-    def write_ledger(self, ledger: Ledger) -> None:
-        """Write our ConfigMap, or create it."""
-
-    def take_lease(self, take: LeaseTake) -> None:
-        """Take a Lease, or create it; Conflict if it has changed since it was read.
-
-        Taking it again, because an answer was lost, changes nothing.
-        """
-
-    def write_hypervisor(self, write: HypervisorWrite) -> None:
-        """Set fields of a Hypervisor; Conflict if another one has its name by now, NotFound if it is gone."""
 
 
 class Notifier(Protocol):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
 
-from reconciler.model.actions import ActionName, machine_name, outcome_name
+from reconciler.model.actions import machine_name, outcome_name
 from reconciler.model.azure import PerformMaintenance
 from reconciler.model.ended_case import ended_case
 from reconciler.model.errors import (
@@ -20,13 +20,12 @@ from reconciler.model.errors import (
 )
 from reconciler.model.machine import Remove, ScaleUp
 from reconciler.model.notification import Notification
-from reconciler.model.outcome import Outcome, Result
+from reconciler.model.outcome import ActionName, Outcome, Result
 from reconciler.model.outside import WritableOutside
 from reconciler.model.own import changes, essential
-from reconciler.model.plan import NodePlan, NodeWrite, Notice, NoticeType, Plan
+from reconciler.model.plan import NodePlan, Notice, NoticeType, Plan
 from reconciler.model.ports import (
     CaseHistory,
-    ClusterWriter,
     Drains,
     HookRunner,
     MachineWriter,
@@ -38,6 +37,7 @@ from reconciler.model.ports import (
 from reconciler.model.problems import guarded, internal
 from reconciler.model.structs import replace
 from reconciler.model.undone import NOT_WRITTEN, Undone
+from reconciler.model.writes import ClusterWriter, NodeWrite
 
 _MOST_FAILED = 3
 """After so many notices that can't be sent, or hooks that can't be run, a pass tries no more of them: each

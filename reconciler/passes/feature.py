@@ -15,8 +15,8 @@ from reconciler.model.machine import MachineRef
 from reconciler.model.node import Node
 from reconciler.model.plan import NodePlan
 from reconciler.model.ports import ClusterReader
-from reconciler.model.publication import Publication
 from reconciler.model.unseen import Gaps
+from reconciler.model.writes import Publication
 from reconciler.passes.source import Wants
 from reconciler.passes.standing import Standing
 from reconciler.settings.schema import Settings

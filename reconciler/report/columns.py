@@ -12,7 +12,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from reconciler.model.actions import ActionName, actions
+from reconciler.model.actions import actions
+from reconciler.model.outcome import ActionName
 from reconciler.model.plan import NodePlan, WorkflowReport
 from reconciler.model.record import State
 from reconciler.report.values import (

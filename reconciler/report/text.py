@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 from reconciler.calendar.formatting import in_zone
 from reconciler.calendar.values import format_duration
-from reconciler.model.actions import ActionName
+from reconciler.model.outcome import ActionName
 from reconciler.model.record import State
 from reconciler.report import safe
 from reconciler.report.columns import FOR_PEOPLE, action_row, state_line

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from datetime import timedelta
 
-from reconciler.model.actions import ActionName
 from reconciler.model.node import Node
+from reconciler.model.outcome import ActionName
 from reconciler.settings.policies import OutsideWindow
 from reconciler.settings.schema import Settings
 from reconciler.simulation.log import Actor, Happening

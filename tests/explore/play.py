@@ -15,15 +15,16 @@ from reconciler.model.aks_conditions import MAIN
 from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.errors import ClusterError, LockLost
 from reconciler.model.keys import DEFAULT_PREFIX
-from reconciler.model.maintenance import Maintenance, MaintenanceWrite
+from reconciler.model.maintenance import Maintenance
 from reconciler.model.node import ZONE_LABEL, Node
 from reconciler.model.outside import Self, WritableOutside
-from reconciler.model.plan import NodeWrite, Plan
+from reconciler.model.plan import Plan
 from reconciler.model.pod import Pod
 from reconciler.model.record import Unreadable
 from reconciler.model.record_text import record_of
 from reconciler.model.selector import EVERYTHING, LabelSelector
 from reconciler.model.structs import replace
+from reconciler.model.writes import MaintenanceWrite, NodeWrite
 from reconciler.passes.release import release
 from reconciler.run import PARTS, rehearse, run_pass
 from reconciler.settings.schema import Mode, Settings

@@ -23,10 +23,9 @@ from reconciler.kubernetes.paths import ApiPath, api, core, on_node
 from reconciler.model.errors import NotFound, Rejected
 from reconciler.model.hypervisor import HypervisorWrite
 from reconciler.model.machine import Machine, MachineRef, Remove
-from reconciler.model.maintenance import MaintenanceWrite
 from reconciler.model.node import Taint, Wanted
-from reconciler.model.plan import ConditionsWrite, NodeWrite, TaintWrite
 from reconciler.model.pod import Owner, Pod
+from reconciler.model.writes import ConditionsWrite, MaintenanceWrite, NodeWrite, TaintWrite
 from tests.support.stub import Answer, Asked, Stub, json_answer
 
 HOSTILE = (

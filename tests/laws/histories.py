@@ -12,9 +12,10 @@ from reconciler.drain.claim import claim
 from reconciler.model import scheduled_events as imds
 from reconciler.model.node import Condition
 from reconciler.model.outcome import Outcome
-from reconciler.model.plan import NodeWrite, Plan
+from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Agents
 from reconciler.model.structs import replace
+from reconciler.model.writes import NodeWrite
 from reconciler.settings.schema import Settings
 from reconciler.simulation.api import SimulatedApi
 from reconciler.simulation.cluster import SimulatedCluster

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.model.errors import Conflict, Forbidden, NotFound, Unreachable
-from reconciler.model.plan import NodeWrite
+from reconciler.model.writes import NodeWrite
 from reconciler.settings.schema import Settings
 from reconciler.simulation.api import Call
 from reconciler.simulation.world import World

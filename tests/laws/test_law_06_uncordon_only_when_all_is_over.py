@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.model.node import Condition
-from reconciler.model.plan import NodeWrite
 from reconciler.model.snapshot import Agents
+from reconciler.model.writes import NodeWrite
 from reconciler.simulation.api import Call
 from reconciler.simulation.world import World
 from tests.laws import checked

@@ -9,14 +9,15 @@ from datetime import timedelta
 from hypothesis import given, settings
 
 from reconciler.drain.ahead import PodsAhead
-from reconciler.model import ports
 from reconciler.model.check_reads import LeaseRef, LeaseSeen
 from reconciler.model.hypervisor import Hypervisor
 from reconciler.model.maintenance import Maintenance
 from reconciler.model.node import Node, Wanted
 from reconciler.model.outside import Outside
 from reconciler.model.pod import Pod, PodDisruptionBudget
+from reconciler.model.ports import ClusterReader
 from reconciler.model.snapshot import Agents, Ledger, Remediator, ServerVersion
+from reconciler.model.writes import ClusterWriter
 from reconciler.run import rehearse
 from reconciler.settings.schema import Settings
 from reconciler.simulation.world import World
@@ -112,8 +113,8 @@ def test_a_rehearsal_decides_what_the_pass_then_does(world: World, policy: Setti
 
 
 def test_nothing_that_a_rehearsal_is_given_can_write_or_lock() -> None:
-    reads = {name for name, _ in inspect.getmembers(ports.ClusterReader, inspect.isfunction)}
-    writes = {name for name, _ in inspect.getmembers(ports.ClusterWriter, inspect.isfunction)}
+    reads = {name for name, _ in inspect.getmembers(ClusterReader, inspect.isfunction)}
+    writes = {name for name, _ in inspect.getmembers(ClusterWriter, inspect.isfunction)}
     given = {name: str(one.annotation) for name, one in inspect.signature(rehearse).parameters.items()}
     given_types = {*given.values(), *Outside.__annotations__.values()}
 

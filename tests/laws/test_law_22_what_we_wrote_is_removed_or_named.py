@@ -20,11 +20,10 @@ from jobs.cli import main
 from reconciler.features.publishing.drainsafe import DRAINSAFE_KEYS, DRAINSAFE_OWNER, DRAINSAFE_STATE
 from reconciler.model.instructions import PersonHold, Word, hold_text
 from reconciler.model.keys import NODE_KEYS, OwnKeys, Writer, keys_of
-from reconciler.model.maintenance import MaintenanceWrite
 from reconciler.model.node import PREFERENCE
-from reconciler.model.plan import NodeWrite
 from reconciler.model.record import Claim, ClaimKind, Cordon, Record
 from reconciler.model.record_text import to_annotation
+from reconciler.model.writes import MaintenanceWrite, NodeWrite
 from reconciler.passes.release import left_on, release
 from reconciler.run import PARTS
 from tests.laws.histories import History, Step, people_steps, platform_steps, small_world, waits

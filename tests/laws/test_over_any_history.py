@@ -7,7 +7,8 @@ from datetime import timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconciler.model.plan import NodePlan, NodeWrite
+from reconciler.model.plan import NodePlan
+from reconciler.model.writes import NodeWrite
 from reconciler.settings.schema import Settings
 from reconciler.simulation.api import Call
 from reconciler.simulation.log import Actor

@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 from reconciler.model.node import Node
 from reconciler.model.own import node_write
-from reconciler.model.plan import NodeWrite
 from reconciler.model.pod import Pod
 from reconciler.model.selector import LabelSelector
+from reconciler.model.writes import NodeWrite
 from reconciler.simulation.aks import SimulatedPool
 from reconciler.simulation.workloads import BudgetSpec, Workload
 from reconciler.simulation.world import World

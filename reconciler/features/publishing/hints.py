@@ -8,7 +8,8 @@ from functools import lru_cache
 from reconciler.features.publishing.publisher import Showing
 from reconciler.model.keys import keys_of
 from reconciler.model.node import PREFERENCE, Node, Taint
-from reconciler.model.plan import JudgedEvent, TaintWrite
+from reconciler.model.plan import JudgedEvent
+from reconciler.model.writes import TaintWrite
 from reconciler.passes.feature import NodeSigns
 from reconciler.passes.standing import Standing
 

@@ -8,8 +8,8 @@ from reconciler.features.publishing.publisher import Showing
 from reconciler.model.lifecycle import DRAINED, DRAINING, IN_PROGRESS, LIFECYCLE, PLANNED
 from reconciler.model.moments import to_text
 from reconciler.model.node import Condition, Node
-from reconciler.model.plan import ConditionsWrite
 from reconciler.model.record import KnownEvent, State
+from reconciler.model.writes import ConditionsWrite
 from reconciler.passes.feature import NodeSigns
 from reconciler.passes.standing import Standing
 from reconciler.settings.sections.others import Sign

@@ -19,7 +19,7 @@ from reconciler.model.event import Kind
 from reconciler.model.holds import HoldCode
 from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.lifecycle import DRAINED, DRAINING, IN_PROGRESS, LATE, LIFECYCLE, MISSED, PLANNED
-from reconciler.model.maintenance import Maintenance, MaintenanceWrite, Stage
+from reconciler.model.maintenance import Maintenance, Stage
 from reconciler.model.moments import shifted, to_text
 from reconciler.model.node import Condition, Node
 from reconciler.model.plan import JudgedEvent, NodePlan
@@ -27,6 +27,7 @@ from reconciler.model.ports import ClusterReader
 from reconciler.model.problems import guarded
 from reconciler.model.record import KnownEvent, State
 from reconciler.model.structs import replace
+from reconciler.model.writes import MaintenanceWrite
 from reconciler.passes.feature import Fleet, ObjectChanges
 from reconciler.profiles.case import known
 from reconciler.settings.sections.others import Sign

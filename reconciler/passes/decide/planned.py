@@ -11,10 +11,11 @@ from reconciler.model.event import Answer, Kind
 from reconciler.model.holds import HoldCode
 from reconciler.model.node import Node
 from reconciler.model.own import node_write, used_keys
-from reconciler.model.plan import Actions, DrainState, Hold, ListChanges, NodePlan, NodeWrite
+from reconciler.model.plan import Actions, DrainState, Hold, NodePlan
 from reconciler.model.record import CaseRecord, Record, State
 from reconciler.model.record_text import to_annotation
 from reconciler.model.structs import replace
+from reconciler.model.writes import ListChanges, NodeWrite
 from reconciler.passes.decide.context import PassContext
 from reconciler.passes.decide.seen import Seen
 from reconciler.passes.decide.workflow_step import WorkflowStep

@@ -15,7 +15,7 @@ from reconciler.model.keys import keys_of
 from reconciler.model.moments import to_text
 from reconciler.model.node import Node
 from reconciler.model.own import node_write
-from reconciler.model.plan import NodeWrite
+from reconciler.model.writes import NodeWrite
 from reconciler.settings.schema import Settings
 from reconciler.sources.request.source import parse
 

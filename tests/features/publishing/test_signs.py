@@ -22,9 +22,9 @@ from reconciler.model.errors import SettingsError
 from reconciler.model.event import Kind, Status
 from reconciler.model.lifecycle import DRAINED, DRAINING, IN_PROGRESS, LIFECYCLE, PLANNED
 from reconciler.model.node import Condition, Node
-from reconciler.model.plan import NodeWrite
 from reconciler.model.record import CaseRecord, DrainRecord, State
 from reconciler.model.structs import replace
+from reconciler.model.writes import NodeWrite
 from reconciler.passes.feature import NodeSigns
 from reconciler.passes.release import release
 from reconciler.passes.standing import Standing

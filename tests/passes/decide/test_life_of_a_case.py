@@ -11,7 +11,7 @@ from reconciler.model.drains import Blocker, DrainProgress, Phase
 from reconciler.model.event import REQUEST as REQUEST_SOURCE
 from reconciler.model.event import Kind, PlatformPlan, Status
 from reconciler.model.node import AUTOSCALER_TAINT, MECHANIC_LABEL, Node
-from reconciler.model.plan import NodePlan, NodeWrite
+from reconciler.model.plan import NodePlan
 from reconciler.model.record import (
     CaseFacts,
     CaseRecord,
@@ -27,6 +27,7 @@ from reconciler.model.record import (
 from reconciler.model.record_text import from_annotation, record_of
 from reconciler.model.snapshot import Ledger, Remediator
 from reconciler.model.structs import replace
+from reconciler.model.writes import NodeWrite
 from reconciler.passes.release import release
 from reconciler.simulation.cluster import SimulatedCluster
 from tests.laws.histories import History, patches

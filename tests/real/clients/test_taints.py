@@ -12,8 +12,8 @@ from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import Connection
 from reconciler.model.errors import Forbidden, LockLost, NotFound
 from reconciler.model.node import Node, Taint
-from reconciler.model.plan import TaintWrite
 from reconciler.model.structs import replace
+from reconciler.model.writes import TaintWrite
 from tests.real.clients.conftest import PREFIX, WANTED, StubMaker
 from tests.support.controlplane.api import ApiError
 from tests.support.controlplane.fill import Pool, fill

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from reconciler.model import limits
 from reconciler.model.event import Kind, Signal, Status
-from reconciler.model.plan import NodeWrite
+from reconciler.model.writes import NodeWrite
 from reconciler.sources.request.source import KINDS, parse
 from reconciler.sources.request.writing import Request, RequestRefused, cancelled, parse_not_before, requested
 from tests.support import builders
