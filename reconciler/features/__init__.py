@@ -6,5 +6,6 @@ other.
 
 FEATURES = (
     "machines.registry:MACHINES",
+    "workflows.decide:WORKFLOWS",
     "publishing.registry:PUBLISHING",
 )

@@ -7,19 +7,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct, field
 
+from reconciler.model.check_reads import ReadForChecks
 from reconciler.model.machine import MachineRef
 from reconciler.model.node import Node
+from reconciler.model.outside import Outside
 from reconciler.model.plan import NodePlan
 from reconciler.model.ports import ClusterReader
+from reconciler.model.snapshot import Snapshot
 from reconciler.model.unseen import Gaps
 from reconciler.model.writes import Publication
 from reconciler.passes.source import Wants
 from reconciler.passes.standing import Standing
 from reconciler.settings.schema import Settings
+
+if TYPE_CHECKING:
+    from reconciler.passes.decide.context import PassContext
+    from reconciler.passes.decide.progress import Progress
+    from reconciler.passes.decide.seen import Seen
+    from reconciler.passes.decide.workflow_step import WorkflowStep
+    from reconciler.profiles.situation import Situation
 
 
 class NodeSigns(Struct, frozen=True):
@@ -70,6 +80,16 @@ class ObjectChanges(Struct, frozen=True):
     signs: tuple[str, ...] = ()
 
 
+class Beside(Protocol):
+    """What a feature does with nodes beside the profile of platform events, in one pass. One feature can."""
+
+    def step(self, one: Seen, situation: Situation, context: PassContext) -> WorkflowStep | None:
+        """Return what it does with a node, before that profile; None if the node is none of its own."""
+
+    def note(self, one: Seen, progress: Progress) -> None:
+        """Show the nodes that come later in the pass what was decided about this one."""
+
+
 ReadObjects = tuple[Mapping[str, Sequence[Any]], tuple[str, ...]]
 """Objects by sign, and a message for each kind that can't be read."""
 
@@ -79,7 +99,8 @@ class Feature(Struct, frozen=True):
 
     `reads` says which parts of nodes it reads; those of signs also while the settings have them off, because
     they are then removed. `machine_of` returns the machine of a node, None if it knows nothing of it, and
-    sends no request.
+    sends no request. `read_checks` reads what the checks of workflows need, and `beside` makes what decides
+    beside the profile of platform events in one pass.
 
     Signs show a case on its node to other tools. `bears_signs` says whether a node has one, which may have to
     change even if the node has no event, and `signs` returns the changes at `now` (aware, UTC). `outlived`
@@ -94,7 +115,9 @@ class Feature(Struct, frozen=True):
     name: str
     reads: Callable[[Settings], Wants] | None = None
     machine_of: Callable[[Node], MachineRef | None] | None = None
+    read_checks: Callable[[Outside, Settings], ReadForChecks] | None = None
     read_objects: Callable[[ClusterReader, Settings, Collection[str], Gaps], ReadObjects] | None = None
+    beside: Callable[[Snapshot, Settings], Beside] | None = None
     bears_signs: Callable[[Node, str], bool] | None = None
     signs: Callable[[Node, Standing, Settings, datetime], NodeSigns] | None = None
     outlived: Callable[[Node, str], NodeSigns] | None = None

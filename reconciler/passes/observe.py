@@ -9,8 +9,6 @@ from functools import partial
 from typing import Any
 
 from reconciler.drain.groups import GROUP_LABELS, MOST, group_of, in_one_namespace
-from reconciler.features.workflows.configured import workflows_of
-from reconciler.features.workflows.reading import read_for_checks
 from reconciler.model.calendar_text import CalendarText
 from reconciler.model.errors import CloudError, ClusterError, Unauthorized, Unreachable
 from reconciler.model.event import Reading
@@ -171,7 +169,7 @@ def observe(
         pods=pods,
         for_settings=ReadForSettings(
             namespaces,
-            read_for_checks(outside, workflows_of(settings.profiles).needs),
+            parts.read_checks(outside, settings),
             groups,
             calendars,
             ahead,
@@ -206,11 +204,10 @@ def wanted(settings: Settings, parts: Parts, *, capacity: bool = False) -> Wante
 
 
 def _wanted(of_parts: Wants, settings: Settings, *, capacity: bool) -> Wanted:
-    checks = workflows_of(settings.profiles).needs
     return Wanted(
-        conditions=of_parts.conditions | {"Ready"} | checks.conditions,
+        conditions=of_parts.conditions | {"Ready"},
         annotation_prefix=settings.keys.prefix,
-        annotations=of_parts.annotations | _ANNOTATIONS | checks.annotations,
+        annotations=of_parts.annotations | _ANNOTATIONS,
         capacity=capacity,
         labels=None if capacity else _labels(of_parts, settings),
     )
@@ -218,8 +215,7 @@ def _wanted(of_parts: Wants, settings: Settings, *, capacity: bool) -> Wanted:
 
 def _labels(of_parts: Wants, settings: Settings) -> frozenset[str]:
     """Return the keys of the labels of nodes that every pass reads, besides ours."""
-    checks = workflows_of(settings.profiles).needs
-    return of_parts.labels | READ_LABELS | settings.label_keys() | checks.labels
+    return of_parts.labels | READ_LABELS | settings.label_keys()
 
 
 def add_pods(snapshot: Snapshot, reader: ClusterReader, names: Iterable[str]) -> Snapshot:

@@ -8,11 +8,14 @@ from typing import Any
 
 from msgspec import Struct
 
+from reconciler.model.check_reads import ReadForChecks
 from reconciler.model.machine import MachineRef
 from reconciler.model.node import Node
+from reconciler.model.outside import Outside
 from reconciler.model.ports import ClusterReader
+from reconciler.model.snapshot import Snapshot
 from reconciler.model.unseen import Gaps
-from reconciler.passes.feature import Feature, Fleet, NodeSigns, ObjectChanges, ReadObjects, all_signs
+from reconciler.passes.feature import Beside, Feature, Fleet, NodeSigns, ObjectChanges, ReadObjects, all_signs
 from reconciler.passes.source import Wants, all_wants
 from reconciler.passes.sources import Sources
 from reconciler.passes.standing import Standing
@@ -35,6 +38,11 @@ class Parts(Struct, frozen=True):
         found = (one.machine_of(node) for one in self.features if one.machine_of)
         return next((ref for ref in found if ref is not None), None)
 
+    def read_checks(self, outside: Outside, settings: Settings) -> ReadForChecks:
+        """Return what the checks of workflows need, empty without workflows."""
+        found = (one.read_checks(outside, settings) for one in self.features if one.read_checks)
+        return next(found, ReadForChecks())
+
     def read_objects(
         self, reader: ClusterReader, settings: Settings, earlier: Collection[str], gaps: Gaps
     ) -> ReadObjects:
@@ -47,6 +55,10 @@ class Parts(Struct, frozen=True):
                 found |= objects
                 problems += unread
         return found, tuple(problems)
+
+    def beside(self, snapshot: Snapshot, settings: Settings) -> tuple[Beside, ...]:
+        """Return what decides beside the profile of platform events in one pass."""
+        return tuple(one.beside(snapshot, settings) for one in self.features if one.beside)
 
     def bears_signs(self, node: Node, prefix: str) -> bool:
         """Whether the node has a sign of ours."""

@@ -7,14 +7,14 @@ from datetime import timedelta
 import pytest
 
 from reconciler.drain.drainer import one as drainer
-from reconciler.features.workflows import run
+from reconciler.features.workflows import decide, run
 from reconciler.features.workflows.trigger import TriggerInput, Worked
 from reconciler.features.workflows.triggers import nodes as triggers
 from reconciler.model.drains import WaitLimit
 from reconciler.model.instructions import Instructions
 from reconciler.model.moments import shifted
 from reconciler.model.structs import replace
-from reconciler.passes.decide import context, workflows
+from reconciler.passes.decide import context
 from reconciler.profiles import hooks, instructed, situation
 from tests.explore.exploring import broken_law
 from tests.explore.history import History, Scene, Step
@@ -138,7 +138,7 @@ def test_a_node_that_one_profile_opens_for_all_is_found(monkeypatch: pytest.Monk
 def test_a_workflow_that_begins_on_a_held_node_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     history = History(Scene(1, settings=PROFILES), (Step("hold"), Step("work", value="two", then=5)))
     assert broken_law(history) == ""
-    monkeypatch.setattr(workflows, "_kept_from_starts", lambda *_: ())
+    monkeypatch.setattr(decide, "_kept_from_starts", lambda *_: ())
 
     assert broken_law(history) == "people"
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 
-from reconciler.features.workflows.configured import workflows_of
 from reconciler.model.assessment import Assessment
 from reconciler.model.keys import keys_of
 from reconciler.model.moments import shifted
@@ -24,7 +23,6 @@ from reconciler.passes.decide.answers import source_states
 from reconciler.passes.decide.context import PassContext
 from reconciler.passes.decide.draining import holds_slot
 from reconciler.passes.decide.lasting import lasted
-from reconciler.passes.decide.members import Members, members_of
 from reconciler.passes.decide.one_node import decide_safely
 from reconciler.passes.decide.progress import Progress
 from reconciler.passes.decide.prospects import with_prospects
@@ -59,16 +57,14 @@ def decide(
     # Needed only where a pass may do something to a VM.
     changes_vms = bool(snapshot.machines) or settings.sources.arm.self_service
     twins = twins_of(snapshot.nodes, faults) if changes_vms else {}
-    workflows = workflows_of(settings.profiles)
     context = PassContext(
         snapshot,
         settings,
         now,
+        parts,
         parts.sources.reading_names(settings),
         twins,
         parts.sources.notice_names(settings),
-        parts,
-        workflows,
         upgraded_pools(snapshot.nodes, faults),
     )
     fleet = [
@@ -116,10 +112,7 @@ def decide(
         pools_in_replacement(seen, snapshot.machines, faults),
         holding={one.node.name for one in seen if holds_slot(snapshot.drains.get(one.node.name))},
         schedules=planned_starts,
-        members=Members(
-            members_of(snapshot.nodes, snapshot.records, workflows, context.keys),
-            snapshot.for_settings.checks,
-        ),
+        beside=parts.beside(snapshot, settings),
         slot_free_at=min(
             (
                 drain.blocked_at

@@ -8,14 +8,12 @@ from functools import cached_property
 
 from msgspec import Struct, field
 
-from reconciler.features.workflows.configured import Workflows
 from reconciler.model.instructions import Instructions, instructions_of
 from reconciler.model.keys import OwnKeys, keys_of
 from reconciler.model.node import Node
 from reconciler.model.own_times import OwnTimes, own_times
 from reconciler.model.snapshot import Snapshot
 from reconciler.passes.parts import Parts
-from reconciler.passes.sources import Sources
 from reconciler.settings.schema import Settings
 
 
@@ -23,20 +21,18 @@ class PassContext(Struct, frozen=True, dict=True):
     """The snapshot of the cluster, the settings, and the moment of the pass (UTC).
 
     `reading_names` are those of the enabled sources: no case waits for another source. `notice_names` are
-    those that report maintenance minutes before it begins. `twins` are the nodes
-    that have one VM with another node, each with that node's name. `parts` are the sources and features.
-    `workflows` are those of the settings.
+    those that report maintenance minutes before it begins. `twins` are the nodes that have one VM with
+    another node, each with that node's name. `parts` are the sources and features.
     `upgraded` are the agent pools with a node that AKS upgrades.
     """
 
     snapshot: Snapshot
     settings: Settings
     now: datetime
+    parts: Parts
     reading_names: frozenset[str] = frozenset()
     twins: Mapping[str, str] = field(default_factory=dict)
     notice_names: frozenset[str] = frozenset()
-    parts: Parts = Parts(Sources())
-    workflows: Workflows = Workflows()
     upgraded: frozenset[str] = frozenset()
 
     @cached_property

@@ -21,7 +21,6 @@ from reconciler.passes.decide.progress import Progress
 from reconciler.passes.decide.replacing import gone_by_us, pool_key
 from reconciler.passes.decide.seen import DEFAULT, Seen, broken, untouchable
 from reconciler.passes.decide.together import brought_forward, schedule_beside
-from reconciler.passes.decide.workflows import note_workflows, with_workflows
 from reconciler.passes.decide.writable import hold, is_needed, remembering, undone_of, waits
 from reconciler.passes.feature import NodeSigns
 from reconciler.profiles import case as cases
@@ -136,9 +135,11 @@ def decide_node(one: Seen, context: PassContext, progress: Progress) -> NodePlan
         staying=staying,
         schedule=schedule,
     )
-    if context.workflows.on or (one.record is not None and one.record.workflows):
-        one = with_workflows(one, situation, context, progress)
-        situation = _beside(one, situation)
+    for feature in progress.beside:
+        step = feature.step(one, situation, context)
+        if step is not None:
+            one = replace(one, record=one.written, workflows=step)
+            situation = _beside(one, situation)
     walked = walk(_PROFILES[one.profile], situation, CHECKS, TRIGGERS)
     action = walked.effects.machine
     if isinstance(action, ScaleUp) and key is not None:
@@ -155,7 +156,8 @@ def decide_node(one: Seen, context: PassContext, progress: Progress) -> NodePlan
     if first and settings.budget.spacing > timedelta() and not is_exempt(situation):
         progress.ledger = replace(progress.ledger, last_start=context.second, unread="")
     plan = follow_drain(one, record, walked, view, context, progress)
-    note_workflows(one, progress)
+    for feature in progress.beside:
+        feature.note(one, progress)
     return plan
 
 

@@ -10,7 +10,7 @@ from reconciler.model.case_outcome import outcome_of
 from reconciler.model.event import Answer, Kind
 from reconciler.model.holds import HoldCode
 from reconciler.model.node import Node
-from reconciler.model.own import node_write, used_keys
+from reconciler.model.own import node_write
 from reconciler.model.plan import Actions, DrainState, Hold, NodePlan
 from reconciler.model.record import CaseRecord, Record, State
 from reconciler.model.record_text import to_annotation
@@ -168,8 +168,7 @@ def node_patch(
     )
     if one.workflows is None or not step.readable:
         return write
-    needs = context.workflows.needs
-    return replace(write, seen_by_checks=used_keys(node, needs.labels, needs.annotations))
+    return replace(write, seen_by_checks=step.used)
 
 
 def _changed(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, str | None]:

@@ -11,8 +11,8 @@ from reconciler.model.plan import NodePlan
 from reconciler.model.schedule import CaseSchedule
 from reconciler.model.snapshot import Ledger
 from reconciler.model.structs import replace
-from reconciler.passes.decide.members import Members
 from reconciler.passes.decide.replacing import PoolKey
+from reconciler.passes.feature import Beside
 from reconciler.profiles.budget import DisruptionBudget
 from reconciler.profiles.situation import Acknowledgement
 
@@ -24,7 +24,7 @@ class Progress(Struct):
     decision yet. `undrained` counts the nodes for which our own node waits, and `begun` is when the drain of
     the last of them began (UTC). `slot_free_at` is when the first slot may become free, and `stuck_at` when
     our own node may no longer wait for one of the others (UTC). `schedules` says when each case is planned to
-    start. `members` are all nodes as the checks of workflows read them.
+    start. `beside` is what features do beside the profile of platform events.
     """
 
     places: DisruptionBudget
@@ -39,7 +39,7 @@ class Progress(Struct):
     holding: set[str] = field(default_factory=set)
     schedules: Mapping[str, CaseSchedule] = field(default_factory=dict)
     plans: list[NodePlan] = field(default_factory=list)
-    members: Members = field(default_factory=Members)
+    beside: tuple[Beside, ...] = ()
 
     def saved(self) -> Progress:
         """Return a copy, from which `restore` takes back what a node's failed decision left."""

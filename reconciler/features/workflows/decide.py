@@ -7,17 +7,25 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from reconciler.calendar.values import format_duration
+from reconciler.features.workflows.configured import Workflows, workflows_of
 from reconciler.features.workflows.data import to_annotation
 from reconciler.features.workflows.input import CheckInput
+from reconciler.features.workflows.members import Members, members_of
 from reconciler.features.workflows.notifying import notified
+from reconciler.features.workflows.reading import read_for_checks
 from reconciler.features.workflows.run import Ran, claim_of, maintained, run, waiting_drain
 from reconciler.features.workflows.trigger import Worked
+from reconciler.model.check_reads import ReadForChecks
 from reconciler.model.drains import DrainOptions, DrainOrder, DrainProgress, KeptPods, Phase
 from reconciler.model.event import Answer
 from reconciler.model.holds import HoldCode
+from reconciler.model.keys import keys_of
 from reconciler.model.moments import shifted, to_text
+from reconciler.model.outside import Outside
+from reconciler.model.own import used_keys
 from reconciler.model.plan import Hold, Notice, NoticeType, Transition
 from reconciler.model.record import Claim, ClaimedDrain, ClaimKind, Cordon, DrainRecord, Record, State
+from reconciler.model.snapshot import Snapshot
 from reconciler.model.structs import replace
 from reconciler.model.upgrades import upgrade_on
 from reconciler.model.workflow import WorkflowData
@@ -26,11 +34,13 @@ from reconciler.passes.decide.pods import pods_left, with_returns
 from reconciler.passes.decide.progress import Progress
 from reconciler.passes.decide.seen import Seen
 from reconciler.passes.decide.workflow_step import WorkflowStep
+from reconciler.passes.feature import Feature
+from reconciler.passes.source import Wants
 from reconciler.profiles.checks.people import not_held
 from reconciler.profiles.checks.platform import left_to_us
 from reconciler.profiles.orders import drain_order
 from reconciler.profiles.situation import Situation
-from reconciler.settings.schema import Mode
+from reconciler.settings.schema import Mode, Settings
 from reconciler.settings.sections.trigger_types import Draining
 
 PLATFORM = "the maintenance of the platform"
@@ -49,36 +59,69 @@ FAILED = "ChangeMaintenanceStateFailed"
 """The reason of maintenance-controller's Event about a step that does not succeed."""
 
 
-def with_workflows(one: Seen, situation: Situation, context: PassContext, progress: Progress) -> Seen:
-    """Return the node after one step of each of its workflows; nothing is changed where it can't be read."""
-    if not context.workflows.on:
-        gone = tuple(_gone(one, one.record, context))
-        return replace(
-            one, record=one.written, workflows=WorkflowStep(one.node, one.record, holds=gone, readable=False)
+class NodeWorkflows:
+    """The workflows of all nodes in one pass."""
+
+    def __init__(self, snapshot: Snapshot, settings: Settings) -> None:
+        """Read the data of all nodes; one that can't be read has a problem."""
+        self._workflows = workflows_of(settings.profiles)
+        keys = keys_of(settings.keys.prefix)
+        members = members_of(snapshot.nodes, snapshot.records, self._workflows, keys)
+        self._members = Members(members, snapshot.for_settings.checks)
+
+    def step(self, one: Seen, situation: Situation, context: PassContext) -> WorkflowStep | None:
+        """Return one step of each workflow of a node; nothing is changed where it can't be read."""
+        if not self._workflows.on:
+            if one.record is None or not one.record.workflows:
+                return None
+            gone = tuple(_gone(one, one.record, self._workflows, context))
+            return WorkflowStep(one.node, one.record, holds=gone, readable=False)
+        member = self._members.of(one.node.name)
+        if member.problem:
+            return _unreadable(one, member.problem, context)
+        given = self._input(one, situation, context)
+        label = one.node.labels.get(context.keys.workflows, "")
+        data = maintained(member.data, label, self._workflows, given)
+        given = replace(given, data=data)
+        step = _step(one, given, member.profiles, self._workflows, context)
+        if step.data != member.data or context.keys.workflow_data not in one.node.annotations:
+            step = replace(step, text=_text(step, one, context))
+        needs = self._workflows.needs
+        return replace(step, used=used_keys(one.node, needs.labels, needs.annotations))
+
+    def note(self, one: Seen, progress: Progress) -> None:
+        """Show the nodes that come later in the pass what the workflows of this one do."""
+        step = one.workflows
+        if step is None or not step.readable:
+            return
+        self._members.moved(step.node, step.data)
+        for take in step.takes:
+            self._members.read = self._members.read.taken(take)
+        if step.node.unschedulable and not one.node.unschedulable:
+            progress.places = progress.places.take(one.node, "cordoned for a workflow")
+
+    def _input(self, one: Seen, situation: Situation, context: PassContext) -> CheckInput:
+        """Return what the checks of the node read, apart from the profile and its state."""
+        here = (PLATFORM,) if one.case.state is State.IN_MAINTENANCE else ()
+        silent = tuple(
+            f"{reading.source}: {reading.because}"
+            for reading in one.assessment.readings
+            if reading.answer is Answer.UNKNOWN and reading.installed
         )
-    member = progress.members.of(one.node.name)
-    if member.problem:
-        return replace(one, record=one.written, workflows=_unreadable(one, member.problem, context))
-    given = _input(one, situation, context, progress)
-    label = one.node.labels.get(context.keys.workflows, "")
-    data = maintained(member.data, label, context.workflows, given)
-    given = replace(given, data=data)
-    step = _step(one, given, member.profiles, context)
-    if step.data != member.data or context.keys.workflow_data not in one.node.annotations:
-        step = replace(step, text=_text(step, one, context))
-    return replace(one, record=one.written, workflows=step)
-
-
-def note_workflows(one: Seen, progress: Progress) -> None:
-    """Show the nodes that come later in the pass what the workflows of this one do."""
-    step = one.workflows
-    if step is None or not step.readable:
-        return
-    progress.members.moved(step.node, step.data)
-    for take in step.takes:
-        progress.members.read = progress.members.read.taken(take)
-    if step.node.unschedulable and not one.node.unschedulable:
-        progress.places = progress.places.take(one.node, "cordoned for a workflow")
+        return CheckInput(
+            node=one.node,
+            data=WorkflowData(),
+            profile="",
+            state=State.OPERATIONAL,
+            since=context.now,
+            now=context.now,
+            members=self._members.all,
+            read=self._members.read,
+            in_maintenance_here=here,
+            platform=None if context.settings.only_workflows else situation,
+            silent=silent,
+            keys=context.keys,
+        )
 
 
 def _text(step: WorkflowStep, one: Seen, context: PassContext) -> str | None:
@@ -86,45 +129,21 @@ def _text(step: WorkflowStep, one: Seen, context: PassContext) -> str | None:
     return text if text != one.node.annotations.get(context.keys.workflow_data) else None
 
 
-def _input(one: Seen, situation: Situation, context: PassContext, progress: Progress) -> CheckInput:
-    """Return what the checks of the node read, apart from the profile and its state."""
-    here = (PLATFORM,) if one.case.state is State.IN_MAINTENANCE else ()
-    silent = tuple(
-        f"{reading.source}: {reading.because}"
-        for reading in one.assessment.readings
-        if reading.answer is Answer.UNKNOWN and reading.installed
-    )
-    return CheckInput(
-        node=one.node,
-        data=WorkflowData(),
-        profile="",
-        state=State.OPERATIONAL,
-        since=context.now,
-        now=context.now,
-        members=progress.members.all,
-        read=progress.members.read,
-        in_maintenance_here=here,
-        platform=None if context.settings.only_workflows else situation,
-        silent=silent,
-        keys=context.keys,
-    )
-
-
-def _step(one: Seen, given: CheckInput, names: tuple[str, ...], context: PassContext) -> WorkflowStep:
+def _step(
+    one: Seen, given: CheckInput, names: tuple[str, ...], workflows: Workflows, context: PassContext
+) -> WorkflowStep:
     """Return what the workflows of a readable node do."""
     # A message does not wait for the drain that an `enter` chain waits for, nor for a person's hold.
-    rules = [
-        (name, context.workflows.by_name[name].rules(given.data.profiles[name].current)) for name in names
-    ]
+    rules = [(name, workflows.by_name[name].rules(given.data.profiles[name].current)) for name in names]
     told = notified([(name, each.notify) for name, each in rules], given)
     given = replace(given, data=told.data)
     record = _in_force(one, one.record or Record(one.node.uid), given.data)
     waiting = _waiting(record, names)
     kept = _kept_from_starts(one, context)
-    record, notices = _followed(one, given, record, waiting, context)
+    record, notices = _followed(one, given, record, waiting, workflows, context)
     ran_from = partial(
         run,
-        context.workflows,
+        workflows,
         names,
         given=given,
         resumed=tuple(claim.name for claim in waiting),
@@ -135,7 +154,10 @@ def _step(one: Seen, given: CheckInput, names: tuple[str, ...], context: PassCon
     if held and not kept and held[0].until is not None and held[0].until <= context.now:
         ran, held = ran_from(_cordoned_again(ran.work, context)), ()
     work = ran.work
-    gone = (*_gone(one, work.record, context), *_left_over(one, work.record, ran.data, context))
+    gone = (
+        *_gone(one, work.record, workflows, context),
+        *_left_over(one, work.record, ran.data, workflows, context),
+    )
     order = None
     claimed = _drain_of_workflows(work.record)
     if ran.draining is not None and claimed is not None:
@@ -250,9 +272,9 @@ def _cordoned_again(work: Worked, context: PassContext) -> Worked:
     return replace(work, node=replace(work.node, unschedulable=True), record=record)
 
 
-def _gone(one: Seen, record: Record | None, context: PassContext) -> Iterator[Hold]:
+def _gone(one: Seen, record: Record | None, workflows: Workflows, context: PassContext) -> Iterator[Hold]:
     """Yield a hold for each profile that claims the node and is no longer one of its profiles."""
-    selected = set(context.workflows.selected(one.node.labels.get(context.keys.workflows, "")))
+    selected = set(workflows.selected(one.node.labels.get(context.keys.workflows, "")))
     for name in record.workflows if record is not None else ():
         if name not in selected:
             reason = (
@@ -262,14 +284,16 @@ def _gone(one: Seen, record: Record | None, context: PassContext) -> Iterator[Ho
             yield Hold(one.node.name, HoldCode.WORKFLOW_GONE, reason)
 
 
-def _left_over(one: Seen, record: Record, data: WorkflowData, context: PassContext) -> Iterator[Hold]:
+def _left_over(
+    one: Seen, record: Record, data: WorkflowData, workflows: Workflows, context: PassContext
+) -> Iterator[Hold]:
     """Yield a hold for each profile that claims the node and is operational, so that it ends no claim.
 
     Its data was removed, it was not a profile of the node for some time, or its settings have changed.
     """
     for name in record.workflows:
         kept = data.profiles.get(name)
-        workflow = context.workflows.by_name.get(name)
+        workflow = workflows.by_name.get(name)
         if workflow is None or kept is None or kept.is_entering or kept.current is not State.OPERATIONAL:
             continue
         # The settings may have lost the chain that waited for the drain.
@@ -295,14 +319,19 @@ def _transitions(ran: Ran, before: Record, after: Record) -> Iterator[Transition
 
 
 def _followed(
-    one: Seen, given: CheckInput, record: Record, waiting: tuple[Claim, ...], context: PassContext
+    one: Seen,
+    given: CheckInput,
+    record: Record,
+    waiting: tuple[Claim, ...],
+    workflows: Workflows,
+    context: PassContext,
 ) -> tuple[Record, tuple[Notice, ...]]:
     """Return the record after what has become of the drain: it is done, or an attempt has timed out."""
     claimed = _drain_of_workflows(record)
     if not waiting or claimed is None or not one.node.unschedulable:
         return record, ()
     name = waiting[0].name
-    config = waiting_drain(context.workflows.by_name[name], given.data.profiles[name]) or Draining()
+    config = waiting_drain(workflows.by_name[name], given.data.profiles[name]) or Draining()
     drain, drained = claimed.drain, _progress(one, context)
     found = pods_left(one.node, _options(one, config, drain, context), context)
     runs = drained is not None and drained.phase is Phase.RUNNING
@@ -373,3 +402,18 @@ def _order(one: Seen, config: Draining, drain: DrainRecord, context: PassContext
         escalation=replace(order.escalation, force_late=config.force_eviction),
         slots=None if settings.only_workflows else settings.drain.max_concurrent_nodes,
     )
+
+
+# What the pass is given.
+
+
+def _reads(settings: Settings) -> Wants:
+    needs = workflows_of(settings.profiles).needs
+    return Wants(conditions=needs.conditions, annotations=needs.annotations, labels=needs.labels)
+
+
+def _read_checks(outside: Outside, settings: Settings) -> ReadForChecks:
+    return read_for_checks(outside, workflows_of(settings.profiles).needs)
+
+
+WORKFLOWS = Feature("workflows", reads=_reads, read_checks=_read_checks, beside=NodeWorkflows)
