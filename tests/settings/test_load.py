@@ -6,6 +6,7 @@ import pytest
 
 from reconciler.model.errors import SettingsError
 from reconciler.settings.load import load_settings, parse_settings
+from tests.settings.tables import rows
 
 
 def mistakes(text: str) -> tuple[str, ...]:
@@ -45,136 +46,66 @@ mode: Observe
     ]
 
 
-@pytest.mark.parametrize(
-    ("text", "line"),
-    [
-        pytest.param(
-            "budget: {maxUnavailible: 3}",
-            "f:1:10: budget.maxUnavailible: unknown key; did you mean maxUnavailable?",
-            id="an unknown key comes with the one that was meant",
-        ),
-        pytest.param(
-            "overrides: [{events: {Freeze: {minDuraton: 3s}}}]",
-            "f:1:32: overrides[0].events.Freeze.minDuraton: unknown key; did you mean minDuration?",
-            id="however deep",
-        ),
-        pytest.param(
-            "conditions: {KernelDeadlock: {fore: 3m}}",
-            "f:1:31: conditions.KernelDeadlock.fore: unknown key; did you mean for?",
-            id="also below a name of the user's",
-        ),
-        pytest.param(
-            "uncordon: {zzzzzz: 1}",
-            "f:1:12: uncordon.zzzzzz: unknown key; the keys here are settle",
-            id="without one that comes near, all that there are",
-        ),
-        pytest.param(
-            "time_zone: UTC",
-            "f:1:1: time_zone: unknown key; did you mean timeZone?",
-            id="names of the program are no names of the file",
-        ),
-        pytest.param(
-            "events: {livemigration: {drain: true}}",
-            "f:1:10: events.livemigration: unknown key; did you mean LiveMigration?",
-            id="kinds are spelt as Azure does",
-        ),
-        pytest.param(
-            "mode: observe",
-            "f:1:1: mode: 'observe' is not one of Observe, Enforce, Finish; did you mean Observe?",
-            id="as are words to choose from",
-        ),
-        pytest.param(
-            "events: {Freeze: {drain: no}}",
-            "f:1:19: events.Freeze.drain: 'no' is neither true nor false; did you mean false?",
-            id="no is a word",
-        ),
-        pytest.param(
-            "events: {Freeze: {leadTime: 10}}",
-            "f:1:19: events.Freeze.leadTime: 10 has no unit; write 10s, 10m or 10h",
-            id="durations have a unit",
-        ),
-        pytest.param(
-            "events: {Freeze: {leadTime: -10m}}",
-            "f:1:19: events.Freeze.leadTime: -10m is negative; a duration is 0s or longer",
-            id="and are not negative",
-        ),
-        pytest.param(
-            "kind: Policy",
-            "f:1:1: kind: 'Policy' is not one of MaintenancePolicy",
-            id="another kind of file",
-        ),
-        pytest.param(
-            "apiVersion: node-maintenance.dev/v2",
-            "f:1:1: apiVersion: 'node-maintenance.dev/v2' is not one of node-maintenance.dev/v1alpha1; "
-            "did you mean node-maintenance.dev/v1alpha1?",
-            id="a version that isn't known",
-        ),
-        pytest.param(
-            "adopt: mechanic",
-            "f:1:1: adopt: 'mechanic' is not a list; write it like ['mechanic']",
-            id="a list with one entry is a list",
-        ),
-        pytest.param(
-            "uncordon: 2m",
-            "f:1:1: uncordon: '2m' is not a mapping of keys to values",
-            id="a section is a mapping",
-        ),
-        pytest.param("- a", "f:1:1: a list is not a mapping of keys to values", id="so is the file"),
-        pytest.param(
-            "mode:",
-            "f:1:1: mode: nothing is not one of Observe, Enforce, Finish",
-            id="a value that was forgotten",
-        ),
-        pytest.param(
-            "drain: {rules: [{order: 1}]}",
-            "f:1:17: drain.rules[0].name: is missing",
-            id="a key that has to be there",
-        ),
-        pytest.param(
-            "windows: [{name: 2026}]",
-            "f:1:12: windows[0].name: 2026 is not text; write it in quotes",
-            id="names are text",
-        ),
-        pytest.param(
-            "nodeSelector: {gpu: true}",
-            'f:1:16: nodeSelector.gpu: a label value is text; write it in quotes: "true"',
-            id="values of labels are text",
-        ),
-        pytest.param(
-            "sources: {aws: {every: 30s}}",
-            "f:1:17: sources.aws.every: is shorter than 1m; EC2 limits the rate of calls",
-            id="a cloud is not asked with every pass",
-        ),
-        pytest.param(
-            "conditions: {Ready: {for: 5m}}",
-            "f:1:14: conditions.Ready: Ready is True on healthy nodes; name a condition that is True when "
-            "something is wrong",
-            id="a condition that is True on every healthy node",
-        ),
-        pytest.param(
-            "conditions: {VMEventScheduled: {}}",
-            "f:1:14: conditions.VMEventScheduled: sources.nodeConditions reads VMEventScheduled as an event; "
-            "write what to do in `events`, by its kind",
-            id="a condition that a source reads",
-        ),
-        pytest.param(
-            "overrides: [{nodeSelector: {a: b}, conditions: {preemptionscheduled: {}}}]",
-            "f:1:49: overrides[0].conditions.preemptionscheduled: sources.nodeConditions reads "
-            "preemptionscheduled as an event; write what to do in `events`, by its kind",
-            id="a condition that a source reads, in small letters and in an override",
-        ),
-        pytest.param(
-            "keys: {prefix: My_Prefix}",
-            "f:1:8: keys.prefix: 'My_Prefix' is not a DNS name in lower case, like node-maintenance.dev",
-            id="a prefix that no label could have",
-        ),
-        pytest.param(
-            "drain: {maxConcurrentNodes: 0}",
-            "f:1:9: drain.maxConcurrentNodes: 0 is not a whole number of at least 1",
-            id="none at once would be never",
-        ),
-    ],
-)
+# A file, and below it its only mistake.
+MISTAKES = """\
+budget: {maxUnavailible: 3}
+| f:1:10: budget.maxUnavailible: unknown key; did you mean maxUnavailable?
+overrides: [{events: {Freeze: {minDuraton: 3s}}}]
+| f:1:32: overrides[0].events.Freeze.minDuraton: unknown key; did you mean minDuration?
+conditions: {KernelDeadlock: {fore: 3m}}
+| f:1:31: conditions.KernelDeadlock.fore: unknown key; did you mean for?
+uncordon: {zzzzzz: 1}
+| f:1:12: uncordon.zzzzzz: unknown key; the keys here are settle
+time_zone: UTC
+| f:1:1: time_zone: unknown key; did you mean timeZone?
+events: {livemigration: {drain: true}}
+| f:1:10: events.livemigration: unknown key; did you mean LiveMigration?
+mode: observe
+| f:1:1: mode: 'observe' is not one of Observe, Enforce, Finish; did you mean Observe?
+events: {Freeze: {drain: no}}
+| f:1:19: events.Freeze.drain: 'no' is neither true nor false; did you mean false?
+events: {Freeze: {leadTime: 10}}
+| f:1:19: events.Freeze.leadTime: 10 has no unit; write 10s, 10m or 10h
+events: {Freeze: {leadTime: -10m}}
+| f:1:19: events.Freeze.leadTime: -10m is negative; a duration is 0s or longer
+kind: Policy
+| f:1:1: kind: 'Policy' is not one of MaintenancePolicy
+apiVersion: node-maintenance.dev/v2
+| f:1:1: apiVersion: 'node-maintenance.dev/v2' is not one of node-maintenance.dev/v1alpha1; did you mean
+| node-maintenance.dev/v1alpha1?
+adopt: mechanic
+| f:1:1: adopt: 'mechanic' is not a list; write it like ['mechanic']
+uncordon: 2m
+| f:1:1: uncordon: '2m' is not a mapping of keys to values
+- a
+| f:1:1: a list is not a mapping of keys to values
+mode:
+| f:1:1: mode: nothing is not one of Observe, Enforce, Finish
+drain: {rules: [{order: 1}]}
+| f:1:17: drain.rules[0].name: is missing
+windows: [{name: 2026}]
+| f:1:12: windows[0].name: 2026 is not text; write it in quotes
+nodeSelector: {gpu: true}
+| f:1:16: nodeSelector.gpu: a label value is text; write it in quotes: "true"
+sources: {aws: {every: 30s}}
+| f:1:17: sources.aws.every: is shorter than 1m; EC2 limits the rate of calls
+conditions: {Ready: {for: 5m}}
+| f:1:14: conditions.Ready: Ready is True on healthy nodes; name a condition that is True when something is
+| wrong
+conditions: {VMEventScheduled: {}}
+| f:1:14: conditions.VMEventScheduled: sources.nodeConditions reads VMEventScheduled as an event; write what
+| to do in `events`, by its kind
+overrides: [{nodeSelector: {a: b}, conditions: {preemptionscheduled: {}}}]
+| f:1:49: overrides[0].conditions.preemptionscheduled: sources.nodeConditions reads preemptionscheduled as
+| an event; write what to do in `events`, by its kind
+keys: {prefix: My_Prefix}
+| f:1:8: keys.prefix: 'My_Prefix' is not a DNS name in lower case, like node-maintenance.dev
+drain: {maxConcurrentNodes: 0}
+| f:1:9: drain.maxConcurrentNodes: 0 is not a whole number of at least 1
+"""
+
+
+@pytest.mark.parametrize(("text", "line"), rows(MISTAKES))
 def test_a_mistake_says_where_what_and_what_instead(text: str, line: str) -> None:
     assert mistakes(text) == (line,)
 
@@ -182,53 +113,30 @@ def test_a_mistake_says_where_what_and_what_instead(text: str, line: str) -> Non
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        pytest.param(
-            '{start: "00:00", end: "00:00"}', "end: 00:00 is also the start", id="a window of no length"
-        ),
-        pytest.param('{start: "24:00"}', "start: 24:00 can only be an end", id="24:00 is no start"),
-        pytest.param("{end: 00:00}", "end: 00:00 is also the start", id="no length, the start left out"),
-        pytest.param("{days: []}", "days: has no days", id="no day"),
-        pytest.param(
-            '{schedule: "@daily"}', "schedule: needs a duration", id="a schedule without a duration"
-        ),
-        pytest.param("{duration: 4h}", "duration: needs a schedule", id="a duration without a schedule"),
-        pytest.param('{schedule: "@daily", duration: 0s}', "duration: is 0", id="a duration of nothing"),
-        pytest.param(
-            '{schedule: "@daily", duration: 1h, days: [mon]}',
-            "days: can't be combined with a schedule",
-            id="two forms",
-        ),
-        pytest.param('{schedule: "0 0 30 2 *", duration: 1h}', "schedule: ", id="30 February never comes"),
-        pytest.param('{schedule: "0 0 31 4,6 *", duration: 1h}', "schedule: ", id="nor does 31 April"),
-        pytest.param('{schedule: "0 2 * * 8", duration: 1h}', "bad day-of-week", id="an eighth day"),
-        pytest.param('{schedule: "0 0 2 * * 6", duration: 1h}', "five fields", id="seconds are no field"),
-        pytest.param('{schedule: "@reboot", duration: 1h}', "not a cron macro", id="a macro that is no time"),
-        pytest.param("{schedule: 5, duration: 1h}", "schedule: 5 is not text", id="a number"),
-        pytest.param("{start: 2026-11-26}", "start: is a moment, so end must be", id="one moment alone"),
-        pytest.param(
-            '{start: 2026-11-26, end: "06:00"}', "end: has no date", id="a moment and a time of day"
-        ),
-        pytest.param(
-            "{start: 2026-11-26, end: 2026-11-26}",
-            "an end date excludes that day",
-            id="a day that excludes itself",
-        ),
-        pytest.param(
-            "{start: 2026-11-27, end: 2026-11-26}", "is not after its start", id="the wrong way round"
-        ),
-        pytest.param(
+        ('{start: "00:00", end: "00:00"}', "end: 00:00 is also the start"),
+        ('{start: "24:00"}', "start: 24:00 can only be an end"),
+        ("{end: 00:00}", "end: 00:00 is also the start"),
+        ("{days: []}", "days: has no days"),
+        ('{schedule: "@daily"}', "schedule: needs a duration"),
+        ("{duration: 4h}", "duration: needs a schedule"),
+        ('{schedule: "@daily", duration: 0s}', "duration: is 0"),
+        ('{schedule: "@daily", duration: 1h, days: [mon]}', "days: can't be combined with a schedule"),
+        ('{schedule: "0 0 30 2 *", duration: 1h}', "schedule: "),
+        ('{schedule: "0 0 31 4,6 *", duration: 1h}', "schedule: "),
+        ('{schedule: "0 2 * * 8", duration: 1h}', "bad day-of-week"),
+        ('{schedule: "0 0 2 * * 6", duration: 1h}', "five fields"),
+        ('{schedule: "@reboot", duration: 1h}', "not a cron macro"),
+        ("{schedule: 5, duration: 1h}", "schedule: 5 is not text"),
+        ("{start: 2026-11-26}", "start: is a moment, so end must be"),
+        ('{start: 2026-11-26, end: "06:00"}', "end: has no date"),
+        ("{start: 2026-11-26, end: 2026-11-26}", "an end date excludes that day"),
+        ("{start: 2026-11-27, end: 2026-11-26}", "is not after its start"),
+        (
             "{start: 2026-11-26T01:00+01:00, end: 2026-11-26, timeZone: Europe/Berlin}",
             "end: 2026-11-26 is not after its start",
-            id="the wrong way round once the zone is known",
         ),
-        pytest.param(
-            "{days: [mon], start: 2026-11-26, end: 2026-11-27}",
-            "days: can't be combined with a date",
-            id="days and dates",
-        ),
-        pytest.param(
-            "{timeZone: Mars/Olympus}", "timeZone: 'Mars/Olympus' is not an IANA", id="a zone of its own"
-        ),
+        ("{days: [mon], start: 2026-11-26, end: 2026-11-27}", "days: can't be combined with a date"),
+        ("{timeZone: Mars/Olympus}", "timeZone: 'Mars/Olympus' is not an IANA"),
     ],
 )
 def test_a_window_that_cannot_be_meant_is_refused(text: str, said: str) -> None:

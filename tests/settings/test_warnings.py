@@ -10,6 +10,7 @@ import pytest
 from jobs.cli import main
 from reconciler.settings.load import parse_settings
 from reconciler.settings.warnings import warnings
+from tests.settings.tables import rows
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 ROOT = Path(__file__).parents[2]
@@ -19,153 +20,86 @@ def warned(text: str) -> list[str]:
     return [str(one) for one in warnings(parse_settings(text, "f"), NOW)]
 
 
-CASES = [
-    pytest.param(
-        "mode: Enforce\nnotify: [{name: a, slack: {webhook: 'https://hooks.slack.com/x'}}]",
-        "notify[0] (a).slack.webhook: is a secret that everyone who may read the settings can see; name it",
-        id="a secret in the settings",
-    ),
-    pytest.param(
-        "mode: Observe\nnotify: [{name: a, webhook: {url: 'https://example.com/'}}]",
-        "notify[0] (a): gets nothing in mode Observe; set another mode",
-        id="notices in mode Observe",
-    ),
-    pytest.param(
-        "mode: Enforce\nnotify: [{name: a, mail: {server: x, from: 'a@b.c', to: ['d@b.c']}, "
-        "to: {namespaceLabel: team, domains: [b.c]}}]",
-        "notify[0] (a).to.namespaceLabel: finds nobody: a label can't have a mail address; use",
-        id="mail addresses in labels",
-    ),
-    pytest.param(
-        "notAllowed: [{name: sale, start: 2026-12-01, end: 2027-01-01}]",
-        "notAllowed[0] (sale): a deadline wins over it: nodes are drained all the same for Reboot, Redeploy, "
-        "Preempt, Terminate; set absolute: true",
-        id="a freeze that a deadline beats",
-    ),
-    pytest.param(
-        "events: {Terminate: {approval: true}}",
-        "events.Terminate.approval: is true: without an approval in time the node is lost with its pods",
-        id="an approval that comes too late",
-    ),
-    pytest.param(
-        "events: {Reboot: {approvalMissing: Proceed}}",
-        "events.Reboot.approvalMissing: has no effect, because no approval is required",
-        id="a missing approval that nobody requires",
-    ),
-    pytest.param(
-        "notAllowed: [{name: old, start: 2020-12-01, end: 2021-01-01}]",
-        "notAllowed[0] (old): is over and never comes again; remove it",
-        id="a freeze that is over",
-    ),
-    pytest.param(
-        "windows: [{name: move, start: 2020-12-01, end: 2021-01-01}]",
-        "windows[0] (move): never opens in the next 400 days; change its times",
-        id="a window that is over",
-    ),
-    pytest.param(
-        "windows: [{name: a, days: [sun]}]\nnotAllowed: [{name: b, days: [mon-sun], absolute: true}]",
-        "windows[0] (a): never opens in the next 400 days, because notAllowed covers all of it; change",
-        id="a window inside a freeze",
-    ),
-    pytest.param(
-        "budget: {maxUnavailable: 0}",
-        "budget.maxUnavailable: is 0: no drain starts before the platform, except for Preempt, Terminate "
-        "once they are due; write 1 or more",
-        id="no place at all",
-    ),
-    pytest.param(
-        "budget: {maxUnavailable: 4, reserve: 4}",
-        "budget.reserve: is 4, and budget.maxUnavailable is 4: no planned drain ever starts; keep",
-        id="every place is kept",
-    ),
-    pytest.param("budget: {maxUnavailable: 0%}", "budget.maxUnavailable: is 0%", id="no place in percent"),
-    pytest.param("budget: {perPool: 0}", "budget.perPool: is 0: no drain starts", id="no place in a pool"),
-    pytest.param("budget: {perZone: 0%}", "budget.perZone: is 0%: no drain starts", id="no place in a zone"),
-    pytest.param(
-        "budget: {maxUnavailable: 0, exempt: []}",
-        "budget.maxUnavailable: is 0: no drain starts before the platform; write 1 or more",
-        id="no place and nothing exempt",
-    ),
-    pytest.param(
-        "budget: {maxUnavailable: 1}",
-        "budget.maxUnavailable: is 1: the nodes of a cluster are drained one after another",
-        id="one place cannot serve a wave",
-    ),
-    pytest.param(
-        "budget: {perPool: 10%}",
-        "budget.perPool: is 10%: the nodes of a pool of up to 10 are drained one after another",
-        id="a percentage of small pools cannot serve a wave",
-    ),
-    pytest.param(
-        "budget: {spacing: 1h}",
-        "budget.spacing: is 1h, longer than the shortest leadTime (15m)",
-        id="spacing cannot serve a wave",
-    ),
-    pytest.param(
-        "budget: {exempt: [Terminate]}",
-        "budget.exempt: does not name Preempt: its node waits for a place, and is lost with its pods "
-        "meanwhile; add Preempt",
-        id="a lost kind is not exempt",
-    ),
-    pytest.param(
-        "budget: {exempt: [Preempt, Terminate, Freeze]}",
-        "budget.exempt: names Freeze, which is never drained; set events.Freeze.drain: true",
-        id="an exempt kind is not drained",
-    ),
-    pytest.param(
-        "drain: {timeout: 1h}",
-        "drain.timeout: is 1h, longer than events.Reboot.leadTime (15m), events.Redeploy.leadTime (15m), "
-        "events.Terminate.leadTime (15m): a drain",
-        id="a timeout longer than the notice",
-    ),
-    pytest.param(
-        "overrides: [{events: {Reboot: {leadTime: 5m}}}]",
-        "drain.timeout: is 30m, longer than overrides[0].events.Reboot.leadTime (5m): a drain",
-        id="an override with a short notice",
-    ),
-    pytest.param(
-        "drain: {escalation: {warnAfter: 30m}}",
-        "drain.escalation.warnAfter: is not shorter than drain.timeout (30m): nothing is warned of; shorten",
-        id="a warning after the end",
-    ),
-    pytest.param(
-        "budget: {maxUnavailable: 5}\ndrain: {maxConcurrentNodes: 2}",
-        "drain.maxConcurrentNodes: is 2, less than budget.maxUnavailable (5): nodes may stand cordoned",
-        id="fewer drains than places",
-    ),
-    pytest.param(
-        "windows: [{name: a, days: [sun]}]\nevents: {Terminate: {outsideWindow: Never}}",
-        "events.Terminate.outsideWindow: is Never: outside a window the node is lost with its pods; write",
-        id="a lost node waits for a window",
-    ),
-    pytest.param(
-        "windows: [{name: a, days: [sun]}]\nevents: {Freeze: {drain: true, leadTime: 0s}}",
-        "events.Freeze.leadTime: is 0s: outside a window the drain starts with the maintenance itself, "
-        "which is too late; write 15m",
-        id="no time before the maintenance",
-    ),
-    pytest.param(
-        "windows: [{name: a, days: [sun]}]\noverrides: [{nodeSelector: {matchLabels: {a: b}}, "
-        "events: {Reboot: {leadTime: 0s}}}]",
-        "overrides[0].events.Reboot.leadTime: is 0s: outside a window the drain starts with",
-        id="no time before the maintenance of some nodes",
-    ),
-    pytest.param(
-        "sources: {nodeConditions: {enabled: false}, imds: {enabled: false}, requests: {enabled: false}}",
-        "sources: none is enabled: no maintenance is ever seen; enable",
-        id="no source",
-    ),
-    pytest.param(
-        "sources: {esx: {enabled: true, vcenters: "
-        "[{url: 'https://vc-$AZ.example.com', username: u, password: '${P}', insecure: true}]}}",
-        "sources.esx.vcenters[0].insecure: is true: whoever is on the way to it can read the password, and "
-        "report maintenance; name its certificate authority",
-        id="a certificate that is not verified",
-    ),
-]
+# Settings, and below them how a warning about them begins.
+CASES = """\
+mode: Enforce
+notify: [{name: a, slack: {webhook: 'https://hooks.slack.com/x'}}]
+| notify[0] (a).slack.webhook: is a secret that everyone who may read the settings can see; name it
+mode: Observe
+notify: [{name: a, webhook: {url: 'https://example.com/'}}]
+| notify[0] (a): gets nothing in mode Observe; set another mode
+mode: Enforce
+notify: [{name: a, mail: {server: x, from: 'a@b.c', to: ['d@b.c']}, to: {namespaceLabel: team, domains:
+  [b.c]}}]
+| notify[0] (a).to.namespaceLabel: finds nobody: a label can't have a mail address; use
+notAllowed: [{name: sale, start: 2026-12-01, end: 2027-01-01}]
+| notAllowed[0] (sale): a deadline wins over it: nodes are drained all the same for Reboot, Redeploy,
+| Preempt, Terminate; set absolute: true
+events: {Terminate: {approval: true}}
+| events.Terminate.approval: is true: without an approval in time the node is lost with its pods
+events: {Reboot: {approvalMissing: Proceed}}
+| events.Reboot.approvalMissing: has no effect, because no approval is required
+notAllowed: [{name: old, start: 2020-12-01, end: 2021-01-01}]
+| notAllowed[0] (old): is over and never comes again; remove it
+windows: [{name: move, start: 2020-12-01, end: 2021-01-01}]
+| windows[0] (move): never opens in the next 400 days; change its times
+windows: [{name: a, days: [sun]}]
+notAllowed: [{name: b, days: [mon-sun], absolute: true}]
+| windows[0] (a): never opens in the next 400 days, because notAllowed covers all of it; change
+budget: {maxUnavailable: 0}
+| budget.maxUnavailable: is 0: no drain starts before the platform, except for Preempt, Terminate once they
+| are due; write 1 or more
+budget: {maxUnavailable: 4, reserve: 4}
+| budget.reserve: is 4, and budget.maxUnavailable is 4: no planned drain ever starts; keep
+budget: {maxUnavailable: 0%}
+| budget.maxUnavailable: is 0%
+budget: {perPool: 0}
+| budget.perPool: is 0: no drain starts
+budget: {perZone: 0%}
+| budget.perZone: is 0%: no drain starts
+budget: {maxUnavailable: 0, exempt: []}
+| budget.maxUnavailable: is 0: no drain starts before the platform; write 1 or more
+budget: {maxUnavailable: 1}
+| budget.maxUnavailable: is 1: the nodes of a cluster are drained one after another
+budget: {perPool: 10%}
+| budget.perPool: is 10%: the nodes of a pool of up to 10 are drained one after another
+budget: {spacing: 1h}
+| budget.spacing: is 1h, longer than the shortest leadTime (15m)
+budget: {exempt: [Terminate]}
+| budget.exempt: does not name Preempt: its node waits for a place, and is lost with its pods meanwhile; add
+| Preempt
+budget: {exempt: [Preempt, Terminate, Freeze]}
+| budget.exempt: names Freeze, which is never drained; set events.Freeze.drain: true
+drain: {timeout: 1h}
+| drain.timeout: is 1h, longer than events.Reboot.leadTime (15m), events.Redeploy.leadTime (15m),
+| events.Terminate.leadTime (15m): a drain
+overrides: [{events: {Reboot: {leadTime: 5m}}}]
+| drain.timeout: is 30m, longer than overrides[0].events.Reboot.leadTime (5m): a drain
+drain: {escalation: {warnAfter: 30m}}
+| drain.escalation.warnAfter: is not shorter than drain.timeout (30m): nothing is warned of; shorten
+budget: {maxUnavailable: 5}
+drain: {maxConcurrentNodes: 2}
+| drain.maxConcurrentNodes: is 2, less than budget.maxUnavailable (5): nodes may stand cordoned
+windows: [{name: a, days: [sun]}]
+events: {Terminate: {outsideWindow: Never}}
+| events.Terminate.outsideWindow: is Never: outside a window the node is lost with its pods; write
+windows: [{name: a, days: [sun]}]
+events: {Freeze: {drain: true, leadTime: 0s}}
+| events.Freeze.leadTime: is 0s: outside a window the drain starts with the maintenance itself, which is too
+| late; write 15m
+windows: [{name: a, days: [sun]}]
+overrides: [{nodeSelector: {matchLabels: {a: b}}, events: {Reboot: {leadTime: 0s}}}]
+| overrides[0].events.Reboot.leadTime: is 0s: outside a window the drain starts with
+sources: {nodeConditions: {enabled: false}, imds: {enabled: false}, requests: {enabled: false}}
+| sources: none is enabled: no maintenance is ever seen; enable
+sources: {esx: {enabled: true, vcenters: [{url: 'https://vc-$AZ.example.com', username: u, password: '${P}',
+  insecure: true}]}}
+| sources.esx.vcenters[0].insecure: is true: whoever is on the way to it can read the password, and report
+| maintenance; name its certificate authority
+"""
 
 
-@pytest.mark.parametrize(("text", "wanted"), CASES)
+@pytest.mark.parametrize(("text", "wanted"), rows(CASES))
 def test_what_is_probably_not_meant_is_warned_of_with_what_to_change(text: str, wanted: str) -> None:
     found = warned(text)
 
