@@ -27,6 +27,7 @@ NEVER = "events: {Reboot: {outsideWindow: Never}}"
 AT_ONCE = "events: {Reboot: {outsideWindow: Immediately}}"
 LM = "events: {LiveMigration: {drain: true, outsideWindow: AtDeadline}}"
 STARTED = Status.STARTED
+DUE = {"status": STARTED}
 
 
 def _at(later: float) -> dict[str, Any]:
@@ -44,21 +45,17 @@ def _at(later: float) -> dict[str, Any]:
         pytest.param(TWO, _at(135), False, 120, False, id="the window opens just when the deadline is"),
         pytest.param(TWO, _at(15), True, None, True, id="the deadline is reached"),
         pytest.param(TWO, _at(-60), True, None, True, id="the deadline is long past"),
-        pytest.param(TWO, {"status": STARTED}, True, None, True, id="started: due now"),
+        pytest.param(TWO, DUE, True, None, True, id="started: due now"),
         pytest.param(TWO, {"date_unreadable": True}, True, None, True, id="an unreadable date: due now"),
         pytest.param(f"{TWO}\n{NEVER}", _at(5), False, 120, False, id="Never, whatever the deadline"),
-        pytest.param(
-            f"{TWO}\n{NEVER}", {"status": STARTED}, False, 120, False, id="Never, also when started"
-        ),
+        pytest.param(f"{TWO}\n{NEVER}", DUE, False, 120, False, id="Never, also when started"),
         pytest.param(f"{TWO}\n{AT_ONCE}", _at(300), True, None, True, id="Immediately: on sight"),
         pytest.param(SALE, _at(300), False, 285, False, id="not allowed: until the deadline"),
         pytest.param(SALE, _at(500), False, 360, False, id="not allowed: until it is over"),
         pytest.param(SALE, _at(10), True, None, True, id="the deadline beats what is not allowed"),
         pytest.param(f"{SALE}\n{OPEN}", _at(300), False, 285, False, id="not allowed beats a window"),
         pytest.param(ABSOLUTE, _at(10), False, 360, False, id="unless it is absolute"),
-        pytest.param(
-            f"{ABSOLUTE}\n{AT_ONCE}", {"status": STARTED}, False, 360, False, id="absolute beats everything"
-        ),
+        pytest.param(f"{ABSOLUTE}\n{AT_ONCE}", DUE, False, 360, False, id="absolute beats everything"),
         pytest.param(f"{ABSOLUTE}\n{NEVER}", _at(10), False, 360, False, id="absolute and Never"),
     ],
 )
@@ -82,27 +79,22 @@ def _frozen(start: str, end: str, *, absolute: bool = True) -> str:
     )
 
 
-@pytest.mark.parametrize(
-    ("calendar", "starts"),
-    [
-        pytest.param("", 45, id="no freeze: at the deadline"),
-        pytest.param(_frozen("12:30", "13:30"), 90, id="an absolute freeze over the deadline: at its end"),
-        pytest.param(
-            f"{_frozen('12:30', '13:30')}, {_frozen('13:00', '13:45')}",
-            105,
-            id="two freezes: at the last end",
-        ),
-        pytest.param(_frozen("12:30", "14:30"), 150, id="past the start of a window: at its end"),
-        pytest.param(_frozen("12:30", "13:30", absolute=False), 45, id="another freeze: at the deadline"),
-        pytest.param(_frozen("12:10", "12:40"), 45, id="a freeze that ends before: at the deadline"),
-        pytest.param(_frozen("12:45", "13:00"), 60, id="a freeze that begins at the deadline: at its end"),
-        pytest.param(
-            f"{_frozen('12:30', '14:00')}, {_frozen('14:00', '14:10', absolute=False)}",
-            120,
-            id="then an ordinary freeze, which the deadline overrules",
-        ),
-    ],
-)
+FORETOLD = {
+    "no freeze: at the deadline": ("", 45),
+    "an absolute freeze over the deadline: at its end": (_frozen("12:30", "13:30"), 90),
+    "two freezes: at the last end": (f"{_frozen('12:30', '13:30')}, {_frozen('13:00', '13:45')}", 105),
+    "past the start of a window: at its end": (_frozen("12:30", "14:30"), 150),
+    "another freeze: at the deadline": (_frozen("12:30", "13:30", absolute=False), 45),
+    "a freeze that ends before: at the deadline": (_frozen("12:10", "12:40"), 45),
+    "a freeze that begins at the deadline: at its end": (_frozen("12:45", "13:00"), 60),
+    "then an ordinary freeze, which the deadline overrules": (
+        f"{_frozen('12:30', '14:00')}, {_frozen('14:00', '14:10', absolute=False)}",
+        120,
+    ),
+}
+
+
+@pytest.mark.parametrize(("calendar", "starts"), FORETOLD.values(), ids=FORETOLD)
 def test_what_is_foretold_of_a_start_comes_true(calendar: str, starts: float) -> None:
     policy = builders.settings(f"{TWO}\nnotAllowed: [{calendar}]")
     told = event(**_at(60))
@@ -153,71 +145,32 @@ def test_only_a_pause_that_has_started_is_past_its_use(kind: Kind, status: Statu
     assert one.starts is starts
 
 
-@pytest.mark.parametrize(
-    ("text", "what", "asks", "because"),
-    [
-        pytest.param("", {}, True, "Reboot requires a drain", id="a Reboot asks"),
-        pytest.param(
-            "", {"kind": Kind.FREEZE}, False, "events.Freeze.drain is false", id="a Freeze does not"
-        ),
-        pytest.param("", {"kind": Kind.REBALANCE}, False, "is ignored", id="advice does not"),
-        pytest.param(
-            "", {"kind": Kind.UNKNOWN, "description": "?!"}, False, "'?!'", id="unknown, with its text"
-        ),
-        pytest.param(
-            "events: {LiveMigration: {drain: true, minDuration: 10s}}",
-            {"kind": Kind.LIVE_MIGRATION, "duration": timedelta(seconds=9)},
-            False,
-            "9s is below minDuration",
-            id="too short",
-        ),
-        pytest.param(
-            "events: {LiveMigration: {drain: true, minDuration: 10s}}",
-            {"kind": Kind.LIVE_MIGRATION, "duration": timedelta(seconds=10)},
-            True,
-            "requires",
-            id="just long enough",
-        ),
-        pytest.param(
-            "events: {LiveMigration: {drain: true, minDuration: 10s}}",
-            {"kind": Kind.LIVE_MIGRATION},
-            True,
-            "requires",
-            id="an unknown duration counts as long",
-        ),
-        pytest.param(
-            "", {"initiator": Initiator.USER}, False, "a user started this", id="a user's own is reported"
-        ),
-        pytest.param(
-            "events: {userInitiated: Drain}",
-            {"initiator": Initiator.USER},
-            True,
-            "requires",
-            id="or drained for",
-        ),
-        pytest.param(
-            "",
-            {"initiator": Initiator.USER, "sources": ("imds", "request")},
-            True,
-            "requires",
-            id="but a request asks by name",
-        ),
-        pytest.param(
-            "",
-            {"kind": Kind.TERMINATE, "initiator": Initiator.USER},
-            True,
-            "requires",
-            id="a user's Terminate asks",
-        ),
-        pytest.param(
-            "overrides: [{nodeSelector: {agentpool: web}, events: {Reboot: {drain: false}}}]",
-            {},
-            False,
-            "is ignored",
-            id="an override for its pool",
-        ),
-    ],
-)
+LONG = "events: {LiveMigration: {drain: true, minDuration: 10s}}"
+WEB = "overrides: [{nodeSelector: {agentpool: web}, events: {Reboot: {drain: false}}}]"
+USERS: dict[str, Any] = {"initiator": Initiator.USER}
+
+
+def _pause(seconds: float | None) -> dict[str, Any]:
+    return {"kind": Kind.LIVE_MIGRATION, "duration": timedelta(seconds=seconds) if seconds else None}
+
+
+ASKS = {
+    "a Reboot asks": ("", {}, True, "Reboot requires a drain"),
+    "a Freeze does not": ("", {"kind": Kind.FREEZE}, False, "events.Freeze.drain is false"),
+    "advice does not": ("", {"kind": Kind.REBALANCE}, False, "is ignored"),
+    "unknown, with its text": ("", {"kind": Kind.UNKNOWN, "description": "?!"}, False, "'?!'"),
+    "too short": (LONG, _pause(9), False, "9s is below minDuration"),
+    "just long enough": (LONG, _pause(10), True, "requires"),
+    "an unknown duration counts as long": (LONG, _pause(None), True, "requires"),
+    "a user's own is reported": ("", USERS, False, "a user started this"),
+    "or drained for": ("events: {userInitiated: Drain}", USERS, True, "requires"),
+    "but a request asks by name": ("", {**USERS, "sources": ("imds", "request")}, True, "requires"),
+    "a user's Terminate asks": ("", {**USERS, "kind": Kind.TERMINATE}, True, "requires"),
+    "an override for its pool": (WEB, {}, False, "is ignored"),
+}
+
+
+@pytest.mark.parametrize(("text", "what", "asks", "because"), ASKS.values(), ids=ASKS)
 def test_whether_an_event_asks_for_a_drain(text: str, what: dict[str, Any], asks: bool, because: str) -> None:
     one = judged(event(**what), builders.settings(text), on=builders.node(pool="web"))
 
@@ -247,20 +200,17 @@ def test_a_remediator_with_on_freeze_keeps_pauses_to_itself(kind: Kind, on_freez
     assert ("remediator" in one.because) is not asks
 
 
+LEAVES = "coexist: {karpenter: {leave: [Preempt]}}"
+KARPENTERS = {KARPENTER_LABEL: "np"}
+
+
 @pytest.mark.parametrize(
     ("text", "labels", "asks"),
     [
-        pytest.param("", {KARPENTER_LABEL: "np"}, True, id="it may not act on it"),
-        pytest.param(
-            "coexist: {karpenter: {leave: [Preempt]}}",
-            {KARPENTER_LABEL: "np"},
-            False,
-            id="the settings say so",
-        ),
-        pytest.param("coexist: {karpenter: {leave: [Preempt]}}", {}, True, id="not Karpenter's"),
-        pytest.param(
-            "coexist: {karpenter: {leave: []}}", {KARPENTER_LABEL: "np"}, True, id="nothing is left to it"
-        ),
+        pytest.param("", KARPENTERS, True, id="it may not act on it"),
+        pytest.param(LEAVES, KARPENTERS, False, id="the settings say so"),
+        pytest.param(LEAVES, {}, True, id="not Karpenter's"),
+        pytest.param("coexist: {karpenter: {leave: []}}", KARPENTERS, True, id="nothing is left to it"),
     ],
 )
 def test_what_is_left_to_karpenter(text: str, labels: dict[str, str], asks: bool) -> None:

@@ -69,35 +69,6 @@ def test_the_file_that_says_every_default_is_an_empty_one() -> None:
     assert Settings().mode is Mode.OBSERVE
 
 
-@pytest.mark.parametrize(
-    ("kind", "policy"),
-    [
-        (Kind.FREEZE, EventPolicy(drain=False, lead_time=timedelta(minutes=15))),
-        (
-            Kind.LIVE_MIGRATION,
-            EventPolicy(drain=False, lead_time=timedelta(minutes=10), outside_window=OutsideWindow.NEVER),
-        ),
-        (Kind.REBOOT, EventPolicy(drain=True, lead_time=timedelta(minutes=15))),
-        (
-            Kind.REDEPLOY,
-            EventPolicy(drain=True, lead_time=timedelta(minutes=15), empty_dir=Treatment.EVICT),
-        ),
-        (
-            Kind.PREEMPT,
-            EventPolicy(
-                drain=True,
-                outside_window=OutsideWindow.IMMEDIATELY,
-                empty_dir=Treatment.EVICT,
-                unmanaged_pods=Treatment.EVICT,
-            ),
-        ),
-        (Kind.UNKNOWN, EventPolicy(drain=False)),
-    ],
-)
-def test_each_kind_has_its_default(kind: Kind, policy: EventPolicy) -> None:
-    assert Settings().event_policy(kind, {}) == policy
-
-
 def test_a_partial_event_keeps_the_rest_of_its_kinds_default() -> None:
     settings = parse_settings("events: {LiveMigration: {drain: true}, Redeploy: {leadTime: 1h}}", "f")
 
