@@ -8,14 +8,13 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler
 from urllib.parse import parse_qs
 
 import pytest
 
 from reconciler.features.workflows.prometheus import KEPT, PAUSE, SAMPLES, SIZE, Prometheus
 from reconciler.model.check_reads import PrometheusAnswer, PrometheusQuery
-from tests.support.fakes.loopback import Loopback
+from tests.support.stub import Answer, Stub
 
 
 def vector(*values: str) -> object:
@@ -25,29 +24,23 @@ def vector(*values: str) -> object:
 
 
 class Server:
-    """A Prometheus that answers every query alike, and remembers what it was asked."""
+    """A Prometheus that answers every query alike."""
 
     def __init__(self) -> None:
         self.status = 200
         self.body = json.dumps(vector("1")).encode()
-        self.asked: list[tuple[str, str, str]] = []
-        outer = self
+        self.stub = Stub(
+            lambda _: Answer(self.body, self.status, headers={"Location": "http://127.0.0.1:1/"})
+        )
+        self.url = self.stub.url
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                form = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
-                asked = (self.path, form["query"][0], self.headers.get("Authorization", ""))
-                outer.asked.append(asked)
-                self.send_response(outer.status)
-                self.send_header("Location", "http://127.0.0.1:1/")
-                self.send_header("Content-Length", str(len(outer.body)))
-                self.end_headers()
-                self.wfile.write(outer.body)
-
-            def log_message(self, *_: object) -> None:
-                return
-
-        self.loopback = Loopback(Handler)
+    @property
+    def asked(self) -> list[tuple[str, str, str]]:
+        """The path, the query and the login of each request."""
+        return [
+            (one.path, parse_qs(one.body.decode())["query"][0], one.headers.get("authorization", ""))
+            for one in self.stub.asked
+        ]
 
 
 class Time:
@@ -66,8 +59,8 @@ class Time:
 def server() -> Iterator[Server]:
     """One that serves."""
     made = Server()
-    with made.loopback:
-        yield made
+    yield made
+    made.stub.close()
 
 
 def ask(url: str, query: str = "up", client: Prometheus | None = None) -> PrometheusAnswer:
@@ -78,14 +71,14 @@ def ask(url: str, query: str = "up", client: Prometheus | None = None) -> Promet
 
 @pytest.mark.parametrize("path", ["", "/", "/prometheus", "/prometheus/"])
 def test_the_query_goes_to_the_api_below_the_url(server: Server, path: str) -> None:
-    answer = ask(f"{server.loopback.address}{path}", "sum(up) by (a)")
+    answer = ask(f"{server.url}{path}", "sum(up) by (a)")
 
     assert [(one.value, one.labels) for one in answer.samples] == [(1, {"alertname": "a1"})]
     assert server.asked == [(f"{path.rstrip('/')}/api/v1/query", "sum(up) by (a)", "")]
 
 
 def test_a_user_in_the_url_logs_in_and_is_in_no_path(server: Server) -> None:
-    ask(server.loopback.address.replace("://", "://me:p%40ss@"))
+    ask(server.url.replace("://", "://me:p%40ss@"))
 
     assert server.asked == [("/api/v1/query", "up", "Basic bWU6cEBzcw==")]
 
@@ -93,7 +86,7 @@ def test_a_user_in_the_url_logs_in_and_is_in_no_path(server: Server) -> None:
 def test_values_may_be_infinite_or_no_number(server: Server) -> None:
     server.body = json.dumps(vector("+Inf", "-Inf", "NaN")).encode()
 
-    values = [one.value for one in ask(server.loopback.address).samples]
+    values = [one.value for one in ask(server.url).samples]
 
     assert values[:2] == [math.inf, -math.inf]
     assert math.isnan(values[2])
@@ -146,24 +139,24 @@ def test_values_may_be_infinite_or_no_number(server: Server) -> None:
 def test_what_is_no_answer_is_a_problem(server: Server, status: int, body: bytes, problem: str) -> None:
     server.status, server.body = status, body
 
-    assert ask(server.loopback.address) == PrometheusAnswer(problem=problem)
+    assert ask(server.url) == PrometheusAnswer(problem=problem)
 
 
 def test_an_answer_that_is_too_large_is_not_read(server: Server) -> None:
     server.body = b" " * (SIZE + 1)
 
-    assert ask(server.loopback.address).problem.startswith("no answer:")
+    assert ask(server.url).problem.startswith("no answer:")
 
 
 def test_passes_that_follow_each_other_share_an_answer(server: Server) -> None:
     clock = Time()
     client = Prometheus(clock=clock)
     for _ in range(3):
-        ask(server.loopback.address, client=client)
+        ask(server.url, client=client)
     assert len(server.asked) == 1
 
     clock.now += KEPT
-    ask(server.loopback.address, client=client)
+    ask(server.url, client=client)
 
     assert len(server.asked) == 2
 
@@ -172,14 +165,14 @@ def test_a_server_that_fails_has_a_pause(server: Server) -> None:
     clock = Time()
     client = Prometheus(clock=clock)
     good, server.body = server.body, b" " * (SIZE + 1)
-    assert ask(server.loopback.address, client=client).problem
+    assert ask(server.url, client=client).problem
     server.body = good
 
-    assert ask(server.loopback.address, "another query", client).problem
+    assert ask(server.url, "another query", client).problem
     assert len(server.asked) == 1
 
     clock.now += PAUSE
-    assert not ask(server.loopback.address, client=client).problem
+    assert not ask(server.url, client=client).problem
 
 
 def test_a_server_that_fails_costs_other_servers_nothing(server: Server) -> None:
@@ -187,12 +180,12 @@ def test_a_server_that_fails_costs_other_servers_nothing(server: Server) -> None
     with closed_port() as closed:
         assert ask(closed, client=client).problem.startswith("no answer:")
 
-        assert not ask(server.loopback.address, client=client).problem
+        assert not ask(server.url, client=client).problem
 
 
 def test_all_queries_of_a_pass_have_a_time_in_total(server: Server) -> None:
     clock = Time(each=1)
-    queries = [PrometheusQuery(server.loopback.address, f"up{number}") for number in range(9)]
+    queries = [PrometheusQuery(server.url, f"up{number}") for number in range(9)]
 
     answers = Prometheus(clock=clock, patience=5).ask(queries)
 
