@@ -16,37 +16,22 @@ def runs(value: object) -> list[str]:
     return [f"{run.start:%m-%dT%H:%M} {run.end:%m-%dT%H:%M}" for run in found]
 
 
+SALE = {"start": "2026-03-01", "end": "2026-03-02T06:00", "reason": "sale"}
+IN_UTC = {"spec": {"fromUtc": "2026-03-01T10:00:00", "toUtc": "2026-03-01T12:00:00Z"}}
+DATES = {"kind": "AdminFreezeWindow", "spec": {"fromUtc": "2026-03-01", "toUtc": "2026-03-02"}}
+ADMINS = {"from": "2026-03-01T00:00Z", "to": "2026-03-02T00:00Z"}
+CUSTOMERS = {"start": "2026-03-01T12:00Z", "end": "2026-03-03T00:00Z"}
+BOTH = {"adminFreezeWindows": [ADMINS], "CustomerFreezeWindow": CUSTOMERS}
+
+
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
         pytest.param([], [], id="nothing"),
-        pytest.param(
-            [{"start": "2026-03-01", "end": "2026-03-02T06:00", "reason": "sale"}],
-            ["02-28T23:00 03-02T05:00"],
-            id="moments of the settings",
-        ),
-        pytest.param(
-            {"spec": {"fromUtc": "2026-03-01T10:00:00", "toUtc": "2026-03-01T12:00:00Z"}},
-            ["03-01T10:00 03-01T12:00"],
-            id="an object",
-        ),
-        pytest.param(
-            {
-                "items": [
-                    {"kind": "AdminFreezeWindow", "spec": {"fromUtc": "2026-03-01", "toUtc": "2026-03-02"}}
-                ]
-            },
-            ["03-01T00:00 03-02T00:00"],
-            id="a list of objects",
-        ),
-        pytest.param(
-            {
-                "adminFreezeWindows": [{"from": "2026-03-01T00:00Z", "to": "2026-03-02T00:00Z"}],
-                "CustomerFreezeWindow": {"start": "2026-03-01T12:00Z", "end": "2026-03-03T00:00Z"},
-            },
-            ["03-01T00:00 03-03T00:00"],
-            id="those of the administrator and of the customer",
-        ),
+        pytest.param([SALE], ["02-28T23:00 03-02T05:00"], id="moments of the settings"),
+        pytest.param(IN_UTC, ["03-01T10:00 03-01T12:00"], id="an object"),
+        pytest.param({"items": [DATES]}, ["03-01T00:00 03-02T00:00"], id="a list of objects"),
+        pytest.param(BOTH, ["03-01T00:00 03-03T00:00"], id="those of the administrator and of the customer"),
     ],
 )
 def test_a_freeze_is_between_its_two_moments(value: object, expected: list[str]) -> None:

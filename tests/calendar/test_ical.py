@@ -10,6 +10,7 @@ from reconciler.calendar.ical import parse_ical
 from reconciler.calendar.ical_lines import CalendarMistake
 
 BERLIN = ZoneInfo("Europe/Berlin")
+START = "DTSTART:20260301T100000Z"
 
 
 def file(*lines: str) -> str:
@@ -195,42 +196,22 @@ def test_lines_are_folded_and_what_is_not_needed_is_skipped() -> None:
         pytest.param(
             event("DTSTART;TZID=Mars:20260301T100000"), "line 4: TZID=Mars is not an IANA", id="a zone"
         ),
+        pytest.param(event(START, "DTEND:20260301T090000Z"), "line 5: DTEND is before", id="back"),
+        pytest.param(event(START, "DTEND;VALUE=DATE:20260302"), "line 5: DTEND and DTSTART", id="mix"),
         pytest.param(
-            event("DTSTART:20260301T100000Z", "DTEND:20260301T090000Z"), "line 5: DTEND is before", id="back"
-        ),
-        pytest.param(
-            event("DTSTART:20260301T100000Z", "DTEND;VALUE=DATE:20260302"),
-            "line 5: DTEND and DTSTART",
-            id="mix",
-        ),
-        pytest.param(
-            event("DTSTART:20260301T100000Z", "DTEND:20260301T110000Z", "DURATION:PT1H"),
+            event(START, "DTEND:20260301T110000Z", "DURATION:PT1H"),
             "line 6: VEVENT has both",
             id="end and duration",
         ),
+        pytest.param(event(START, "DURATION:-PT1H"), "line 5: '-PT1H' is not a duration", id="negative"),
+        pytest.param(event(START, "DURATION:P9999999W"), "is not a duration", id="many weeks"),
+        pytest.param(event(START, START), "line 5: VEVENT has a second", id="two"),
         pytest.param(
-            event("DTSTART:20260301T100000Z", "DURATION:-PT1H"),
-            "line 5: '-PT1H' is not a duration",
-            id="negative",
-        ),
-        pytest.param(
-            event("DTSTART:20260301T100000Z", "DURATION:P9999999W"), "is not a duration", id="many weeks"
-        ),
-        pytest.param(
-            event("DTSTART:20260301T100000Z", "DTSTART:20260301T100000Z"),
-            "line 5: VEVENT has a second",
-            id="two",
-        ),
-        pytest.param(
-            event("DTSTART:20260301T100000Z", "RECURRENCE-ID;RANGE=THISANDFUTURE:20260301T100000Z"),
+            event(START, "RECURRENCE-ID;RANGE=THISANDFUTURE:20260301T100000Z"),
             "line 5: RECURRENCE-ID with RANGE",
             id="range",
         ),
-        pytest.param(
-            event("DTSTART:20260301T100000Z", "EXRULE:FREQ=DAILY"),
-            "line 5: EXRULE is not supported",
-            id="exrule",
-        ),
+        pytest.param(event(START, "EXRULE:FREQ=DAILY"), "line 5: EXRULE is not supported", id="exrule"),
     ],
 )
 def test_a_broken_file_is_refused_with_its_line(text: str, message: str) -> None:
@@ -258,7 +239,7 @@ def test_a_broken_file_is_refused_with_its_line(text: str, message: str) -> None
     ],
 )
 def test_a_broken_rule_is_refused_with_its_line(rule: str, message: str) -> None:
-    text = event("DTSTART:20260301T100000Z", "DURATION:PT1H", f"RRULE:{rule}")
+    text = event(START, "DURATION:PT1H", f"RRULE:{rule}")
 
     with pytest.raises(CalendarMistake, match=f"^line 6: .*{message}"):
         parse_ical(text, BERLIN)
@@ -293,7 +274,7 @@ def _events(count: int, *lines: str) -> str:
             "BEGIN:VCALENDAR\n" + "BEGIN:X\nEND:X\n" * 20_000, "more than 20000 components", id="parts"
         ),
         pytest.param(
-            event("DTSTART:20260301T100000Z", "EXDATE:" + ",".join(["20260301T100000Z"] * 5001)),
+            event(START, "EXDATE:" + ",".join(["20260301T100000Z"] * 5001)),
             "EXDATE has more than 5000 dates",
             id="dates",
         ),

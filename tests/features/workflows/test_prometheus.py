@@ -92,48 +92,29 @@ def test_values_may_be_infinite_or_no_number(server: Server) -> None:
     assert math.isnan(values[2])
 
 
+def of(kind: str, **sample: object) -> bytes:
+    """An answer of this type with one sample."""
+    result = [{"metric": {}, **sample}] if sample else []
+    return json.dumps({"status": "success", "data": {"resultType": kind, "result": result}}).encode()
+
+
+MANY = json.dumps(vector(*["1"] * (SAMPLES + 1))).encode()
+
+
 @pytest.mark.parametrize(
     ("status", "body", "problem"),
     [
         pytest.param(200, b"{}", "the query failed: HTTP 200", id="an empty document"),
         pytest.param(200, b"<html>", "HTTP 200, and no answer of Prometheus", id="no JSON"),
         pytest.param(302, b"", "HTTP 302, and no answer of Prometheus", id="a redirect is not followed"),
+        pytest.param(400, b'{"error":"parse error"}', "the query failed: parse error", id="a wrong query"),
         pytest.param(
-            400,
-            b'{"status":"error","errorType":"bad_data","error":"parse error"}',
-            "the query failed: parse error",
-            id="a wrong query",
+            200, of("scalar"), "the query returns a scalar; write vector(…) around it", id="a scalar"
         ),
-        pytest.param(
-            200,
-            b'{"status":"success","data":{"resultType":"scalar","result":[1,"1"]}}',
-            "the query returns a scalar; write vector(…) around it",
-            id="a scalar",
-        ),
-        pytest.param(
-            200,
-            b'{"status":"success","data":{"resultType":"matrix","result":[]}}',
-            "the query returns 'matrix', not a vector",
-            id="a matrix",
-        ),
-        pytest.param(
-            200,
-            b'{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":[1,"x"]}]}}',
-            "the samples can't be read",
-            id="a value that is no number",
-        ),
-        pytest.param(
-            200,
-            b'{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"histogram":[1,{}]}]}}',
-            "the samples can't be read",
-            id="a histogram",
-        ),
-        pytest.param(
-            200,
-            json.dumps(vector(*["1"] * (SAMPLES + 1))).encode(),
-            f"the query returns {SAMPLES + 1} samples",
-            id="very many samples",
-        ),
+        pytest.param(200, of("matrix"), "the query returns 'matrix', not a vector", id="a matrix"),
+        pytest.param(200, of("vector", value=[1, "x"]), "the samples can't be read", id="no number"),
+        pytest.param(200, of("vector", histogram=[1, {}]), "the samples can't be read", id="a histogram"),
+        pytest.param(200, MANY, f"the query returns {SAMPLES + 1} samples", id="very many samples"),
     ],
 )
 def test_what_is_no_answer_is_a_problem(server: Server, status: int, body: bytes, problem: str) -> None:
