@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from reconciler.features.notices.deliveries import MOST, delivery_of, due_for, failed, sent, too_old
+from reconciler.features.notices.deliveries import MOST, Delivery, delivery_of, due_for, failed, sent, too_old
 from reconciler.features.notices.memory import Memory
 from reconciler.model.notices import Topic
 from reconciler.model.structs import replace
@@ -35,12 +35,18 @@ def due_at(memory: Memory, text: str, now: datetime) -> datetime | None:
     raise AssertionError("it is put off again and again")
 
 
+def due(memory: Memory, text: str, now: datetime = NOW, *, flush: bool = False) -> Delivery:
+    """The delivery that the entry gets now."""
+    (entry,) = entries(text)
+    found = due_for(entry, memory, now, UTC, flush=flush).delivery
+    assert found is not None
+    return found
+
+
 def test_forty_nodes_are_one_message() -> None:
     memory = told(*(message(node=f"node-{number:02}") for number in range(40)))
-    (entry,) = entries(one())
-    found = due_for(entry, memory, NOW + timedelta(seconds=10), UTC).delivery
+    found = due(memory, one(), NOW + timedelta(seconds=10))
 
-    assert found is not None
     assert found.title == "40 nodes: 40 maintenance started"
     assert sent(memory, found, NOW).pending == ()
 
@@ -49,10 +55,8 @@ def test_forty_nodes_of_which_much_is_said_are_one_message_too() -> None:
     names = [f"node-{number:02}" for number in range(40)]
     topics = (Topic.RECEIVED, Topic.PLANNED, Topic.WILL_BE_MISSED)
     memory = told(*(message(topic, name, text=f"{topic} {name}") for name in names for topic in topics))
-    (entry,) = entries(one("group: 0s", hook="slack: {webhook: 'http://127.0.0.1:1/'}"))
-    found = due_for(entry, memory, NOW, UTC).delivery
+    found = due(memory, one("group: 0s", hook="slack: {webhook: 'http://127.0.0.1:1/'}"))
 
-    assert found is not None
     assert found.title == "40 nodes: 40 maintenance announced, 40 drain planned, 40 will be missed"
     assert len(found.lines) == 120
     # Problems come first.
@@ -62,11 +66,8 @@ def test_forty_nodes_of_which_much_is_said_are_one_message_too() -> None:
 @pytest.mark.parametrize("hook", [HOOK, "pagerduty: {routingKey: key}"])
 def test_a_program_gets_fifty_messages_at_once(hook: str) -> None:
     memory = told(*(message(Topic.MISSED, "a", text=str(number)) for number in range(MOST + 1)))
-    (entry,) = entries(one("group: 0s", hook=hook))
-    found = due_for(entry, memory, NOW, UTC).delivery
 
-    assert found is not None
-    assert len(found.messages) == MOST
+    assert len(due(memory, one("group: 0s", hook=hook)).messages) == MOST
 
 
 def test_nodes_of_which_the_same_is_said_share_a_line() -> None:
@@ -92,11 +93,8 @@ def test_messages_are_put_together_from_the_first_one_on() -> None:
 
 def test_a_process_that_ends_puts_nothing_off_that_could_be_sent_now() -> None:
     memory = told(message(), message(Topic.HELD, "b"))
-    (entry,) = entries(one())
-    found = due_for(entry, memory, NOW, UTC, flush=True).delivery
 
-    assert found is not None
-    assert [each.node for each in found.messages] == ["a"]
+    assert [each.node for each in due(memory, one(), flush=True).messages] == ["a"]
 
 
 @pytest.mark.parametrize(
@@ -144,12 +142,9 @@ def test_a_message_from_a_clock_that_was_ahead_is_sent_now() -> None:
 
 def test_a_delivery_has_a_limit_and_the_rest_follows() -> None:
     memory = told(*(message(node=f"n{number}") for number in range(MOST + 1)))
-    (entry,) = entries(one("group: 0s"))
-    first = due_for(entry, memory, NOW, UTC).delivery
-    assert first is not None
-    second = due_for(entry, sent(memory, first, NOW), NOW, UTC).delivery
+    first = due(memory, one("group: 0s"))
+    second = due(sent(memory, first, NOW), one("group: 0s"))
 
-    assert second is not None
     assert [each.node for each in second.messages] == [f"n{MOST}"]
 
 
@@ -166,10 +161,8 @@ def test_one_message_has_its_text_under_its_title_in_the_zone_of_its_readers() -
 def test_what_can_not_be_sent_for_a_day_is_left_out_and_counted() -> None:
     memory = told(message(), message(node="b", at=NOW + timedelta(days=1)))
     after = too_old(memory, entries(one()), NOW + timedelta(days=1, hours=2))
-    (entry,) = entries(one())
-    found = due_for(entry, after, NOW + timedelta(days=2), UTC).delivery
+    found = due(after, one(), NOW + timedelta(days=2))
 
-    assert found is not None
     assert [each.node for each in found.messages] == ["b"]
     assert found.lines[-1] == "1 earlier messages were left out, because they could not be sent."
     assert sent(after, found, NOW).receivers == {}
@@ -180,23 +173,16 @@ def test_a_problem_is_since_its_first_failure_and_ends_with_a_delivery() -> None
     receiver = memory.receiver("all")
 
     assert (receiver.problem, receiver.problem_since) == ("refused", NOW)
-    (entry,) = entries(one("group: 0s"))
-    found = due_for(entry, memory, NOW, UTC).delivery
-    assert found is not None
+    found = due(memory, one("group: 0s"))
     assert sent(memory, found, NOW).receiver("all").problem == ""
 
 
 def test_a_thread_goes_on_until_its_time_is_over() -> None:
     text = one("group: 0s", hook="slack: {token: xoxb, channel: ops, thread: 1d}")
-    (entry,) = entries(text)
-    memory = told(message(), message(node="b"))
-    first = due_for(entry, memory, NOW, UTC).delivery
-    assert first is not None
+    first = due(told(message(), message(node="b")), text)
     assert first.thread == ""
     after = sent(told(message(node="b")), first, NOW, "171.5")
     more = replace(after, pending=told(message(node="b")).pending)
 
-    for passed, thread in ((timedelta(hours=23), "171.5"), (timedelta(days=1), "")):
-        found = due_for(entry, more, NOW + passed, UTC).delivery
-        assert found is not None
-        assert found.thread == thread
+    assert due(more, text, NOW + timedelta(hours=23)).thread == "171.5"
+    assert due(more, text, NOW + timedelta(days=1)).thread == ""

@@ -24,14 +24,21 @@ def smtp() -> Iterator[FakeSmtp]:
         yield server
 
 
-def send(smtp: FakeSmtp, *messages: Message, keys: str = "", tls: str = "None", patience: float = 5) -> None:
+def send(
+    smtp: FakeSmtp,
+    *messages: Message,
+    keys: str = "",
+    tls: str = "None",
+    patience: float = 5,
+    recipient: str = "",
+) -> None:
     addresses = "from: nodes@example.com, to: [a@example.com, b@example.com]"
     more = f", {keys}" if keys else ""
     mail = f"mail: {{server: 127.0.0.1, port: {smtp.port}, tls: {tls}, {addresses}{more}}}"
     (entry,) = entries(f"notify: [{{name: all, cluster: prod, {mail}}}]")
     assert entry.mail is not None
     delivery = delivery_of(entry, messages or (message(Topic.MISSED),), ZoneInfo("UTC"))
-    MailTransport(entry.mail, patience).send(delivery)
+    MailTransport(entry.mail, patience).send(replace(delivery, recipient=recipient))
 
 
 def test_a_delivery_is_one_mail_to_all_recipients(smtp: FakeSmtp) -> None:
@@ -100,12 +107,6 @@ def test_a_server_that_says_nothing_takes_a_bounded_time(smtp: FakeSmtp) -> None
 
 
 def test_an_owner_gets_a_mail_of_its_own(smtp: FakeSmtp) -> None:
-    text = (
-        f"mail: {{server: 127.0.0.1, port: {smtp.port}, tls: None, from: a@b.example, to: [all@b.example]}}"
-    )
-    (entry,) = entries(f"notify: [{{name: all, {text}}}]")
-    assert entry.mail is not None
-    delivery = delivery_of(entry, (message(),), ZoneInfo("UTC"))
-    MailTransport(entry.mail).send(replace(delivery, recipient="shop@b.example"))
+    send(smtp, recipient="shop@example.com")
 
-    assert smtp.box.recipients == [["shop@b.example"]]
+    assert smtp.box.recipients == [["shop@example.com"]]

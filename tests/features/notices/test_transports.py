@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from reconciler.features.notices.deliveries import Delivery, delivery_of
+from reconciler.features.notices.deliveries import delivery_of
 from reconciler.features.notices.transports.http import Http, Post
 from reconciler.features.notices.transports.registry import TRANSPORTS, transport_of
 from reconciler.features.notices.transports.slack import LONGEST, shortened
@@ -49,11 +49,10 @@ class Receiver:
         (found,) = entries(f"notify: [{{name: all, cluster: prod, {text.replace('URL', self.url)}}}]")
         return found
 
-    def send(self, text: str, *messages: Message, thread: str = "") -> str:
+    def send(self, text: str, *messages: Message, thread: str = "", recipient: str = "") -> str:
         entry = self.entry(text)
         made = delivery_of(entry, messages or (message(),), UTC)
-        delivery = Delivery(made.to, made.messages, made.title, made.lines, made.cluster, thread)
-        return transport_of(entry, self.http).send(delivery)
+        return transport_of(entry, self.http).send(replace(made, thread=thread, recipient=recipient))
 
     def body(self, number: int = -1) -> Any:
         return json.loads(self.server.asked[number].body)
@@ -101,9 +100,7 @@ def test_a_bot_begins_a_thread_and_continues_it(receiver: Receiver) -> None:
 
 def test_an_owner_gets_the_message_in_a_channel_of_its_own(receiver: Receiver) -> None:
     receiver.answers = [json_answer({"ok": True, "ts": "171.5"})]
-    entry = receiver.entry(BOT)
-    delivery = replace(delivery_of(entry, (message(),), UTC), recipient="shop-alerts")
-    transport_of(entry, receiver.http).send(delivery)
+    receiver.send(BOT, recipient="shop-alerts")
 
     assert receiver.body()["channel"] == "shop-alerts"
 
@@ -203,31 +200,23 @@ def test_several_messages_are_a_batch_of_cloud_events(receiver: Receiver) -> Non
 
 
 @pytest.mark.parametrize(
-    ("status", "tries", "refused"), [(404, 1, True), (400, 1, True), (500, 3, False), (503, 3, False)]
+    ("answer", "tries", "refused", "retry_after"),
+    [
+        pytest.param(Answer(b"no", 404), 1, True, None, id="not found"),
+        pytest.param(Answer(b"no", 500), 3, False, None, id="a failure is tried again"),
+        pytest.param(Answer(b"no", 429, headers={"Retry-After": "120"}), 1, False, 120.0, id="patience"),
+        pytest.param(Answer(b"no", 302, headers={"Location": "/other"}), 1, True, None, id="a redirect"),
+    ],
 )
-def test_what_may_pass_is_tried_again(receiver: Receiver, status: int, tries: int, refused: bool) -> None:
-    receiver.answers = [Answer(b"no", status)] * 3
+def test_what_may_pass_is_tried_again(
+    receiver: Receiver, answer: Answer, tries: int, refused: bool, retry_after: float | None
+) -> None:
+    receiver.answers = [answer] * 3
 
-    with pytest.raises(NotSent, match=f"answered {status}: no") as found:
+    with pytest.raises(NotSent, match=f"answered {answer.status}: no") as found:
         receiver.send("webhook: {url: 'URL/events'}")
     assert len(receiver.server.asked) == tries
-    assert found.value.refused is refused
-
-
-def test_a_server_that_asks_for_patience_gets_it(receiver: Receiver) -> None:
-    receiver.answers = [Answer(status=429, headers={"Retry-After": "120"})]
-
-    with pytest.raises(NotSent) as found:
-        receiver.send("webhook: {url: 'URL/events'}")
-    assert (len(receiver.server.asked), found.value.retry_after, found.value.refused) == (1, 120.0, False)
-
-
-def test_a_redirect_is_not_followed(receiver: Receiver) -> None:
-    receiver.answers = [Answer(status=302, headers={"Location": f"{receiver.url}/elsewhere"})]
-
-    with pytest.raises(NotSent, match="answered 302"):
-        receiver.send("webhook: {url: 'URL/events'}")
-    assert len(receiver.server.asked) == 1
+    assert (found.value.refused, found.value.retry_after) == (refused, retry_after)
 
 
 def test_a_server_that_never_answers_takes_a_bounded_time(receiver: Receiver) -> None:
