@@ -1,34 +1,20 @@
-"""The budget: who holds a place, who gets the next, and how percentages round."""
+"""The budget: who holds a place, and who gets the next."""
 
 from __future__ import annotations
 
-import json
 from datetime import timedelta
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from reconciler.calendar.values import parse_limit
 from reconciler.model.node import UPGRADE_STATUS_LABEL, Node
 from reconciler.model.snapshot import Replaced
 from reconciler.profiles.budget import DisruptionBudget, count_places, still_missing
 from tests.support import builders
 from tests.support.builders import NOW, minutes, node
 
-CASES = json.loads((Path(__file__).parents[1] / "cases" / "karpenter_budgets.json").read_text("utf-8"))[
-    "cases"
-]
-ROUNDING = [case for case in CASES if "allowed" in case]
-
 
 def _places(text: str, *fleet: Node, ours: dict[str, str] | None = None) -> DisruptionBudget:
     return count_places(fleet, ours or {}, builders.settings(f"budget: {text}").budget, NOW)
-
-
-@pytest.mark.parametrize("case", ROUNDING, ids=[f"{case['nodes']} of {case['total']}" for case in ROUNDING])
-def test_a_percentage_rounds_as_karpenters_does(case: dict[str, Any]) -> None:
-    assert parse_limit(case["nodes"]).of(case["total"]) == case["allowed"]
 
 
 @pytest.mark.parametrize(

@@ -607,8 +607,6 @@ ANSWERS["timeWindow"] = {
         ("at its start", DAYS, "2020-06-29T10:30:00Z", False),
         ("after its start", DAYS, "2020-06-29T10:30:00.000001Z", True),
         ("before its end", DAYS, "2020-06-29T15:19:59Z", True),
-        ("at its end", DAYS, "2020-06-29T15:20:00Z", False),
-        ("another day", DAYS, "2020-06-25T11:00:00Z", False),
         ("before its night", NIGHT, "2020-06-29T21:59:00Z", False),
         ("in its night", NIGHT, "2020-06-29T22:00:01Z", True),
         ("at midnight", NIGHT, "2020-06-30T00:00:00Z", True),
@@ -673,11 +671,9 @@ ANSWERS["waitExclude"] = {
     "a Monday does not count": (between("2022-03-06T12:00Z", "2022-03-08T18:00Z"), MON_WED, NO),
     "the rest of Tuesday does": (between("2022-03-06T12:00Z", "2022-03-08T18:00:01Z"), MON_WED, YES),
     "from an excluded day": (between("2022-03-07T12:00Z", "2022-03-10T05:00Z"), MON_WED, NO),
-    "long enough from there": (between("2022-03-07T12:00Z", "2022-03-10T06:10Z"), MON_WED, YES),
     "on an excluded day": (between("2022-03-05T22:00Z", "2022-03-07T17:00Z"), MON_WED, NO),
     # maintenance-controller says no: inside of an excluded day it subtracts that day twice.
     "on it, long enough": (between("2022-03-05T12:00Z", "2022-03-07T17:00Z"), MON_WED, YES),
-    "no day is excluded": (given(since=ago(90 * 60)), {"duration": "1h", "exclude": []}, YES),
     "as wait": (given(since=ago(90 * 60)), {"duration": "90m", "exclude": []}, NO),
     "a wait that ends with a day goes on after the excluded days": (
         between("2022-03-06T12:00Z", "2022-03-06T12:00Z"),
