@@ -4,83 +4,50 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from jobs.cli import main
 from reconciler.model.instructions import PersonHold, Word, fleet_text, hold_text
+from tests.jobs.stub_cluster import StubCluster, node
 from tests.support.builders import NOW, PREFIX
-from tests.support.stub import Answer, Asked, Stub, json_answer, status
-
-LISTS = {
-    "/api/v1/pods": "PodList",
-    "/apis/policy/v1/poddisruptionbudgets": "PodDisruptionBudgetList",
-    "/apis/storage.k8s.io/v1/volumeattachments": "VolumeAttachmentList",
-}
+from tests.support.stub import Answer, Asked, status
 
 
 def hold(scope: str = "", *, stops: bool = False) -> PersonHold:
     return PersonHold(Word("alice@laptop", NOW, None, "disk copy", scope), stops)
 
 
-@dataclass
-class Cluster:
-    """A node of the pool `np` without pods, and the ledger. `forbidden`: the ledger may not be read."""
+class Cluster(StubCluster):
+    """A node of the pool `np`, and the ledger. `forbidden`: it may not be read."""
 
-    kubeconfig: Path
-    node: dict[str, Any]
-    ledger: str = ""
-    forbidden: bool = False
-    events: list[str] = field(default_factory=list)
-    at_cordon: str = ""
+    forbidden = False
+    at_cordon = ""
     """The holds of the ledger from the cordon on."""
 
     def drain(self, *options: str) -> int:
-        return main(["drain", "n", *options, "--kubeconfig", str(self.kubeconfig)])
+        return self.run("drain", "n", *options)
 
     def holds(self, found: PersonHold) -> None:
-        self.node["metadata"]["annotations"][f"{PREFIX}/hold"] = hold_text(found)
+        self.annotations()[f"{PREFIX}/hold"] = hold_text(found)
 
     @property
     def cordoned(self) -> bool:
-        return bool(self.node["spec"].get("unschedulable"))
+        return bool(self.nodes["n"]["spec"].get("unschedulable"))
+
+    def instead(self, asked: Asked) -> Answer | None:
+        if asked.method == "PATCH" and self.at_cordon:
+            self.ledger = {"holds": self.at_cordon}
+        if "/configmaps" in asked.path and (self.forbidden or not asked.path.endswith("-ledger")):
+            return status(403, "Forbidden", "no")
+        return None
 
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    metadata = {"name": "n", "uid": "u", "resourceVersion": "1", "labels": {"agentpool": "np"}}
-    node: dict[str, Any] = {"metadata": {**metadata, "annotations": {}}, "spec": {}, "status": {}}
-
-    def answer(asked: Asked) -> Answer:
-        if asked.query.get("watch") == "true":
-            return Answer(quiet=True)
-        if asked.path in LISTS:
-            return json_answer({"kind": LISTS[asked.path], "metadata": {"resourceVersion": "1"}, "items": []})
-        if asked.path.endswith("/configmaps/node-maintenance-ledger"):
-            if made.forbidden:
-                return status(403, "Forbidden", "no")
-            ledger = {"metadata": {"name": "node-maintenance-ledger"}, "data": {"holds": made.ledger}}
-            return json_answer({"kind": "ConfigMap", **ledger})
-        if "/configmaps" in asked.path:
-            return status(403, "Forbidden", "no")
-        if asked.path.endswith("/events"):
-            made.events.append(json.loads(asked.body)["message"])
-            return json_answer(json.loads(asked.body))
-        if asked.method == "PATCH":
-            changes = json.loads(asked.body)
-            made.ledger = made.at_cordon or made.ledger
-            node["spec"] |= changes.get("spec", {})
-            for key, text in changes["metadata"].get("annotations", {}).items():
-                node["metadata"]["annotations"][key] = text
-        return json_answer(node)
-
-    stub = Stub(answer)
-    made = Cluster(stub.write_kubeconfig(tmp_path / "kubeconfig"), node)
-    yield made
-    stub.close()
+    with closing(Cluster(tmp_path, node("n", agentpool="np"))) as made:
+        yield made
 
 
 @pytest.mark.parametrize("scope", ["", "all", "pool np"])
@@ -88,7 +55,7 @@ def test_a_held_node_is_refused_with_who_holds_it_since_when_and_why(
     cluster: Cluster, capsys: pytest.CaptureFixture[str], scope: str
 ) -> None:
     if scope:
-        cluster.ledger = fleet_text([hold(scope)])
+        cluster.ledger = {"holds": fleet_text([hold(scope)])}
     else:
         cluster.holds(hold())
 
@@ -127,7 +94,7 @@ def test_a_hold_of_all_nodes_that_comes_with_the_cordon_stops_the_drain_before_i
     assert cluster.drain() == 1
     assert "n: all nodes are held by alice@laptop" in capsys.readouterr().err
     assert cluster.cordoned
-    assert "nothing was evicted" in cluster.events[-1]
+    assert "nothing was evicted" in cluster.events[-1]["message"]
 
 
 def test_a_drain_that_has_begun_goes_on_after_a_hold_that_stops_no_drain(cluster: Cluster) -> None:

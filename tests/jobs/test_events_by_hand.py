@@ -6,15 +6,14 @@ import getpass
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from jobs.cli import main
 from jobs.runtime.asking import person
-from tests.support.stub import Answer, Asked, Stub, json_answer, status
+from tests.support.stub import Answer, Asked, status
 
 LISTS = {
     "/api/v1/pods": "PodList",
@@ -22,63 +21,30 @@ LISTS = {
     "/apis/storage.k8s.io/v1/volumeattachments": "VolumeAttachmentList",
 }
 EVENTS = "/api/v1/namespaces/default/events"
+from jobs.runtime.person import person
+
+from tests.jobs.stub_cluster import StubCluster, node
 
 
-@dataclass
-class Cluster:
-    """One node, its pods, and the Events that were written on it."""
+class Cluster(StubCluster):
+    """One node, and how often Events were refused, if they are."""
 
-    stub: Stub
-    kubeconfig: Path
-    events: list[dict[str, Any]]
-    pods: list[dict[str, Any]]
-    refused: int = 0
-
-    def run(self, *arguments: str) -> int:
-        return main([*arguments, "--kubeconfig", str(self.kubeconfig)])
+    refused = 0
 
     def told(self) -> list[tuple[str, str]]:
         return [(one["type"], one["reason"]) for one in self.events]
 
+    def instead(self, asked: Asked) -> Answer | None:
+        if not (self.refused and asked.path.endswith("/events")):
+            return None
+        self.refused += 1
+        return status(403, "Forbidden", "no")
+
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    node: dict[str, Any] = {
-        "kind": "Node",
-        "metadata": {"name": "n", "uid": "u", "resourceVersion": "1", "labels": {}, "annotations": {}},
-        "spec": {},
-        "status": {"conditions": [{"type": "Ready", "status": "True"}]},
-    }
-
-    def answer(asked: Asked) -> Answer:
-        if asked.query.get("watch") == "true":
-            return Answer(quiet=True)
-        if asked.path == EVENTS:
-            if made.refused:
-                made.refused += 1
-                return status(403, "Forbidden", "no")
-            made.events.append(json.loads(asked.body))
-            return json_answer({}, 201)
-        if asked.path in LISTS:
-            items = made.pods if asked.path == "/api/v1/pods" else []
-            listed = {"kind": LISTS[asked.path], "metadata": {"resourceVersion": "1"}, "items": items}
-            return json_answer(listed)
-        if asked.path == "/api/v1/nodes":
-            return json_answer({"kind": "NodeList", "metadata": {"resourceVersion": "1"}, "items": [node]})
-        if asked.path != "/api/v1/nodes/n":
-            return status(404, "NotFound", "nothing is here")
-        if asked.method == "PATCH":
-            body = json.loads(asked.body)
-            node["spec"] |= body.get("spec", {})
-            for part in ("labels", "annotations"):
-                merged = node["metadata"][part] | body.get("metadata", {}).get(part, {})
-                node["metadata"][part] = {key: value for key, value in merged.items() if value is not None}
-        return json_answer(node)
-
-    stub = Stub(answer)
-    made = Cluster(stub, stub.write_kubeconfig(tmp_path / "kubeconfig"), [], [])
-    yield made
-    stub.close()
+    with closing(Cluster(tmp_path, node("n"))) as made:
+        yield made
 
 
 def unmanaged() -> dict[str, Any]:

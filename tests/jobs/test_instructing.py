@@ -3,108 +3,56 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from jobs.cli import main
 from reconciler.model.event import Kind
 from reconciler.model.moments import to_text
 from reconciler.model.record import Claim, ClaimKind, DrainRecord, KnownEvent, Record, State
 from reconciler.model.record_text import to_annotation
 from reconciler.model.structs import replace
+from tests.jobs.stub_cluster import StubCluster, node
 from tests.support import builders
 from tests.support.builders import NOW, PREFIX, REQUEST
-from tests.support.stub import Answer, Asked, Stub, json_answer, status
+from tests.support.stub import Answer, Asked, json_answer, status
 
-NODES = "/api/v1/nodes"
 HOLD, DEFER, APPROVED = (f"{PREFIX}/{name}" for name in ("hold", "defer", "approved"))
 
 
-@dataclass
-class Cluster:
-    """Three nodes, what was written to them, and the messages of the Events."""
+class Cluster(StubCluster):
+    """Three nodes, of which one may be `broken`; `at_hold` is called as the ledger is made."""
 
-    kubeconfig: Path
-    nodes: dict[str, dict[str, Any]]
-    events: list[dict[str, Any]] = field(default_factory=list)
-    broken: str = ""
-    ledger: dict[str, str] | None = None
-    at_hold: Callable[[], None] = lambda: None
+    broken = ""
 
-    def run(self, *arguments: str) -> int:
-        return main([*arguments, "--kubeconfig", str(self.kubeconfig)])
+    def at_hold(self) -> None:
+        """Nothing, unless a test sets it."""
 
     def said(self, name: str, key: str) -> Any:
         """The instruction on a node, None if it has none."""
-        text = self.nodes[name]["metadata"]["annotations"].get(key)
+        text = self.annotations(name).get(key)
         return None if text is None else json.loads(text)
 
-
-def _ledger(data: dict[str, str]) -> dict[str, Any]:
-    metadata = {"name": "node-maintenance-ledger", "uid": "uid-ledger", "resourceVersion": "3"}
-    return {"kind": "ConfigMap", "metadata": metadata, "data": data}
-
-
-@pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    nodes: dict[str, dict[str, Any]] = {
-        name: {
-            "kind": "Node",
-            "metadata": {
-                "name": name,
-                "uid": f"uid-{name}",
-                "resourceVersion": "7",
-                "annotations": {},
-                "labels": {"pool": "web", "agentpool": "web"} if name != "c" else {"agentpool": "db"},
-            },
-            "spec": {},
-            "status": {},
-        }
-        for name in "abc"
-    }
-
-    def answer(asked: Asked) -> Answer:
-        name = asked.path.removeprefix(f"{NODES}/")
-        if asked.path == NODES:
-            items = list(nodes.values())
-            return json_answer({"kind": "NodeList", "metadata": {"resourceVersion": "1"}, "items": items})
+    def instead(self, asked: Asked) -> Answer | None:
         if asked.path.endswith("/configmaps/maintenance-policy"):
             data = {"maintenance.yaml": "mode: Enforce\nbudget: {maxUnavailable: 100%}"}
             return json_answer({"metadata": {"name": "maintenance-policy"}, "data": data})
         if asked.path.endswith("/configmaps"):
-            made.at_hold()
-            made.ledger = json.loads(asked.body)["data"]
-            return json_answer(_ledger(made.ledger))
-        if asked.path.endswith("/configmaps/node-maintenance-ledger"):
-            if made.ledger is None:
-                return status(404, "NotFound", "nothing is here")
-            if asked.method == "PATCH":
-                made.ledger |= json.loads(asked.body)["data"]
-                made.ledger = {key: text for key, text in made.ledger.items() if text is not None}
-            return json_answer(_ledger(made.ledger))
-        if asked.path.endswith("/events"):
-            made.events.append(json.loads(asked.body))
-            return json_answer(made.events[-1])
-        if name not in nodes:
-            return status(404, "NotFound", "nothing is here")
-        if asked.method == "PATCH":
-            if name == made.broken:
-                return status(403, "Forbidden", "no")
-            for key, text in json.loads(asked.body)["metadata"]["annotations"].items():
-                nodes[name]["metadata"]["annotations"].pop(key, None)
-                if text is not None:
-                    nodes[name]["metadata"]["annotations"][key] = text
-        return json_answer(nodes[name])
+            self.at_hold()
+        if asked.method == "PATCH" and asked.path.endswith(f"/nodes/{self.broken}"):
+            return status(403, "Forbidden", "no")
+        return None
 
-    stub = Stub(answer)
-    made = Cluster(stub.write_kubeconfig(tmp_path / "kubeconfig"), nodes)
-    yield made
-    stub.close()
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    web = [node(name, pool="web", agentpool="web") for name in "ab"]
+    with closing(Cluster(tmp_path, *web, node("c", agentpool="db"))) as made:
+        yield made
 
 
 def test_a_hold_has_who_when_and_why_and_ends_with_resume(
@@ -183,7 +131,7 @@ def test_a_second_hold_replaces_the_first_and_says_whose_it_was(
     cluster: Cluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
     first = {HOLD: '{"by": "bob@desk", "at": "2026-11-21T22:00:00Z"}'}
-    cluster.nodes["a"]["metadata"]["annotations"].update(first)
+    cluster.annotations("a").update(first)
 
     assert cluster.run("hold", "a") == 0
     assert "; it was held by bob@desk since " in " ".join(capsys.readouterr().out.split())
@@ -251,7 +199,7 @@ def test_a_hold_of_all_nodes_with_now_is_copied_to_nodes_in_maintenance_until_it
     cluster: Cluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
     begun = builders.held_node(builders.record(), "b")
-    cluster.nodes["b"]["metadata"]["annotations"].update(begun.annotations)
+    cluster.annotations("b").update(begun.annotations)
     cluster.nodes["c"]["metadata"]["annotations"][HOLD] = '{"by": "bob@desk"}'
 
     assert cluster.run("hold", "--all", "--now") == 0
@@ -268,7 +216,7 @@ def test_a_hold_with_now_says_that_a_drain_stops_only_where_one_may_run(
     cluster: Cluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
     begun = builders.held_node(builders.record(), "b")
-    cluster.nodes["b"]["metadata"]["annotations"].update(begun.annotations)
+    cluster.annotations("b").update(begun.annotations)
 
     assert cluster.run("hold", "a", "b", "--now") == 0
 
@@ -277,10 +225,10 @@ def test_a_hold_with_now_says_that_a_drain_stops_only_where_one_may_run(
 
 
 def test_a_hold_of_all_nodes_with_now_finds_a_drain_that_began_before_the_ledger_had_the_hold(
-    cluster: Cluster,
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drained = builders.held_node(builders.record(), "b")
-    cluster.at_hold = lambda: cluster.nodes["b"]["metadata"]["annotations"].update(drained.annotations)
+    monkeypatch.setattr(cluster, "at_hold", lambda: cluster.annotations("b").update(drained.annotations))
 
     assert cluster.run("hold", "--all", "--now") == 0
     assert cluster.said("b", f"{PREFIX}/hold-of-many")["now"] is True
@@ -289,7 +237,7 @@ def test_a_hold_of_all_nodes_with_now_finds_a_drain_that_began_before_the_ledger
 def test_a_hold_of_all_nodes_with_now_stops_the_drains_of_workflows(cluster: Cluster) -> None:
     claim = Claim(ClaimKind.WORKFLOW, "reboot")
     record = to_annotation(Record("uid-b").drained(DrainRecord(builders.NOW), claim))
-    cluster.nodes["b"]["metadata"]["annotations"][builders.RECORD] = record
+    cluster.annotations("b")[builders.RECORD] = record
 
     assert cluster.run("hold", "--all", "--now") == 0
     assert cluster.said("b", f"{PREFIX}/hold-of-many")["now"] is True
@@ -331,7 +279,7 @@ def test_an_approval_lists_the_events_of_the_moment(
 ) -> None:
     settings = tmp_path / "maintenance.yaml"
     settings.write_text("events: {Reboot: {approval: true}}\n")
-    cluster.nodes["a"]["metadata"]["annotations"][f"{PREFIX}/request"] = '{"kind": "Reboot", "id": "CHG-1"}'
+    cluster.annotations("a")[f"{PREFIX}/request"] = '{"kind": "Reboot", "id": "CHG-1"}'
 
     assert cluster.run("approve", "--all", "--config", str(settings)) == 0
     assert cluster.said("b", APPROVED) is None
@@ -369,7 +317,7 @@ def test_without_settings_an_event_that_comes_in_maintenance_is_approved_beside_
     cluster: Cluster,
 ) -> None:
     first, second = (KnownEvent(Kind.REBOOT, NOW, (name,), ("request",)) for name in ("CHG-1", "CHG-2"))
-    annotations = cluster.nodes["a"]["metadata"]["annotations"]
+    annotations = cluster.annotations("a")
 
     def record(state: State, *events: KnownEvent) -> None:
         found = builders.remembered(builders.record(state, since=NOW, events=events), "uid-a")
@@ -384,7 +332,7 @@ def test_without_settings_an_event_that_comes_in_maintenance_is_approved_beside_
 
 
 def test_without_settings_a_node_with_workflows_is_approved_for_them(cluster: Cluster) -> None:
-    cluster.nodes["a"]["metadata"]["annotations"][f"{PREFIX}/maintenance-data"] = "{}"
+    cluster.annotations("a")[f"{PREFIX}/maintenance-data"] = "{}"
 
     assert cluster.run("approve", "a") == 0
     assert cluster.said("a", APPROVED)["workflows"] is True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +15,10 @@ from reconciler.model.instructions import PersonHold, Word, hold_text
 from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.record import Record
 from reconciler.model.record_text import to_annotation
+from tests.jobs.stub_cluster import StubCluster, node
 from tests.support.builders import NOW
-from tests.support.stub import Answer, Asked, Stub, json_answer, status
+from tests.support.stub import Answer, Asked, json_answer, status
 
-LISTS = {
-    "/api/v1/pods": "PodList",
-    "/apis/policy/v1/poddisruptionbudgets": "PodDisruptionBudgetList",
-    "/apis/storage.k8s.io/v1/volumeattachments": "VolumeAttachmentList",
-    "/api/v1/namespaces": "NamespaceList",
-    "/api/v1/persistentvolumes": "PersistentVolumeList",
-}
 MAPS = "/api/v1/namespaces/{}/configmaps"
 POLICY = "mode: Enforce\nkeys: {prefix: ours.example.com}\n"
 THEIRS = "ours.example.com"
@@ -44,22 +38,18 @@ COMMANDS = {
 WITH_A_DOCUMENT = sorted(COMMANDS.keys() - {"request"})
 
 
-@dataclass
-class Cluster:
+class Cluster(StubCluster):
     """One node, and the ConfigMaps with settings by namespace and name, each the content of its key."""
 
-    kubeconfig: Path
-    node: dict[str, Any]
-    maps: dict[tuple[str, str], str] = field(default_factory=dict)
-    forbidden: bool = False
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, node("n"))
+        self.maps: dict[tuple[str, str], str] = {}
+        self.forbidden = False
 
-    def run(self, *arguments: str) -> int:
-        return main([*arguments, "--kubeconfig", str(self.kubeconfig)])
-
-    @property
-    def annotations(self) -> dict[str, Any]:
-        found: dict[str, Any] = self.node["metadata"]["annotations"]
-        return found
+    def instead(self, asked: Asked) -> Answer | None:
+        if self.forbidden and "/configmaps" in asked.path:
+            return status(403, "Forbidden", "no")
+        return self.config_map(asked.path)
 
     def config_map(self, path: str) -> Answer | None:
         """The answer about ConfigMaps, None if it is about something else."""
@@ -82,38 +72,8 @@ class Cluster:
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    metadata = {"name": "n", "uid": "u", "resourceVersion": "1", "labels": {}, "annotations": {}}
-    ready = {"conditions": [{"type": "Ready", "status": "True"}]}
-    node: dict[str, Any] = {"kind": "Node", "metadata": metadata, "spec": {}, "status": ready}
-
-    def answer(asked: Asked) -> Answer:
-        if asked.query.get("watch") == "true":
-            return Answer(quiet=True)
-        listed = {"/api/v1/nodes": "NodeList", **LISTS}.get(asked.path)
-        if listed:
-            items = [node] if listed == "NodeList" else []
-            return json_answer({"kind": listed, "metadata": {"resourceVersion": "1"}, "items": items})
-        if made.forbidden and "/configmaps" in asked.path:
-            return status(403, "Forbidden", "no")
-        if asked.path.endswith("/events"):
-            return json_answer(json.loads(asked.body))
-        found = made.config_map(asked.path)
-        if found is not None:
-            return found
-        if asked.path != "/api/v1/nodes/n":
-            return status(404, "NotFound", "nothing is here")
-        if asked.method == "PATCH":
-            changes = json.loads(asked.body)
-            node["spec"] |= changes.get("spec", {})
-            made.annotations.update(changes["metadata"].get("annotations", {}))
-            for key in [key for key, text in made.annotations.items() if text is None]:
-                del made.annotations[key]
-        return json_answer(node)
-
-    stub = Stub(answer)
-    made = Cluster(stub.write_kubeconfig(tmp_path / "kubeconfig"), node)
-    yield made
-    stub.close()
+    with closing(Cluster(tmp_path)) as made:
+        yield made
 
 
 @pytest.mark.parametrize("command", sorted(COMMANDS))
@@ -148,8 +108,8 @@ def test_with_a_policy_in_the_cluster_it_applies_and_no_line_is_there(
     assert "default settings" not in printed.out + printed.err
     if options:
         assert json.loads(printed.out)["defaultSettings"] is None
-    assert all(key.startswith(f"{THEIRS}/") for key in cluster.annotations)
-    assert bool(cluster.annotations) is (command in ("hold", "defer", "request"))
+    assert all(key.startswith(f"{THEIRS}/") for key in cluster.annotations())
+    assert bool(cluster.annotations()) is (command in ("hold", "defer", "request"))
 
 
 def test_the_mode_of_the_report_and_the_plan_is_that_of_the_cluster(
@@ -194,7 +154,7 @@ def test_a_policy_with_a_mistake_is_an_error_that_says_what_to_change(
     assert cluster.run(*COMMANDS[command]) == 2
     place = "configmap/node-maintenance/maintenance-policy/maintenance.yaml:1:1: mode: "
     assert capsys.readouterr().err.startswith(place)
-    assert cluster.annotations == {}
+    assert cluster.annotations() == {}
 
 
 def test_a_variable_that_only_the_pod_has_keeps_no_person_from_an_answer(
@@ -219,7 +179,7 @@ def test_files_need_no_cluster(tmp_path: Path, capsys: pytest.CaptureFixture[str
 
 
 def record_of_a_pass() -> str:
-    return to_annotation(Record("u"))
+    return to_annotation(Record("uid-n"))
 
 
 def a_hold(*, stops: bool) -> str:
@@ -230,24 +190,24 @@ def a_hold(*, stops: bool) -> str:
 def test_what_no_reconciler_would_read_is_not_written(
     cluster: Cluster, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
-    cluster.annotations[f"{THEIRS}/record"] = record_of_a_pass()
+    cluster.annotations()[f"{THEIRS}/record"] = record_of_a_pass()
     assert cluster.run(*COMMANDS[command]) == 2
     said = capsys.readouterr().err
     assert f"n has keys of {THEIRS}" in said
     assert "pass --config" in said
-    assert cluster.annotations.keys() == {f"{THEIRS}/record"}
+    assert cluster.annotations().keys() == {f"{THEIRS}/record"}
 
 
 def test_beside_a_reconciler_with_this_prefix_another_one_is_no_matter(cluster: Cluster) -> None:
-    cluster.annotations.update(
+    cluster.annotations().update(
         {f"{THEIRS}/record": record_of_a_pass(), f"{DEFAULT_PREFIX}/record": record_of_a_pass()}
     )
     assert cluster.run("hold", "n") == 0
-    assert f"{DEFAULT_PREFIX}/hold" in cluster.annotations
+    assert f"{DEFAULT_PREFIX}/hold" in cluster.annotations()
 
 
 def test_keys_of_other_programs_show_no_reconciler(cluster: Cluster) -> None:
-    cluster.annotations.update(
+    cluster.annotations().update(
         {f"{THEIRS}/record": "{}", f"{THEIRS}/hold": "true", "hold": "yes", f"{THEIRS}/state": "x"}
     )
     assert cluster.run("hold", "n") == 0
@@ -259,13 +219,13 @@ def test_keys_of_other_programs_show_no_reconciler(cluster: Cluster) -> None:
 def test_a_drain_without_a_prefix_refuses_a_node_that_is_held_under_another_one(
     cluster: Cluster, capsys: pytest.CaptureFixture[str], stops: bool
 ) -> None:
-    cluster.annotations[f"{THEIRS}/hold"] = a_hold(stops=stops)
+    cluster.annotations()[f"{THEIRS}/hold"] = a_hold(stops=stops)
     assert cluster.run("drain", "n") == 1
     said = " ".join(capsys.readouterr().err.split())
     assert said.startswith("default prefix node-maintenance.dev: no ConfigMap node-maintenance/")
     words = "held by alice@laptop since 2026-11-21T12:00:00Z: disk copy; reconciler resume n"
     assert f"{words}, with the settings of keys.prefix {THEIRS}, ends that" in said
-    assert cluster.node["spec"] == {}
+    assert cluster.nodes["n"]["spec"] == {}
     assert cluster.run("drain", "n", "--prefix", DEFAULT_PREFIX) == 1
     assert cluster.run("drain", "n", "--ignore-holds") == 0
 
@@ -275,12 +235,12 @@ def test_a_drain_uses_the_prefix_of_the_policy_of_the_cluster(
 ) -> None:
     cluster.maps["node-maintenance", "maintenance-policy"] = POLICY
     # A person's text is a hold under the prefix of the settings.
-    cluster.annotations[f"{THEIRS}/hold"] = "disk copy"
+    cluster.annotations()[f"{THEIRS}/hold"] = "disk copy"
     assert cluster.run("drain", "n") == 1
     assert "default" not in capsys.readouterr().err
-    del cluster.annotations[f"{THEIRS}/hold"]
+    del cluster.annotations()[f"{THEIRS}/hold"]
     assert cluster.run("drain", "n") == 0
-    assert cluster.annotations.keys() == {f"{THEIRS}/record"}
+    assert cluster.annotations().keys() == {f"{THEIRS}/record"}
     assert cluster.run("release", "n") == 0
     assert capsys.readouterr().out.endswith("n: released and uncordoned\n")
 
