@@ -6,17 +6,20 @@ The control plane is started once and emptied before each test that uses it.
 import gc
 import os
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
+from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
 
+from reconciler.kubernetes.connection import Connection
 from tests.support.controlplane.binaries import NoControlPlane, find_binaries
 from tests.support.controlplane.server import ControlPlane
 from tests.support.fakes.imds import FakeImds
 from tests.support.handlers import Handlers, current, remove_new
 from tests.support.searching import load_profile
+from tests.support.stub import Answer, Asked, Stub, StubMaker
 
 # Here and not in a hook or further down: a test module's `@settings` copies the profile at its import.
 load_profile()
@@ -169,3 +172,21 @@ def imds() -> Iterator[FakeImds]:
     with FakeImds() as server:
         yield server
         assert server.violations == []
+
+
+@pytest.fixture
+def stub(tmp_path: Path) -> Iterator[StubMaker]:
+    """Make a stub that answers by a function, and a connection to it that never really sleeps."""
+    made: list[tuple[Stub, Connection]] = []
+
+    def make(answer: Callable[[Asked], Answer]) -> tuple[Stub, Connection]:
+        server = Stub(answer)
+        kubeconfig = server.write_kubeconfig(tmp_path / f"stub-{len(made)}")
+        pair = server, Connection(str(kubeconfig), sleep=server.slept.append)
+        made.append(pair)
+        return pair
+
+    yield make
+    for server, connection in made:
+        connection.close()
+        server.close()

@@ -13,17 +13,8 @@ from typing import Any
 import pytest
 
 from jobs.runtime.asking import person
-from tests.support.stub import Answer, Asked, status
-
-LISTS = {
-    "/api/v1/pods": "PodList",
-    "/apis/policy/v1/poddisruptionbudgets": "PodDisruptionBudgetList",
-    "/apis/storage.k8s.io/v1/volumeattachments": "VolumeAttachmentList",
-}
-EVENTS = "/api/v1/namespaces/default/events"
-from jobs.runtime.person import person
-
 from tests.jobs.stub_cluster import StubCluster, node
+from tests.support.stub import Answer, Asked, status
 
 
 class Cluster(StubCluster):

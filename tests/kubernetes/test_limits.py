@@ -5,7 +5,7 @@ import json
 import socket
 import threading
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,28 +17,10 @@ from reconciler.kubernetes.watching import LARGEST_EVENT, events
 from reconciler.kubernetes.wire.lists import list_all, node_format
 from reconciler.model.errors import Forbidden, Rejected, TooLarge, Unreachable
 from reconciler.model.node import Wanted
-from tests.support.stub import PROTOBUF, Answer, Asked, Stub, kubeconfig
+from tests.support.stub import PROTOBUF, Answer, Asked, StubMaker, kubeconfig
 
 X = ApiPath("x")
 MIB = 1 << 20
-
-StubMaker = Callable[[Callable[[Asked], Answer]], Connection]
-
-
-@pytest.fixture
-def answering(tmp_path: Path) -> Iterator[StubMaker]:
-    """Make a connection to a stub that answers by a function."""
-    made: list[tuple[Stub, Connection]] = []
-
-    def make(answer: Callable[[Asked], Answer]) -> Connection:
-        stub = Stub(answer)
-        made.append((stub, Connection(str(stub.write_kubeconfig(tmp_path / "config")), sleep=lambda _: None)))
-        return made[-1][1]
-
-    yield make
-    for stub, connection in made:
-        connection.close()
-        stub.close()
 
 
 @contextmanager
@@ -125,29 +107,29 @@ def test_a_watch_that_drips_ends_at_the_total_time(tmp_path: Path) -> None:
         list(events(stream))
 
 
-def test_a_body_as_large_as_it_may_be_is_read(answering: StubMaker) -> None:
-    connection = answering(lambda _: Answer(b" " * LARGEST))
+def test_a_body_as_large_as_it_may_be_is_read(stub: StubMaker) -> None:
+    connection = stub(lambda _: Answer(b" " * LARGEST))[1]
 
     assert len(connection.send(Request("GET", X))) == LARGEST
 
 
-def test_a_larger_body_is_refused(answering: StubMaker) -> None:
-    connection = answering(lambda _: Answer(b" " * (LARGEST + 1)))
+def test_a_larger_body_is_refused(stub: StubMaker) -> None:
+    connection = stub(lambda _: Answer(b" " * (LARGEST + 1)))[1]
 
     with pytest.raises(TooLarge, match=f"larger than {LARGEST} bytes"):
         connection.send(Request("GET", X))
 
 
-def test_after_a_body_that_is_too_large_the_connection_serves_again(answering: StubMaker) -> None:
-    connection = answering(lambda asked: Answer(b" " * (LARGEST + 1) if asked.number == 0 else b"{}"))
+def test_after_a_body_that_is_too_large_the_connection_serves_again(stub: StubMaker) -> None:
+    connection = stub(lambda asked: Answer(b" " * (LARGEST + 1) if asked.number == 0 else b"{}"))[1]
 
     with pytest.raises(TooLarge):
         connection.send(Request("GET", X))
     assert connection.send(Request("GET", X)) == b"{}"
 
 
-def test_of_a_refusal_only_the_beginning_is_read(answering: StubMaker) -> None:
-    connection = answering(lambda _: Answer(b"no " * (LARGEST_REFUSAL * 10), 403, "text/plain"))
+def test_of_a_refusal_only_the_beginning_is_read(stub: StubMaker) -> None:
+    connection = stub(lambda _: Answer(b"no " * (LARGEST_REFUSAL * 10), 403, "text/plain"))[1]
 
     with pytest.raises(Forbidden, match="no no") as caught:
         connection.send(Request("GET", X))
@@ -165,42 +147,38 @@ ENCODINGS = {
 
 @pytest.mark.parametrize("code", [200, 403])
 @pytest.mark.parametrize("encoding", ENCODINGS)
-def test_an_encoding_that_was_not_requested_is_not_decoded(
-    answering: StubMaker, encoding: str, code: int
-) -> None:
-    connection = answering(
-        lambda _: Answer(ENCODINGS[encoding], code, headers={"Content-Encoding": encoding})
-    )
+def test_an_encoding_that_was_not_requested_is_not_decoded(stub: StubMaker, encoding: str, code: int) -> None:
+    connection = stub(lambda _: Answer(ENCODINGS[encoding], code, headers={"Content-Encoding": encoding}))[1]
 
     with pytest.raises(Rejected if code == 200 else Forbidden):
         connection.send(Request("GET", X))
 
 
-def test_no_encoding_is_requested(answering: StubMaker) -> None:
+def test_no_encoding_is_requested(stub: StubMaker) -> None:
     asked: list[Asked] = []
 
     def answer(request: Asked) -> Answer:
         asked.append(request)
         return Answer()
 
-    answering(answer).send(Request("GET", X))
+    stub(answer)[1].send(Request("GET", X))
     assert asked[0].headers["Accept-Encoding"] == "identity"
 
 
-def test_a_piece_of_protobuf_longer_than_any_object_is_refused(answering: StubMaker) -> None:
+def test_a_piece_of_protobuf_longer_than_any_object_is_refused(stub: StubMaker) -> None:
     # runtime.Unknown, field 2 with 1 GiB; in it field 2 with 900 MiB.
     length = b"\x12" + _varint(1 << 30) + b"\x12" + _varint(900 << 20)
-    connection = answering(lambda _: Answer(b"k8s\x00" + length + b"x" * MIB, content_type=PROTOBUF))
+    connection = stub(lambda _: Answer(b"k8s\x00" + length + b"x" * MIB, content_type=PROTOBUF))[1]
 
     with pytest.raises(Rejected, match="broken"):
         list_all(connection, NODES, node_format(Wanted(frozenset(), "p")))
 
 
 @pytest.mark.parametrize("kind", ["application/json", PROTOBUF])
-def test_a_watch_event_longer_than_any_object_is_refused(answering: StubMaker, kind: str) -> None:
+def test_a_watch_event_longer_than_any_object_is_refused(stub: StubMaker, kind: str) -> None:
     size = LARGEST_EVENT + 1
     body = size.to_bytes(4, "big") + b"x" * size if kind == PROTOBUF else b"x" * (size + (1 << 18))
-    connection = answering(lambda _: Answer(body, content_type=kind))
+    connection = stub(lambda _: Answer(body, content_type=kind))[1]
 
     with connection.stream(Request("GET", NODES)) as stream, pytest.raises(Rejected):
         list(events(stream))

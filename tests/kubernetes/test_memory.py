@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.kubernetes.connection import LARGEST, Connection
+from reconciler.kubernetes.connection import LARGEST
 from reconciler.kubernetes.paths import BUDGETS
 from reconciler.kubernetes.wire.lists import budget_format, list_all, pod_format
 from reconciler.kubernetes.wire.reducing import CLAIMS, LABELS, PREFERENCES
@@ -18,7 +18,7 @@ from reconciler.model.errors import TooLarge, Unreachable
 from reconciler.model.limits import NAME
 from reconciler.model.pod import Pod
 from reconciler.model.selector import Requirement
-from tests.support.stub import JSON, PROTOBUF, Answer, Asked, Stub, json_answer
+from tests.support.stub import JSON, PROTOBUF, Answer, Asked, Stub, StubMaker, json_answer
 
 SIZE = 250 << 10
 COUNT = 40
@@ -251,25 +251,19 @@ def test_a_selector_that_is_too_large_selects_its_whole_namespace() -> None:
     assert not found.covers(Pod("other", "p", "u", "n"))
 
 
-def test_an_object_that_is_too_large_alone_is_refused_and_pages_shrink_to_it(tmp_path: Path) -> None:
-    stub = Stub(lambda _: Answer(b" " * (LARGEST + 1)))
-    connection = Connection(str(stub.write_kubeconfig(tmp_path / "config")), sleep=lambda _: None)
+def test_an_object_that_is_too_large_alone_is_refused_and_pages_shrink_to_it(stub: StubMaker) -> None:
+    server, connection = stub(lambda _: Answer(b" " * (LARGEST + 1)))
 
     with pytest.raises(TooLarge):
         list_all(connection, BUDGETS, budget_format(), page=4)
-    connection.close()
-    stub.close()
-    assert [asked.query["limit"] for asked in stub.asked] == ["4", "2", "1"]
+    assert [asked.query["limit"] for asked in server.asked] == ["4", "2", "1"]
 
 
-def test_a_list_that_never_goes_on_ends(tmp_path: Path) -> None:
+def test_a_list_that_never_goes_on_ends(stub: StubMaker) -> None:
     document = {"kind": "PodDisruptionBudgetList", "metadata": {"continue": "again"}, "items": []}
     # It ends here, so that the test fails at once where the list would be asked for without end.
     last = {"kind": "PodDisruptionBudgetList", "metadata": {}, "items": []}
-    stub = Stub(lambda _: json_answer(document if len(stub.asked) < 5 else last))
-    connection = Connection(str(stub.write_kubeconfig(tmp_path / "config")), sleep=lambda _: None)
+    server, connection = stub(lambda _: json_answer(document if len(server.asked) < 5 else last))
 
     with pytest.raises(Unreachable, match="has no end"):
         list_all(connection, BUDGETS, budget_format())
-    connection.close()
-    stub.close()

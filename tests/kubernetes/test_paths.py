@@ -1,7 +1,7 @@
 """No name from an object leads to another object: every client that builds a path, against hostile names."""
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -26,7 +26,7 @@ from reconciler.model.machine import Machine, MachineRef, Remove
 from reconciler.model.node import Taint, Wanted
 from reconciler.model.pod import Owner, Pod
 from reconciler.model.writes import ConditionsWrite, MaintenanceWrite, NodeWrite, TaintWrite
-from tests.support.stub import Answer, Asked, Stub, json_answer
+from tests.support.stub import Answer, Asked, Stub, StubMaker, json_answer
 
 HOSTILE = (
     "..",
@@ -53,7 +53,7 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[tuple[Stub, Connection]]:
+def server(stub: StubMaker) -> tuple[Stub, Connection]:
     """A server that knows every object, each with an owner as the pod's author wants it."""
 
     def answer(asked: Asked) -> Answer:
@@ -61,11 +61,7 @@ def server(tmp_path: Path) -> Iterator[tuple[Stub, Connection]]:
             return json_answer({"preferredVersion": {"version": "v1beta1"}})
         return json_answer({"metadata": {"name": "a", "uid": "u"}, "spec": {}, "status": {}})
 
-    stub = Stub(answer)
-    connection = Connection(str(stub.write_kubeconfig(tmp_path / "config")), sleep=lambda _: None)
-    yield stub, connection
-    connection.close()
-    stub.close()
+    return stub(answer)
 
 
 def pod(namespace: str = "default", name: str = "p", owner: str = "rs", claim: str = "c") -> Pod:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.eviction import Evictions
 from reconciler.model.errors import NotFound, Rejected
 from reconciler.model.pod import Owner, Pod
 from reconciler.model.structs import replace
-from tests.support.stub import Answer, Asked, Stub, json_answer
+from tests.support.stub import Answer, Asked, Stub, StubMaker, json_answer
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 LABELS = {"app": "web"}
@@ -50,7 +48,7 @@ class Server:
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[Server]:
+def server(stub: StubMaker) -> Server:
     """A server, and evictions that speak to it."""
     made: list[Server] = []
 
@@ -63,13 +61,10 @@ def server(tmp_path: Path) -> Iterator[Server]:
         status = {"kind": "Status", "message": "not found", "reason": "NotFound", "code": 404}
         return json_answer(status, status=404)
 
-    stub = Stub(answer)
-    connection = Connection(str(stub.write_kubeconfig(tmp_path / "config")), sleep=lambda _: None)
+    served, connection = stub(answer)
     evictions = Evictions(connection, guard=lambda: None, prefix="node-maintenance.dev")
-    made.append(Server(deepcopy(REPLICA_SET), deepcopy(DEPLOYMENT), stub, evictions))
-    yield made[0]
-    connection.close()
-    stub.close()
+    made.append(Server(deepcopy(REPLICA_SET), deepcopy(DEPLOYMENT), served, evictions))
+    return made[0]
 
 
 def test_the_owner_of_the_pod_is_restarted(server: Server) -> None:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.volumes import TERMS, Volumes
 from reconciler.model.errors import Forbidden
 from reconciler.model.selector import Requirement
 from reconciler.model.volume import Volume
-from tests.support.stub import Answer, Asked, Stub, json_answer, status
+from tests.support.stub import Answer, Asked, StubMaker, json_answer, status
 
 Object = dict[str, Any]
 ZONE = {"key": "zone", "operator": "In", "values": ["1"]}
@@ -30,7 +27,7 @@ def affine(*terms: Object) -> Object:
 
 
 @pytest.fixture
-def listed(tmp_path: Path) -> Iterator[tuple[list[Object], Volumes]]:
+def listed(stub: StubMaker) -> tuple[list[Object], Volumes]:
     """The objects that the server lists, and a reader of them."""
     items: list[Object] = []
 
@@ -40,11 +37,7 @@ def listed(tmp_path: Path) -> Iterator[tuple[list[Object], Volumes]]:
         page = {"kind": "PersistentVolumeList", "metadata": {"resourceVersion": "1"}, "items": items}
         return json_answer(page) if asked.path == "/api/v1/persistentvolumes" else status(404)
 
-    stub = Stub(answer)
-    connection = Connection(str(stub.write_kubeconfig(tmp_path / "kubeconfig")))
-    yield items, Volumes(connection)
-    connection.close()
-    stub.close()
+    return items, Volumes(stub(answer)[1])
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from reconciler.kubernetes.connection import Connection
+
 JSON = "application/json"
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 
@@ -149,3 +151,7 @@ def kubeconfig(url: str, user: dict[str, Any]) -> dict[str, Any]:
         "contexts": [{"name": "it", "context": {"cluster": "one", "user": "me"}}],
         "current-context": "it",
     }
+
+
+StubMaker = Callable[[Callable[[Asked], Answer]], tuple[Stub, Connection]]
+"""The fixture `stub`: a stub that answers by a function, and a connection to it that never really sleeps."""

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import base64
 import os
-from collections.abc import Iterator
 from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
 
 import pytest
 
 from reconciler.features.calendars.reading import KEPT, Calendars
-from reconciler.kubernetes.connection import Connection
 from reconciler.model.calendar_text import CalendarPlace, CalendarText, Holder
 from reconciler.model.moments import to_text
 from tests.support.builders import NOW
-from tests.support.stub import Answer, Asked, Stub, json_answer, status
+from tests.support.stub import Answer, Asked, StubMaker, json_answer, status
 
 GOOD = "- {start: 2026-12-01, end: 2026-12-02}\n"
 OTHER = "- {start: 2026-12-03, end: 2026-12-04}\n"
@@ -114,28 +112,20 @@ def test_an_error_in_the_program_harms_one_calendar_only(tmp_path: Path) -> None
 class Server:
     """An API server with one answer for each path, and what it was asked."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, stub: StubMaker) -> None:
         self.answers: dict[str, Answer] = {}
         self.asked: list[tuple[str, str]] = []
-        self.stub = Stub(self._answer)
-        kubeconfig = self.stub.write_kubeconfig(folder / "kubeconfig")
-        self.connection = Connection(str(kubeconfig), sleep=lambda _: None)
+        _, self.connection = stub(self._answer)
 
     def _answer(self, asked: Asked) -> Answer:
         accept = {key.lower(): value for key, value in asked.headers.items()}.get("accept", "")
         self.asked.append((asked.path.rpartition("/")[2], "metadata" if "PartialObject" in accept else "all"))
         return self.answers.get(asked.path, status(404, "NotFound"))
 
-    def close(self) -> None:
-        self.connection.close()
-        self.stub.close()
-
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[Server]:
-    server = Server(tmp_path)
-    yield server
-    server.close()
+def server(stub: StubMaker) -> Server:
+    return Server(stub)
 
 
 def held(version: str, **data: str) -> Answer:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pytest
 
 from reconciler.features.events import deployments
 from reconciler.features.events.deployments import Deployments
-from reconciler.kubernetes.connection import Connection
 from reconciler.model.errors import TooManyRequests
 from reconciler.model.pod import Owner
 from reconciler.model.structs import replace
-from tests.support.stub import Answer, Asked, Stub, json_answer, status
+from tests.support.stub import Answer, Asked, Stub, StubMaker, json_answer, status
 
 WEB = Owner("ReplicaSet", "web-1", "apps/v1", "uid-web-1")
 CONTROLLER = {
@@ -63,17 +61,14 @@ class Server:
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[Server]:
+def server(stub: StubMaker) -> Server:
     def answer(asked: Asked) -> Answer:
         return made.answers(asked)
 
-    stub = Stub(answer)
-    connection = Connection(str(stub.write_kubeconfig(tmp_path / "kubeconfig")))
+    served, connection = stub(answer)
     warned: list[str] = []
-    made = Server(stub, Deployments(connection, warned.append), warned)
-    yield made
-    connection.close()
-    stub.close()
+    made = Server(served, Deployments(connection, warned.append), warned)
+    return made
 
 
 def test_it_is_the_controller_among_all_owners_and_asked_for_once(server: Server) -> None:

@@ -3,30 +3,23 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
 from reconciler.features.events.registry import notifiers
-from reconciler.kubernetes.connection import Connection
 from reconciler.model.notification import Notification
 from reconciler.model.plan import Notice
 from tests.support import builders
-from tests.support.stub import Answer, Stub
+from tests.support.stub import Answer, StubMaker
 from tests.support.stub import status as answer
 
 
-def test_the_moments_of_an_event_are_in_the_settings_zone(tmp_path: Path) -> None:
-    server = Stub(lambda _: Answer(status=201))
-    connection = Connection(str(server.write_kubeconfig(tmp_path / "kubeconfig")))
-    try:
-        ours = notifiers(connection, builders.settings("timeZone: Europe/Berlin"), lambda: None)
-        message = "drained from 2026-11-21T22:00:00Z to 2026-11-21T22:30:00Z"
-        ours.notify(Notification("a", "uid-a", Notice("MaintenanceDone", message)))
-        body = json.loads(server.asked[0].body)
-    finally:
-        connection.close()
-        server.close()
+def test_the_moments_of_an_event_are_in_the_settings_zone(stub: StubMaker) -> None:
+    server, connection = stub(lambda _: Answer(status=201))
+    ours = notifiers(connection, builders.settings("timeZone: Europe/Berlin"), lambda: None)
+    message = "drained from 2026-11-21T22:00:00Z to 2026-11-21T22:30:00Z"
+    ours.notify(Notification("a", "uid-a", Notice("MaintenanceDone", message)))
+    body = json.loads(server.asked[0].body)
 
     begun, ended = "Sat 2026-11-21 23:00 CET (Europe/Berlin)", "Sat 2026-11-21 23:30"
     assert body["message"] == f"drained from {begun} to {ended}"
@@ -47,15 +40,11 @@ def test_the_moments_of_an_event_are_in_the_settings_zone(tmp_path: Path) -> Non
     ],
 )
 def test_an_event_is_settled_unless_a_later_try_may_succeed(
-    tmp_path: Path, status: int, reason: str, settled: bool
+    stub: StubMaker, status: int, reason: str, settled: bool
 ) -> None:
-    server = Stub(lambda _: answer(status, reason, "because"))
-    connection = Connection(str(server.write_kubeconfig(tmp_path / "kubeconfig")))
-    try:
-        ours = notifiers(connection, builders.settings(), lambda: None)
-        found = ours.notify(Notification("a", "uid-a", Notice("MaintenanceMissed", "because", once="now")))
-    finally:
-        connection.close()
-        server.close()
+    _, connection = stub(lambda _: answer(status, reason, "because"))
+    ours = notifiers(connection, builders.settings(), lambda: None)
 
-    assert found is settled
+    settles = ours.notify(Notification("a", "uid-a", Notice("MaintenanceMissed", "because", once="now")))
+
+    assert settles is settled

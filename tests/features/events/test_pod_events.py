@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, timedelta, tzinfo
-from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -22,7 +21,7 @@ from reconciler.model.pod import Owner, Pod
 from reconciler.model.structs import replace
 from tests.support import builders
 from tests.support.builders import NOW
-from tests.support.stub import Answer, Asked, Stub, json_answer, status
+from tests.support.stub import Answer, Asked, Stub, StubMaker, json_answer, status
 
 ORDER = DrainOrder("a", "uid-a", NOW, None, why="Redeploy at 2026-11-23T22:00:00Z")
 PATIENCE = 60.0
@@ -68,16 +67,12 @@ class Server:
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[Server]:
+def server(stub: StubMaker) -> Server:
     def answer(asked: Asked) -> Answer:
         return made.answers(asked)
 
-    stub = Stub(answer)
-    connection = Connection(str(stub.write_kubeconfig(tmp_path / "kubeconfig")))
-    made = Server(stub, connection)
-    yield made
-    connection.close()
-    stub.close()
+    made = Server(*stub(answer))
+    return made
 
 
 def pod(name: str, namespace: str = "shop", owner: str = "web") -> Pod:

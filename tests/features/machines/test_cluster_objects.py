@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from copy import deepcopy
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from reconciler.features.machines import cluster_api, karpenter, openshift
 from reconciler.http.retrying import TRIES
-from reconciler.kubernetes.connection import Connection
 from reconciler.model.errors import Conflict, Rejected
 from reconciler.model.machine import Machine, MachineRef, Pool, ScaleUp
 from reconciler.model.structs import replace
 from tests.support.replacing import all_machines
-from tests.support.stub import Answer, Asked, Stub, json_answer, status
+from tests.support.stub import Answer, Asked, StubMaker, json_answer, status
 
 Object = dict[str, Any]
 
@@ -88,13 +85,10 @@ def merged(before: Object, patch: Object) -> Object:
 class Recorded:
     """An API server with these objects; `statuses` are answers to paths that end so."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, stub: StubMaker) -> None:
         self.objects = {provider: objects_of(provider, "a") for provider in ALL}
         self.statuses: dict[str, Answer] = {}
-        self.server = Stub(self.answer)
-        self.connection = Connection(
-            str(self.server.write_kubeconfig(folder / "kubeconfig")), sleep=self.server.slept.append
-        )
+        self.server, self.connection = stub(self.answer)
         self.machines = all_machines(self.connection, guard=lambda: None)
 
     def patch(self, provider: str, name: str, body: Object) -> None:
@@ -131,11 +125,8 @@ class Recorded:
 
 
 @pytest.fixture
-def recorded(tmp_path: Path) -> Iterator[Recorded]:
-    made = Recorded(tmp_path)
-    yield made
-    made.connection.close()
-    made.server.close()
+def recorded(stub: StubMaker) -> Recorded:
+    return Recorded(stub)
 
 
 # What is read.

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import count
-from pathlib import Path
 
 import pytest
 
 from reconciler.features.readiness.dry_evictions import SILENT, ask_webhooks
-from reconciler.kubernetes.connection import Connection
 from reconciler.model.errors import Unauthorized
 from reconciler.model.readiness import WebhookAnswers
 from tests.support import builders
-from tests.support.stub import Answer, Asked, Stub, json_answer, status
+from tests.support.stub import Answer, Asked, StubMaker, json_answer, status
 
 PODS = [builders.pod(f"web-{number}") for number in range(6)]
 RBAC = 'pods "web-0" is forbidden: User "me" cannot create resource "pods/eviction" in API group ""'
@@ -23,34 +21,17 @@ POLICY = "pods \"w\" is forbidden: ValidatingAdmissionPolicy 'calm' with binding
 FAILED = 'Internal error occurred: failed calling webhook "guard.example.com": connection refused'
 
 Answering = Callable[[Asked], Answer]
-Maker = Callable[[Answering], tuple[Stub, Connection]]
-
-
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[Maker]:
-    """A server with these answers, and a connection to it."""
-    made: list[tuple[Stub, Connection]] = []
-
-    def make(answer: Answering) -> tuple[Stub, Connection]:
-        stub = Stub(answer)
-        made.append((stub, Connection(str(stub.write_kubeconfig(tmp_path / "kubeconfig")))))
-        return made[-1]
-
-    yield make
-    for stub, connection in made:
-        connection.close()
-        stub.close()
 
 
 def refused(answer: Answer) -> Answering:
     return lambda _: answer
 
 
-def test_the_request_is_a_dry_run_in_its_query_and_in_its_options(server: Maker) -> None:
-    stub, connection = server(refused(json_answer({}, 201)))
+def test_the_request_is_a_dry_run_in_its_query_and_in_its_options(stub: StubMaker) -> None:
+    server, connection = stub(refused(json_answer({}, 201)))
 
     assert ask_webhooks(connection, PODS[:2]) == WebhookAnswers(asked=2)
-    for asked in stub.asked:
+    for asked in server.asked:
         options = json.loads(asked.body)["deleteOptions"]
         assert (asked.method, asked.query["dryRun"], options["dryRun"]) == ("POST", "All", ["All"])
         assert options["preconditions"]["uid"].startswith("uid-")
@@ -93,9 +74,9 @@ def test_the_request_is_a_dry_run_in_its_query_and_in_its_options(server: Maker)
     ],
 )
 def test_a_refusal_names_its_webhook(
-    server: Maker, answer: Answer, webhook: str, message: str, reached: bool
+    stub: StubMaker, answer: Answer, webhook: str, message: str, reached: bool
 ) -> None:
-    _, connection = server(refused(answer))
+    _, connection = stub(refused(answer))
     (refusal,) = ask_webhooks(connection, PODS[:1]).refusals
 
     assert (refusal.webhook, refusal.message, refusal.reached) == (webhook, message, reached)
@@ -117,54 +98,54 @@ def test_a_refusal_names_its_webhook(
         pytest.param(status(409, "Conflict", "another UID"), id="another pod"),
     ],
 )
-def test_another_answer_means_that_no_webhook_refused(server: Maker, answer: Answer) -> None:
-    _, connection = server(refused(answer))
+def test_another_answer_means_that_no_webhook_refused(stub: StubMaker, answer: Answer) -> None:
+    _, connection = stub(refused(answer))
 
     assert ask_webhooks(connection, PODS[:1]) == WebhookAnswers(asked=1)
 
 
-def test_a_long_message_is_cut(server: Maker) -> None:
-    _, connection = server(refused(status(403, "Forbidden", f"{DENIED}{'x' * 9000}")))
+def test_a_long_message_is_cut(stub: StubMaker) -> None:
+    _, connection = stub(refused(status(403, "Forbidden", f"{DENIED}{'x' * 9000}")))
     (refusal,) = ask_webhooks(connection, PODS[:1]).refusals
 
     assert len(refusal.message) == 300
 
 
-def test_without_the_permission_a_namespace_is_asked_once(server: Maker) -> None:
-    stub, connection = server(refused(status(403, "Forbidden", RBAC)))
+def test_without_the_permission_a_namespace_is_asked_once(stub: StubMaker) -> None:
+    server, connection = stub(refused(status(403, "Forbidden", RBAC)))
     found = ask_webhooks(connection, [*PODS, builders.pod("other", namespace="other")])
 
-    assert len(stub.asked) == found.asked == 2
+    assert len(server.asked) == found.asked == 2
     assert (found.needs, found.left) == ("create pods/eviction", 0)
 
 
-def test_the_permission_in_one_namespace_is_named_with_it(server: Maker) -> None:
+def test_the_permission_in_one_namespace_is_named_with_it(stub: StubMaker) -> None:
     def answer(asked: Asked) -> Answer:
         return status(403, "Forbidden", RBAC) if "/shop/" in asked.path else json_answer({}, 201)
 
-    _, connection = server(answer)
+    _, connection = stub(answer)
     found = ask_webhooks(connection, [*PODS, builders.pod("other", namespace="other")])
 
     assert (found.asked, found.needs) == (2, "create pods/eviction in shop")
 
 
-def test_after_several_evictions_without_an_answer_no_more_are_sent(server: Maker) -> None:
-    stub, connection = server(refused(status(503, "ServiceUnavailable", "later")))
+def test_after_several_evictions_without_an_answer_no_more_are_sent(stub: StubMaker) -> None:
+    server, connection = stub(refused(status(503, "ServiceUnavailable", "later")))
     found = ask_webhooks(connection, PODS)
 
-    assert (len(stub.asked), found.silent, found.left) == (SILENT, SILENT, len(PODS) - SILENT)
+    assert (len(server.asked), found.silent, found.left) == (SILENT, SILENT, len(PODS) - SILENT)
 
 
-def test_the_number_and_the_time_are_limited(server: Maker) -> None:
-    _, connection = server(refused(json_answer({}, 201)))
+def test_the_number_and_the_time_are_limited(stub: StubMaker) -> None:
+    _, connection = stub(refused(json_answer({}, 201)))
     ticks = count()
 
     assert ask_webhooks(connection, PODS, most=4) == WebhookAnswers(asked=4, left=2)
     assert ask_webhooks(connection, PODS, seconds=3, clock=lambda: float(next(ticks))).left == 4
 
 
-def test_credentials_that_are_refused_are_an_error(server: Maker) -> None:
-    _, connection = server(refused(status(401, "Unauthorized", "who are you")))
+def test_credentials_that_are_refused_are_an_error(stub: StubMaker) -> None:
+    _, connection = stub(refused(status(401, "Unauthorized", "who are you")))
 
     with pytest.raises(Unauthorized):
         ask_webhooks(connection, PODS)

@@ -16,12 +16,12 @@ from reconciler.model.errors import Unauthorized
 from reconciler.model.selector import LabelSelector, Requirement
 from reconciler.model.snapshot import Agents, Ledger, Remediator, ServerVersion
 from reconciler.model.structs import replace
-from tests.real.clients.conftest import PREFIX, WANTED, StubMaker
+from tests.real.clients.conftest import PREFIX, WANTED
 from tests.support.controlplane import workloads
 from tests.support.controlplane.fill import fill
 from tests.support.controlplane.server import ControlPlane
 from tests.support.controlplane.waiting import wait_for
-from tests.support.stub import Answer, json_answer, status
+from tests.support.stub import Answer, StubMaker, json_answer, status
 
 AGENT = "node-maintenance-agent"
 OURS = "node-maintenance"

@@ -28,9 +28,8 @@ from reconciler.model.errors import (
     Unauthorized,
     Unreachable,
 )
-from tests.real.clients.conftest import StubMaker
 from tests.support.controlplane.server import ControlPlane
-from tests.support.stub import Answer, Stub, json_answer, kubeconfig, status
+from tests.support.stub import Answer, Stub, StubMaker, json_answer, kubeconfig, status
 
 
 def test_a_request_names_the_program_and_carries_the_token(stub: StubMaker) -> None:

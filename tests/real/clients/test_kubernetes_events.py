@@ -12,10 +12,10 @@ from reconciler.kubernetes.connection import Connection
 from reconciler.model.errors import LockLost
 from reconciler.model.notification import Notification
 from reconciler.model.plan import Notice, NoticeType
-from tests.real.clients.conftest import WANTED, StubMaker
+from tests.real.clients.conftest import WANTED
 from tests.support.controlplane.fill import fill
 from tests.support.controlplane.server import ControlPlane
-from tests.support.stub import status
+from tests.support.stub import StubMaker, status
 
 WORDS = Notification("n", "u", Notice("Cordoned", "words"))
 

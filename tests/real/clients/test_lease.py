@@ -18,11 +18,10 @@ from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.lease import Lock
 from reconciler.kubernetes.server_time import boottime
 from reconciler.model.errors import LockHeld, LockLost, Unauthorized
-from tests.real.clients.conftest import StubMaker
 from tests.support.controlplane.api import Object
 from tests.support.controlplane.server import ControlPlane
 from tests.support.controlplane.waiting import wait_for
-from tests.support.stub import Answer, Asked, json_answer, status
+from tests.support.stub import Answer, Asked, StubMaker, json_answer, status
 
 NAMESPACE = "node-maintenance"
 NAME = "reconciler-lock"

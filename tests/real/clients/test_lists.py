@@ -17,13 +17,13 @@ from reconciler.kubernetes.wire.lists import ListResult, budget_format, list_all
 from reconciler.model.errors import ClusterError, Rejected, Unreachable
 from reconciler.model.node import Node, Wanted
 from reconciler.model.pod import Pod, PodDisruptionBudget
-from tests.real.clients.conftest import PREFIX, WANTED, StubMaker
+from tests.real.clients.conftest import PREFIX, WANTED
 from tests.support import shapes
 from tests.support.controlplane import workloads
 from tests.support.controlplane.fill import fill
 from tests.support.controlplane.server import ControlPlane
 from tests.support.controlplane.waiting import wait_for
-from tests.support.stub import JSON, PROTOBUF, Answer, Asked, status
+from tests.support.stub import JSON, PROTOBUF, Answer, Asked, StubMaker, status
 
 Value = TypeVar("Value", Node, Pod, PodDisruptionBudget)
 SELECTORS: tuple[shapes.Object, ...] = (

@@ -14,13 +14,13 @@ from reconciler.model.node import Node, Taint
 from reconciler.model.own import node_write, own_keys, used_keys
 from reconciler.model.structs import replace
 from reconciler.model.writes import ListChanges, NodeWrite
-from tests.real.clients.conftest import PREFIX, WANTED, StubMaker
+from tests.real.clients.conftest import PREFIX, WANTED
 from tests.support.controlplane.api import ApiError, Object
 from tests.support.controlplane.fill import Pool, fill
 from tests.support.controlplane.policies import for_nodes, in_force
 from tests.support.controlplane.server import ControlPlane
 from tests.support.controlplane.waiting import wait_for
-from tests.support.stub import Answer, Asked, json_answer, status
+from tests.support.stub import Answer, Asked, StubMaker, json_answer, status
 
 NAME = Pool("np").node_name(0)
 RECORD = f"{PREFIX}/record"

@@ -14,12 +14,12 @@ from reconciler.model.errors import Forbidden, LockLost, NotFound
 from reconciler.model.node import Node, Taint
 from reconciler.model.structs import replace
 from reconciler.model.writes import TaintWrite
-from tests.real.clients.conftest import PREFIX, WANTED, StubMaker
+from tests.real.clients.conftest import PREFIX, WANTED
 from tests.support.controlplane.api import ApiError
 from tests.support.controlplane.fill import Pool, fill
 from tests.support.controlplane.policies import for_nodes, in_force
 from tests.support.controlplane.server import ControlPlane
-from tests.support.stub import Answer, Asked, json_answer, status
+from tests.support.stub import Answer, Asked, StubMaker, json_answer, status
 
 NAME = Pool("np").node_name(0)
 OURS = Taint(f"{PREFIX}/maintenance", effect="PreferNoSchedule")

@@ -17,12 +17,12 @@ from reconciler.kubernetes.watching import Watching
 from reconciler.model.errors import Forbidden
 from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.ports import BudgetGone, Listed, PodGone
-from tests.real.clients.conftest import PREFIX, WANTED, StubMaker
+from tests.real.clients.conftest import PREFIX, WANTED
 from tests.support.controlplane import workloads
 from tests.support.controlplane.fill import fill, patch_conditions, vm_event
 from tests.support.controlplane.server import ControlPlane
 from tests.support.controlplane.waiting import wait_for
-from tests.support.stub import Answer, Asked, json_answer, status
+from tests.support.stub import Answer, Asked, StubMaker, json_answer, status
 
 Seen = Queue[Any]
 
