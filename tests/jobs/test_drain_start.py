@@ -4,21 +4,17 @@ import json
 import re
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from subprocess import run
-from typing import Any
 
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from jobs.cli import main
-from tests.support.stub import Answer, Asked, Stub, json_answer, status
+from tests.jobs.stub_cluster import StubCluster, node
+from tests.support.stub import Answer, Stub
 
-KINDS = {
-    "/api/v1/pods": "PodList",
-    "/apis/policy/v1/poddisruptionbudgets": "PodDisruptionBudgetList",
-    "/apis/storage.k8s.io/v1/volumeattachments": "VolumeAttachmentList",
-}
 UNNEEDED = (
     "pydantic",
     "kubernetes",
@@ -31,29 +27,10 @@ UNNEEDED = (
 
 
 @pytest.fixture
-def api() -> Iterator[Stub]:
+def api(tmp_path: Path) -> Iterator[Stub]:
     """An API server with one empty node, which remembers its cordon; its watches stay silent."""
-    node: dict[str, Any] = {
-        "metadata": {"name": "n", "uid": "u", "resourceVersion": "1"},
-        "spec": {},
-        "status": {"conditions": [{"type": "Ready", "status": "True"}]},
-    }
-
-    def answer(asked: Asked) -> Answer:
-        if asked.query.get("watch") == "true":
-            return Answer(quiet=True)
-        if asked.path in KINDS:
-            return json_answer({"kind": KINDS[asked.path], "metadata": {"resourceVersion": "1"}, "items": []})
-        if asked.path != "/api/v1/nodes/n":
-            return status(404, "NotFound", "nothing is here")
-        if asked.method == "PATCH":
-            for part, change in json.loads(asked.body).items():
-                node[part] = {**node[part], **change}
-        return json_answer(node)
-
-    server = Stub(answer)
-    yield server
-    server.close()
+    with closing(StubCluster(tmp_path, node("n"))) as cluster:
+        yield cluster.stub
 
 
 def test_a_whole_drain_imports_neither_a_pass_nor_the_settings_nor_the_official_client(
