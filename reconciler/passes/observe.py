@@ -22,6 +22,7 @@ from reconciler.model.own_times import own_times
 from reconciler.model.pod import Pod
 from reconciler.model.polling import AnyMemory, Listing, Memory
 from reconciler.model.ports import (
+    AheadReader,
     ClusterReader,
     CordonReader,
     EarlyReader,
@@ -48,7 +49,7 @@ from reconciler.model.structs import replace
 from reconciler.model.unseen import BUDGETS, LEDGER, NAMESPACES, PODS, Gaps
 from reconciler.passes.parts import Parts
 from reconciler.passes.polled import PolledSource
-from reconciler.passes.source import SourceContext, Wants
+from reconciler.passes.source import Source, SourceContext, Wants
 from reconciler.profiles.exemption import is_struck
 from reconciler.settings.schema import Mode, Settings
 
@@ -120,20 +121,11 @@ def observe(
     ]
     memories, unpolled = _poll(polled, nodes, ledger, readable, settings, now)
     context = SourceContext(settings, now, agents, memories, server)
-    on = parts.sources.switched_on(settings)
-    readings: dict[str, tuple[Reading, ...]] = {}
     busy = [name for name, one in readable.items() if one.being_drained or one.keeps_pods]
-    for node in nodes:
-        try:
-            readings[node.name] = tuple(reading for source in on for reading in source.read(node, context))
-            if (
-                is_struck(node, readable.get(node.name), readings[node.name], settings)
-                and node.name not in busy
-            ):
-                busy.append(node.name)
-        except Exception as error:  # noqa: BLE001 - one node's data harms that node only
-            readings[node.name] = ()
-            node_problems[node.name] = internal(f"node {node.name}: its sources can't be read", error)
+    on = parts.sources.switched_on(settings)
+    readings, struck, unread_nodes = _readings(nodes, on, context, readable)
+    node_problems |= unread_nodes
+    busy += [name for name in struck if name not in busy]
     machines = _machines(outside.machines, parts.machine_of, nodes, readings, readable, settings)
     # Pods that a drain has left hold the machine of their node.
     busy += [
@@ -148,20 +140,8 @@ def observe(
     cordons = settings.mode is not Mode.OBSERVE
     soon = _short_and_new(waiting, readings, readable, now) if cordons else frozenset()
     asked = sorted(waiting.difference(busy, soon), key=lambda name: (_first_date(readings[name]), name))
-    ahead = ReadAhead()
-    if outside.ahead is not None:
-        ahead, unasked = guarded(
-            "whether drains can end is not known",
-            partial(outside.ahead.read, asked, now, drains=bool(busy), asks=not soon),
-            ReadAhead(),
-        )
-        ahead = replace(
-            ahead,
-            unread={**ahead.unread, **dict.fromkeys(soon - set(busy), _NEXT_PASS)},
-            # A preview reads all labels. It must not know more than the passes whose forecast it shows.
-            labels=_labels(needed, settings),
-        )
-        ungrouped = (*ungrouped, *unasked)
+    # A preview reads all labels. It must not know more than the passes whose forecast it shows.
+    ahead, unasked = _ahead(outside.ahead, asked, soon, busy, _labels(needed, settings), now)
     return Snapshot(
         nodes=nodes,
         readings=readings,
@@ -184,7 +164,7 @@ def observe(
         leads_since=outside.itself.leads_since,
         published=objects,
         problems=Problems(
-            (*problems, *unpolled, *unread, *ungrouped, *unanswered),
+            (*problems, *unpolled, *unread, *ungrouped, *unasked, *unanswered),
             node_problems,
             unread_pods,
             namespaces_problem,
@@ -193,6 +173,47 @@ def observe(
         machines=machines,
         resting=reader.resting() if isinstance(reader, PartialReader) else (),
     )
+
+
+def _readings(
+    nodes: Sequence[Node], on: Iterable[Source], context: SourceContext, records: Mapping[str, Record]
+) -> tuple[dict[str, tuple[Reading, ...]], list[str], dict[str, str]]:
+    """Return what the sources say of each node, which nodes the platform has met, and what went wrong."""
+    readings: dict[str, tuple[Reading, ...]] = {}
+    struck, problems = [], {}
+    for node in nodes:
+        try:
+            readings[node.name] = tuple(reading for source in on for reading in source.read(node, context))
+            if is_struck(node, records.get(node.name), readings[node.name], context.settings):
+                struck.append(node.name)
+        except Exception as error:  # noqa: BLE001 - one node's data harms that node only
+            readings[node.name] = ()
+            problems[node.name] = internal(f"node {node.name}: its sources can't be read", error)
+    return readings, struck, problems
+
+
+def _ahead(
+    reader: AheadReader | None,
+    asked: Sequence[str],
+    soon: frozenset[str],
+    busy: Sequence[str],
+    labels: frozenset[str],
+    now: datetime,
+) -> tuple[ReadAhead, tuple[str, ...]]:
+    """Return what says whether the drains of the nodes in `asked` can end, and problems.
+
+    For those in `soon` there is no time, so this pass reads of no node what was not read before. `busy` are
+    those whose pods are read anyway.
+    """
+    if reader is None:
+        return ReadAhead(), ()
+    ahead, problems = guarded(
+        "whether drains can end is not known",
+        partial(reader.read, asked, now, drains=bool(busy), asks=not soon),
+        ReadAhead(),
+    )
+    unread = {**ahead.unread, **dict.fromkeys(soon - set(busy), _NEXT_PASS)}
+    return replace(ahead, unread=unread, labels=labels), problems
 
 
 def wanted(settings: Settings, parts: Parts, *, capacity: bool = False) -> Wanted:

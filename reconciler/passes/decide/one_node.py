@@ -29,7 +29,7 @@ from reconciler.profiles.checks.people import is_adoptable
 from reconciler.profiles.exemption import is_exempt
 from reconciler.profiles.profile import builtin
 from reconciler.profiles.situation import Situation, Staying
-from reconciler.profiles.state_machine import walk
+from reconciler.profiles.state_machine import Walk, walk
 from reconciler.profiles.triggers import TRIGGERS
 
 _PROFILES = {DEFAULT: builtin(DEFAULT, CHECKS, TRIGGERS)}
@@ -79,22 +79,13 @@ def decide_node(one: Seen, context: PassContext, progress: Progress) -> NodePlan
     node, snapshot, settings = one.node, context.snapshot, context.settings
     untouched = untouchable(one, settings)
     if untouched is not None:
-        drained = snapshot.drains.get(node.name)
-        signs = _outlived(node, context)
-        todo = Actions(
-            write=taken_back(node, settings.keys.prefix, signs.labels),
-            stop_drain=running(drained),
-            publications=signs.writes,
-        )
-        decided = Decided(one.state, one.case if one.record else None, (untouched,))
-        return node_plan(one, None, decided, todo, DrainState(progress=drained))
+        return _untouched(one, untouched, context)
     planned = progress.schedules.get(node.name)
     schedule = schedule_beside(planned, progress.plans, context.now)
     if schedule is not None and schedule is not planned:
         progress.schedules = {**progress.schedules, node.name: schedule}
     if schedule is not None and schedule.with_node:
-        judged = brought_forward(one.judged, schedule, context.now)
-        one = replace(one, judged=judged, record=one.written)
+        one = replace(one, judged=brought_forward(one.judged, schedule, context.now), record=one.written)
     judged = cases.not_dismissed(one.case, one.judged)
     switched_on = context.reading_names.__contains__
     record = _prune_dismissed(one.case, one, switched_on)
@@ -141,24 +132,46 @@ def decide_node(one: Seen, context: PassContext, progress: Progress) -> NodePlan
             one = replace(one, record=one.written, workflows=step)
             situation = _beside(one, situation)
     walked = walk(_PROFILES[one.profile], situation, CHECKS, TRIGGERS)
-    action = walked.effects.machine
+    _account(node, walked, situation, context, progress)
+    plan = follow_drain(one, record, walked, view, context, progress)
+    for feature in progress.beside:
+        feature.note(one, progress)
+    return plan
+
+
+def _untouched(one: Seen, because: Hold, context: PassContext) -> NodePlan:
+    """Return the plan of a node that is not ours to change: what we have on it is taken back."""
+    node, settings = one.node, context.settings
+    drained = context.snapshot.drains.get(node.name)
+    signs = _outlived(node, context)
+    todo = Actions(
+        write=taken_back(node, settings.keys.prefix, signs.labels),
+        stop_drain=running(drained),
+        publications=signs.writes,
+    )
+    decided = Decided(one.state, one.case if one.record else None, (because,))
+    return node_plan(one, None, decided, todo, DrainState(progress=drained))
+
+
+def _account(
+    node: Node, walked: Walk, situation: Situation, context: PassContext, progress: Progress
+) -> None:
+    """Add to `progress` the place, the machine and the start that the steps of a node take."""
+    settings, action = context.settings, walked.effects.machine
+    key = pool_key(situation.machine)
     if isinstance(action, ScaleUp) and key is not None:
         progress.pools[key] = node.name
     if isinstance(action, Remove):
-        fleet = [other for other in snapshot.nodes if settings.in_fleet(other.labels)]
+        fleet = [other for other in context.snapshot.nodes if settings.in_fleet(other.labels)]
         gone = gone_by_us(node, action, walked.effects.record, fleet, progress.ledger.replaced, context.now)
         progress.ledger = replace(progress.ledger, replaced=gone)
     if any(step.begins for step in walked.transitions):
         progress.places = progress.places.take(node, "ours, starting")
     # A node that is drained again, for another event, has had its start.
-    first = record.drain is None and walked.effects.record.drain is not None
+    first = situation.record.drain is None and walked.effects.record.drain is not None
     # Starts that wait for no spacing delay no others: spot VMs that go all the time would stop them.
     if first and settings.budget.spacing > timedelta() and not is_exempt(situation):
         progress.ledger = replace(progress.ledger, last_start=context.second, unread="")
-    plan = follow_drain(one, record, walked, view, context, progress)
-    for feature in progress.beside:
-        feature.note(one, progress)
-    return plan
 
 
 def _beside(one: Seen, situation: Situation) -> Situation:
