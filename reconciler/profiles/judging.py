@@ -62,18 +62,13 @@ def judge(
             times=None if waits else times,
             waits_for_notice=waits,
         )
-    because = f"{event.condition or event.kind} requires a drain"
-    if event.degraded and deadline is not None and now < deadline:
-        because = f"{because}: the hardware under the VM fails"
     starts = not (event.kind.is_pause and event.status is Status.STARTED)
-    if not starts:
-        because = f"{event.kind} has started: a drain would come too late"
     may, timing, until, overruled = _timing(event, policy, node, settings, now)
     return JudgedEvent(
         event,
         asks=True,
         starts=starts,
-        because=because,
+        because=_because(event, deadline, now, starts=starts),
         deadline=deadline,
         open=may,
         may_start=may and times.earliest <= now,
@@ -87,6 +82,16 @@ def judge(
         replaces=policy.replace,
         times=times,
     )
+
+
+def _because(event: MaintenanceEvent, deadline: datetime | None, now: datetime, *, starts: bool) -> str:
+    """Return why the event requires a drain, or why none starts for it."""
+    if not starts:
+        return f"{event.kind} has started: a drain would come too late"
+    because = f"{event.condition or event.kind} requires a drain"
+    if event.degraded and deadline is not None and now < deadline:
+        return f"{because}: the hardware under the VM fails"
+    return because
 
 
 def _ignored(

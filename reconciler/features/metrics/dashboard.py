@@ -256,7 +256,7 @@ def _sources() -> tuple[Panel, ...]:
     )
 
 
-def _reconciler() -> tuple[Panel, ...]:
+def _program() -> tuple[Panel, ...]:
     return (
         names(
             "Version",
@@ -275,6 +275,12 @@ def _reconciler() -> tuple[Panel, ...]:
             DATE,
             thresholds=limits((None, "blue")),
         ),
+    )
+
+
+def _reconciler() -> tuple[Panel, ...]:
+    return (
+        *_program(),
         stat(
             "Managed nodes",
             "In the last pass.",
