@@ -20,7 +20,6 @@ from reconciler.model.pod import LONGEST_GRACE
 from reconciler.model.record import Record, Unreadable
 from reconciler.model.record_text import record_of
 from reconciler.model.snapshot import Agents
-from reconciler.run import PARTS
 from reconciler.sources import imds as published
 from reconciler.sources.condition import parse_message, read, read_named
 from reconciler.sources.request import source as request
@@ -219,13 +218,6 @@ def test_a_maintenance_object_beyond_the_limits_is_read_and_written_again() -> N
 def test_replaced_nodes_beyond_the_limits_are_forgotten(have: object) -> None:
     one = {"node": "a", "uid": "u", "zone": "", "pool": "", "have": have, "at": "2026-11-21T12:00:00Z"}
     assert ledger.from_data({ledger.REPLACED: json.dumps([one])}, ()).replaced == ()
-
-
-def test_what_a_polled_source_remembers_is_dropped_where_it_can_not_be_read() -> None:
-    answer = {"scope": "eu-west-1", "asked": "2026-11-21T12:00:00Z", "again": "9999-12-31T23:59:59Z"}
-    assert ledger.from_data({"aws": json.dumps({"answers": [answer]})}, PARTS.sources.polled).memories == {}
-    near = {**answer, "again": "2026-11-21T12:30:00Z"}
-    assert "aws" in ledger.from_data({"aws": json.dumps({"answers": [near]})}, PARTS.sources.polled).memories
 
 
 def test_texts_that_are_no_utf_8_break_no_list() -> None:
