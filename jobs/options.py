@@ -186,9 +186,7 @@ optional_config = click.option(
 )
 
 
-def selector(meaning: str) -> Option:
-    """Return the option that selects nodes by label, with a line for the help; None if it is not given."""
-    return click.option("-l", "--selector", type=SELECTOR, help=meaning)
+selector = click.option("-l", "--selector", type=SELECTOR, help="The nodes with these labels, as in kubectl.")
 
 
 def _every(watch: bool, every: timedelta) -> timedelta | None:

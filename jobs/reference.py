@@ -19,9 +19,6 @@ from jobs.commands import COMMANDS
 
 MARKER = "<!-- Generated from jobs/commands: run `nox -s docs`, do not edit below this line. -->"
 
-_CLUSTER = ("--kubeconfig", "--context", "--namespace")
-"""Options of every command that talks to a cluster."""
-
 
 def update(page: str) -> str:
     """Return the page with its generated part replaced. Raises ValueError if it has no marker line."""
@@ -40,16 +37,8 @@ def _blocks() -> Iterator[str]:
     yield "## Each command"
     for name, options in rows.items():
         yield f"### `reconciler {name}`"
-        words = [one.make_metavar(context) for one in every[name].params if isinstance(one, click.Argument)]
-        if words and name != "agent":
-            yield f"`reconciler {name} {' '.join(words)}`"
         yield _text(every[name].help or "")
         own = [row for row in options.values() if row not in shared]
-        also = [
-            f"`{shared[row]}`" for row in options.values() if row in shared and shared[row] not in _CLUSTER
-        ]
-        if also:
-            own.append(f"- [Shared](#shared-options): {', '.join(also)}.")
         if own:
             yield "\n".join(own)
     yield "## Shared options"

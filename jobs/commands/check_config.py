@@ -33,8 +33,8 @@ from reconciler.settings.warnings import warnings
 def command(config: SettingsSource, strict: bool, permissions: bool, target: Target) -> int:
     """Print all mistakes in a settings file, or what happens to each kind of event.
 
-    Warnings, on stderr, are about valid settings that probably do something else than meant, such as windows
-    that never open, a budget that allows no drain, and permissions that the cluster does not grant.
+    Warnings, on stderr, are about valid settings that probably do something else than meant, and about
+    permissions that the cluster does not grant.
     """
     now = datetime.now(UTC)
     settings = settings_from(config, target, now)

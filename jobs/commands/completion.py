@@ -13,8 +13,7 @@ from jobs.program import OWN_NAME, called
 def command(shell: str) -> int:
     """Print what completes commands in bash, zsh or fish, or in kubectl.
 
-    A shell reads the script in its start file. What is printed for kubectl is the file
-    kubectl_complete-maintenance, which has to be in PATH.
+    Load it in the start file of the shell; for kubectl, save it as kubectl_complete-maintenance in PATH.
     """
     if shell != "kubectl" and called() != OWN_NAME:
         message = "kubectl completes its plugins itself; write `kubectl maintenance completion kubectl`"

@@ -20,8 +20,7 @@ from reconciler.model.instructions import Deferral
 @click.option(
     "--until",
     required=True,
-    help="The moment before which no drain begins: +2h, a date and time in the time zone of the settings, or "
-    "RFC 3339.",
+    help="When it ends: +2h, a date and time in the time zone of the settings, or RFC 3339.",
 )
 @instructing.reason
 @options.optional_config
@@ -38,7 +37,6 @@ def command(
     """Put the drain of nodes off until a moment, or until a deadline that comes first.
 
     `reconciler hold` also keeps a drain from a start at its deadline.
-    `reconciler resume` ends the deferral.
     """
 
     def instruct(scene: Scene) -> Asked:

@@ -148,7 +148,7 @@ def _asked(
     "asked",
     _asked,
     options.nodes,
-    options.selector("The nodes with these labels, as in kubectl."),
+    options.selector,
     options.prefix,
     _pod_options,
     click.option(

@@ -31,8 +31,8 @@ BROKEN = 1
 def command(files: tuple[Path, ...], since: timedelta | None, output: str) -> int:
     """Sum up the cases that have ended, from files of --history or from logs of serve.
 
-    FILE - is stdin, for the logs of `serve`. A line that can't be read is named on stderr, the others count,
-    and the exit code is 1. At most 100,000 cases are summed up, and a line has at most 64 KiB.
+    FILE - is stdin. A line that can't be read is named on stderr, and the others count. At most 100,000 cases
+    are summed up, and a line has at most 64 KiB.
     """
     return history(files, since=since, output=output)
 

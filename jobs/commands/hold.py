@@ -20,7 +20,7 @@ from reconciler.model.node import Node
 @instructing.chosen
 @instructing.until
 @instructing.reason
-@click.option("--now", "stops", is_flag=True, help="Also stop a drain that runs: no further pod is evicted.")
+@click.option("--now", "stops", is_flag=True, help="Also stop a drain that runs.")
 @options.optional_config
 @options.output
 @options.cluster
@@ -36,7 +36,7 @@ def command(
     """Hold nodes: no drain of them begins, not even at a deadline.
 
     --all and --pool also hold nodes that join later. A node in maintenance goes on, and is uncordoned after
-    it. With --now its drain stops between two evictions. `reconciler resume` ends the hold.
+    it. `reconciler resume` ends the hold.
     """
 
     def instruct(scene: Scene) -> Asked:

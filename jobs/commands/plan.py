@@ -58,7 +58,7 @@ class _Way(Struct, frozen=True):
     callback=_covered,
     help="How far to look ahead, from 1h to 90d. Later cases are only counted.",
 )
-@options.selector("Print only the cases of the nodes with these labels.")
+@options.selector
 @options.as_one(
     "way",
     _Way,
@@ -66,7 +66,7 @@ class _Way(Struct, frozen=True):
         "--all",
         "everything",
         is_flag=True,
-        help="Print every case. Else a terminal gets as many as it has lines for, the most urgent first.",
+        help="Print every case, not only the most urgent that a terminal has lines for.",
     ),
     options.output,
     options.watch,

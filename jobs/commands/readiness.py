@@ -26,12 +26,12 @@ from reconciler.settings.schema import Settings
 @click.command("readiness")
 @options.optional_config
 @options.cluster
-@options.selector("Judge only the nodes with these labels.")
+@options.selector
 @options.output_as("markdown")
 @click.option(
     "--strict",
     is_flag=True,
-    help="Exit with 1 if something would keep a drain from its end, or may not be read that could.",
+    help="Exit with 1 if something keeps a drain from its end, or can't be read.",
 )
 @click.option(
     "--ask-webhooks",

@@ -85,12 +85,12 @@ def _which(nodes: tuple[str, ...], selector: LabelSelector | None, everything: b
     "which",
     _which,
     options.nodes,
-    options.selector("The nodes with these labels, as in kubectl."),
+    options.selector,
     click.option(
         "--all",
         "everything",
         is_flag=True,
-        help="Release all nodes with labels or annotations of the reconciler, to uninstall it.",
+        help="Release all nodes, to uninstall, with holds, requests, data of workflows and NodeMaintenances.",
     ),
 )
 @click.option("--reset", is_flag=True, help="Also remove a record that can't be read.")
@@ -100,9 +100,9 @@ def _which(nodes: tuple[str, ...], selector: LabelSelector | None, everything: b
 def command(which: _Which, reset: bool, dry_run: bool, prefix: str | None, target: Target) -> int:
     """Uncordon nodes, and remove the reconciler's labels and annotations.
 
-    Holds, deferrals, approvals and requests stay, named with the command that ends them. --all removes them
-    too, with the data of workflows and our NodeMaintenance objects. A cordon of someone else stays. If the
-    event still exists, the next pass drains the node again: set `mode: Finish` first, or label the node.
+    Holds, deferrals, approvals and requests stay, named with the command that ends them. A cordon of someone
+    else stays. If the event still exists, the next pass drains the node again: set `mode: Finish` first, or
+    label the node.
     """
     return release(which, target, reset=reset, prefix=prefix, dry_run=dry_run)
 

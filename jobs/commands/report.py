@@ -60,11 +60,11 @@ class _Seen(Struct, frozen=True):
 
 @click.command("report")
 @options.nodes
-@options.selector("Print only the rows of the nodes with these labels.")
+@options.selector
 @click.option(
     "--only",
     type=click.Choice([one.value for one in Only]),
-    help="Print only the rows of nodes in this situation. planned: a drain is required and has not begun.",
+    help="Print only rows of such nodes. planned: a drain is required and has not begun.",
 )
 @options.optional_config
 @options.cluster
@@ -92,7 +92,7 @@ def command(
 ) -> int:
     """Print what a pass would do and why, with a preview of drains. It only reads the cluster.
 
-    With NODES, print only the rows of these nodes. The counts stay those of the whole fleet.
+    NODES limit the rows, not the counts.
     """
     if nodes and selector is not None:
         raise click.UsageError("name the nodes, or give --selector")

@@ -98,7 +98,7 @@ def _asked(
 
 @click.command("request")
 @options.nodes
-@options.selector("The nodes with these labels, as in kubectl.")
+@options.selector
 @options.as_one(
     "asked",
     _asked,
@@ -106,15 +106,15 @@ def _asked(
         "--kind",
         type=_KindName(),
         metavar="|".join(KINDS),
-        help="The kind of the event, in upper or lower case. The settings decide what it means.",
+        help="The kind of the event, in upper or lower case.",
     ),
     click.option(
         "--not-before",
-        help="The future moment before which nothing happens to the nodes: +2h, a date and time in the time "
-        "zone of the settings, or RFC 3339.  [default: drain as soon as the settings allow]",
+        help="When it begins: +2h, a date and time in the time zone of the settings, or RFC 3339.  [default: "
+        "as soon as the settings allow]",
     ),
     click.option("--duration", type=options.DURATION, help="How long it takes.  [default: unknown]"),
-    click.option("--id", help="A name for it, such as the number of a ticket.  [default: none]"),
+    click.option("--id", help="A name for it, such as a ticket's.  [default: none]"),
     click.option("--reason", help="The reason, shown in reports.  [default: none]"),
     click.option("--replace", is_flag=True, help="Overwrite a different request."),
     click.option("--cancel", is_flag=True, help="Remove the request, whatever it is."),

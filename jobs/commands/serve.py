@@ -74,7 +74,7 @@ def command(
 ) -> int:
     """Run passes until stopped, for a Deployment: on a schedule, and when a node changes.
 
-    Of several replicas, one holds the lock, and the others stand by. See docs/operating.md.
+    See docs/operating.md.
     """
     return serve(config, target, listen=listen, every=every, history=history)
 

@@ -90,8 +90,7 @@ def command(
 ) -> int:
     """Play months of maintenance against a policy, and compare it with another one.
 
-    Only the code that decides is real: no node of a cluster is read or written. At most 100,000 events are
-    played.
+    No node of a cluster is read or written. At most 100,000 events are played.
     """
     if (asked.history is None) is (asked.made_up is None):
         raise click.UsageError("name what to play: --history FILE, or --made-up SEED")

@@ -73,7 +73,7 @@ class Records(Struct, frozen=True):
     type=options.DURATION,
     default="50s",
     show_default=True,
-    help="How long drains may continue before the pass ends. The next pass resumes them.",
+    help="How long drains may continue. The next sweep resumes them.",
 )
 @options.as_one(
     "records",
@@ -100,8 +100,7 @@ def command(
 ) -> int:
     """Run one pass over all nodes, for a CronJob.
 
-    Further passes follow while its drains run, and the output has what all of them did. The exit code is 4 in
-    the pass that finds out that a case is missed or late.
+    Further passes follow while its drains run, and the output has what all of them did.
     """
     return sweep(
         config, target, dry_run=dry_run, patience=for_, records=records, output=output, strict=strict

@@ -89,7 +89,7 @@ chosen = options.as_one(
     "chosen",
     _chosen,
     options.nodes,
-    options.selector("The nodes with these labels, as in kubectl."),
+    options.selector,
     click.option("--pool", shell_complete=values.pools, help="The nodes of this pool."),
     click.option("--all", "everything", is_flag=True, help="All nodes that the settings select."),
 )
