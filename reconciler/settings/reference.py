@@ -56,7 +56,7 @@ _TYPES: dict[object, str] = {
     Secret: "secret",
 }
 
-_COLUMNS = ("drain", "minDuration", "leadTime", "outsideWindow", "emptyDir", "unmanagedPods")
+_COLUMNS = ("drain", "leadTime", "outsideWindow", "emptyDir", "unmanagedPods")
 
 
 def update(page: str) -> str:
@@ -216,7 +216,7 @@ def _kinds() -> Iterator[str]:
         (kind, *(_of_policy(policy, column) for column in _COLUMNS)) for kind, policy in DEFAULTS.items()
     ]
     yield "\n".join(f"| {' | '.join(row)} |" for row in rows)
-    yield "The columns after `drain` apply once the kind is drained."
+    yield "The other columns apply once the kind is drained."
 
 
 if __name__ == "__main__":

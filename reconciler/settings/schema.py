@@ -68,12 +68,12 @@ class Keys(Section):
 
     prefix: Prefix = Field(
         default=DEFAULT_PREFIX,
-        description="Their prefix, a DNS name. Two installations in one cluster need different ones.",
+        description="Their prefix, a DNS name; one for each installation in a cluster.",
     )
     state_label: Flag = Field(
         default=True,
-        description="Whether the label `<keys.prefix>/state` shows the state of a node's maintenance. "
-        "Nothing depends on it. AKS Automatic denies it (docs/azure.md#9-aks-automatic).",
+        description="Whether the label `<keys.prefix>/state` shows a node's state. AKS Automatic denies it "
+        "(docs/azure.md#9-aks-automatic).",
     )
 
 
@@ -112,12 +112,12 @@ class Settings(Section):
     events: Events = Field(default=Events(), description="What the reconciler does about each kind of event.")
     conditions: dict[ConditionType, ConditionMeaning] = Field(
         default={},
-        description="Node conditions, by type, that drain the node while they are True, without a deadline; "
-        "not those of `sources.nodeConditions`, which `events` decides on. Default: none.",
+        description="Node conditions, by type, that drain the node while they are True, without a "
+        "deadline; not those of `sources.nodeConditions`. Default: none.",
     )
     windows: tuple[WindowSettings, ...] = Field(
         default=(),
-        description="When drains may start: inside any window that selects the node, or at any time if none "
+        description="When drains may start: inside any window that selects the node, at any time if none "
         "does. See docs/windows.md.",
     )
     not_allowed: tuple[NotAllowedSettings, ...] = Field(
@@ -144,9 +144,8 @@ class Settings(Section):
     )
     publish: tuple[Sign, ...] = Field(
         default=(),
-        description="How maintenance is published (docs/publishing.md) for other tools: `drainsafe` (its "
-        "annotations), `node-conditions` (KEP-5683), `nodemaintenances` (an object per node and "
-        "event). Default: none.",
+        description="How maintenance is published (docs/publishing.md): annotations of drainsafe, "
+        "KEP-5683, or an object per node and event. Default: none.",
     )
     history: Duration = Field(
         default=timedelta(days=7),
@@ -166,8 +165,8 @@ class Settings(Section):
     coexist: Coexist = Field(default=Coexist(), description="Other tools that drain nodes.")
     profiles: WorkflowSettings = Field(
         default=WorkflowSettings(),
-        description="Workflows of your own, in the form of maintenance-controller. `${NAME}` in a value is "
-        "an environment variable. See docs/workflows.md. Default: none.",
+        description="Workflows (docs/workflows.md) in the form of maintenance-controller. `${NAME}` is an "
+        "environment variable. Default: none.",
     )
     keys: Keys = Field(default=Keys(), description="The names of labels and annotations.")
     overrides: tuple[Override, ...] = Field(

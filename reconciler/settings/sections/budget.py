@@ -36,7 +36,7 @@ class Budget(Section):
 
     max_unavailable: Share = Field(
         default=Limit(10, percent=True),
-        description="The most managed nodes out of service at once.",
+        description="The most managed nodes out of service.",
     )
     per_zone: Share | None = Field(
         default=None,
@@ -52,17 +52,16 @@ class Budget(Section):
         "OpenShift). Nodes without a pool have no such limit. Default: no limit.",
     )
     spacing: Duration = Field(
-        default=timedelta(), description="The minimum time between the starts of two drains."
+        default=timedelta(), description="The least time between the starts of two drains."
     )
     reserve: Share = Field(
         default=Limit(0),
-        description="How many places are kept for events that are announced at their deadline or later.",
+        description="Places that are kept for events that are announced at their deadline or later.",
     )
     exempt: tuple[Kind, ...] = Field(
         default=(Kind.PREEMPT, Kind.TERMINATE),
-        description="Kinds that wait for no place and no `spacing` once due, because the VM is lost anyway: "
-        "from the deadline (15 minutes before `notBefore` at the latest if `outsideWindow: "
-        "Immediately`), or at once if started or without a date. Their nodes count as out of "
+        description="Kinds that wait for no place and no `spacing` once they can't wait "
+        "(docs/design.md#terms), because the VM is lost anyway. Their nodes count as out of "
         "service, and delay no others.",
     )
     ignore: Ignore = Field(default=Ignore(), description="Nodes that hold no place.")

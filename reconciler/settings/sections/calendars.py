@@ -38,12 +38,11 @@ class CalendarSettings(Section):
     file: Text | None = Field(
         default=None,
         description="A file: iCalendar (`.ics`), a maintenance configuration of AKS (JSON or YAML), or a "
-        "list of freezes; relative to the folder of the settings. Default: none.",
+        "list of freezes; relative to the settings' folder. Default: none.",
     )
     aks: Text | None = Field(
         default=None,
-        description="A file with a maintenance configuration of AKS, from ARM or `az aks "
-        "maintenanceconfiguration show`. Default: none.",
+        description="A file with a maintenance configuration of AKS. Default: none.",
     )
     config_map: ObjectKey | None = Field(
         default=None, description="A key of a ConfigMap, instead of a file. Default: none."

@@ -26,12 +26,12 @@ class DrainRule(Section):
     pods: Selector = Field(default=EVERYTHING, description="The labels of the pods. Default: all.")
     namespaces: Namespaces = Field(
         default=EVERYTHING,
-        description="Their namespaces: names, or a selector for labels of namespaces. Default: all.",
+        description="Names of namespaces, or a selector for their labels. Default: all.",
     )
     behavior: Behavior = Field(
         default=Behavior.DRAIN,
-        description="Drain: they are evicted in their order. Skip: they stay. WaitCompleted: the drain waits "
-        "until they have completed.",
+        description="Drain: they are evicted. Skip: they stay. WaitCompleted: the drain waits until they "
+        "have completed.",
     )
     order: Whole = Field(
         default=0,
@@ -44,8 +44,8 @@ class EscalationSettings(Section):
 
     warn_after: Duration | None = Field(
         default=None,
-        description="When the pods that block a drain are reported as warnings. Default: half of the time "
-        "from its start to the date of its event, at most 5m.",
+        description="When pods that block a drain are reported as warnings. Default: half of the time from "
+        "its start to the date of its event, at most 5m.",
     )
     delete_before_deadline: Flag = Field(
         default=False,
@@ -55,7 +55,7 @@ class EscalationSettings(Section):
     force_delete_stuck_after: Duration | None = Field(
         default=None,
         description="When pods that terminate on an unreachable node are deleted with a grace period of 0. "
-        "A StatefulSet may then have two of one name. Default: never.",
+        "Two of a StatefulSet may then have one name. Default: never.",
     )
 
 
@@ -64,17 +64,17 @@ class Drain(Section):
 
     timeout: Duration = Field(
         default=timedelta(minutes=30),
-        description="How long a drain may take. Then the pods that block it are reported, and the next pass "
-        "tries again.",
+        description="How long a drain may take. Then the pods that block it are reported, and it is tried "
+        "again.",
     )
     max_concurrent_nodes: Count = Field(
         default=10,
-        description="The most nodes whose drains make progress at once. A blocked drain takes no place, and "
-        "a due event of `budget.exempt` needs none.",
+        description="The most nodes whose drains make progress at once. Blocked drains, and due events of "
+        "`budget.exempt`, need no place.",
     )
     ignore_daemon_sets: Flag = Field(
         default=True,
-        description="Whether pods of DaemonSets stay; their controller would create them again on the node.",
+        description="Whether pods of DaemonSets stay.",
     )
     max_grace_period: Duration | None = Field(
         default=None,
@@ -83,26 +83,26 @@ class Drain(Section):
     pods_may_wait: Duration = Field(
         default=timedelta(hours=1),
         description="How long a drain waits for pods that ask to finish first (`wait-completed`, "
-        "`karpenter.sh/do-not-disrupt`, `safe-to-evict: on-completion`), from the start of the "
-        "maintenance; less if their grace period must end before a date, not at all for "
-        "`budget.exempt` without a date. Rules have no such limit.",
+        "`karpenter.sh/do-not-disrupt`, `safe-to-evict: on-completion`); less if their grace "
+        "period must end before a date, not at all for `budget.exempt` without a date. Rules "
+        "have no such limit.",
     )
     webhooks_may_deny: Duration = Field(
         default=MAY_BE_DENIED,
-        description="How long a webhook or policy may deny an eviction before the pod counts as blocked, "
-        "and the drain gives its place back. 0s: at once.",
+        description="How long a webhook or policy may deny an eviction before the pod counts as blocked. "
+        "0s: not at all.",
     )
     groups_together: Duration = Field(
         default=timedelta(hours=1),
-        description="Nodes with pods of one group (JobSet, LeaderWorkerSet, PodGroup) start together, at "
-        "the earliest of their planned starts, if these are no further apart. 0s: each alone.",
+        description="Nodes with pods of one group (JobSet, LeaderWorkerSet, PodGroup) start together if "
+        "their planned starts are no further apart. 0s: each alone.",
     )
     skip_pods: tuple[PodSelector, ...] | None = Field(
         default=None, description="Pods that stay on the node. Default: none."
     )
     rules: tuple[DrainRule, ...] = Field(
         default=(),
-        description="What is done with selected pods, and in which order. The first match applies.",
+        description="What is done with pods, and in which order. The first match applies.",
     )
     escalation: EscalationSettings | None = Field(
         default=None,
@@ -110,13 +110,12 @@ class Drain(Section):
     )
     restart_singletons: Flag = Field(
         default=False,
-        description="Whether a Deployment with one replica is restarted when a PodDisruptionBudget blocks "
-        "its pod, so that the new pod starts elsewhere first. It changes the pod template.",
+        description="Whether a Deployment with one replica is restarted, by its pod template, when a "
+        "PodDisruptionBudget blocks its pod.",
     )
     pod_events: Flag = Field(
         default=True,
-        description="Whether the owner of evicted pods gets an Event (docs/operating.md#events-on-pods) for "
-        "each drain.",
+        description="Whether the owner of evicted pods gets an Event (docs/operating.md#events-on-pods).",
     )
     parallel_per_node: Count = Field(
         default=20,
@@ -124,5 +123,5 @@ class Drain(Section):
     )
     parallel: Count = Field(
         default=50,
-        description="The same for all nodes. An API server admits 200 mutating requests at once by default.",
+        description="The same for all nodes.",
     )

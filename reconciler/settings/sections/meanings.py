@@ -27,19 +27,18 @@ class Meaning(Section):
     )
     outside_window: OutsideWindow | None = Field(
         default=None,
-        description="What happens while no window is open. Never: no start. AtDeadline: the drain waits for "
-        "a window before the deadline, else it starts at the deadline. Immediately: it starts "
-        "at once. Default: see the table.",
+        description="What happens while no window is open. Never: no start. AtDeadline: a start at the "
+        "deadline. Immediately: a start at once. Default: see the table.",
     )
     empty_dir: Treatment | None = Field(
         default=None,
-        description="What happens to a pod with an emptyDir. Keep: it stays, and the others are drained. "
-        "Evict: it is evicted. Default: see the table.",
+        description="What happens to a pod with an emptyDir. Keep: it stays. Evict: it is evicted. "
+        "Default: see the table.",
     )
     unmanaged_pods: Treatment | None = Field(
         default=None,
-        description="The same for a pod without a controller. Keep: it stays, because nothing would create "
-        "it again. Evict: it is evicted. Default: see the table.",
+        description="The same for a pod without a controller, which nothing would create again. Default: "
+        "see the table.",
     )
     replace: Flag | None = Field(
         default=None,
@@ -67,19 +66,18 @@ class EventMeaning(Meaning):
     )
     lead_time: Duration | None = Field(
         default=None,
-        description="How long before the event's `notBefore` the drain must have started: its deadline. "
-        "Default: see the table.",
+        description="How long before `notBefore` the drain must have started: its deadline. Default: see "
+        "the table.",
     )
     start: Start | None = Field(
         default=None,
-        description="When a drain with a date starts (docs/planning.md). Late: at most `ahead` before its "
-        "latest start. Early: as soon as windows and budget allow. Default: `Early` for "
+        description="When a drain with a date starts (docs/planning.md). Late: `ahead` of its latest "
+        "start. Early: as soon as windows and budget allow. Default: `Early` for "
         "`acknowledge`, `replace`, self-service and failing hardware, else `Late`.",
     )
     ahead: Duration | None = Field(
         default=None,
-        description="How long before its latest start a `Late` drain may start: the last moment before the "
-        "deadline that windows and freezes allow and that leaves the `leadTime`. Default: `1h`.",
+        description="How long before its latest start a `Late` drain may start. Default: `1h`.",
     )
     approval_missing: ApprovalMissing | None = Field(
         default=None,
@@ -88,8 +86,8 @@ class EventMeaning(Meaning):
     )
     acknowledge: Flag | None = Field(
         default=None,
-        description="Whether Azure is asked to start the event early, once all its VMs are drained nodes of "
-        "this cluster. See docs/azure.md#8-acknowledging. Default: `false`.",
+        description="Whether Azure is asked to start the event early (docs/azure.md#8-acknowledging). "
+        "Default: `false`.",
     )
 
 
@@ -139,8 +137,8 @@ class Events(Section):
     )
     user_initiated: UserInitiated | None = Field(
         default=None,
-        description="What happens when a user of the subscription reboots or redeploys a VM. Report: it is "
-        "only reported. Drain: it counts like the platform's. Default: `Report`.",
+        description="What happens when a user reboots or redeploys a VM. Report: it is only reported. "
+        "Drain: it counts like the platform's. Default: `Report`.",
     )
 
     def of(self, kind: Kind) -> EventMeaning:

@@ -138,7 +138,7 @@ class Teams(Section):
     """Microsoft Teams: a workflow that posts what it receives."""
 
     webhook: Url = Field(
-        description="The URL of a workflow with the trigger `When a Teams webhook request is received`."
+        description="The URL of a workflow, trigger `When a Teams webhook request is received`."
     )
 
 
@@ -149,8 +149,8 @@ class Mail(Section):
     port: int = Field(default=587, ge=1, le=65535, description="Its port.")
     tls: Tls = Field(
         default=Tls.START_TLS,
-        description="Encryption. StartTls: required after the greeting. Implicit: from the start, usually on "
-        "port 465. None: for a relay on the same host.",
+        description="Encryption. StartTls: after the greeting. Implicit: from the start, usually on port "
+        "465. None: for a relay on the same host.",
     )
     user: SecretText | None = Field(default=None, description="The user. Default: none, and no login.")
     password: SecretText | None = Field(default=None, description="The user's password. Default: none.")
@@ -259,12 +259,12 @@ class Alertmanager(Section):
     matchers: tuple[MatcherText, ...] = Field(
         default=(Matcher("node", NODE),),
         max_length=10,
-        description="All have to match an alert: `=`, `!=`, `=~` and `!~`, with `{node}` for the node's "
-        "name. Default: `node={node}`.",
+        description="All have to match: `=`, `!=`, `=~` and `!~`, with `{node}` for the node's name. "
+        "Default: `node={node}`.",
     )
     duration: Duration = Field(
         default=timedelta(hours=1),
-        description="How long a silence lasts, at least 10m. It is extended during the maintenance.",
+        description="How long a silence lasts, at least 10m; it is extended.",
     )
     headers: dict[Header, SecretText] = Field(
         default={}, description="Further headers, such as `Authorization`; secrets. Default: none."
@@ -306,8 +306,7 @@ class To(Section):
     )
     domains: tuple[Text, ...] = Field(
         default=(),
-        description="For mail: the domains of allowed addresses. Whoever may change a namespace sets its "
-        "address. Default: none, and no mail.",
+        description="For mail: the domains of allowed addresses. Default: none, and no mail.",
     )
 
     @model_validator(mode="after")
@@ -352,8 +351,7 @@ class Notify(Section):
     node_selector: Selector = Field(default=EVERYTHING, description="The nodes that it is for. Default: all.")
     kinds: tuple[Kind, ...] = Field(
         default=(),
-        description="The kinds of events, by the most disruptive one of a case. Default: all, and "
-        "conditions.",
+        description="The kinds of events, by a case's most disruptive one. Default: all, and conditions.",
     )
     group: Duration = Field(
         default=timedelta(seconds=10),
@@ -361,12 +359,12 @@ class Notify(Section):
     )
     to: To | None = Field(
         default=None,
-        description="Also send to the owners of pods on the node, by addresses in their namespaces; `mail`, "
-        "and `slack` with a token. Default: none.",
+        description="Also send to the owners of its pods, by addresses in namespaces; `mail`, and `slack` "
+        "with a token. Default: none.",
     )
     every: Duration | None = Field(
         default=None,
-        description="How often to repeat what still is held, blocked, or will be missed. Default: never.",
+        description="How often to repeat what is held, blocked, or will be missed. Default: never.",
     )
     at: At | None = Field(
         default=None,
@@ -379,8 +377,8 @@ class Notify(Section):
     )
     held_for: Duration = Field(
         default=timedelta(hours=1),
-        description="How long before `Held` is sent, or a third of the time until the platform may start, if "
-        "that is shorter.",
+        description="How long before `Held` is sent; if shorter, a third of the time until the platform "
+"may start.",
     )
     blocked_for: Duration = Field(
         default=timedelta(minutes=10),

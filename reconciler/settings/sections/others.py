@@ -58,8 +58,8 @@ class Karpenter(Section):
 
     leave: tuple[Kind, ...] | None = Field(
         default=None,
-        description="Kinds that are left to Karpenter on its nodes, from all sources. Default: what `aws` "
-        "reports, on nodes that Karpenter has begun to replace.",
+        description="Kinds that are left to Karpenter on its nodes. Default: what `aws` reports, on nodes "
+        "that Karpenter has begun to replace.",
     )
 
     def leaves(self, event: MaintenanceEvent | KnownEvent, node: Node) -> bool:
@@ -89,7 +89,7 @@ class Coexist(Section):
 
     aks_remediator: AksRemediator = Field(
         default=AksRemediator.SHARE,
-        description="What to do with a node with the taint of AKS's remediator. Share: drain it too, and "
+        description="What to do with a node with the taint of AKS's remediator. Share: drain it, and "
         "uncordon it after the taint is gone. Leave: hold it.",
     )
     karpenter: Karpenter = Field(

@@ -29,7 +29,7 @@ class AksPools(Section):
     count: PoolCount = Field(
         default=PoolCount.RESTORE,
         description="How a pool gets its new machine. Restore: it is scaled up by one before the deletion. "
-        "TrustAutoscaler: by the cluster autoscaler, as always where a pool has one.",
+        "TrustAutoscaler: by the cluster autoscaler, as always in its pools.",
     )
 
 
@@ -38,8 +38,8 @@ class Replacing(Section):
 
     surge: Flag = Field(
         default=False,
-        description="Whether the replacement must be Ready before the drain, where the pool allows it and "
-        "the deadline leaves the time.",
+        description="Whether the replacement must be Ready before the drain, where pool and deadline allow "
+        "it.",
     )
     aks: AksPools = Field(default=AksPools(), description="AKS agent pools.")
 

@@ -24,7 +24,7 @@ class NodeConditionsSource(Section):
     stale_after: Duration = Field(
         default=timedelta(minutes=15),
         description="A condition without a heartbeat for this long is unknown, as is one without an event "
-        "and with a heartbeat this far in the future.",
+        "and with a heartbeat this far ahead.",
     )
 
 
@@ -63,30 +63,29 @@ class ArmSource(Section):
 
     enabled: Flag = Field(
         default=False,
-        description="Whether it is queried. It needs an identity that may read VMs.",
+        description="Whether it is queried, with an identity that may read VMs.",
     )
     every: Duration = Field(
         default=timedelta(minutes=15),
-        description="How often it is queried, at least 1m. A ConfigMap keeps the answers, except in mode "
-        "Observe and dry runs.",
+        description="How often, at least 1m.",
     )
     cloud: AzureCloud = Field(default=AzureCloud.PUBLIC, description="The Azure cloud of the subscription.")
     ahead: Duration | None = Field(
         default=None,
-        description="The earliest start of a drain before Azure's own window; at least the `leadTime`, and "
-        "earlier by as much as windows or freezes end before the deadline. Default: "
-        "`events.Redeploy.ahead` before the latest start.",
+        description="The earliest start of a drain before Azure's window; at least the `leadTime`, and "
+        "more if windows or freezes end before the deadline. Default: `events.Redeploy.ahead` "
+        "before the latest start.",
     )
     wait_for_notice: WaitForNotice = Field(
         default=WaitForNotice.AUTO,
-        description="What a plan without a moment does; Azure gives notice minutes before it comes. Auto: "
-        "no drain where a source has that notice (the agent, or `VMEventScheduled`), else it is "
-        "dated at the beginning of its window. Always: no drain. Never: dated everywhere.",
+        description="What a plan without a moment does. Auto: no drain where a source gives notice minutes "
+        "before it (the agent, or `VMEventScheduled`), else it is dated at the beginning of "
+        "its window. Always: no drain. Never: dated everywhere.",
     )
     self_service: Flag = Field(
         default=False,
-        description="Whether self-service maintenance that Azure offers is started, on a drained node "
-        "inside `windows`. Read docs/azure.md#7-self-service-maintenance first.",
+        description="Whether self-service maintenance is started, on a drained node inside `windows`. Read "
+        "docs/azure.md#7-self-service-maintenance first.",
     )
 
     @model_validator(mode="after")
@@ -106,7 +105,7 @@ class AwsSource(Section):
 
     enabled: Flag = Field(
         default=False,
-        description="Whether EC2 is queried. It needs the extra `aws` and permission to describe instances.",
+        description="Whether it is queried, with the extra `aws` and permission to describe instances.",
     )
     every: Duration = Field(
         default=timedelta(minutes=5),
@@ -114,8 +113,8 @@ class AwsSource(Section):
     )
     ahead: Duration | None = Field(
         default=None,
-        description="As `sources.arm.ahead`, before the start of the event. A drain from a host that fails "
-        "does not wait for it. Default: `events.<Kind>.ahead` before the latest start.",
+        description="As `sources.arm.ahead`, except for a host that fails. Default: `events.<Kind>.ahead` "
+        "before the latest start.",
     )
 
     @model_validator(mode="after")
@@ -141,15 +140,15 @@ class VCenter(Section):
     """One vCenter server."""
 
     url: Text = Field(
-        description="Its address, such as `https://vc.example.com`; `http` for this machine only. `$AZ` in "
-        "the name is the last character of a node's zone, such as `a` of `eu-de-1a`.",
+        description="Its address, such as `https://vc.example.com` (`http` for this machine only). `$AZ` "
+"is the last character of a node's zone, such as `a` of `eu-de-1a`.",
     )
     zone: Text | None = Field(
         default=None,
-        description="The zone of its nodes, or the last character of it. An entry with the whole zone comes "
-        "first. Default: all that no other entry names.",
+        description="The zone of its nodes, which comes first, or its last character. Default: all that no "
+        "other entry names.",
     )
-    username: SecretText = Field(description="The user, who only needs to read.")
+    username: SecretText = Field(description="The user, who only reads.")
     password: SecretText = Field(description="The user's password.")
     ca_file: Text | None = Field(
         default=None,
@@ -157,7 +156,7 @@ class VCenter(Section):
     )
     insecure: Flag = Field(
         default=False,
-        description="Whether its certificate is not verified. Whoever is in between can read the password.",
+        description="Whether its certificate is not verified, so that others can read the password.",
     )
 
     @model_validator(mode="after")
@@ -194,8 +193,8 @@ class EsxSource(Section):
 
     enabled: Flag = Field(
         default=False,
-        description="Whether they are read: from the label `cloud.sap/esx-in-maintenance`, which the ESX "
-        "controller of maintenance-controller writes, or at `vcenters`.",
+        description="Whether they are read: from the label `cloud.sap/esx-in-maintenance` of "
+        "maintenance-controller's ESX controller, or at `vcenters`.",
     )
     vcenters: tuple[VCenter, ...] = Field(
         default=(),
@@ -205,14 +204,12 @@ class EsxSource(Section):
     )
     every: Duration = Field(
         default=timedelta(minutes=5),
-        description="How often, at least 10s. After a failure at least a minute later, because vCenter "
-        "locks users after wrong passwords.",
+        description="How often, at least 10s; after a failure 1m.",
     )
     alarms: tuple[Text, ...] = Field(
         default=(),
         max_length=limits.ENTRIES,
-        description="The alarms in vCenter that count, such as `Host memory usage`. With the label, the ESX "
-        "controller decides. Default: none.",
+        description="The alarms in vCenter that count, such as `Host memory usage`. Default: none.",
     )
     maintenance: Kind = Field(
         default=Kind.REBOOT,
@@ -220,8 +217,7 @@ class EsxSource(Section):
     )
     alarm: Kind = Field(
         default=Kind.REDEPLOY,
-        description="The same while it has an alarm. `Preempt` drains at once, outside of windows and "
-        "budgets.",
+        description="The same while it has an alarm. `Preempt` drains outside of windows and budgets.",
     )
 
     @model_validator(mode="after")

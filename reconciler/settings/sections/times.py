@@ -25,13 +25,13 @@ class TimesSection(Section):
     )
     end: TimeOrMoment | None = Field(
         default=None,
-        description="The same, not included itself; up to 24:00. A time before the start is on the next day. "
+        description="The same, not included; up to 24:00. One before the start is on the next day. "
         "Default: `24:00`.",
     )
     schedule: str | None = Field(
         default=None,
-        description="A cron schedule of five fields, or a macro such as `@daily`, instead. Sunday is 0 or "
-        "7, the first Saturday of a month `6#1`. Default: none.",
+        description="A cron schedule, or a macro such as `@daily`, instead. Sunday is 0 or 7, the first "
+        "Saturday of a month `6#1`. Default: none.",
     )
     duration: Duration | None = Field(
         default=None,

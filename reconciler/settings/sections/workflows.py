@@ -298,8 +298,8 @@ class WorkflowSettings(LooseSection):
     instances: Instances = Field(default=Instances(), description="The plugins that they use.")
     profiles: tuple[ProfileSettings, ...] = Field(
         default=(),
-        description="The label `<keys.prefix>/maintenance-profile` of a node selects one, or several joined "
-        "by `--`; without it, `default`. Default: none.",
+        description="The label `<keys.prefix>/maintenance-profile` of a node selects one, or several "
+        "joined by `--`; without it, `default`. Default: none.",
     )
     shuffle_counts: LooseFlag = Field(
         default=False,
