@@ -25,9 +25,6 @@ from reconciler.passes.standing import Standing
 from reconciler.settings.schema import Settings
 
 if TYPE_CHECKING:
-    from reconciler.passes.decide.context import PassContext
-    from reconciler.passes.decide.progress import Progress
-    from reconciler.passes.decide.seen import Seen
     from reconciler.passes.decide.workflow_step import WorkflowStep
     from reconciler.profiles.situation import Situation
 
@@ -81,12 +78,15 @@ class ObjectChanges(Struct, frozen=True):
 
 
 class Beside(Protocol):
-    """What a feature does with nodes beside the profile of platform events, in one pass. One feature can."""
+    """What a feature does with nodes beside the profile of platform events, in one pass. One feature can.
 
-    def step(self, one: Seen, situation: Situation, context: PassContext) -> WorkflowStep | None:
+    `one` is a `Seen`, `context` a `PassContext` and `progress` a `Progress`. Their files need this one.
+    """
+
+    def step(self, one: Any, situation: Situation, context: Any) -> WorkflowStep | None:
         """Return what it does with a node, before that profile; None if the node is none of its own."""
 
-    def note(self, one: Seen, progress: Progress) -> None:
+    def note(self, one: Any, progress: Any) -> None:
         """Show the nodes that come later in the pass what was decided about this one."""
 
 

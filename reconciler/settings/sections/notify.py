@@ -378,7 +378,7 @@ class Notify(Section):
     held_for: Duration = Field(
         default=timedelta(hours=1),
         description="How long before `Held` is sent; if shorter, a third of the time until the platform "
-"may start.",
+        "may start.",
     )
     blocked_for: Duration = Field(
         default=timedelta(minutes=10),

@@ -141,7 +141,7 @@ class VCenter(Section):
 
     url: Text = Field(
         description="Its address, such as `https://vc.example.com` (`http` for this machine only). `$AZ` "
-"is the last character of a node's zone, such as `a` of `eu-de-1a`.",
+        "is the last character of a node's zone, such as `a` of `eu-de-1a`.",
     )
     zone: Text | None = Field(
         default=None,
