@@ -126,11 +126,7 @@ def decide_node(one: Seen, context: PassContext, progress: Progress) -> NodePlan
         staying=staying,
         schedule=schedule,
     )
-    for feature in progress.beside:
-        step = feature.step(one, situation, context)
-        if step is not None:
-            one = replace(one, record=one.written, workflows=step)
-            situation = _beside(one, situation)
+    one, situation = _beside_others(one, situation, context, progress)
     walked = walk(_PROFILES[one.profile], situation, CHECKS, TRIGGERS)
     _account(node, walked, situation, context, progress)
     plan = follow_drain(one, record, walked, view, context, progress)
@@ -172,6 +168,18 @@ def _account(
     # Starts that wait for no spacing delay no others: spot VMs that go all the time would stop them.
     if first and settings.budget.spacing > timedelta() and not is_exempt(situation):
         progress.ledger = replace(progress.ledger, last_start=context.second, unread="")
+
+
+def _beside_others(
+    one: Seen, situation: Situation, context: PassContext, progress: Progress
+) -> tuple[Seen, Situation]:
+    """Return both after the steps of features, which come before that of the profile."""
+    for feature in progress.beside:
+        step = feature.step(one, situation, context)
+        if step is not None:
+            one = replace(one, record=one.written, workflows=step)
+            situation = _beside(one, situation)
+    return one, situation
 
 
 def _beside(one: Seen, situation: Situation) -> Situation:
