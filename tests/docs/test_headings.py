@@ -156,7 +156,7 @@ def test_every_key_and_every_finding_of_readiness_is_described() -> None:
 
 
 def test_every_forecast_and_every_obstacle_of_a_case_is_described() -> None:
-    section = written("planning.md").partition("\n### Whether a drain can end\n")[2].partition("\n### ")[0]
+    section = written("planning.md").partition("\n### Whether a drain can end\n")[2].partition("\n## ")[0]
     obstacle = DrainObstacle(ObstacleCode.WAITS, "shop/web", "", "it waits", "Wait.")
     schedule = schedule_value(CaseSchedule(prospect=Prospect((obstacle,))))
     assert schedule is not None
