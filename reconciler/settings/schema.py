@@ -159,8 +159,7 @@ class Settings(Section):
     )
     hints: Hints = Field(
         default=Hints(),
-        description="Hints (docs/publishing.md#scheduling-hints) on nodes with an announced event that "
-        "requires a drain.",
+        description="Hints (docs/publishing.md#scheduling-hints) on announced nodes.",
     )
     coexist: Coexist = Field(default=Coexist(), description="Other tools that drain nodes.")
     profiles: WorkflowSettings = Field(

@@ -82,9 +82,7 @@ class Drain(Section):
     )
     pods_may_wait: Duration = Field(
         default=timedelta(hours=1),
-        description="How long a drain waits for pods that ask to finish first (`wait-completed`, "
-        "`karpenter.sh/do-not-disrupt`, `safe-to-evict: on-completion`); less if their grace "
-        "period must end before a date, not at all for `budget.exempt` without a date. Rules "
+        description="How long a drain waits for pods that ask to finish first (docs/draining.md). Rules "
         "have no such limit.",
     )
     webhooks_may_deny: Duration = Field(

@@ -107,8 +107,7 @@ class Hooks(Section):
 
     timeout: Duration = Field(
         default=timedelta(minutes=10),
-        description="How long a hook may hold its step, not beyond the latest start. Then `HookTimedOut` "
-        "is written, and the step goes on. 0s: not at all.",
+        description="How long a hook may hold its step (docs/hooks.md). 0s: not at all.",
     )
     pre_drain: tuple[ConfiguredHook, ...] = Field(
         default=(), description="Hooks that hold the drain after the cordon, at most 20. Default: none."

@@ -23,7 +23,7 @@ class Hints(Section):
     label: Flag = Field(
         default=False,
         description="Whether they get the label `<keys.prefix>/deadline`, in seconds since 1970 (UTC), `0` "
-        "if unknown. AKS Automatic denies it (docs/azure.md#9-aks-automatic).",
+        "if unknown. AKS Automatic denies it.",
     )
 
 
@@ -89,8 +89,8 @@ class Coexist(Section):
 
     aks_remediator: AksRemediator = Field(
         default=AksRemediator.SHARE,
-        description="What to do with a node with the taint of AKS's remediator. Share: drain it, and "
-        "uncordon it after the taint is gone. Leave: hold it.",
+        description="What to do with nodes with the taint of AKS's remediator. Share: drain them, and "
+        "uncordon them after it is gone. Leave: hold them.",
     )
     karpenter: Karpenter = Field(
         default=Karpenter(), description="Nodes of Karpenter (AKS: node auto-provisioning)."

@@ -24,7 +24,7 @@ class NodeConditionsSource(Section):
     stale_after: Duration = Field(
         default=timedelta(minutes=15),
         description="A condition without a heartbeat for this long is unknown, as is one without an event "
-        "and with a heartbeat this far ahead.",
+        "and with a heartbeat this far in the future.",
     )
 
 
@@ -78,9 +78,9 @@ class ArmSource(Section):
     )
     wait_for_notice: WaitForNotice = Field(
         default=WaitForNotice.AUTO,
-        description="What a plan without a moment does. Auto: no drain where a source gives notice minutes "
-        "before it (the agent, or `VMEventScheduled`), else it is dated at the beginning of "
-        "its window. Always: no drain. Never: dated everywhere.",
+        description="What a plan without a moment does. Auto: no drain where a source gives notice (the "
+        "agent, or `VMEventScheduled`), else it is dated at the beginning of its window. "
+        "Always: no drain. Never: dated everywhere.",
     )
     self_service: Flag = Field(
         default=False,
