@@ -38,8 +38,7 @@ def command(
 ) -> int:
     """Approve the drains for the events that are reported now, or withdraw the approval.
 
-    The next event of a node needs an approval of its own. A node that is named is also approved for its
-    workflows, if the settings have a check `approved`.
+    A node that is named is also approved for its workflows, if the settings have a check `approved`.
     Without --config, the events are those that the last pass recorded.
     """
     if cancel and (until is not None or reason):

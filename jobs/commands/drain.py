@@ -116,14 +116,14 @@ _pod_options = options.as_one(
         type=click.IntRange(min=0),
         default=0,
         show_default=True,
-        help="Do not wait for pods that have been terminating for more seconds than this. 0: wait.",
+        help="Do not wait for pods that terminate for more seconds than this. 0: wait.",
     ),
     click.option(
         "--pods-may-wait",
         type=options.DURATION,
         default="1h",
         show_default=True,
-        help="How long to wait for pods whose label asks for it (wait-completed). 0s: do not wait.",
+        help="How long to wait for pods whose label asks for it (wait-completed).",
     ),
     click.option("--ignore-holds", is_flag=True, help="Also drain nodes that a person holds."),
 )
@@ -165,8 +165,7 @@ def _asked(
 def command(asked: Asked, target: Target) -> int:
     """Cordon and drain nodes by hand, with the flags of kubectl drain.
 
-    Ctrl-C leaves the nodes cordoned. Run the same command again to continue, or `reconciler release` to undo
-    it.
+    Ctrl-C leaves the nodes cordoned. The same command continues, and `reconciler release` undoes it.
     """
     return drain(asked, target)
 

@@ -23,7 +23,7 @@ from reconciler.features.approvals.instruct import resumed, resumed_with_many
 def command(chosen: Chosen, config: SettingsSource | None, output: str, target: Target) -> int:
     """End the hold and the deferral of nodes, whoever gave them.
 
-    --all and --pool end what was given with the same option. A node that was named on its own stays held.
+    --all and --pool end only what was given with the same option.
     """
 
     def instruct(scene: Scene) -> Asked:

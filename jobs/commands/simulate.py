@@ -65,7 +65,7 @@ _asked = options.as_one(
     click.option(
         "--start",
         type=click.DateTime(["%Y-%m-%d"]),
-        help="The first day of a made-up fleet, in the time zone of the settings.  [default: today]",
+        help="The first day of a made-up fleet.  [default: today]",
     ),
 )
 

@@ -86,7 +86,7 @@ class Records(Struct, frozen=True):
 @click.option(
     "--strict",
     is_flag=True,
-    help="Exit with 4 in each pass while a case is missed or late, not only in the one that finds it out.",
+    help="Exit with 4 while a case is missed or late, not only in the pass that finds it out.",
 )
 @options.output
 def command(

@@ -36,7 +36,7 @@ def command(
 ) -> int:
     """Print whether a drain may start at a moment, why, the next openings, and a chart.
 
-    A column of the chart is open if a drain may start at some time in it.
+    A column of the chart is open if a drain may start in it.
     """
     now = datetime.now(UTC)
     policy = settings_in_use(config, target, now)
