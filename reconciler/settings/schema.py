@@ -80,9 +80,7 @@ class Keys(Section):
 class Override(Section):
     """Different settings for some nodes. Later entries win, key by key."""
 
-    node_selector: Selector = Field(
-        default=EVERYTHING, description="The nodes that it applies to. Default: all."
-    )
+    node_selector: Selector = Field(default=EVERYTHING, description="Its nodes. Default: all.")
     events: Events = Field(default=Events(), description="As `events`. Keys left out keep their values.")
     conditions: dict[ConditionType, ConditionMeaning] = Field(
         default={}, description="As `conditions`. Keys left out keep their values. Default: none."
@@ -93,20 +91,18 @@ class Settings(Section):
     """The whole file. `Settings()` is the value of an empty file: every default."""
 
     api_version: Literal["node-maintenance.dev/v1alpha1"] = Field(
-        default="node-maintenance.dev/v1alpha1", description="The version of the format."
+        default="node-maintenance.dev/v1alpha1", description="The format."
     )
-    kind: Literal["MaintenancePolicy"] = Field(
-        default="MaintenancePolicy", description="The kind of the file."
-    )
+    kind: Literal["MaintenancePolicy"] = Field(default="MaintenancePolicy", description="The kind.")
     mode: Mode = Field(
         default=Mode.OBSERVE,
-        description="What the reconciler may do. Observe: report, and write nothing. Enforce: cordon, drain "
-        "and uncordon nodes. Finish: start nothing new, but finish what has started.",
+        description="What the reconciler may do. Observe: only report. Enforce: cordon, drain and uncordon "
+        "nodes. Finish: start nothing new.",
     )
     node_selector: Selector = Field(default=EVERYTHING, description="The managed nodes. Default: all.")
     time_zone: Zone = Field(
         default=ZoneInfo("UTC"),
-        description="The time zone of reports and Events, and of times without their own.",
+        description="The time zone of output, and of times without their own.",
     )
     sources: Sources = Field(default=Sources(), description="Where the reconciler learns of maintenance.")
     events: Events = Field(default=Events(), description="What the reconciler does about each kind of event.")
@@ -126,8 +122,7 @@ class Settings(Section):
     )
     calendars: tuple[CalendarSettings, ...] = Field(
         default=(),
-        description="Windows and freezes that others keep, in addition. See docs/calendars.md. Default: "
-        "none.",
+        description="Windows and freezes that others keep. Default: none.",
     )
     budget: Budget = Field(default=Budget(), description="How many nodes may be out of service at once.")
     drain: Drain = Field(default=Drain(), description="How nodes are drained.")
@@ -149,13 +144,13 @@ class Settings(Section):
     )
     history: Duration = Field(
         default=timedelta(days=7),
-        description="How long a NodeMaintenance object is kept after its maintenance.",
+        description="How long NodeMaintenance objects are kept.",
     )
     notify: tuple[Notify, ...] = Field(
         default=(),
         max_length=MOST_RECEIVERS,
-        description="Who gets notices, how, and when. Each entry has a `name` and one transport. See "
-        "docs/notices.md. Default: none.",
+        description="Who gets notices, how, and when, by one transport each. See docs/notices.md. Default: "
+        "none.",
     )
     hints: Hints = Field(
         default=Hints(),

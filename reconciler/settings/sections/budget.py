@@ -17,12 +17,11 @@ class Ignore(Section):
 
     not_ready_for: Duration = Field(
         default=timedelta(minutes=30),
-        description="A node NotReady for longer holds no place, except during its maintenance.",
+        description="A node NotReady for longer, except during its maintenance.",
     )
     quarantined: Flag = Field(
         default=True,
-        description="Whether nodes that a failed AKS upgrade quarantined hold no place, except in "
-        "maintenance or at a start.",
+        description="Nodes that a failed AKS upgrade quarantined, except in maintenance or at a start.",
     )
 
 

@@ -34,11 +34,10 @@ class ObjectKey(Section):
 class CalendarSettings(Section):
     """A calendar, in a file or in an object of the cluster."""
 
-    name: Text = Field(description="Its unique name in reports.")
+    name: Text = Field(description="Its unique name.")
     file: Text | None = Field(
         default=None,
-        description="A file: iCalendar (`.ics`), a maintenance configuration of AKS (JSON or YAML), or a "
-        "list of freezes; relative to the settings' folder. Default: none.",
+        description="A file (docs/calendars.md), relative to the settings' folder. Default: none.",
     )
     aks: Text | None = Field(
         default=None,
@@ -56,15 +55,13 @@ class CalendarSettings(Section):
         description="What its events are: `windows` or `notAllowed`. Default: `windows` for `aks`, else "
         "`notAllowed`.",
     )
-    node_selector: Selector = Field(
-        default=EVERYTHING, description="The nodes that it applies to. Default: all."
-    )
+    node_selector: Selector = Field(default=EVERYTHING, description="Its nodes. Default: all.")
     time_zone: Zone | None = Field(
         default=None,
-        description="The time zone of days, and of times without their own. Default: that of the calendar, "
-        "else of the file.",
+        description="The time zone of times without their own. Default: that of the calendar, else of the "
+        "file.",
     )
-    reason: str = Field(default="", description="The reason of its freezes, shown in reports. Default: none.")
+    reason: str = Field(default="", description="The reason of its freezes. Default: none.")
     absolute: Flag = Field(
         default=False,
         description="Whether its freezes also hold at a deadline, unless it can't be read.",

@@ -117,7 +117,7 @@ class Drain(Section):
     )
     parallel_per_node: Count = Field(
         default=20,
-        description="The most eviction requests in flight for one node.",
+        description="The most evictions in flight for a node.",
     )
     parallel: Count = Field(
         default=50,

@@ -57,7 +57,7 @@ class JobHook(Section):
     spec: JobSpec = Field(description="Its spec, as in `kind: Job`.")
     on_node: Flag = Field(
         default=False,
-        description="Whether the Pod runs on the node itself, in spite of the cordon.",
+        description="Whether it runs on the node itself.",
     )
 
 
@@ -66,7 +66,7 @@ class WebhookHook(Section):
 
     url: Url = Field(description="Where the POST goes.")
     headers: dict[Header, SecretText] = Field(
-        default={}, description="Further headers, whose values are secrets. Default: none."
+        default={}, description="Further headers; secrets. Default: none."
     )
     timeout: Duration = Field(
         default=timedelta(seconds=5), description="How long one request may take, 1m at most."
@@ -83,7 +83,7 @@ class ConfiguredHook(Section):
     """A hook of every node that the selector selects."""
 
     name: HookName = Field(description="Its name, unique in its step.")
-    node_selector: Selector = Field(default=EVERYTHING, description="The nodes that have it. Default: all.")
+    node_selector: Selector = Field(default=EVERYTHING, description="Its nodes. Default: all.")
     job: JobHook | None = Field(default=None, description="A Job that has to succeed. Default: none.")
 
     webhook: WebhookHook | None = Field(
@@ -110,13 +110,13 @@ class Hooks(Section):
         description="How long a hook may hold its step (docs/hooks.md). 0s: not at all.",
     )
     pre_drain: tuple[ConfiguredHook, ...] = Field(
-        default=(), description="Hooks that hold the drain after the cordon, at most 20. Default: none."
+        default=(), description="Hooks between cordon and drain, at most 20. Default: none."
     )
     post_drain: tuple[ConfiguredHook, ...] = Field(
-        default=(), description="Hooks that hold what follows the drain, at most 20. Default: none."
+        default=(), description="Hooks after the drain, at most 20. Default: none."
     )
     pre_uncordon: tuple[ConfiguredHook, ...] = Field(
-        default=(), description="Hooks that hold the uncordon, at most 20. Default: none."
+        default=(), description="Hooks before the uncordon, at most 20. Default: none."
     )
 
     @model_validator(mode="after")

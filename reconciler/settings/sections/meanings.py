@@ -62,7 +62,7 @@ class EventMeaning(Meaning):
 
     min_duration: Duration | None = Field(
         default=None,
-        description="A shorter event is ignored, but never one of unknown duration. Default: `0s`.",
+        description="A shorter event is ignored; not one of unknown duration. Default: `0s`.",
     )
     lead_time: Duration | None = Field(
         default=None,
@@ -81,8 +81,8 @@ class EventMeaning(Meaning):
     )
     approval_missing: ApprovalMissing | None = Field(
         default=None,
-        description="What happens at the deadline without the approval. Hold: no start. Proceed: it starts. "
-        "Default: `Hold`.",
+        description="What happens at the deadline without it. Hold: no start. Proceed: it starts. Default: "
+        "`Hold`.",
     )
     acknowledge: Flag | None = Field(
         default=None,

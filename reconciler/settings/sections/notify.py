@@ -111,7 +111,7 @@ class Slack(Section):
     webhook: Url | None = Field(default=None, description="The URL of an incoming webhook. Default: none.")
     token: SecretText | None = Field(
         default=None,
-        description="A bot's token with the scope `chat:write`, instead. Default: none.",
+        description="A bot's token (scope `chat:write`), instead. Default: none.",
     )
     channel: Text | None = Field(default=None, description="The bot's channel, by ID or name. Default: none.")
     thread: Duration = Field(
@@ -120,7 +120,7 @@ class Slack(Section):
     )
     url: Url = Field(
         default=Secret("https://slack.com"),
-        description="The API's server, for a proxy. Default: `https://slack.com`.",
+        description="The server. Default: `https://slack.com`.",
     )
 
     @model_validator(mode="after")
@@ -184,10 +184,10 @@ def is_address(text: str) -> bool:
 class PagerDuty(Section):
     """PagerDuty: an alert for each case with a problem, resolved when the case ends."""
 
-    routing_key: SecretText = Field(description="The integration key of a service (Events API v2).")
+    routing_key: SecretText = Field(description="The integration key (Events API v2).")
     url: Url = Field(
         default=Secret("https://events.pagerduty.com"),
-        description="The API's server, in the EU `https://events.eu.pagerduty.com`. Default: "
+        description="The server, in the EU `https://events.eu.pagerduty.com`. Default: "
         "`https://events.pagerduty.com`.",
     )
 
@@ -197,7 +197,7 @@ class Webhook(Section):
 
     url: Url = Field(description="Where they are posted.")
     headers: dict[Header, SecretText] = Field(
-        default={}, description="Further headers, such as `Authorization`; secrets. Default: none."
+        default={}, description="Further headers; secrets. Default: none."
     )
 
 
@@ -267,7 +267,7 @@ class Alertmanager(Section):
         description="How long a silence lasts, at least 10m; it is extended.",
     )
     headers: dict[Header, SecretText] = Field(
-        default={}, description="Further headers, such as `Authorization`; secrets. Default: none."
+        default={}, description="Further headers; secrets. Default: none."
     )
 
     @model_validator(mode="after")
@@ -297,12 +297,10 @@ class At(Section):
 class To(Section):
     """Where the owners of workloads can be reached."""
 
-    namespace_label: Text | None = Field(
-        default=None, description="The label of a namespace with the address. Default: none."
-    )
+    namespace_label: Text | None = Field(default=None, description="The label with it. Default: none.")
     namespace_annotation: Text | None = Field(
         default=None,
-        description="The annotation with it, or with several by commas. Default: none.",
+        description="The annotation with it, or several by commas. Default: none.",
     )
     domains: tuple[Text, ...] = Field(
         default=(),
@@ -328,7 +326,7 @@ _FOR_MESSAGES = frozenset(
 class Notify(Section):
     """One receiver of messages."""
 
-    name: Name = Field(description="Its unique name in reports.")
+    name: Name = Field(description="Its unique name.")
     slack: Slack | None = Field(default=None, description="Send to Slack. Default: none.")
     teams: Teams | None = Field(default=None, description="Send to Microsoft Teams. Default: none.")
     mail: Mail | None = Field(default=None, description="Send mail by SMTP. Default: none.")
@@ -348,14 +346,14 @@ class Notify(Section):
         default=None,
         description="The topics to send. Default: all; for PagerDuty the problems and `Done`.",
     )
-    node_selector: Selector = Field(default=EVERYTHING, description="The nodes that it is for. Default: all.")
+    node_selector: Selector = Field(default=EVERYTHING, description="Its nodes. Default: all.")
     kinds: tuple[Kind, ...] = Field(
         default=(),
         description="The kinds of events, by a case's most disruptive one. Default: all, and conditions.",
     )
     group: Duration = Field(
         default=timedelta(seconds=10),
-        description="How long messages are collected into one.",
+        description="How long messages are collected.",
     )
     to: To | None = Field(
         default=None,
@@ -368,7 +366,7 @@ class Notify(Section):
     )
     at: At | None = Field(
         default=None,
-        description="Collect messages, and send them at these times. Default: at once.",
+        description="When collected messages are sent. Default: at once.",
     )
     after: Duration = Field(
         default=timedelta(),
@@ -392,7 +390,7 @@ class Notify(Section):
     cluster: str = Field(
         default="",
         max_length=100,
-        description="The cluster's name, at the start of each message. Default: none.",
+        description="The cluster's name, before each message. Default: none.",
     )
 
     @model_validator(mode="after")

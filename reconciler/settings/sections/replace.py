@@ -23,12 +23,11 @@ class AksPools(Section):
 
     cluster: ClusterId | None = Field(
         default=None,
-        description="The resource ID of the managed cluster, `/subscriptions/…/managedClusters/…`. Default: "
-        "none, agent pools are left alone.",
+        description="The resource ID of the managed cluster. Default: none, agent pools are left alone.",
     )
     count: PoolCount = Field(
         default=PoolCount.RESTORE,
-        description="How a pool gets its new machine. Restore: it is scaled up by one before the deletion. "
+        description="How a pool gets its new machine. Restore: scaled up by one before the deletion. "
         "TrustAutoscaler: by the cluster autoscaler, as always in its pools.",
     )
 

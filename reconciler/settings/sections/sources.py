@@ -152,7 +152,7 @@ class VCenter(Section):
     password: SecretText = Field(description="The user's password.")
     ca_file: Text | None = Field(
         default=None,
-        description="The file with its certificate authority. Default: those of the system.",
+        description="Its certificate authority. Default: those of the system.",
     )
     insecure: Flag = Field(
         default=False,
@@ -209,7 +209,7 @@ class EsxSource(Section):
     alarms: tuple[Text, ...] = Field(
         default=(),
         max_length=limits.ENTRIES,
-        description="The alarms in vCenter that count, such as `Host memory usage`. Default: none.",
+        description="The alarms that count, such as `Host memory usage`. Default: none.",
     )
     maintenance: Kind = Field(
         default=Kind.REBOOT,

@@ -18,7 +18,7 @@ class TimesSection(Section):
 
     days: Days | None = Field(
         default=None,
-        description="The days on which it starts, such as `[Mon-Thu, sat]`. Default: every day.",
+        description="The days on which it starts. Default: every day.",
     )
     start: TimeOrMoment | None = Field(
         default=None, description="A time of day, or a moment. Default: `00:00`."
@@ -35,11 +35,9 @@ class TimesSection(Section):
     )
     duration: Duration | None = Field(
         default=None,
-        description="How long it lasts, required with a schedule. Default: none.",
+        description="How long it lasts, with a schedule. Default: none.",
     )
-    node_selector: Selector = Field(
-        default=EVERYTHING, description="The nodes that it applies to. Default: all."
-    )
+    node_selector: Selector = Field(default=EVERYTHING, description="Its nodes. Default: all.")
     time_zone: Zone | None = Field(
         default=None,
         description="The time zone of its times. Default: that of the file.",
@@ -55,7 +53,7 @@ class WindowSettings(TimesSection):
 
     name: Text | None = Field(
         default=None,
-        description="Its unique name in reports. Default: its times.",
+        description="Its unique name. Default: its times.",
     )
 
     @model_validator(mode="after")
@@ -70,9 +68,9 @@ class NotAllowedSettings(TimesSection):
 
     name: Text | None = Field(
         default=None,
-        description="Its unique name in reports. Default: its times.",
+        description="Its unique name. Default: its times.",
     )
-    reason: str = Field(default="", description="Its reason, shown in reports. Default: none.")
+    reason: str = Field(default="", description="Its reason. Default: none.")
     absolute: Flag = Field(
         default=False,
         description="Whether it also holds at a deadline.",

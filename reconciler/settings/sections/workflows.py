@@ -212,7 +212,7 @@ class TransitionSettings(LooseSection):
 
     check: LooseText = Field(
         default="",
-        description="Checks, joined by `&&`, `||`, `!` and brackets. Empty always passes.",
+        description="Checks, joined by `&&`, `||`, `!` and brackets; empty passes.",
     )
     trigger: ChainText = Field(default=Chain(), description="Triggers, which run in order. Default: none.")
     next: State = Field(description="The state after it.")
@@ -223,11 +223,11 @@ class StateSettings(LooseSection):
 
     enter: ChainText = Field(
         default=Chain(),
-        description="Triggers that run once after the state is entered. Default: none.",
+        description="Triggers that run once after its entry. Default: none.",
     )
     notify: ChainText = Field(default=Chain(), description="Notifications. Default: none.")
     transitions: tuple[TransitionSettings, ...] = Field(
-        default=(), description="Steps out of the state; the first that passes is taken. Default: none."
+        default=(), description="Steps out of it; the first that passes is taken. Default: none."
     )
 
 
@@ -280,8 +280,7 @@ class Intervals(LooseSection):
 
     requeue: GoDuration | None = Field(
         default=None,
-        description="The longest time between two passes of `serve`, such as `200ms`. Default: that of "
-        "`--every`.",
+        description="The longest time between two passes, such as `200ms`. Default: that of `--every`.",
     )
 
     @model_validator(mode="after")
