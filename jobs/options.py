@@ -15,8 +15,7 @@ from jobs.completion import values
 from jobs.runtime.environment import Target
 from reconciler.calendar.values import parse_duration
 from reconciler.model.config_map import PREFIX, ConfigMapName, parse_config_map
-from reconciler.model.selector import LabelSelector
-from reconciler.model.selector_text import parse_selector_text
+from reconciler.model.selector import LabelSelector, parse_selector_text
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem

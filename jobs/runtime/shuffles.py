@@ -11,8 +11,8 @@ from reconciler.features.workflows.shuffles import ShuffleCounts, entered
 from reconciler.model.errors import ClusterError, Unreachable
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
+from reconciler.model.pod import Workload
 from reconciler.model.problems import internal
-from reconciler.model.workload import Workload
 
 log = logging.getLogger(__name__)
 

@@ -10,9 +10,8 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from reconciler.model.affinity import meets
 from reconciler.model.node import Node, Taint
-from reconciler.model.pod import Placement, Pod, Toleration
+from reconciler.model.pod import Placement, Pod, Toleration, meets
 
 _FORM = re.compile(r"([+-]?)(\d+\.?\d*|\.\d+)(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?\d{1,3}))?")
 _SUFFIXES = {

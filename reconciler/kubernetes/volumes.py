@@ -6,7 +6,7 @@ from reconciler.kubernetes import objects
 from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.paths import VOLUMES
 from reconciler.kubernetes.wire.reducing import requirement
-from reconciler.model.volume import Terms, Volume
+from reconciler.model.pod import Terms, Volume
 
 TERMS = 64
 """Terms, expressions of a term, and values of an expression that are read. Drivers write one or two."""

@@ -15,8 +15,7 @@ from reconciler.kubernetes.paths import PODS, api, on_node
 from reconciler.kubernetes.wire.lists import json_format, list_all
 from reconciler.kubernetes.wire.shapes import ObjectMeta
 from reconciler.model.errors import NotFound, Unreachable
-from reconciler.model.pod import Owner
-from reconciler.model.workload import Workload, WorkloadKind
+from reconciler.model.pod import Owner, Workload, WorkloadKind
 
 OWNERS = 200
 """Owners that are read for one node. A node has 110 pods by default; those of further owners do not count."""

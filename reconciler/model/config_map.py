@@ -1,10 +1,35 @@
-"""The name of a ConfigMap with settings, as a person writes it on the command line."""
+"""Which settings a pass uses: the name of their ConfigMap, their hash, and when they were loaded."""
 
 from __future__ import annotations
+
+import hashlib
+from datetime import datetime, timedelta
 
 from msgspec import Struct
 
 from reconciler.model.names import is_object_name
+
+_HASH_LENGTH = 12
+
+
+class SettingsVersion(Struct, frozen=True):
+    """The settings in force. `loaded` is when this process loaded them (UTC), None if it is not known.
+
+    `hash` is the start of the SHA-256 of the file's content, as `sha256sum FILE` prints it.
+    """
+
+    hash: str
+    loaded: datetime | None = None
+
+    def age(self, now: datetime) -> timedelta | None:
+        """Return how long ago the settings were loaded, None if it is not known."""
+        return None if self.loaded is None else max(now - self.loaded, timedelta())
+
+
+def short_hash(content: bytes) -> str:
+    """Return the hash of a settings file's content."""
+    return hashlib.sha256(content).hexdigest()[:_HASH_LENGTH]
+
 
 PREFIX = "configmap/"
 

@@ -8,27 +8,40 @@ from enum import StrEnum
 
 from msgspec import Struct, field
 
-from reconciler.model.azure import PerformMaintenance
 from reconciler.model.calendar_text import CalendarText
 from reconciler.model.case_outcome import CaseOutcome, outcome_of
 from reconciler.model.check_reads import LeaseTake
+from reconciler.model.config_map import SettingsVersion
 from reconciler.model.drains import Blocker, DrainOrder, DrainProgress
 from reconciler.model.event import MaintenanceEvent
-from reconciler.model.fleet_node import FleetNode
 from reconciler.model.holds import WaitsFor
 from reconciler.model.hooks import HookRun
 from reconciler.model.hypervisor import HypervisorWrite
 from reconciler.model.instructions import Instructions, Kept
 from reconciler.model.machine import Remove, ScaleUp
+from reconciler.model.platforms import PerformMaintenance
 from reconciler.model.record import CaseRecord, KnownEvent, State
 from reconciler.model.schedule import CaseSchedule, StartTimes
-from reconciler.model.settings_version import SettingsVersion
 from reconciler.model.snapshot import Ledger
 from reconciler.model.undone import Undone
 from reconciler.model.unseen import Unseen
 from reconciler.model.urgency import Urgency
-from reconciler.model.workflow_message import WorkflowMessage
+from reconciler.model.workflow import WorkflowMessage
 from reconciler.model.writes import NodeWrite, Publication
+
+
+class FleetNode(Struct, frozen=True):
+    """One node of the cluster, whether or not the plan is about it.
+
+    `zone` and `pool` are empty if they are not known. `managed` is whether the settings select it. `closed`
+    is why it takes no new pods, empty if it takes some.
+    """
+
+    node: str
+    zone: str = ""
+    pool: str = ""
+    managed: bool = True
+    closed: str = ""
 
 
 class Verdict(StrEnum):

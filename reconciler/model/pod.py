@@ -1,14 +1,68 @@
-"""A pod and a disruption budget, reduced to the fields that we read."""
+"""A pod and a disruption budget, reduced to the fields that we read, and what a pod needs of a node."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from enum import StrEnum
 
 from msgspec import Struct, field
 
 from reconciler.model.names import is_object_name
+from reconciler.model.node import Node
 from reconciler.model.selector import LabelSelector, Requirement
+
+Terms = tuple[tuple[Requirement, ...], ...]
+"""Terms of a node selector, any of which is enough."""
+
+
+class Volume(Struct, frozen=True):
+    """A PersistentVolume that is bound to the claim `namespace/claim`.
+
+    `affinity` are the required terms of its node affinity; none of them: it can be mounted on every node.
+    """
+
+    name: str
+    namespace: str
+    claim: str
+    affinity: Terms = ()
+
+
+NAME = "metadata.name"
+"""The one field of a node that `matchFields` can name. No label has this key by chance."""
+
+
+def meets(node: Node, terms: Terms) -> bool:
+    """Whether the node meets one of the terms. A term without requirements is met by no node."""
+    return any(term and all(one.matches(labels_for(node, one.key)) for one in term) for term in terms)
+
+
+def labels_for(node: Node, key: str) -> Mapping[str, str]:
+    """Return what a requirement with this key is about: the node's labels, or its name."""
+    return {NAME: node.name} if key == NAME else node.labels
+
+
+class WorkloadKind(StrEnum):
+    """The kinds whose pods come back on another node, named as in maintenance-controller's metrics."""
+
+    DAEMON_SET = "daemon_set"
+    DEPLOYMENT = "deployment"
+    REPLICA_SET = "replica_set"
+    STATEFUL_SET = "stateful_set"
+
+
+class Workload(Struct, frozen=True):
+    """A workload. `replicas` are the pods that it should have, of a DaemonSet those that are ready."""
+
+    kind: WorkloadKind
+    name: str
+    replicas: int
+
+    @property
+    def label(self) -> str:
+        """The value of the label `owner`, such as `deployment_web`. It has no namespace."""
+        return f"{self.kind.value}_{self.name}"
+
 
 DEFAULT_GRACE = 30
 """Seconds: the API's default of terminationGracePeriodSeconds."""

@@ -13,7 +13,6 @@ from typing import Any, Protocol, runtime_checkable
 
 from msgspec import Struct
 
-from reconciler.model.azure import PerformMaintenance
 from reconciler.model.calendar_text import CalendarPlace, CalendarText
 from reconciler.model.check_reads import (
     KubernikusAnswer,
@@ -31,10 +30,10 @@ from reconciler.model.machine import Machine, MachineRef, Remove, ScaleUp
 from reconciler.model.maintenance import Maintenance
 from reconciler.model.node import Node, Wanted
 from reconciler.model.notification import Notification
-from reconciler.model.pod import Pod, PodDisruptionBudget
+from reconciler.model.platforms import PerformMaintenance
+from reconciler.model.pod import Pod, PodDisruptionBudget, Volume
 from reconciler.model.snapshot import Agents, Ledger, ReadAhead, Remediator, Resting, ServerVersion
-from reconciler.model.volume import Volume
-from reconciler.model.workflow_message import WorkflowMessage
+from reconciler.model.workflow import WorkflowMessage
 
 
 class ClusterReader(Protocol):

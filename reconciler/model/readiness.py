@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from reconciler.model.settings_version import SettingsVersion
+from reconciler.model.config_map import SettingsVersion
 from reconciler.model.unseen import Unseen
 
 

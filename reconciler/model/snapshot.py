@@ -1,4 +1,4 @@
-"""What one pass has read of the cluster."""
+"""What one pass has read of the cluster, and what its sources report, joined."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from reconciler.model.calendar_text import CalendarText
 from reconciler.model.check_reads import ReadForChecks
 from reconciler.model.codec import Name
 from reconciler.model.drains import DrainProgress
-from reconciler.model.event import Kind, Reading
+from reconciler.model.event import Answer, Kind, MaintenanceEvent, Reading
 from reconciler.model.instructions import PersonHold
 from reconciler.model.machine import Machine
 from reconciler.model.node import Node
@@ -23,6 +23,35 @@ from reconciler.model.record import Record, Unreadable
 from reconciler.model.structs import replace
 from reconciler.model.undone import Undone
 from reconciler.model.unseen import Unseen
+
+
+class NodeAssessment(Struct, frozen=True):
+    """One node's events, and the answer of each source; stale answers are unknown.
+
+    `problem` is set if an error in this program kept the node from being assessed.
+    """
+
+    events: tuple[MaintenanceEvent, ...] = ()
+    readings: tuple[Reading, ...] = ()
+    problem: str = ""
+
+    def answer(self, source: str) -> Answer | None:
+        """The source's answer, None if the source is disabled."""
+        return next((reading.answer for reading in self.readings if reading.source == source), None)
+
+
+_NOTHING = NodeAssessment()
+
+
+class Assessment(Struct, frozen=True):
+    """The assessments of the nodes with any, by name. `notes` are about the whole cluster."""
+
+    nodes: Mapping[str, NodeAssessment] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def of(self, node: str) -> NodeAssessment:
+        """The node's assessment, an empty one if there is none."""
+        return self.nodes.get(node, _NOTHING)
 
 
 class Agents(Struct, frozen=True):

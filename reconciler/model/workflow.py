@@ -1,17 +1,14 @@
-"""The workflows of a node: the profiles that the settings define, in the form of maintenance-controller.
-
-Terms: an *instance* is a check, trigger or notification type with a name and a configuration. A *profile*
-names instances in the transitions between its three states. A node runs the profiles that its label
-`<keys.prefix>/maintenance-profile` names, joined by `--`.
-"""
+"""The workflows of a node, which the settings define, and the messages that they send."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from typing import Annotated
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 
+from reconciler.model.codec import UnixMoment
 from reconciler.model.record import State
 
 
@@ -50,3 +47,22 @@ class WorkflowData(Struct, frozen=True):
         return max(
             (one.current for one in self.profiles.values()), key=order.index, default=State.OPERATIONAL
         )
+
+
+LONGEST = 2000
+"""Characters of a text that a template makes. The rest is left out."""
+
+
+class WorkflowMessage(Struct, frozen=True):
+    """A message about one node, as the template of the instance made it.
+
+    `id` is the same for the same message in every process. `at` is when a pass found that it is due (UTC).
+    `title` is the first message of a thread, empty for an instance without threads.
+    """
+
+    id: str
+    instance: str
+    node: str
+    at: UnixMoment
+    text: Annotated[str, Meta(max_length=LONGEST)]
+    title: str = ""

@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
 
 from reconciler.model.actions import machine_name, outcome_name
-from reconciler.model.azure import PerformMaintenance
 from reconciler.model.ended_case import ended_case
 from reconciler.model.errors import (
     CloudError,
@@ -24,6 +23,7 @@ from reconciler.model.outcome import ActionName, Outcome, Result
 from reconciler.model.outside import WritableOutside
 from reconciler.model.own import changes, essential
 from reconciler.model.plan import NodePlan, Notice, NoticeType, Plan
+from reconciler.model.platforms import PerformMaintenance
 from reconciler.model.ports import (
     CaseHistory,
     Drains,

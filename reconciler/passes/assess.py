@@ -9,13 +9,12 @@ from datetime import datetime, timedelta
 from msgspec import Struct, field
 
 from reconciler.model import limits
-from reconciler.model.assessment import Assessment, NodeAssessment
 from reconciler.model.event import REQUEST, Answer, Initiator, Kind, MaintenanceEvent, Reading, Signal, Status
 from reconciler.model.moments import to_text
 from reconciler.model.own_times import own_times
 from reconciler.model.problems import internal
 from reconciler.model.record import SAME_MOMENT
-from reconciler.model.snapshot import Snapshot
+from reconciler.model.snapshot import Assessment, NodeAssessment, Snapshot
 from reconciler.model.structs import replace
 
 

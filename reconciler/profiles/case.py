@@ -7,10 +7,10 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from reconciler.model.assessment import NodeAssessment
 from reconciler.model.event import REQUEST, Answer, Kind, MaintenanceEvent, Reading, Signal
 from reconciler.model.plan import JudgedEvent
 from reconciler.model.record import CaseRecord, KnownEvent, identity, same_event
+from reconciler.model.snapshot import NodeAssessment
 from reconciler.model.structs import replace
 
 SwitchedOn = Callable[[str], bool]

@@ -7,12 +7,12 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct, field
 
-from reconciler.model.azure import PerformMaintenance
 from reconciler.model.drains import Blocker
 from reconciler.model.instructions import Instructions, instructions_of
 from reconciler.model.machine import Machine, Remove, ScaleUp
 from reconciler.model.node import CONTROL_PLANE_LABELS, Node
 from reconciler.model.plan import CheckAnswer, JudgedEvent, Notice
+from reconciler.model.platforms import PerformMaintenance
 from reconciler.model.record import CaseRecord, State
 from reconciler.model.schedule import CaseSchedule
 from reconciler.model.snapshot import Ledger

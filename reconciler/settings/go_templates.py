@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from reconciler.calendar.values import literal
 from reconciler.model import limits
-from reconciler.model.workflow_message import LONGEST
+from reconciler.model.workflow import LONGEST
 
 _DEEPEST = 20
 _STRING = re.compile(r'"(?:\\.|[^"\\])*"|`[^`]*`')

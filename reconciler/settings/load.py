@@ -10,9 +10,9 @@ from types import MappingProxyType
 from pydantic import ValidationError
 
 from reconciler.calendar.values import literal
+from reconciler.model.config_map import SettingsVersion, short_hash
 from reconciler.model.errors import SettingsError
 from reconciler.model.limits import LARGEST_SETTINGS
-from reconciler.model.settings_version import SettingsVersion, short_hash
 from reconciler.settings.go_yaml import read_go_yaml, unlike
 from reconciler.settings.mistakes import Mistake, Path, mistakes_of, spelt
 from reconciler.settings.schema import Settings

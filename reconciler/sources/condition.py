@@ -12,10 +12,10 @@ from collections.abc import Collection, Iterable
 from datetime import timedelta
 
 from reconciler.model import limits
-from reconciler.model.aks_conditions import CONDITIONS, MAIN, NOTICES, RELATIVES
 from reconciler.model.event import Answer, Initiator, Kind, Reading, Signal, Status
 from reconciler.model.moments import from_text
 from reconciler.model.node import Condition, Node
+from reconciler.model.platforms import CONDITIONS, MAIN, NOTICES, RELATIVES
 from reconciler.model.scheduled_events import is_degraded
 from reconciler.passes.source import Source, SourceContext, Wants
 from reconciler.settings.schema import Settings

@@ -10,8 +10,8 @@ import argparse
 import time
 from datetime import UTC, datetime, timedelta
 
-from reconciler.model.azure import Planned, Scope
 from reconciler.model.node import Node
+from reconciler.model.platforms import Planned, Scope
 from reconciler.model.polling import Memory
 from reconciler.model.structs import replace
 from reconciler.sources.arm.client import Arm

@@ -19,9 +19,8 @@ from reconciler.features.readiness import Seen, judge_nodes, summed_up
 from reconciler.features.readiness.report.document import to_document
 from reconciler.features.readiness.report.text import as_text
 from reconciler.model.node import ZONE_LABEL, Condition, Node
-from reconciler.model.pod import Owner, Placement, Pod, PodDisruptionBudget
+from reconciler.model.pod import Owner, Placement, Pod, PodDisruptionBudget, Volume
 from reconciler.model.selector import LabelSelector, Requirement
-from reconciler.model.volume import Volume
 from reconciler.settings.load import parse_settings
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)

@@ -8,9 +8,9 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from reconciler.model.aws import InstanceEvent
 from reconciler.model.machine import Remove
 from reconciler.model.node import CONTROL_PLANE_LABELS
+from reconciler.model.platforms import InstanceEvent
 from reconciler.model.polling import Listing
 from reconciler.model.structs import replace
 from reconciler.simulation.machines import SimulatedMachines

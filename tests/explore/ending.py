@@ -5,13 +5,13 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from reconciler.model.aks_conditions import MAIN
 from reconciler.model.calendar_text import CalendarText
 from reconciler.model.event import Kind
 from reconciler.model.holds import HoldCode
 from reconciler.model.hooks import HookStep
 from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.node import MECHANIC_LABEL, UPGRADE_ANNOTATIONS, Condition, Node
+from reconciler.model.platforms import MAIN
 from reconciler.model.record import Record, Unreadable
 from reconciler.model.record_text import record_of
 from reconciler.model.snapshot import Agents, Remediator

@@ -11,7 +11,6 @@ from random import Random
 
 from reconciler.drain.claim import claim
 from reconciler.features.machines import aks, karpenter, openshift
-from reconciler.model.aks_conditions import MAIN
 from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.errors import ClusterError, LockLost
 from reconciler.model.keys import DEFAULT_PREFIX
@@ -19,6 +18,7 @@ from reconciler.model.maintenance import Maintenance
 from reconciler.model.node import ZONE_LABEL, Node
 from reconciler.model.outside import Self, WritableOutside
 from reconciler.model.plan import Plan
+from reconciler.model.platforms import MAIN
 from reconciler.model.pod import Pod
 from reconciler.model.record import Unreadable
 from reconciler.model.record_text import record_of

@@ -7,13 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from reconciler.model.aks_conditions import MAIN
-from reconciler.model.aws import InstanceEvent
-from reconciler.model.azure import Planned
 from reconciler.model.event import Kind
 from reconciler.model.keys import DEFAULT_PREFIX, OwnKeys
 from reconciler.model.moments import from_text
 from reconciler.model.node import Node
+from reconciler.model.platforms import MAIN, InstanceEvent, Planned
 from reconciler.settings.schema import Settings
 from reconciler.simulation.api import HEARTBEAT
 from reconciler.simulation.platform import Reporter

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from jobs import options
 from jobs.cli import commands
 from jobs.commands import COMMANDS
-from reconciler.model.selector_text import parse_selector_text
+from reconciler.model.selector import parse_selector_text
 
 ROOT = Path(__file__).parents[2]
 

@@ -18,9 +18,9 @@ from jobs.agent import program
 from jobs.runtime.log_line import LARGEST_LINE, to_line
 from jobs.runtime.log_words import LogEvent
 from jobs.runtime.logs import PassLog, log_as_json
+from reconciler.model.config_map import SettingsVersion
 from reconciler.model.plan import Actions, NodePlan, Plan, Transition
 from reconciler.model.record import State
-from reconciler.model.settings_version import SettingsVersion
 from reconciler.model.writes import ConditionsWrite
 from tests.support.builders import NOW, minutes
 from tests.support.handlers import restored

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from jobs.runtime.settings_source import SETTLE, Look, SettingsFile
+from reconciler.model.config_map import short_hash
 from reconciler.model.errors import SettingsError
-from reconciler.model.settings_version import short_hash
 from reconciler.settings.schema import Mode
 
 BEGAN = datetime(2026, 11, 21, 22, 0, tzinfo=UTC)

@@ -10,7 +10,7 @@ from jobs.runtime.shuffles import LONGEST, NODES, ShuffleCounter
 from reconciler.model.errors import Forbidden, Unreachable
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
-from reconciler.model.workload import Workload, WorkloadKind
+from reconciler.model.pod import Workload, WorkloadKind
 from reconciler.settings.load import parse_settings
 from tests.support import builders
 from tests.support.worlds import look, world_of

@@ -8,8 +8,8 @@ import pytest
 
 from reconciler.kubernetes.volumes import TERMS, Volumes
 from reconciler.model.errors import Forbidden
+from reconciler.model.pod import Volume
 from reconciler.model.selector import Requirement
-from reconciler.model.volume import Volume
 from tests.support.stub import Answer, Asked, StubMaker, json_answer, status
 
 Object = dict[str, Any]

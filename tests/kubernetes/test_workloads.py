@@ -12,7 +12,7 @@ import pytest
 from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.workloads import OWNERS, Workloads
 from reconciler.model.errors import Forbidden, Unreachable
-from reconciler.model.workload import Workload, WorkloadKind
+from reconciler.model.pod import Workload, WorkloadKind
 from tests.support.stub import Answer, Asked, Stub, json_answer, status
 
 Object = dict[str, Any]

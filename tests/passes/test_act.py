@@ -16,7 +16,7 @@ from reconciler.model.plan import Actions, NodePlan, Plan, Transition
 from reconciler.model.record import DrainRecord, State
 from reconciler.model.structs import replace
 from reconciler.model.undone import NOT_WRITTEN
-from reconciler.model.workflow_message import WorkflowMessage
+from reconciler.model.workflow import WorkflowMessage
 from reconciler.passes.act import act
 from reconciler.run import rehearse
 from reconciler.simulation.api import Call

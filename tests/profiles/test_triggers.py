@@ -8,10 +8,10 @@ from datetime import timedelta
 import pytest
 
 from reconciler.features.machines import aks, openshift
-from reconciler.model.azure import PerformMaintenance, vm_of
 from reconciler.model.event import Kind, MaintenanceEvent
 from reconciler.model.machine import Machine, Pool, Remove, ScaleUp
 from reconciler.model.node import MECHANIC_LABEL, Node
+from reconciler.model.platforms import PerformMaintenance, vm_of
 from reconciler.model.record import CaseRecord, Cordon, DrainRecord, Replacement, SelfService, State
 from reconciler.model.structs import replace
 from reconciler.profiles.case import CaseView

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from reconciler.model.config_map import SettingsVersion
 from reconciler.model.drains import Blocker, DrainProgress, Phase
 from reconciler.model.event import Initiator, Kind, Status
 from reconciler.model.outcome import Outcome, Result
 from reconciler.model.plan import Plan, PodVerdict, Preview
 from reconciler.model.record import DrainRecord
-from reconciler.model.settings_version import SettingsVersion
 from reconciler.model.snapshot import Agents, Remediator
 from reconciler.model.structs import replace
 from reconciler.model.unseen import Unseen

@@ -6,7 +6,7 @@ import pytest
 
 from reconciler.model import limits
 from reconciler.model.printable import without_slack_markup
-from reconciler.model.workflow_message import LONGEST
+from reconciler.model.workflow import LONGEST
 from reconciler.settings.go_templates import TemplateRefused, indexed, mistake_in, rendered
 from reconciler.settings.message_fields import KNOWN, About, message_fields
 from tests.support import builders

@@ -6,11 +6,11 @@ from datetime import timedelta
 
 import pytest
 
-from reconciler.model.aks_conditions import MAIN
 from reconciler.model.errors import Conflict, NotFound, Unreachable
 from reconciler.model.node import Wanted
 from reconciler.model.notification import Notification
 from reconciler.model.plan import Notice
+from reconciler.model.platforms import MAIN
 from reconciler.model.snapshot import Ledger
 from reconciler.model.structs import replace
 from reconciler.simulation.api import Call, Killed, SimulatedApi

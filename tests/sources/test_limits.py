@@ -12,10 +12,10 @@ from reconciler.kubernetes.wire.lists import budget_format, node_format, pod_for
 from reconciler.kubernetes.wire.shapes import ObjectMeta
 from reconciler.model import limits
 from reconciler.model import scheduled_events as imds
-from reconciler.model.aks_conditions import MAIN
 from reconciler.model.errors import Rejected
 from reconciler.model.event import Answer, Kind
 from reconciler.model.node import Condition, Wanted
+from reconciler.model.platforms import MAIN
 from reconciler.model.pod import LONGEST_GRACE
 from reconciler.model.record import Record, Unreadable
 from reconciler.model.record_text import record_of

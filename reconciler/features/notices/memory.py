@@ -13,7 +13,7 @@ from reconciler.model import limits
 from reconciler.model.codec import Flat, Names, UnixMoment, decoded, encoded
 from reconciler.model.notices import Message, Topic
 from reconciler.model.structs import replace
-from reconciler.model.workflow_message import WorkflowMessage
+from reconciler.model.workflow import WorkflowMessage
 
 CASES = 2000
 """Nodes with an event or a case that are remembered."""

@@ -40,7 +40,7 @@ from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Notice, NoticeType, Plan
 from reconciler.model.ports import Clock
 from reconciler.model.problems import internal
-from reconciler.model.workflow_message import WorkflowMessage
+from reconciler.model.workflow import WorkflowMessage
 from reconciler.settings import templates
 from reconciler.settings.sections.notify import Notify
 from reconciler.settings.sections.workflows import NotifyInstance

@@ -8,7 +8,7 @@ from datetime import datetime
 from reconciler.features.notices.memory import OLDEST, WORKFLOW_PENDING, WORKFLOW_SENT, Memory
 from reconciler.model.moments import shifted, to_text
 from reconciler.model.structs import replace
-from reconciler.model.workflow_message import WorkflowMessage
+from reconciler.model.workflow import WorkflowMessage
 from reconciler.report import safe
 from reconciler.settings.sections.notify import Notify
 from reconciler.settings.sections.workflows import NotifyInstance

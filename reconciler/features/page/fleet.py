@@ -9,8 +9,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from reconciler.model.case_outcome import CaseResult
-from reconciler.model.fleet_node import FleetNode
-from reconciler.model.plan import NodePlan, Plan
+from reconciler.model.plan import FleetNode, NodePlan, Plan
 from reconciler.model.record import State
 
 

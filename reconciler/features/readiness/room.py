@@ -10,12 +10,10 @@ from typing import NamedTuple
 
 from reconciler.drain.room import Place, needs_of, obstacle, places_of, selects, tolerates
 from reconciler.features.readiness.pods import Found
-from reconciler.model.affinity import labels_for, meets
 from reconciler.model.node import Node
-from reconciler.model.pod import Placement, Pod
+from reconciler.model.pod import Placement, Pod, Terms, Volume, labels_for, meets
 from reconciler.model.readiness import FindingCode, Severity
 from reconciler.model.selector import Operator, Requirement
-from reconciler.model.volume import Terms, Volume
 
 Names = frozenset[str]
 

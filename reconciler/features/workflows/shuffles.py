@@ -15,8 +15,8 @@ from msgspec import Struct, field
 from reconciler.model.actions import outcome_name
 from reconciler.model.outcome import Outcome, Result
 from reconciler.model.plan import Plan
+from reconciler.model.pod import Workload
 from reconciler.model.record import State
-from reconciler.model.workload import Workload
 
 SERIES = 10_000
 """Owners and profiles that are counted. Then those that were not counted for the longest time go."""

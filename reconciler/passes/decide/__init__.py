@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 
-from reconciler.model.assessment import Assessment
 from reconciler.model.keys import keys_of
 from reconciler.model.moments import shifted
 from reconciler.model.node import Node
@@ -15,22 +14,23 @@ from reconciler.model.polling import Memory
 from reconciler.model.problems import Faults, guarded
 from reconciler.model.record import State
 from reconciler.model.schedule import CaseSchedule
-from reconciler.model.snapshot import Ledger, Snapshot
+from reconciler.model.snapshot import Assessment, Ledger, Snapshot
 from reconciler.model.structs import replace
 from reconciler.model.upgrades import upgraded_pools
 from reconciler.passes.decide.acknowledging import acknowledgements
 from reconciler.passes.decide.answers import source_states
 from reconciler.passes.decide.context import PassContext
 from reconciler.passes.decide.draining import holds_slot
-from reconciler.passes.decide.lasting import lasted
 from reconciler.passes.decide.one_node import decide_safely
 from reconciler.passes.decide.progress import Progress
 from reconciler.passes.decide.prospects import with_prospects
 from reconciler.passes.decide.replacing import pools_in_replacement
 from reconciler.passes.decide.reporting import (
     expiries,
+    fleet_nodes,
     held_by_people,
     is_reported,
+    lasted,
     moments,
     notes,
     of_the_future,
@@ -39,7 +39,6 @@ from reconciler.passes.decide.reporting import (
 from reconciler.passes.decide.scheduling import schedules
 from reconciler.passes.decide.seen import Seen, broken, last_key, look_safely, queue_key, why_out_of_service
 from reconciler.passes.decide.twins import twins_of
-from reconciler.passes.decide.whole_fleet import fleet_nodes
 from reconciler.passes.feature import Fleet, ObjectChanges
 from reconciler.passes.parts import Parts
 from reconciler.profiles.budget import count_places, still_missing

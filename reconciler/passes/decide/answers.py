@@ -7,11 +7,10 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from reconciler.model.assessment import Assessment
 from reconciler.model.event import Answer, Reading
 from reconciler.model.plan import SourceState
 from reconciler.model.polling import AnyMemory
-from reconciler.model.snapshot import Snapshot
+from reconciler.model.snapshot import Assessment, Snapshot
 
 
 class _Tally(Struct):

@@ -1,29 +1,70 @@
-"""What a plan reports besides its actions: notes, and moments of change."""
+"""What a plan reports besides its actions: notes, moments of change, lengths of cases, all nodes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime, timedelta
 from functools import partial
+from operator import attrgetter
 
 from reconciler.calendar.occurrences import FOREVER
-from reconciler.model.event import Answer
+from reconciler.model.event import Answer, Kind
 from reconciler.model.instructions import Instructions
 from reconciler.model.keys import keys_of
 from reconciler.model.moments import shifted
 from reconciler.model.node import REMEDIATOR_TAINT, Node
-from reconciler.model.plan import (
-    Actions,
-    DrainState,
-    NodePlan,
-)
+from reconciler.model.plan import Actions, DrainState, FleetNode, NodePlan
 from reconciler.model.problems import guarded
-from reconciler.model.record import State
+from reconciler.model.record import CaseRecord, State
 from reconciler.model.snapshot import Resting, Snapshot
 from reconciler.passes.decide.draining import running
 from reconciler.passes.decide.seen import Seen
+from reconciler.profiles.budget import pool_of
 from reconciler.profiles.start_times import NEAR
 from reconciler.settings.schema import Settings
+
+LONGEST = timedelta(days=1)
+"""A case that took longer says nothing about the next one."""
+
+
+def lasted(
+    before: Mapping[Kind, timedelta], plans: Iterable[NodePlan], now: datetime
+) -> Mapping[Kind, timedelta]:
+    """Return how long such cases take by kind, with those that end `now` (UTC), which count a third."""
+    found = dict(before)
+    for plan in plans:
+        case = plan.ended
+        began = case.facts.drain_began if case is not None else None
+        if case is None or began is None or not case.events or not _ended_by_us(case):
+            continue
+        kind = max((event.kind for event in case.events), key=lambda one: one.severity)
+        took = now - began
+        if timedelta() < took <= LONGEST:
+            known = found.get(kind, took)
+            found[kind] = timedelta(seconds=(2 * known + took).total_seconds() // 3)
+    return found if found != before else before
+
+
+def _ended_by_us(case: CaseRecord) -> bool:
+    """Whether the maintenance began when we wanted it to."""
+    return bool(case.acknowledged) or case.self_service is not None or case.replacement is not None
+
+
+def fleet_nodes(snapshot: Snapshot, settings: Settings) -> tuple[FleetNode, ...]:
+    """Return every node of the snapshot by name; one that breaks the program is not managed."""
+    return tuple(
+        guarded(f"node {node.name} can't be shown", partial(_shown, node, settings), None)[0] or _broken(node)
+        for node in sorted(snapshot.nodes, key=attrgetter("name"))
+    )
+
+
+def _shown(node: Node, settings: Settings) -> FleetNode:
+    return FleetNode(node.name, node.zone, pool_of(node), settings.manages(node.labels), node.out_of_service)
+
+
+def _broken(node: Node) -> FleetNode:
+    return FleetNode(node.name, managed=False, closed="an error in this program, see its log")
+
 
 _NAMED = 3
 """Nodes that a note names."""

@@ -7,7 +7,6 @@ from datetime import datetime
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
-from reconciler.model.assessment import NodeAssessment
 from reconciler.model.event import Answer
 from reconciler.model.holds import HoldCode
 from reconciler.model.instructions import Instructions
@@ -20,6 +19,7 @@ from reconciler.model.plan import (
 )
 from reconciler.model.problems import internal
 from reconciler.model.record import CaseRecord, Record, State, Unreadable
+from reconciler.model.snapshot import NodeAssessment
 from reconciler.model.structs import replace
 from reconciler.model.upgrades import upgrade_on
 from reconciler.model.urgency import LEAST_URGENT, Urgency

@@ -13,8 +13,7 @@ from reconciler.model.hypervisor import HypervisorWrite
 from reconciler.model.node import Node
 from reconciler.model.plan import Hold, Notice, Transition, WorkflowReport
 from reconciler.model.record import Record, State
-from reconciler.model.workflow import WorkflowData
-from reconciler.model.workflow_message import WorkflowMessage
+from reconciler.model.workflow import WorkflowData, WorkflowMessage
 
 
 class WorkflowStep(Struct, frozen=True):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from reconciler.model.azure import vm_of
 from reconciler.model.moments import to_text
 from reconciler.model.node import AUTOSCALER_TAINT, REMEDIATOR_TAINT
+from reconciler.model.platforms import vm_of
 from reconciler.model.record import SelfService
 from reconciler.model.upgrades import upgrade_of
 from reconciler.profiles.checks.people import starting

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from reconciler.model.azure import PerformMaintenance, vm_of
 from reconciler.model.machine import Remove, ScaleUp
 from reconciler.model.plan import Notice, NoticeType
+from reconciler.model.platforms import PerformMaintenance, vm_of
 from reconciler.model.record import Replacement, SelfService
 from reconciler.model.structs import replace
 from reconciler.profiles.plugins import trigger

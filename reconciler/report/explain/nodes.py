@@ -7,7 +7,6 @@ from datetime import datetime
 
 from reconciler.drain import preview as eviction
 from reconciler.drain.workloads import owner_of
-from reconciler.model.assessment import NodeAssessment
 from reconciler.model.drains import Blocker
 from reconciler.model.event import REQUEST, Answer, Kind, Reading
 from reconciler.model.examination import Examination
@@ -18,7 +17,7 @@ from reconciler.model.plan import NodePlan, Plan, Preview
 from reconciler.model.pod import Pod
 from reconciler.model.problems import guarded
 from reconciler.model.record import KnownEvent, State
-from reconciler.model.snapshot import Snapshot
+from reconciler.model.snapshot import NodeAssessment, Snapshot
 from reconciler.model.structs import replace
 from reconciler.model.unseen import BUDGETS, NAMESPACES, PODS
 from reconciler.profiles import case as cases

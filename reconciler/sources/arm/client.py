@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from reconciler import USER_AGENT
 from reconciler.azure.access import ONCE, cloud_setting, credential, plain, status_of, transport, wish
 from reconciler.http.guard import Guard, read_only
-from reconciler.model.azure import PerformMaintenance, Planned, Scope, Vm
 from reconciler.model.errors import CloudError
+from reconciler.model.platforms import PerformMaintenance, Planned, Scope, Vm
 from reconciler.model.polling import Listing
 from reconciler.model.problems import internal
 from reconciler.model.structs import replace

@@ -14,8 +14,8 @@ from typing import Any
 from reconciler import USER_AGENT
 from reconciler.http.bounded import bound
 from reconciler.http.guard import Guard
-from reconciler.model.aws import InstanceEvent
 from reconciler.model.errors import CloudError
+from reconciler.model.platforms import InstanceEvent
 from reconciler.model.polling import Listing
 from reconciler.model.problems import internal
 from reconciler.settings.schema import Settings

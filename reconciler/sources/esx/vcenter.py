@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from reconciler.model.esx import HostState
 from reconciler.model.event import VCENTER, Kind, Reading, Signal
 from reconciler.model.node import Node
+from reconciler.model.platforms import HostState
 from reconciler.model.structs import replace
 from reconciler.passes.polled import PolledSource
 from reconciler.passes.source import SourceContext

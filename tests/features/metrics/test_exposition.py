@@ -12,7 +12,7 @@ from reconciler.features.metrics import catalogue
 from reconciler.features.metrics.exposition import Counters, Samples, to_text
 from reconciler.features.metrics.samples import Sample, shuffle_samples
 from reconciler.features.workflows.shuffles import ShuffleCounts
-from reconciler.model.workload import Workload, WorkloadKind
+from reconciler.model.pod import Workload, WorkloadKind
 
 
 @pytest.fixture

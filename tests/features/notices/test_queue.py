@@ -22,7 +22,7 @@ from reconciler.features.notices.transports.transport import NotSent, Transport
 from reconciler.model.errors import Forbidden, LockLost, Unreachable
 from reconciler.model.notices import Message, Topic
 from reconciler.model.plan import Notice, Plan
-from reconciler.model.workflow_message import WorkflowMessage
+from reconciler.model.workflow import WorkflowMessage
 from reconciler.settings.load import parse_settings
 from reconciler.settings.sections.notify import Notify
 from reconciler.settings.sections.workflows import NotifyInstance

@@ -14,7 +14,7 @@ from reconciler.features.notices.workflow_messages import (
     still_wanted,
     worded,
 )
-from reconciler.model.workflow_message import LONGEST, WorkflowMessage
+from reconciler.model.workflow import LONGEST, WorkflowMessage
 from tests.support.builders import NOW
 
 DAY = timedelta(days=1)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from reconciler.features.page.fleet import MOST_NAMED, Cell, Square, used, zones
 from reconciler.model.case_outcome import CaseResult
-from reconciler.model.fleet_node import FleetNode
-from reconciler.model.plan import NodePlan, Plan
+from reconciler.model.plan import FleetNode, NodePlan, Plan
 from reconciler.model.record import PlatformStart, State
 from reconciler.model.schedule import CaseSchedule
 from reconciler.model.structs import replace

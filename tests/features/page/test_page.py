@@ -14,9 +14,8 @@ from reconciler.features.page.html import as_html
 from reconciler.features.page.readiness import readiness_part
 from reconciler.model.drains import Blocker, DrainProgress, Phase
 from reconciler.model.event import Kind, Status
-from reconciler.model.fleet_node import FleetNode
 from reconciler.model.outcome import Outcome, Result
-from reconciler.model.plan import BudgetUse, DrainState, Hold, Plan, Preview
+from reconciler.model.plan import BudgetUse, DrainState, FleetNode, Hold, Plan, Preview
 from reconciler.model.readiness import Finding, FindingCode, Readiness, Severity, Workload, WorkloadFindings
 from reconciler.model.record import DrainRecord
 from reconciler.model.schedule import CaseSchedule

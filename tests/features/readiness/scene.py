@@ -6,11 +6,10 @@ from collections.abc import Iterable
 
 from reconciler.features.readiness import Seen, judge_nodes, summed_up
 from reconciler.model.node import Node
-from reconciler.model.pod import Owner, Placement, Pod, PodDisruptionBudget
+from reconciler.model.pod import Owner, Placement, Pod, PodDisruptionBudget, Volume
 from reconciler.model.readiness import Finding, Readiness, WebhookAnswers
 from reconciler.model.selector import LabelSelector
 from reconciler.model.structs import replace
-from reconciler.model.volume import Volume
 from tests.support import builders
 from tests.support.builders import NOW
 

@@ -8,10 +8,9 @@ from hypothesis import strategies as st
 from reconciler.drain.room import room
 from reconciler.features.readiness.room import Mounts, Shelter
 from reconciler.model.node import Taint
-from reconciler.model.pod import Owner, Placement, Pod, PodDisruptionBudget
+from reconciler.model.pod import Owner, Placement, Pod, PodDisruptionBudget, Volume
 from reconciler.model.selector import LabelSelector, Requirement
 from reconciler.model.structs import replace
-from reconciler.model.volume import Volume
 from tests.features.readiness.scene import codes, judged, node, only, pod
 
 NODES = (node("a"), node("b"))

@@ -8,10 +8,10 @@ import pytest
 
 from reconciler.features.readiness import Seen, judge_nodes, read, summed_up
 from reconciler.model.errors import Forbidden, Unauthorized
+from reconciler.model.pod import Volume
 from reconciler.model.readiness import WebhookAnswers, WebhookRefusal
-from reconciler.model.selector_text import parse_selector_text
+from reconciler.model.selector import parse_selector_text
 from reconciler.model.structs import replace
-from reconciler.model.volume import Volume
 from reconciler.simulation.api import Call
 from tests.features.readiness.scene import budget, codes, judged, node, only, pod
 from tests.support import builders

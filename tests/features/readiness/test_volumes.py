@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from reconciler.model.node import Node
+from reconciler.model.pod import Terms, Volume
 from reconciler.model.readiness import Readiness
 from reconciler.model.selector import Requirement
 from reconciler.model.structs import replace
-from reconciler.model.volume import Terms, Volume
 from tests.features.readiness.scene import codes, judged, node, pod
 
 DISK_ZONE = "topology.disk.csi.azure.com/zone"

@@ -16,7 +16,7 @@ from reconciler.model.node import Node
 from reconciler.model.outcome import Result
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.structs import replace
-from reconciler.model.workflow_message import WorkflowMessage
+from reconciler.model.workflow import WorkflowMessage
 from reconciler.report.columns import COLUMNS
 from reconciler.report.document import to_document
 from reconciler.report.text import as_text

@@ -10,8 +10,8 @@ import pytest
 from reconciler.features.workflows.shuffles import SERIES, Entered, ShuffleCounts, ShuffleRow, entered
 from reconciler.model.errors import Conflict
 from reconciler.model.plan import Plan
+from reconciler.model.pod import Workload, WorkloadKind
 from reconciler.model.structs import replace
-from reconciler.model.workload import Workload, WorkloadKind
 from reconciler.settings.load import parse_settings
 from reconciler.simulation.api import Call
 from reconciler.simulation.world import World

@@ -10,7 +10,7 @@ from reconciler.model.plan import NodePlan
 from reconciler.model.record import CaseFacts, CaseRecord, State
 from reconciler.model.snapshot import Ledger
 from reconciler.model.structs import replace
-from reconciler.passes.decide.lasting import lasted
+from reconciler.passes.decide.reporting import lasted
 from tests.support import builders
 from tests.support.builders import NOW, known, minutes
 

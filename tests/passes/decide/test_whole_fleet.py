@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from reconciler.model.calendar_text import CalendarText
-from reconciler.model.fleet_node import FleetNode
 from reconciler.model.node import Node
+from reconciler.model.plan import FleetNode
 from reconciler.model.snapshot import ReadForSettings
 from reconciler.model.structs import replace
-from reconciler.passes.decide.whole_fleet import fleet_nodes
+from reconciler.passes.decide.reporting import fleet_nodes
 from tests.support import builders
 from tests.support.builders import node
 

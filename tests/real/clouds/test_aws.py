@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 
 from reconciler.kubernetes import ledger
 from reconciler.kubernetes.paths import LEDGER
-from reconciler.model.aws import InstanceEvent
 from reconciler.model.errors import CloudError
 from reconciler.model.event import Answer, Kind, Status
 from reconciler.model.node import Node
 from reconciler.model.outside import Outside
+from reconciler.model.platforms import InstanceEvent
 from reconciler.model.polling import Memory, ScopeAnswer
 from reconciler.passes.assess import assess
 from reconciler.passes.decide import decide

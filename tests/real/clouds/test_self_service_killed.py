@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 
-from reconciler.model.azure import PerformMaintenance, Planned, Scope
+from reconciler.model.platforms import PerformMaintenance, Planned, Scope
 from reconciler.model.polling import Listing
 from reconciler.model.record import State
 from reconciler.model.structs import replace

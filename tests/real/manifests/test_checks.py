@@ -22,7 +22,7 @@ from reconciler.model.check_reads import LeaseRef, LeaseTake, Needs
 from reconciler.model.errors import ClusterError, Forbidden
 from reconciler.model.outside import Outside
 from reconciler.model.structs import replace
-from reconciler.model.workflow_message import WorkflowMessage
+from reconciler.model.workflow import WorkflowMessage
 from reconciler.settings.grants import grants_as_manifests, grants_of
 from reconciler.settings.load import parse_settings
 from tests.real.manifests.applying import K8S

@@ -9,7 +9,7 @@ import pytest
 from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.workloads import Workloads
 from reconciler.model.errors import ClusterError, Forbidden
-from reconciler.model.workload import Workload, WorkloadKind
+from reconciler.model.pod import Workload, WorkloadKind
 from tests.real.manifests.applying import applied
 from tests.real.manifests.permissions import granted, missing, unused, used
 from tests.support.controlplane import workloads

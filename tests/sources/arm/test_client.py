@@ -11,8 +11,8 @@ from azure.core.exceptions import ClientAuthenticationError
 from azure.identity import CredentialUnavailableError
 
 from reconciler.http.bounded import LARGEST
-from reconciler.model.azure import PerformMaintenance, Planned, Scope, Vm
 from reconciler.model.errors import CloudError
+from reconciler.model.platforms import PerformMaintenance, Planned, Scope, Vm
 from reconciler.model.polling import Listing
 from reconciler.model.structs import replace
 from reconciler.run import rehearse

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconciler.kubernetes import ledger
-from reconciler.model.azure import Planned, Scope, Vm, vm_of
 from reconciler.model.event import Answer, Initiator, Kind, Status
+from reconciler.model.platforms import Planned, Scope, Vm, vm_of
 from reconciler.model.polling import Listing, Memory, ScopeAnswer
 from reconciler.model.record import Record, SelfService
 from reconciler.model.structs import replace

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from reconciler.model.azure import PerformMaintenance, Scope, Vm
+from reconciler.model.platforms import PerformMaintenance, Scope, Vm
 from reconciler.model.structs import replace
 from reconciler.run import rehearse
 from reconciler.sources.arm import client

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.model.esx import HostState
+from reconciler.model.platforms import HostState
 from reconciler.model.secret import Secret
 from reconciler.model.structs import replace
 from reconciler.settings.sections.sources import EsxSource, VCenter, VCenters

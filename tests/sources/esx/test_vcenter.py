@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from reconciler.model.errors import SettingsError
-from reconciler.model.esx import HostState
 from reconciler.model.event import Answer, Kind
 from reconciler.model.node import ZONE_LABEL
+from reconciler.model.platforms import HostState
 from reconciler.model.polling import Listing, Memory
 from reconciler.model.structs import replace
 from reconciler.passes.source import SourceContext

@@ -8,7 +8,7 @@ from typing import Protocol
 from reconciler.features.notices.deliveries import Delivery
 from reconciler.http.secrets import SecretMissing, from_environment, from_file
 from reconciler.model.secret import MASKED, Secret
-from reconciler.model.workflow_message import WorkflowMessage
+from reconciler.model.workflow import WorkflowMessage
 
 LARGEST_SECRET = 64 << 10
 """Bytes of a file with a secret."""

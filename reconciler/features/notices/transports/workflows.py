@@ -22,7 +22,7 @@ from reconciler.model.check_reads import LeaseRef, LeaseSeen, LeaseTake
 from reconciler.model.errors import ClusterError
 from reconciler.model.moments import shifted
 from reconciler.model.printable import without_slack_markup
-from reconciler.model.workflow_message import WorkflowMessage
+from reconciler.model.workflow import WorkflowMessage
 from reconciler.report import safe
 from reconciler.settings.sections.notify import LINK_LOCAL, is_address
 from reconciler.settings.sections.notify_types import Mail, Slack, SlackThread

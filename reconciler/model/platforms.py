@@ -1,12 +1,44 @@
-"""What Azure Resource Manager reports about the VMs of our nodes."""
+"""What names a VM, and what its platform says of it: Azure, AKS, AWS, ESX."""
 
 from __future__ import annotations
 
 import re
 from datetime import datetime
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
-from msgspec import Struct
+from msgspec import Meta, Struct
+
+from reconciler.model import limits
+from reconciler.model.codec import Name
+
+MAIN = "VMEventScheduled"
+RELATIVES = (
+    "PreemptionScheduled",
+    "FreezeScheduled",
+    "RebootScheduled",
+    "RedeployScheduled",
+    "PreemptScheduled",
+    "TerminateScheduled",
+)
+CONDITIONS = frozenset((MAIN, *RELATIVES))
+NOTICES = frozenset((MAIN, "RebootScheduled", "RedeployScheduled"))
+"""Those that report the start of planned maintenance, and not another kind of event only."""
+
+
+class InstanceEvent(Struct, frozen=True):
+    """A scheduled event of one instance, as DescribeInstanceStatus has it; moments are UTC.
+
+    `not_before` and `not_after` are the scheduled time, `latest` (AWS: NotBeforeDeadline) is until when the
+    start may be moved. `unreadable` means that a NotBefore was given and can't be read.
+    """
+
+    id: str
+    code: str
+    description: str = ""
+    not_before: datetime | None = None
+    not_after: datetime | None = None
+    latest: datetime | None = None
+    unreadable: bool = False
 
 
 class Scope(Struct, frozen=True, order=True):
@@ -98,3 +130,15 @@ def vm_of(provider_id: str) -> Vm | None:
     if single := _SINGLE.fullmatch(text):
         return Vm(Scope(single[1]), f"{single[2]}/{single[3]}")
     return None
+
+
+class HostState(Struct, frozen=True):
+    """A host that is in maintenance mode or enters it, or has alarms that the settings name.
+
+    While it enters, vCenter waits for its VMs to go. `version` is that of ESX.
+    """
+
+    maintenance: bool = False
+    alarms: Annotated[tuple[Name, ...], Meta(max_length=limits.INSTANCES)] = ()
+    version: Name = ""
+    entering: bool = False
