@@ -12,6 +12,8 @@ from reconciler.model import limits
 from reconciler.model.codec import Name
 
 MAIN = "VMEventScheduled"
+"""The node condition of AKS's node-problem-detector that reports every kind of scheduled event."""
+
 RELATIVES = (
     "PreemptionScheduled",
     "FreezeScheduled",
