@@ -252,8 +252,7 @@ def _alerts(config: PrometheusAlerts, given: CheckInput) -> CheckResult:
 
 
 def _some_names(names: list[str]) -> str:
-    more = f" and {len(names) - _NAMED_AT_MOST} more" if len(names) > _NAMED_AT_MOST else ""
-    return limits.text(f"{', '.join(names[:_NAMED_AT_MOST])}{more}", 300)
+    return limits.text(_named(names), 300)
 
 
 _NUMBER = r"(?:0|[1-9][0-9]{0,18})"

@@ -26,11 +26,11 @@ from reconciler.settings.sections.check_types import (
 )
 
 
-def _needs(config: LabelCheck) -> Needs:
+def _reads_label(config: LabelCheck) -> Needs:
     return Needs(labels=frozenset({config.key}))
 
 
-@check_type("anyLabel", LabelCheck, _needs)
+@check_type("anyLabel", LabelCheck, _reads_label)
 def any_label(config: LabelCheck, given: CheckInput) -> CheckResult:
     """Pass when a node of the cluster has the label, with the value if one is set."""
     wanted = f"{config.key}={config.value}" if config.value else config.key
@@ -49,7 +49,7 @@ def _first(config: LabelCheck, members: Fleet) -> str:
     return ""
 
 
-@check_type("hasLabel", LabelCheck, _needs)
+@check_type("hasLabel", LabelCheck, _reads_label)
 def has_label(config: LabelCheck, given: CheckInput) -> CheckResult:
     """Pass when the node has the label, with the value if one is set."""
     value = given.node.labels.get(config.key)
@@ -60,11 +60,11 @@ def has_label(config: LabelCheck, given: CheckInput) -> CheckResult:
     return passed(f"the label {config.key} is {value!r}")
 
 
-def _has_annotation_needs(config: AnnotationCheck) -> Needs:
+def _reads_annotation(config: AnnotationCheck) -> Needs:
     return Needs(annotations=frozenset({config.key}))
 
 
-@check_type("hasAnnotation", AnnotationCheck, _has_annotation_needs)
+@check_type("hasAnnotation", AnnotationCheck, _reads_annotation)
 def has_annotation(config: AnnotationCheck, given: CheckInput) -> CheckResult:
     """Pass when the node has the annotation, with the value if one is set."""
     value = given.node.annotations.get(config.key)
@@ -76,11 +76,11 @@ def has_annotation(config: AnnotationCheck, given: CheckInput) -> CheckResult:
     return passed(f"the annotation {config.key} is {shown}")
 
 
-def _condition_needs(config: ConditionCheck) -> Needs:
+def _reads_condition(config: ConditionCheck) -> Needs:
     return Needs(conditions=frozenset({config.type}))
 
 
-@check_type("condition", ConditionCheck, _condition_needs)
+@check_type("condition", ConditionCheck, _reads_condition)
 def condition(config: ConditionCheck, given: CheckInput) -> CheckResult:
     """Pass when the node has the condition with this status; one that the node does not have fails."""
     found = given.node.condition(config.type)
@@ -91,12 +91,11 @@ def condition(config: ConditionCheck, given: CheckInput) -> CheckResult:
     return passed(f"the condition {config.type} is {found.status}")
 
 
-def _hypervisor_condition_needs(config: HypervisorConditionCheck) -> Needs:
-    del config
+def _reads_hypervisors(_config: HypervisorConditionCheck | HypervisorCheck) -> Needs:
     return Needs(hypervisors=True)
 
 
-@check_type("hypervisorCondition", HypervisorConditionCheck, _hypervisor_condition_needs)
+@check_type("hypervisorCondition", HypervisorConditionCheck, _reads_hypervisors)
 def hypervisor_condition(config: HypervisorConditionCheck, given: CheckInput) -> CheckResult:
     """Pass when the Hypervisor has the condition with this status; one that it does not have fails."""
     found, why = given.read.hypervisor(given.node.name)
@@ -112,12 +111,7 @@ def hypervisor_condition(config: HypervisorConditionCheck, given: CheckInput) ->
     return passed(f"the condition {config.type} of the Hypervisor is {status}")
 
 
-def _check_hypervisor_needs(config: HypervisorCheck) -> Needs:
-    del config
-    return Needs(hypervisors=True)
-
-
-@check_type("checkHypervisor", HypervisorCheck, _check_hypervisor_needs)
+@check_type("checkHypervisor", HypervisorCheck, _reads_hypervisors)
 def check_hypervisor(config: HypervisorCheck, given: CheckInput) -> CheckResult:
     """Pass when all fields have their values. A field that can't be read is unknown."""
     found, why = given.read.hypervisor(given.node.name)
@@ -150,11 +144,11 @@ def _query(config: KubernikusCountCheck) -> KubernikusQuery:
     return KubernikusQuery(config.cluster, file=config.credentials_file, url=url)
 
 
-def _kubernikus_count_needs(config: KubernikusCountCheck) -> Needs:
+def _reads_kubernikus(config: KubernikusCountCheck) -> Needs:
     return Needs(kubernikus=frozenset({_query(config)}))
 
 
-@check_type("kubernikusCount", KubernikusCountCheck, _kubernikus_count_needs)
+@check_type("kubernikusCount", KubernikusCountCheck, _reads_kubernikus)
 def kubernikus_count(config: KubernikusCountCheck, given: CheckInput) -> CheckResult:
     """Pass when the cluster has at least the nodes of all node pools. Without an answer, it is unknown."""
     answer = given.read.kubernikus.get(_query(config), KubernikusAnswer(problem="it was not asked"))
@@ -188,11 +182,11 @@ def scheduled_event(config: ScheduledEventCheck, given: CheckInput) -> CheckResu
     return failed(f"no event counts: {other}" if other else "no event is reported", later)
 
 
-def _affinity_needs(_config: AffinityCheck) -> Needs:
+def _reads_all_pods(_config: AffinityCheck) -> Needs:
     return Needs(all_pods=True)
 
 
-@check_type("affinity", AffinityCheck, _affinity_needs)
+@check_type("affinity", AffinityCheck, _reads_all_pods)
 def affinity(config: AffinityCheck, given: CheckInput) -> CheckResult:
     """Pass unless this node has such a pod, and another node that requires maintenance has none.
 
