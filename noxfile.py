@@ -156,7 +156,7 @@ def bench(session: nox.Session) -> None:
     modules = {"pass": "sweep", "drain": "drains"}
     modules |= {name: name for name in ("start", "wake", "arm", "readiness", "ahead", "page", "agent")}
     for name in session.posargs or ["pass", "drain", "start", "wake"]:
-        session.run(PYTHON, "-m", f"tests.bench.{modules[name]}")
+        session.run(PYTHON, "-m", f"bench.{modules[name]}")
 
 
 @nox.session(default=False)

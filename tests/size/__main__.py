@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 _ROOT = Path(__file__).parents[2]
 _NOT_CORE = ("features", "simulation", "sources")
+_TOOLS = ("bench", "charts", "image", "release", "website")
 
 
 class Part(NamedTuple):
@@ -63,6 +64,7 @@ def above(figures: Mapping[str, Figure], limits: Mapping[str, Mapping[str, int]]
 def measure(root: Path) -> dict[str, Figure]:
     """Return the figures of the project in this folder, by their names in `ceilings.toml`."""
     source, tests = _python(root, "reconciler", "jobs"), _python(root, "tests")
+    tools = _python(root, *_TOOLS)
     lines = {path: len(text.splitlines()) for path, text in source.items()}
     core = [path for path in source if path.parts[0] == "reconciler" and path.parts[1] not in _NOT_CORE]
     functions: list[Part] = []
@@ -82,6 +84,7 @@ def measure(root: Path) -> dict[str, Figure]:
         "files of source": Figure(len(source)),
         "lines of the core": Figure(sum(lines[path] for path in core)),
         "lines of tests": Figure(sum(len(text.splitlines()) for text in tests.values())),
+        "lines of tools": Figure(sum(len(text.splitlines()) for text in tools.values())),
         "lines of the longest function": Figure(max(functions, default=Part(0, "")).size),
         "functions over 60 lines": Figure(len(long), long),
         "fields of the largest class": Figure(max(classes, default=Part(0, "")).size),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.bench.ahead import DAY, play
+from bench.ahead import DAY, play
 from tests.support.builders import settings
 
 

@@ -1,6 +1,6 @@
 """The time from an event to the cordon: a serving program and the node agent with a fake IMDS.
 
-    python -m tests.bench.wake [--rounds N] [--nodes N]
+    python -m bench.wake [--rounds N] [--nodes N]
 
 Each round reports a Preempt on one node, in turn by its condition and by IMDS, at a random moment of the
 agent's second, waits for the cordon, and lets the event pass. The node is a spot node of a real API server

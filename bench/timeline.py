@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from tests.bench.bare import Changed, PlainWatch
+from bench.bare import Changed, PlainWatch
 from tests.support.controlplane.api import Api
 from tests.support.controlplane.audit import AuditEntry
 from tests.support.controlplane.server import ControlPlane

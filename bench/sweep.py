@@ -1,6 +1,6 @@
 """What a pass costs that has nothing to do: whole processes, alternating, on a real API server.
 
-`python -m tests.bench.sweep [--nodes 5000,10000] [--rounds 6]` prints time, peak memory and number of
+`python -m bench.sweep [--nodes 5000,10000] [--rounds 6]` prints time, peak memory and number of
 requests of `reconciler sweep`, of curl fetching the same list as JSON, and of `kubectl get nodes -o name`.
 """
 
