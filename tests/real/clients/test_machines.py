@@ -8,7 +8,7 @@ import pytest
 from reconciler.features.machines import cluster_api, karpenter, openshift
 from reconciler.features.machines.providers import MachineProviders
 from reconciler.kubernetes.connection import Connection
-from reconciler.model.errors import Conflict, Forbidden, LockLost, NotFound
+from reconciler.model.errors import Conflict, Forbidden, LockLost
 from reconciler.model.machine import Machine, MachineRef, Pool, Remove, ScaleUp
 from reconciler.model.structs import replace
 from tests.support.controlplane.machines import NAMESPACE, MachineWorld, machine_name
@@ -97,18 +97,6 @@ def writes(cluster: ControlPlane) -> list[tuple[str, str]]:
 
 
 # What is seen.
-
-
-def test_a_node_claim_is_found_by_its_node_and_its_pool_keeps_no_number(
-    world: MachineWorld, machines: MachineProviders
-) -> None:
-    world.make(NODES, provider=KARPENTER, pool="default")
-
-    found = seen(machines, "b", KARPENTER)
-
-    assert (found.name, found.deleting, found.control_plane) == (machine_name("b"), False, False)
-    assert found.pool == Pool("NodePool", "default")
-    assert found.uid == (world.machine(found.name, KARPENTER) or {})["metadata"]["uid"]
 
 
 @pytest.mark.parametrize(
@@ -238,42 +226,6 @@ def test_a_pool_that_was_raised_is_lowered_after_the_machine_that_is_meant_is_ma
     assert nodes(kinds) == {*NODES, new} - {"b"}
 
 
-def test_a_pass_that_was_killed_between_mark_and_lowering_goes_on_where_it_was(
-    kinds: ControlPlane, world: MachineWorld, machines: MachineProviders, connection: Connection
-) -> None:
-    world.make(NODES)
-    asked = iter([None])
-
-    def killed_at_the_second() -> None:
-        if next(asked, "over") == "over":
-            raise LockLost("killed")
-
-    action = Remove("c", seen(machines, "c"), lower=2)
-    with pytest.raises(LockLost):
-        all_machines(connection, guard=killed_at_the_second).remove(action)
-    assert world.wanted() == 3
-    machines.remove(Remove("c", seen(machines, "c"), lower=2))
-    # Lowered twice is lowered once, before and after the machine has gone.
-    machines.remove(action)
-    machines.remove(Remove("c", seen(machines, "c"), lower=2))
-    world.settle()
-    machines.remove(action)
-
-    assert world.wanted() == 2
-    assert nodes(kinds) == {"a", "b"}
-
-
-def test_a_pool_that_is_low_already_is_left_alone_and_nothing_marked(
-    world: MachineWorld, machines: MachineProviders
-) -> None:
-    world.make(NODES)
-
-    machines.remove(Remove("c", seen(machines, "c"), lower=3))
-
-    assert world.wanted() == 3
-    assert marks(world, "c", CLUSTER_API) == {}
-
-
 @pytest.mark.parametrize("provider", ALL)
 def test_what_goes_or_has_gone_is_left_alone(
     kinds: ControlPlane, world: MachineWorld, machines: MachineProviders, provider: str
@@ -312,18 +264,6 @@ def test_another_machine_of_its_name_is_left_alone(
     world.settle()
 
     assert nodes(kinds) == set(NODES)
-
-
-def test_a_number_that_another_client_changed_before_the_scale_down_is_a_conflict(
-    world: MachineWorld, machines: MachineProviders
-) -> None:
-    world.make(NODES)
-    machine = seen(machines, "c")
-    world.raise_to(5)
-
-    with pytest.raises(Conflict, match="it wants 5 machines, not 3"):
-        machines.remove(Remove("c", machine, lower=2))
-    assert world.wanted() == 5
 
 
 # Who asks.
@@ -366,12 +306,3 @@ def test_a_write_that_is_refused_says_why(
             nobody.remove(Remove("a", machine))
     finally:
         connection.close()
-
-
-def test_a_pool_that_has_gone_is_not_found(world: MachineWorld, machines: MachineProviders) -> None:
-    world.make(["a"])
-    machine = seen(machines, "a")
-    gone = replace(machine, pool=replace(pool_of(machine), name="gone"))
-
-    with pytest.raises(NotFound):
-        machines.scale_up(ScaleUp("a", gone, 2))

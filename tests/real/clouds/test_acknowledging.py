@@ -11,12 +11,10 @@ from typing import Any
 import pytest
 
 from tests.agent.running import AgentProcess, as_admin
-from tests.real.passes.processes import Programs
 from tests.real.passes.scene import POOL, PREFIX, Scene
 from tests.support.controlplane.waiting import wait_for
 from tests.support.controlplane.workloads import budget
 from tests.support.fakes.imds import FakeImds
-from tests.support.fakes.proxy import Cut, Proxy
 
 Object = dict[str, Any]
 ID = "C7061BAC-AFDC-4513-B24B-AA5F13A16123"
@@ -157,52 +155,3 @@ def test_an_event_of_a_node_uncordoned_before_the_agents_read_is_not_started(sce
     assert "acknowledgeDue" in report.holds(first)
     assert scene.cordoned(first)
     assert not scene.cordoned(second)
-
-
-@pytest.mark.slow
-def test_killed_between_the_two_nodes_patches_the_next_sweep_writes_both(
-    scene: Scene, programs: Programs, tmp_path: Path
-) -> None:
-    scene.set(WANTED)
-    programs.configure(f"mode: Enforce\n{WANTED}")
-    both = [scene.node(instance) for instance in INSTANCES]
-    for instance in INSTANCES:
-        scene.imds_tells(instance, of_both(scene))
-    drain(scene, *both)
-    before = [json.dumps(scene.record(node)) for node in both]
-    runs = 0
-
-    def sweep(cut: Cut | None = None) -> list[str]:
-        """With a lock of its own: a dead holder's would have to be waited for."""
-        nonlocal runs
-        runs += 1
-        namespace = f"lane-{runs}"
-        scene.api.create("namespaces", {"metadata": {"name": namespace}})
-        with Proxy(programs.kubeconfig, cut) as proxy:
-            kubeconfig = proxy.write_kubeconfig(tmp_path / f"{namespace}.kubeconfig")
-            process = programs.start("sweep", "--namespace", namespace, kubeconfig=kubeconfig)
-            proxy.ends(process.kill)
-            done = process.wait()
-        assert done.code == (0 if cut is None else -9), done.out + done.err
-        return proxy.writes
-
-    def forget() -> None:
-        for node, text in zip(both, before, strict=True):
-            scene.annotate(node, "acknowledge", None)
-            scene.annotate(node, "record", text)
-
-    writes = sweep()
-    assert orders(scene) == [[ID], [ID]]
-    patches = [number for number, write in enumerate(writes, 1) if write.startswith("PATCH /api/v1/nodes/")]
-    assert len(patches) == 2
-    left_behind = []
-    for number in patches:
-        for early in (True, False):
-            forget()
-            sweep(Cut(number, early))
-            left_behind.append(sum(order is not None for order in orders(scene)))
-            sweep()
-
-            assert orders(scene) == [[ID], [ID]]
-            assert [on_record(scene, node) for node in both] == [[ID], [ID]]
-    assert left_behind == [0, 1, 1, 2]

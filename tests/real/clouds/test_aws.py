@@ -11,10 +11,8 @@ import boto3
 import pytest
 from botocore.exceptions import EndpointConnectionError
 from botocore.stub import Stubber
-from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.kubernetes import ledger
 from reconciler.kubernetes.paths import LEDGER
 from reconciler.model.errors import CloudError
 from reconciler.model.event import Answer, Kind, Status
@@ -25,7 +23,7 @@ from reconciler.model.polling import Memory, ScopeAnswer
 from reconciler.passes.assess import assess
 from reconciler.passes.decide import decide
 from reconciler.passes.observe import observe
-from reconciler.run import PARTS, rehearse
+from reconciler.run import PARTS
 from reconciler.sources.aws import client as ec2_client
 from reconciler.sources.aws import source as aws
 from reconciler.sources.aws.client import PAGE, Aws, connect
@@ -170,19 +168,6 @@ def test_an_instance_is_drained_for_its_event_and_comes_back_when_aws_calls_it_c
     assert scene.is_untouched(busy)
 
 
-def test_an_instance_whose_host_fails_is_drained_days_before_its_date(scene: Scene, ec2: FakeEc2) -> None:
-    failing, planned = node(scene, 0), node(scene, 1)
-    scene.workload("web", failing)
-    ec2.reported(
-        status(0, event("instance-retirement", hours=300, now=scene.now)),
-        status(1, event(hours=300, now=scene.now, number=2)),
-    )
-    scene.finish()
-
-    assert (scene.cordoned(failing), scene.pods_on(failing)) == (True, [])
-    assert scene.is_untouched(planned)
-
-
 def test_all_events_of_an_instance_are_reported_with_all_their_dates(scene: Scene, ec2: FakeEc2) -> None:
     name = node(scene)
     ec2.reported(
@@ -246,33 +231,6 @@ def test_an_ec2_that_does_not_answer_makes_its_nodes_unknown_and_is_asked_again_
     assert "eventsGone" in refused.holds(name)
     assert at_once.node(name)["unknown"] == refused.node(name)["unknown"]
     assert scene.is_untouched(name)
-
-
-def test_a_source_that_can_not_be_read_starts_no_drain(scene: Scene, ec2: FakeEc2) -> None:
-    name = node(scene)
-    ec2.refuses("RequestLimitExceeded")
-    report = scene.run()
-
-    assert scene.is_untouched(name)
-    assert report.node(name)["unknown"] != []
-
-
-def test_a_dry_run_asks_and_writes_nothing_down(scene: Scene, ec2: FakeEc2) -> None:
-    name = node(scene)
-    ec2.reported(status(0, event(now=scene.now, hours=0.1)))
-    plan = rehearse(scene.outside, scene.settings, scene.now)
-
-    assert [one.todo.drain is not None for one in plan.nodes if one.node == name] == [True]
-    assert scene.is_untouched(name)
-    assert scene.api.find("configmaps", LEDGER, "node-maintenance") is None
-
-
-def test_nodes_of_other_clouds_are_none_of_awss_affair(scene: Scene, ec2: FakeEc2) -> None:
-    name = scene.node()
-    report = scene.run()
-
-    assert ec2.asked == []
-    assert report.node(name) == {}
 
 
 # The parser.
@@ -413,18 +371,6 @@ answers: st.SearchStrategy[ScopeAnswer[str, InstanceEvent]] = st.builds(
     found=st.lists(st.tuples(st.sampled_from(("i-0a", "i-0b")), events), max_size=3).map(EC2.in_order),
     problem=st.text(max_size=9),
 )
-
-
-@given(st.lists(answers, max_size=2, unique_by=lambda one: one.scope))
-def test_the_memory_comes_back_as_it_was(found: list[ScopeAnswer[str, InstanceEvent]]) -> None:
-    memory = Memory(tuple(sorted(found, key=lambda one: one.scope)))
-
-    assert EC2.load(EC2.dump(memory)) == memory
-
-
-@pytest.mark.parametrize("text", ["", "{", "[1]", "[{}]", '[{"region":1}]', "null", '"x"'])
-def test_a_memory_that_can_not_be_read_is_none(text: str) -> None:
-    assert ledger.from_data({"aws": text}, PARTS.sources.polled).memories == {}
 
 
 def test_with_one_answer_in_force_the_plan_says_when_it_changes() -> None:

@@ -41,7 +41,6 @@ BY_USER = "Virtual machine is going to be {} as requested by authorized user."
 REBOOT = Day("Reboot", BY_USER.format("restarted"), -1, source="User")
 REDEPLOY = Day("Redeploy", BY_USER.format("redeployed"), -1, source="User")
 FAILURE = Day("Redeploy", "Virtual machine has encountered a failure.", -1)
-CANCELLED = Day("Redeploy", "Virtual machine has encountered a failure.", -1, notice=8, lasts=None)
 
 
 @pytest.fixture
@@ -108,22 +107,8 @@ def live(scene: Scene, imds: FakeImds, node: str, day: Day) -> list[bool]:
     return seen
 
 
-@pytest.mark.parametrize("day", [LIVE, HOST, REBOOT, REDEPLOY], ids=["live", "host", "reboot", "redeploy"])
-def test_a_day_of_events_that_the_settings_ignore_leaves_the_node_alone(
-    scene: Scene, imds: FakeImds, node: str, day: Day
-) -> None:
-    assert live(scene, imds, node, day) == [False] * 4
-    assert scene.is_untouched(node)
-    assert scene.pods_on(node) == ["web"]
-
-
 def test_a_day_of_failure_empties_the_node_until_it_is_over(scene: Scene, imds: FakeImds, node: str) -> None:
     assert live(scene, imds, node, FAILURE) == [True, True, True, False]
-    assert scene.is_untouched(node)
-
-
-def test_a_day_that_is_cancelled_brings_the_node_back(scene: Scene, imds: FakeImds, node: str) -> None:
-    assert live(scene, imds, node, CANCELLED) == [True, True, False]
     assert scene.is_untouched(node)
 
 

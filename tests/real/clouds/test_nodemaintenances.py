@@ -16,7 +16,7 @@ from reconciler.model.structs import replace
 from reconciler.model.writes import MaintenanceWrite
 from reconciler.passes.feature import Fleet
 from tests.real.manifests.applying import applied, kubectl
-from tests.real.passes.scene import LIVE_MIGRATION, Scene
+from tests.real.passes.scene import Scene
 from tests.support import builders
 from tests.support.builders import NOW, minutes
 from tests.support.controlplane.api import ApiError
@@ -116,24 +116,6 @@ def test_an_object_follows_the_case_to_its_end_and_is_kept_for_a_while(viewed: S
     assert views(scene) == []
 
 
-def test_every_event_of_a_node_has_its_own_object_even_if_it_is_ignored(viewed: Scene) -> None:
-    scene = viewed
-    node = scene.node()
-    pause = scene.event(0, "Freeze", 30, event_id="F1", description=LIVE_MIGRATION, duration=5)
-    scene.imds_tells(0, scene.event(0, minutes=10, event_id="A1"), pause)
-    scene.condition_tells(node)
-    scene.finish()
-    reported = {one["spec"]["kind"]: one["status"] for one in views(scene)}
-    sources = {one["spec"]["kind"]: one["spec"]["sources"] for one in views(scene)}
-
-    assert {kind: one["state"] for kind, one in reported.items()} == {
-        "Reboot": "Drained",
-        "LiveMigration": "LetPass",
-    }
-    assert "LiveMigration is ignored" in reported["LiveMigration"]["message"]
-    assert sources["Reboot"] == ["condition:VMEventScheduled", "imds"]
-
-
 def test_at_rest_nothing_is_written_and_one_list_is_all_it_costs(viewed: Scene) -> None:
     scene = viewed
     scene.node()
@@ -159,47 +141,6 @@ def test_without_the_kind_everything_works_for_one_request_a_pass(scene: Scene) 
     assert scene.pods_on(node) == []
     assert [one for one in report.document["outcomes"] if one["result"] not in ("done", "running")] == []
     assert writes(scene)[count:] == [("list", 404)]
-
-
-def test_without_the_setting_there_are_no_extra_requests(scene: Scene) -> None:
-    node = scene.node()
-    scene.condition_tells(node)
-    count = len(writes(scene))
-    scene.finish()
-
-    assert writes(scene)[count:] == []
-
-
-def test_a_deleted_object_is_created_again_and_a_foreign_one_is_left(viewed: Scene) -> None:
-    scene = viewed
-    node = scene.node()
-    theirs = {
-        "apiVersion": "node-maintenance.dev/v1alpha1",
-        "kind": "NodeMaintenance",
-        "metadata": {"name": "by-hand"},
-        "spec": {"nodeName": node, "kind": "Reboot"},
-    }
-    scene.api.create("nodemaintenances", theirs)
-    scene.condition_tells(node)
-    scene.finish()
-    [ours] = [one for one in views(scene) if one["metadata"]["name"] != "by-hand"]
-    scene.api.delete("nodemaintenances", ours["metadata"]["name"])
-    scene.run()
-    names = [one["metadata"]["name"] for one in views(scene)]
-
-    assert sorted(names) == sorted([ours["metadata"]["name"], "by-hand"])
-    assert "status" not in next(one for one in views(scene) if one["metadata"]["name"] == "by-hand")
-
-
-def test_a_node_that_vanishes_ends_its_objects(viewed: Scene) -> None:
-    scene = viewed
-    node = scene.node()
-    scene.condition_tells(node)
-    scene.finish()
-    scene.api.delete("nodes", node)
-    scene.run()
-
-    assert states(scene) == ["Done"]
 
 
 # The pure part.
@@ -230,27 +171,6 @@ def test_an_event_that_gets_an_id_and_another_date_later_is_still_the_same_objec
     assert third is not None
     assert first.name == second.name == third.name
     assert third.not_before == NOW + minutes(90)
-
-
-def test_nodes_of_one_name_and_events_of_one_kind_have_objects_of_their_own() -> None:
-    one, two = (builders.signal(not_before=NOW + minutes(count), event_id=f"E{count}") for count in (30, 90))
-    names = set(shown([], plan(one, two)))
-    others = set(shown([], plan(one, two), on=builders.node(uid="uid-2")))
-
-    assert len(names) == len(others) == 2
-    assert not names & others
-
-
-def test_what_can_not_be_read_now_is_not_over() -> None:
-    [first] = shown([], plan(builders.signal(Kind.FREEZE, not_before=NOW + minutes(30)))).values()
-    assert first is not None
-    blind = (builders.reading(unknown="its agent is not ready"),)
-    seen = builders.snapshot(builders.node(), readings={"a": blind})
-
-    assert shown([first], builders.plan_of(builders.planned(seen))) == {}
-    [gone] = shown([first]).values()
-    assert gone is not None
-    assert (gone.state, gone.finished) == ("Gone", NOW)
 
 
 def test_a_text_that_counts_minutes_is_no_reason_to_write() -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from reconciler.features.publishing.drainsafe import (
     DRAINSAFE_KEYS,
     DRAINSAFE_OWNER,
@@ -13,11 +11,10 @@ from reconciler.features.publishing.drainsafe import (
     DRAINSAFE_TYPE,
 )
 from reconciler.model.lifecycle import LIFECYCLE
-from tests.real.manifests.applying import applied, kubectl
+from tests.real.manifests.applying import applied
 from tests.real.passes.processes import Programs
 from tests.real.passes.scene import PREFIX, Scene
 from tests.support.controlplane.audit import AuditEntry
-from tests.support.controlplane.fill import patch_conditions
 from tests.support.controlplane.waiting import wait_for
 
 Object = dict[str, Any]
@@ -113,86 +110,6 @@ def test_the_annotation_rides_on_the_cordons_own_patch_and_a_pass_at_rest_writes
     assert patches(scene, count) == []
 
 
-def test_the_conditions_are_one_patch_of_the_status_only_when_they_change(scene: Scene) -> None:
-    scene.set("publish: [node-conditions]")
-    node = scene.node()
-    scene.workload("web", node)
-    scene.imds_tells(0, scene.event(0))
-    before = len(patches(scene))
-    scene.run()
-    first = [one.subresource for one in patches(scene, before)]
-    scene.finish()
-    report = conditions(scene, node)
-    count = len(patches(scene))
-    scene.clock.advance(minutes=1)
-    scene.run()
-
-    assert first == ["", "status"]
-    assert report["Drained"]["reason"] == "NodeMaintenanceDrained"
-    assert report["MaintenancePlanned"]["lastTransitionTime"] <= report["Drained"]["lastTransitionTime"]
-    assert patches(scene, count) == []
-    assert conditions(scene, node) == report
-
-
-def test_what_is_switched_off_is_taken_away_and_what_others_wrote_is_left(scene: Scene) -> None:
-    ours, theirs = scene.node(0), scene.node(1)
-    patch_conditions(
-        scene.api, theirs, {"type": "Drained", "status": "True", "reason": "SomebodyElse", "message": ""}
-    )
-    scene.api.patch("nodes", theirs, {"metadata": {"annotations": {DRAINSAFE_STATE: "NodeDrained"}}})
-    scene.set(BOTH + "budget: {maxUnavailable: 2}")
-    scene.condition_tells(ours)
-    scene.condition_tells(theirs)
-    scene.finish()
-    assert value(scene, ours) == "NodeDrained"
-    assert "Drained" in true(scene, ours)
-    assert conditions(scene, theirs)["Drained"]["reason"] == "SomebodyElse"
-    assert "MaintenancePlanned" in true(scene, theirs)
-    scene.set(NO_SETTLING)
-    scene.run()
-    count = len(patches(scene))
-    scene.run()
-
-    assert borne(scene, ours) == {}
-    assert conditions(scene, ours) == {}
-    assert borne(scene, theirs) == {DRAINSAFE_STATE: "NodeDrained"}
-    assert set(conditions(scene, theirs)) == {"Drained"}
-    assert scene.cordoned(ours)
-    assert patches(scene, count) == []
-
-
-def test_a_node_that_is_not_for_us_bears_no_sign(scene: Scene) -> None:
-    scene.set(BOTH)
-    node = scene.node(labels={f"{PREFIX}/ignore": "true"})
-    scene.condition_tells(node)
-    scene.run()
-
-    assert borne(scene, node) == {}
-    assert conditions(scene, node) == {}
-
-
-def test_started_is_not_running_and_a_later_manual_cordon_is_ignored(scene: Scene) -> None:
-    """Two of drainsafe's own bugs."""
-    scene.set(BOTH)
-    node = scene.node()
-    scene.imds_tells(0, scene.event(0))
-    scene.finish()
-    scene.imds_tells(0, scene.event(0, status="Started"))
-    scene.run()
-    scene.run()
-    during = value(scene, node), scene.cordoned(node)
-    scene.imds_tells(0)
-    scene.run()
-    scene.run()
-    after = value(scene, node), scene.cordoned(node)
-    scene.api.patch("nodes", node, {"spec": {"unschedulable": True}})
-    scene.run()
-
-    assert during == ("MaintenanceStarted", True)
-    assert after == ("NodeRunning", False)
-    assert scene.cordoned(node)
-
-
 def test_without_the_right_to_the_status_the_case_goes_on_and_with_it_all_is_shown(
     scene: Scene, programs: Programs
 ) -> None:
@@ -214,31 +131,3 @@ def test_without_the_right_to_the_status_the_case_goes_on_and_with_it_all_is_sho
     assert drained == (True, [], "NodeDrained", {})
     assert shown.code == 0, shown.out + shown.err
     assert report == {"MaintenancePlanned", "Drained"}
-
-
-def test_releasing_takes_the_signs_off_too(scene: Scene, programs: Programs) -> None:
-    programs.configure(f"mode: Enforce\n{BOTH}")
-    node = scene.node()
-    scene.condition_tells(node)
-    programs.sweep()
-    assert value(scene, node) == "NodeDrained"
-    done = programs.run("release", "--all")
-
-    assert done.code == 0, done.out + done.err
-    assert borne(scene, node) == {}
-    assert conditions(scene, node) == {}
-    assert kubectl(scene.controlplane, "get", "nodes")
-
-
-@pytest.mark.parametrize("publish", ["drainsafe", "node-conditions", "nodemaintenances"])
-def test_a_dry_run_shows_nothing(scene: Scene, programs: Programs, publish: str) -> None:
-    programs.configure(f"mode: Enforce\npublish: [{publish}]\n")
-    node = scene.node()
-    scene.condition_tells(node)
-    before = len(patches(scene))
-    done = programs.run("sweep", "--dry-run", "--output", "json")
-
-    assert done.code == 0, done.out + done.err
-    assert borne(scene, node) == {}
-    assert conditions(scene, node) == {}
-    assert patches(scene, before) == []

@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import threading
-from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,11 +14,11 @@ import pytest
 from tests.support.controlplane.api import CLUSTER_WIDE, NAMESPACED, Api, ApiError, Object
 from tests.support.controlplane.audit import AuditEntry
 from tests.support.controlplane.binaries import kubernetes_version
-from tests.support.controlplane.fill import Pool, fill, patch_conditions, vm_event
+from tests.support.controlplane.fill import Pool, patch_conditions, vm_event
 from tests.support.controlplane.processes import alive
 from tests.support.controlplane.server import ControlPlane, remove_stale_folders
 from tests.support.controlplane.waiting import wait_for
-from tests.support.controlplane.workloads import budget, daemon_set, deployment, pod
+from tests.support.controlplane.workloads import budget, deployment, pod
 
 POOL = Pool("np")
 
@@ -35,25 +34,6 @@ def test_the_server_is_of_the_pinned_version(controlplane: ControlPlane) -> None
         pytest.skip(f"the API server is of another's choice: {controlplane.given_binaries}")
 
     assert controlplane.api.request("GET", "version")["gitVersion"] == kubernetes_version()
-
-
-def test_a_pod_is_scheduled_and_gets_ready(cluster: ControlPlane, node: str) -> None:
-    cluster.api.create("deployments", deployment("web", 2))
-
-    pods = wait_for("two ready pods", lambda: ready_pods(cluster.api, "web", 2))
-
-    assert {each["spec"]["nodeName"] for each in pods} == {node}
-
-
-def test_a_deleted_pod_goes_within_its_grace_and_is_replaced(cluster: ControlPlane, node: str) -> None:
-    cluster.api.create("deployments", deployment("web", 1, grace=30))
-    first = wait_for("a ready pod", lambda: ready_pods(cluster.api, "web", 1))[0]["metadata"]["name"]
-
-    cluster.api.delete("pods", first, "default")
-
-    assert cluster.api.get("pods", first)["metadata"]["deletionGracePeriodSeconds"] == 30
-    wait_for("its end", lambda: cluster.api.find("pods", first) is None, seconds=10)
-    wait_for("its replacement", lambda: ready_pods(cluster.api, "web", 1))
 
 
 @pytest.mark.parametrize(
@@ -96,20 +76,6 @@ def test_a_pod_deleted_without_grace_is_not_deleted_once_more_a_moment_later(
     assert wait_for("kwok's word", deleted) == {"passing"}
 
 
-def test_pods_say_themselves_how_long_they_take(cluster: ControlPlane, node: str) -> None:
-    cluster.api.create("pods", pod("never", node_name=node, annotations={"test/ready-after": "1h"}))
-    cluster.api.create("pods", pod("now", node_name=node, annotations={"test/deleted-after": "1h"}))
-    wait_for("a running pod", lambda: running(cluster, "now"))
-    cluster.api.delete("pods", "now")
-    cluster.api.create("pods", pod("later", node_name=node))
-    wait_for("another", lambda: running(cluster, "later"))
-    cluster.api.delete("pods", "later")
-    wait_for("its end", lambda: cluster.api.find("pods", "later") is None)
-
-    assert cluster.api.get("pods", "never")["status"]["phase"] == "Pending"
-    assert "deletionTimestamp" in cluster.api.get("pods", "now")["metadata"]
-
-
 def test_an_eviction_beyond_the_budget_answers_429(cluster: ControlPlane, node: str) -> None:
     cluster.api.create("deployments", deployment("web", 2))
     cluster.api.create("poddisruptionbudgets", budget("web", max_unavailable=1))
@@ -122,13 +88,6 @@ def test_an_eviction_beyond_the_budget_answers_429(cluster: ControlPlane, node: 
 
     assert refusal.value.status == 429
     assert refusal.value.body["details"]["causes"][0]["reason"] == "DisruptionBudget"
-
-
-def test_daemon_pods_come_to_cordoned_nodes(cluster: ControlPlane, node: str) -> None:
-    cluster.api.patch("nodes", node, {"spec": {"unschedulable": True}})
-    cluster.api.create("daemonsets", daemon_set("log"))
-
-    wait_for("a daemon pod", lambda: ready_pods(cluster.api, "log", 1))
 
 
 def test_conditions_stay_as_they_are_set(cluster: ControlPlane, node: str) -> None:
@@ -144,23 +103,6 @@ def test_conditions_stay_as_they_are_set(cluster: ControlPlane, node: str) -> No
     assert conditions["Ready"]["status"] == "False"
     assert conditions["VMEventScheduled"]["message"] == event["message"]
     assert conditions["KernelDeadlock"]["status"] == "False"
-
-
-def test_a_node_without_a_status_becomes_ready(cluster: ControlPlane) -> None:
-    bare = {"metadata": {"name": "bare", "annotations": {"kwok.x-k8s.io/node": "fake"}}}
-    cluster.api.create("nodes", bare)
-
-    wait_for(
-        "Ready",
-        lambda: (
-            [
-                each["status"]
-                for each in cluster.api.get("nodes", "bare")["status"].get("conditions", [])
-                if each["type"] == "Ready"
-            ]
-            == ["True"]
-        ),
-    )
 
 
 def test_a_node_is_as_big_and_named_as_on_aks(cluster: ControlPlane, node: str) -> None:
@@ -256,21 +198,6 @@ def test_what_was_going_when_a_test_ended_is_not_deleted_in_the_next_one(
     wait_for("its end", lambda: cluster.api.find("pods", "passing") is None)
     deleted = wait_for("kwok's word", lambda: cluster.audit_entries("kwok", {"delete"}))
     assert {each.name for each in deleted} == {"passing"}
-
-
-def test_many_nodes_are_filled_in_by_pool_and_zone(cluster: ControlPlane) -> None:
-    pools = (POOL, Pool("spot", spot=True), Pool("win", windows=True))
-
-    fill(cluster.kubeconfig, nodes=60, pools=pools, images=20)
-
-    nodes = cluster.api.list("nodes")
-    assert Counter(each["metadata"]["labels"]["agentpool"] for each in nodes) == {
-        "np": 20,
-        "spot": 20,
-        "win": 20,
-    }
-    zones = Counter(each["metadata"]["labels"]["topology.kubernetes.io/zone"] for each in nodes)
-    assert zones == {"westeurope-1": 21, "westeurope-2": 21, "westeurope-3": 18}
 
 
 def test_no_process_outlives_an_owner_that_was_killed(controlplane: ControlPlane) -> None:

@@ -152,14 +152,6 @@ def test_a_node_is_drained_under_its_budgets_with_hardly_more_requests_than_pods
     assert len(ours) <= 1.15 * 10 + 10
 
 
-def test_law_1_a_node_that_is_not_cordoned_is_not_drained(bench: Bench) -> None:
-    bench.run_app("web", 2)
-    bench.start()
-
-    assert Phase.STOPPED is bench.finish().phase
-    assert not bench.asked("create")
-
-
 def test_a_blocking_budget_is_named_and_asked_again_when_it_changes(bench: Bench) -> None:
     bench.run_app("web", 3)
     bench.api.create("poddisruptionbudgets", budget("web", min_available=3))
@@ -173,33 +165,6 @@ def test_a_blocking_budget_is_named_and_asked_again_when_it_changes(bench: Bench
     assert {"default/web"} == {one.budget for one in blocked.blockers}
     assert {"waits for PDB default/web: needs 3 healthy, has 3"} == {one.because for one in blocked.blockers}
     assert Phase.DRAINED is progress.phase
-
-
-def test_two_budgets_on_a_pod_are_both_named(bench: Bench) -> None:
-    bench.run_app("web", 1)
-    bench.api.create("poddisruptionbudgets", budget("web", max_unavailable=1))
-    second = budget("web", max_unavailable=1)
-    second["metadata"]["name"] = "second"
-    bench.api.create("poddisruptionbudgets", second)
-    bench.cordon()
-    bench.start()
-    blocked = bench.until("a blocker", lambda one: bool(one.blockers))
-    bench.api.delete("poddisruptionbudgets", "second", "default")
-
-    assert "more than one" in blocked.blockers[0].because
-
-
-def test_a_persons_uncordon_stops_the_drain(bench: Bench) -> None:
-    bench.run_app("web", 2)
-    bench.api.create("poddisruptionbudgets", budget("web", max_unavailable=0))
-    bench.cordon()
-    bench.start()
-    bench.until("a blocker", lambda one: bool(one.blockers))
-    bench.cordon(cordoned=False)
-    progress = bench.finish()
-
-    assert Phase.STOPPED is progress.phase
-    assert len(_on(bench, bench.node)) == 2
 
 
 def test_law_1_pods_that_appear_after_an_uncordon_are_not_evicted(bench: Bench) -> None:
@@ -218,17 +183,6 @@ def test_law_1_pods_that_appear_after_an_uncordon_are_not_evicted(bench: Bench) 
     assert Phase.STOPPED is progress.phase
     assert len(left) == 2 + 5
     assert not any("deletionTimestamp" in one["metadata"] for one in left)
-
-
-def test_a_pod_that_is_stuck_is_waited_for_and_named_when_time_is_up(bench: Bench) -> None:
-    bench.api.create("pods", pod("stuck", node_name=bench.node, labels={"test/stuck-terminating": "true"}))
-    bench.wait_ready("stuck", 1)
-    bench.cordon()
-    bench.start(timeout=timedelta(seconds=3))
-    progress = bench.finish()
-
-    assert Phase.TIMED_OUT is progress.phase
-    assert [one.pod for one in progress.blockers] == ["default/stuck"]
 
 
 def test_a_stuck_pod_on_a_dead_node_is_deleted_without_grace_where_that_is_allowed(bench: Bench) -> None:
@@ -269,19 +223,6 @@ def test_a_singletons_new_pod_is_ready_before_the_old_one_goes(bench: Bench) -> 
     assert not any(one.resource == "pods" and "web" in one.name for one in bench.asked("create"))
     assert len(bench.asked("patch")) == 1
     bench.wait_ready("web", 1)
-
-
-def test_a_kept_pod_keeps_only_itself(bench: Bench) -> None:
-    bench.run_app("web", 2)
-    bench.api.create("pods", pod("naked", node_name=bench.node))
-    bench.wait_ready("naked", 1)
-    bench.cordon()
-    bench.start(options=DrainOptions())
-    progress = bench.finish()
-
-    assert Phase.DRAINED is progress.phase
-    assert [one.pod for one in progress.kept] == ["default/naked"]
-    assert [one["metadata"]["name"] for one in _on(bench, bench.node)] == ["naked"]
 
 
 def test_a_namespace_being_deleted_is_waited_for(bench: Bench) -> None:

@@ -55,21 +55,6 @@ def test_a_dry_run_lists_every_pod_with_its_action_and_writes_nothing(
     assert scene.record(node) is None
 
 
-def test_one_pod_that_may_not_go_refuses_the_drain_and_leaves_the_node_cordoned(
-    scene: Scene, programs: Programs
-) -> None:
-    node = scene.node()
-    scene.workload("web", node)
-    scene.api.create("pods", pod("naked", node_name=node, labels={"app": "naked"}))
-
-    done = programs.run("drain", node)
-
-    assert done.code == 1
-    assert "default/naked: Pods that declare no controller (use --force to override)" in done.err
-    assert scene.pods_on(node) == ["naked", "web"]
-    assert scene.cordoned(node)
-
-
 @pytest.mark.parametrize("how", [(), ("--disable-eviction",)], ids=["by eviction", "by deletion"])
 def test_a_node_is_emptied_and_release_undoes_it(
     scene: Scene, programs: Programs, how: tuple[str, ...]
@@ -92,38 +77,6 @@ def test_a_node_is_emptied_and_release_undoes_it(
     assert programs.run("release", node).code == 0
     assert not scene.cordoned(node)
     assert scene.record(node) is None
-
-
-def test_several_nodes_by_their_labels_and_only_the_pods_of_a_selector(
-    scene: Scene, programs: Programs
-) -> None:
-    one, two = scene.node(0), scene.node(1)
-    scene.workload("web", one)
-    scene.workload("shop", one)
-    scene.workload("cart", two)
-
-    done = programs.run("drain", "--selector", "agentpool=np", "--pod-selector", "app in (web,cart)")
-
-    assert done.code == 0, done.err
-    assert (scene.pods_on(one), scene.pods_on(two)) == (["shop"], [])
-
-
-def test_a_pass_holds_what_a_hand_has_claimed_and_a_hand_what_a_pass_has_taken(
-    scene: Scene, programs: Programs
-) -> None:
-    mine, theirs = scene.node(0), scene.node(1)
-    scene.set("budget: {maxUnavailable: 2}")
-    assert programs.run("drain", mine).code == 0
-    scene.condition_tells(mine)
-    scene.condition_tells(theirs)
-
-    report = scene.run()
-
-    assert "drained by hand" in report.holds(mine)["notClaimed"]
-    assert report.actions(mine) == []
-    refused = programs.run("drain", theirs)
-    assert refused.code == 1
-    assert "a pass is draining it" in refused.err
 
 
 def test_what_blocks_is_named_when_the_time_is_up_and_the_same_command_goes_on(

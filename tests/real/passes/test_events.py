@@ -34,16 +34,3 @@ def test_the_node_condition_imds_and_a_request_each_lead_to_a_drain(scene: Scene
         assert scene.state(node) == report.node(node)["state"] == "in-maintenance"
         (event,) = report.node(node)["events"]
         assert (event["kind"], event["status"], event["sources"]) == ("Reboot", "Scheduled", [source])
-
-
-def test_what_the_defaults_ignore_is_reported_and_left_alone(scene: Scene) -> None:
-    by_condition, by_imds = scene.node(0), scene.node(1)
-    scene.condition_tells(by_condition, "Freeze")
-    scene.imds_tells(1, scene.event(1, "Freeze"))
-
-    report = scene.run()
-
-    for node in (by_condition, by_imds):
-        assert [event["kind"] for event in report.node(node)["events"]] == ["Freeze"]
-        assert report.actions(node) == []
-        assert scene.is_untouched(node)

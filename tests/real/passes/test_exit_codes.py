@@ -118,13 +118,6 @@ def test_2_when_the_settings_are_wrong_every_mistake_at_once_and_nothing_touched
     assert scene.is_untouched(node)
 
 
-def test_2_when_the_arguments_are_wrong(programs: Programs) -> None:
-    for arguments in (("sweep", "--for", "soon"), ("serve", "--listen", "here"), ("release",)):
-        done = programs.run(*arguments)
-        assert done.code == 2, arguments
-        assert "Usage" in done.err or "Error" in done.err
-
-
 @pytest.mark.slow
 def test_3_when_the_api_server_is_gone(programs: Programs) -> None:
     config = yaml.safe_load(programs.kubeconfig.read_text(encoding="utf-8"))
@@ -140,25 +133,3 @@ def test_3_when_the_api_server_is_gone(programs: Programs) -> None:
     assert "no connection" in done.err
     assert "Traceback" not in done.err
     assert len(done.err.splitlines()) == 1
-
-
-def test_3_when_the_token_is_unknown(scene: Scene, programs: Programs) -> None:
-    config = yaml.safe_load(programs.kubeconfig.read_text(encoding="utf-8"))
-    config["users"][0]["user"] = {"token": "of-nobody"}
-    stranger = programs.folder / "stranger.kubeconfig"
-    stranger.write_text(yaml.safe_dump(config), encoding="utf-8")
-
-    for command in ("sweep", "report"):
-        done = programs.run(command, kubeconfig=stranger)
-        assert done.code == 3
-        assert "Unauthorized" in done.err
-        assert len(done.err.splitlines()) == 1
-
-
-def test_3_when_there_is_no_kubeconfig(programs: Programs) -> None:
-    missing = programs.folder / "missing"
-
-    done = programs.run("sweep", kubeconfig=missing)
-
-    assert done.code == 3
-    assert str(missing) in done.err

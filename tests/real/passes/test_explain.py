@@ -52,20 +52,6 @@ def test_a_node_and_its_pods_are_explained_and_nothing_is_written(scene: Scene, 
     assert writes(scene, began) == []
 
 
-def test_a_name_that_does_not_exist_is_said_with_a_similar_one(scene: Scene, programs: Programs) -> None:
-    node = scene.node()
-    (web,) = scene.workload("web", node)
-
-    for name, said in (
-        (f"{node}x", f"{node}x: there is no such node; did you mean {node}?"),
-        (f"default/{web}x", f"default/{web}x: there is no such pod; did you mean {web}?"),
-        ("default/", "'default/' is no pod; write NAMESPACE/POD"),
-        ("a/b/c", "'a/b/c' is no pod; write NAMESPACE/POD"),
-    ):
-        done = explain(programs, name)
-        assert (done.code, done.out, done.err) == (1, "", f"{said}\n")
-
-
 def test_with_the_right_to_list_nodes_alone_the_rest_is_listed_as_not_seen(
     scene: Scene, programs: Programs
 ) -> None:

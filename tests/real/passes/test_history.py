@@ -64,19 +64,6 @@ def lines_or_none(path: Path) -> list[Object]:
     return lines(path) if path.exists() else []
 
 
-def test_a_full_disk_is_reported_and_the_case_ends_all_the_same(scene: Scene, programs: Programs) -> None:
-    node = scene.node()
-    scene.condition_tells(node)
-    assert programs.sweep("--history", "/dev/full").err == ""
-    scene.condition_silent(node)
-
-    done = programs.sweep("--history", "/dev/full")
-
-    assert done.code == 0
-    assert done.err == "/dev/full: can't be written: No space left on device\n"
-    assert scene.is_untouched(node)
-
-
 @pytest.mark.parametrize("before", [True, False], ids=["before", "after"])
 def test_killed_beside_the_uncordon_the_case_is_in_the_file_and_counts_once(
     scene: Scene, programs: Programs, tmp_path: Path, capsys: pytest.CaptureFixture[str], before: bool

@@ -73,35 +73,6 @@ def test_an_annotation_holds_the_drain_and_later_the_uncordon(scene: Scene) -> N
     assert scene.is_untouched(node)
 
 
-def test_a_hook_that_runs_out_of_time_is_one_warning(scene: Scene) -> None:
-    node = hooked(scene)
-    scene.annotate(node, "pre-drain.backup", "")
-    scene.run()
-    for _ in range(2):
-        scene.clock.advance(minutes=10)
-        scene.finish()
-    events = [one for one in scene.api.list("events") if one["reason"] == "HookTimedOut"]
-
-    assert [one["type"] for one in events] == ["Warning"]
-    assert scene.pods_on(node) == []
-
-
-def test_the_hook_of_a_pod_holds_its_own_eviction(scene: Scene) -> None:
-    node = hooked(scene)
-    scene.workload("cache", node)
-    (pod,) = scene.api.list("pods", labels="app=cache")
-    mark = {"metadata": {"annotations": {f"{PREFIX}/pre-drain.sync": "cache team"}}}
-    scene.api.patch("pods", pod["metadata"]["name"], mark, namespace=pod["metadata"]["namespace"])
-    scene.run()
-    wait_for("the other pod to go", lambda: scene.pods_on(node) == ["cache"])
-    assert "pre-drain.sync (cache team)" in scene.run().holds(node)["drain"]
-
-    gone = {"metadata": {"annotations": {f"{PREFIX}/pre-drain.sync": None}}}
-    scene.api.patch("pods", pod["metadata"]["name"], gone, namespace=pod["metadata"]["namespace"])
-    scene.finish()
-    assert scene.pods_on(node) == []
-
-
 def test_a_job_is_created_once_and_its_success_lets_the_drain_begin(scene: Scene) -> None:
     node = hooked(scene, JOB)
     scene.run()
@@ -124,18 +95,3 @@ def test_a_job_is_created_once_and_its_success_lets_the_drain_begin(scene: Scene
     wait_for("the end of the Job", lambda: not jobs(scene))
     scene.run()
     assert jobs(scene) == []
-
-
-def test_a_job_that_fails_holds_the_drain_until_the_time_limit(scene: Scene) -> None:
-    node = hooked(scene, JOB)
-    scene.run()
-    end(scene, "Failed")
-    reason = scene.run().holds(node)["preDrainHooksDone"]
-    assert "has failed: BackoffLimitExceeded" in reason
-    assert scene.pods_on(node) == ["web"]
-
-    scene.clock.advance(minutes=10)
-    scene.finish()
-    (event,) = [one for one in scene.api.list("events") if one["reason"] == "HookTimedOut"]
-    assert "has failed" in event["message"]
-    assert scene.pods_on(node) == []

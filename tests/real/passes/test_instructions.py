@@ -105,25 +105,3 @@ def test_a_hold_of_all_nodes_is_about_a_node_that_joins_later_and_outlives_what_
     assert programs.run("hold", "--all").code == 0
     scene.condition_tells(first)
     assert {"notHeld", "spacingKept"} <= set(scene.run().holds(first))
-
-
-def test_a_deferral_beyond_the_deadline_and_a_hold_say_what_they_mean(
-    scene: Scene, programs: Programs
-) -> None:
-    scene.api.create_namespace("node-maintenance")
-    policy = {
-        "metadata": {"name": "maintenance-policy", "namespace": "node-maintenance"},
-        "data": {"maintenance.yaml": "mode: Enforce\nbudget: {maxUnavailable: 100%}\n"},
-    }
-    scene.api.create("configmaps", policy)
-    late, held = scene.node(0), scene.node(1)
-    for node in (late, held):
-        done = programs.run("request", node, "--kind", "Redeploy", "--not-before", "+5h")
-        assert done.code == 0, done.err
-
-    deferral = programs.run("defer", late, "--until", "+30h")
-    hold = programs.run("hold", held)
-
-    assert deferral.out.splitlines()[1].startswith(f"{late}: the deadline wins: its drain starts at ")
-    words = f"{held}: the node will not be drained in time; the platform may start at "
-    assert hold.out.splitlines()[1].startswith(words)

@@ -6,7 +6,6 @@ import pytest
 
 from tests.real.passes.processes import Programs
 from tests.real.passes.scene import PREFIX, Scene
-from tests.real.passes.test_undone_writes import PASSES, RECORD, patches, warnings
 
 
 def lose(scene: Scene, node: str) -> None:
@@ -36,38 +35,6 @@ def test_a_node_that_lost_its_record_is_uncordoned_in_the_end(scene: Scene) -> N
     scene.condition_silent(node)
     scene.run()
 
-    assert scene.is_untouched(node)
-
-
-def test_a_record_that_is_removed_after_each_pass_is_said_and_not_written_for_ever(scene: Scene) -> None:
-    scene.api.create_namespace("node-maintenance")
-    node = scene.node()
-    scene.condition_tells(node)
-    scene.run()
-    before = patches(scene, node)
-    for _ in range(PASSES):
-        if scene.record(node) is not None:
-            lose(scene, node)
-        scene.clock.advance(seconds=10)
-        report = scene.run()
-
-    # Ten minutes are six pauses, each twice as long as the last.
-    assert patches(scene, node) - before <= 2 * 10
-    words = f"somebody removes the record of the node (annotation {RECORD})"
-    assert words in report.holds(node)["nodeWritable"]
-    assert any(words in one for one in warnings(scene, node))
-    assert scene.cordoned(node)
-
-    # Once nothing removes it any more, the node comes back.
-    scene.clock.advance(minutes=15)
-    scene.condition_tells(node)
-    scene.run()
-    assert scene.record(node) is not None
-    scene.finish()
-    for _ in range(3):
-        scene.clock.advance(hours=1)
-        scene.condition_silent(node)
-        scene.run()
     assert scene.is_untouched(node)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import urllib.request
-from pathlib import Path
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -36,31 +35,6 @@ def read(text: str) -> Series:
         for family in text_string_to_metric_families(text)
         for sample in family.samples
     }
-
-
-def test_a_sweep_and_a_report_leave_a_file(scene: Scene, programs: Programs, tmp_path: Path) -> None:
-    file = tmp_path / "node_maintenance.prom"
-    node = scene.node()
-    scene.workload("web", node)
-    scene.api.create("poddisruptionbudgets", budget("web", min_available=1))
-    scene.condition_tells(node)
-
-    def left() -> Series:
-        return read(file.read_text(encoding="utf-8"))
-
-    assert programs.run("report", "--metrics-file", str(file)).code == 0
-    assert left()["nodes", "maintenance-required"] + left()["nodes", "in-maintenance"] == 1
-    assert left()["lock_held",] == 0
-
-    def blocked() -> bool:
-        programs.sweep("--for", "1s", "--metrics-file", str(file))
-        return left().get(("blocked_pods", "web", "default", node)) == 1
-
-    # On a slow machine, a second may end before the first refusal.
-    wait_for("a blocked pod", blocked, seconds=60)
-    assert left()["evictions_refused_total", "budget"] >= 1
-    assert left()["lock_held",] == 1
-    assert left()["api_requests_total", "kubernetes", "200", "GET"] > 1
 
 
 def test_a_scrape_shows_a_blocked_drain_until_its_node_is_back(scene: Scene, programs: Programs) -> None:

@@ -54,25 +54,3 @@ def test_the_page_shows_readiness_and_the_day_before_its_process(
     assert "gone-before" in timeline
     volumes = [one for one in scene.asked("list", since=asked) if one.resource == "persistentvolumes"]
     assert len(volumes) == 1, "however often the page is loaded, readiness is read once"
-
-
-def test_in_mode_observe_the_page_says_what_would_start(scene: Scene, programs: Programs) -> None:
-    programs.configure("mode: Observe\n")
-    node = scene.node()
-    scene.annotate(node, "request", '{"kind": "Reboot"}')
-    process = programs.start("serve", "--every", "1h", "--listen", "127.0.0.1:0")
-    (listening,) = process.wait_for("listening")
-
-    def shown(part: str) -> str:
-        with urllib.request.urlopen(f"http://{listening['address']}/", timeout=60) as answer:
-            html = answer.read().decode()
-        return section(parsed(html), part).text if "<html" in html else ""
-
-    wait_for("a pass", lambda: shown("wrong") != "", seconds=60)
-    wrong, coming = shown("wrong"), shown("next")
-    assert process.terminate().code == 0
-
-    sentence = f"Is anything wrong? Nothing starts in mode Observe {node} a drain would start now, for Reboot"
-    assert wrong == sentence
-    assert f"{node} a drain would start, for Reboot" in coming
-    assert not scene.cordoned(node)

@@ -13,7 +13,7 @@ from tests.real.passes.processes import Programs
 from tests.real.passes.scene import Object, Scene
 from tests.support.controlplane.server import ControlPlane
 from tests.support.controlplane.waiting import wait_for
-from tests.support.controlplane.workloads import deployment, pod
+from tests.support.controlplane.workloads import deployment
 
 pytestmark = pytest.mark.slow
 
@@ -57,30 +57,6 @@ def test_a_drain_says_once_on_a_deployment_who_evicted_its_pods_and_why(
     assert moment.endswith("(Europe/Berlin)")
     assert datetime.fromisoformat(moves["lastTimestamp"]).tzinfo is not None
     assert MOVES in described(scene.controlplane, "deployment", "web")
-
-
-def test_the_setting_switches_them_off(scene: Scene, programs: Programs) -> None:
-    programs.configure(f"{SETTINGS}drain: {{podEvents: false}}\n")
-    node = scene.node()
-    scene.workload("web", node)
-    scene.condition_tells(node)
-
-    assert programs.sweep("--for", "30s").code == 0
-    assert scene.pods_on(node) == []
-    assert about_pods(scene) == []
-
-
-def test_a_drain_by_hand_names_the_person(scene: Scene, programs: Programs) -> None:
-    node = scene.node()
-    scene.workload("web", node)
-    scene.api.create("pods", pod("bare", node_name=node))
-
-    done = programs.run("drain", node, "--force")
-
-    assert done.code == 0, done.err
-    (one,) = [one for one in about_pods(scene) if one["reason"] == EVICTED]
-    assert one["involvedObject"]["name"] == "bare"
-    assert ", by hand" in one["message"]
 
 
 def test_without_the_permission_the_drain_goes_on(scene: Scene, programs: Programs) -> None:

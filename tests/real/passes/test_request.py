@@ -53,50 +53,6 @@ def test_a_request_is_written_carried_out_and_cancelled(scene: Scene, programs: 
     assert f"{node}: has no request" in ask(programs, node, "--cancel").out
 
 
-def test_nothing_is_written_unless_all_can_be(scene: Scene, programs: Programs) -> None:
-    free, taken = scene.node(0), scene.node(1)
-    ahead = ask(programs, taken, "--kind", "Redeploy", "--not-before", "+2h", "--reason", "a\nb")
-    assert ahead.code == 0
-    assert "  planned   starts at " in ahead.out
-
-    refused = ask(programs, free, taken, "--kind", "Reboot")
-    unknown = ask(programs, free, f"{free}x", "--kind", "Reboot")
-
-    assert refused.code == 1
-    line, *rest = refused.err.splitlines()
-    assert line.startswith(f"{taken}: it has another request: Redeploy, not before ")
-    assert line.endswith(" UTC, “a b”; --replace overwrites it, --cancel removes it")
-    assert rest == ["nothing was written"]
-    assert (unknown.code, unknown.err) == (1, f"{free}x: there is no such node; did you mean {free}?\n")
-    assert asked_of(scene, free) is None
-
-    both = ask(programs, free, taken, "--kind", "Reboot", "--replace")
-
-    assert both.code == 0, both.err
-    assert asked_of(scene, free) == asked_of(scene, taken) == {"kind": "Reboot"}
-
-
-def test_a_mistake_is_told_before_the_cluster_is_asked(programs: Programs, scene: Scene) -> None:
-    node, nowhere = scene.node(), Path("/no/such/kubeconfig")
-    programs.configure(f"{ENFORCE}timeZone: Europe/Berlin\n")
-    for arguments, said in (
-        (("--kind", "Nap"), "kind is 'Nap'; write one of Freeze,"),
-        (
-            ("--kind", "Reboot", "--not-before", "2020-01-01"),
-            "Wed 2020-01-01 00:00 CET (Europe/Berlin) is not in",
-        ),
-        (("--kind", "Reboot", "--cancel"), "--cancel removes the whole request"),
-        ((), "give --kind, or --cancel"),
-    ):
-        done = ask(programs, node, *arguments, kubeconfig=nowhere)
-        assert (done.code, said in done.err) == (2, True), done.err
-    programs.configure(f"{ENFORCE}sources: {{requests: {{enabled: false}}}}\n")
-    off = ask(programs, node, "--kind", "Reboot", kubeconfig=nowhere)
-
-    assert (off.code, "set sources.requests.enabled: true" in off.err) == (2, True)
-    assert asked_of(scene, node) is None
-
-
 def test_without_the_permission_to_patch_nodes_it_is_named(scene: Scene, programs: Programs) -> None:
     node = scene.node()
     subject = {"kind": "ServiceAccount", "name": "looker", "namespace": "default"}
@@ -123,23 +79,3 @@ def test_without_the_permission_to_patch_nodes_it_is_named(scene: Scene, program
     assert done.code == 1
     assert f"{node}: not written: needs patch nodes" in done.err
     assert asked_of(scene, node) is None
-
-
-def test_a_report_of_some_nodes_has_their_rows_and_the_counts_of_the_fleet(
-    scene: Scene, programs: Programs
-) -> None:
-    due, other, quiet = scene.node(0), scene.node(1), scene.node(2)
-    assert ask(programs, due, other, "--kind", "Reboot").code == 0
-
-    one = programs.run("report", due, quiet, "--format", "json")
-    planned = programs.run("report", "--only", "planned")
-    draining = programs.run("report", "--only", "draining", "--format", "json")
-    unknown = programs.run("report", "nobody")
-
-    assert one.code == 0, one.err
-    assert [node["name"] for node in one.document["nodes"]] == [due]
-    assert one.document["lookedAfter"] == 3
-    assert one.document["filter"]["quiet"] == [quiet]
-    assert "rows: 2 of 2 shown (only planned)" in planned.out
-    assert draining.document["nodes"] == []
-    assert (unknown.code, unknown.out, unknown.err) == (1, "", "nobody: there is no such node\n")

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-import pytest
-
 from reconciler.drain.filters import RETURNS_TOLERATING
-from reconciler.model.drains import Phase
-from tests.real.passes.processes import Programs
 from tests.real.passes.scene import Scene
 from tests.support.controlplane.waiting import wait_for
 from tests.support.controlplane.workloads import deployment
@@ -41,29 +37,3 @@ def test_a_pass_evicts_each_pod_once_and_ends_the_drain(scene: Scene) -> None:
     record = scene.record(node)
     assert record is not None
     assert record["drain"]["kept"]["count"] == 2
-
-
-def test_another_process_leaves_what_came_back(scene: Scene) -> None:
-    since, node = datetime.now(UTC), scene.node()
-    _agent(scene, node)
-    scene.condition_tells(node)
-    scene.run()
-    wait_for("the end of the drain", lambda: scene.drainer.progress()[node].phase is Phase.DRAINED)
-    scene.new_process()
-
-    scene.finish()
-
-    assert _evictions(scene, since) == 1
-
-
-@pytest.mark.slow
-def test_a_drain_by_hand_ends_like_that_of_kubectl(scene: Scene, programs: Programs) -> None:
-    since, node = datetime.now(UTC), scene.node()
-    _agent(scene, node)
-
-    done = programs.run("drain", node, "--timeout", "60s")
-
-    assert done.code == 0, done.err
-    assert _evictions(scene, since) == 1
-    assert f"stays: it {RETURNS_TOLERATING}" in done.err
-    assert f"{node}: drained, 1 pods gone" in done.out

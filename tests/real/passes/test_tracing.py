@@ -56,21 +56,3 @@ def test_a_sweep_sends_its_passes_its_drain_and_their_requests(
     whole = {one.span_id for one in (*passes, drain)}
     assert {one.parent_span_id for one in found if one.span_id not in whole} <= whole
     assert not [one for one in found if "leases" in one.name and one.parent_span_id not in whole]
-
-
-def test_serve_sends_the_passes_that_only_look(scene: Scene, programs: Programs, receiver: Stub) -> None:
-    programs.configure("mode: Observe\n")
-    scene.node()
-    variables = {"OTEL_EXPORTER_OTLP_ENDPOINT": receiver.url, "OTEL_BSP_SCHEDULE_DELAY": "50"}
-    serving = programs.start("serve", "--every", "1h", pod=variables)
-
-    serving.does("a trace", lambda: [one for one in spans(receiver) if one.name == "pass"])
-
-    assert serving.terminate().code == 0
-    whole = next(one for one in spans(receiver) if one.name == "pass")
-    values = {one.key: one.value for one in whole.attributes}
-    assert (values["node_maintenance.mode"].string_value, values["node_maintenance.nodes"].int_value) == (
-        "Observe",
-        1,
-    )
-    assert "GET nodes" in {one.name for one in spans(receiver) if one.parent_span_id == whole.span_id}

@@ -8,7 +8,6 @@ from tests.real.passes.processes import ENFORCE, Programs
 from tests.real.passes.scene import Scene
 from tests.support.builders import IN_UPGRADE
 from tests.support.controlplane.fill import Pool
-from tests.support.controlplane.waiting import wait_for
 
 pytestmark = pytest.mark.slow
 
@@ -45,17 +44,3 @@ def test_a_sweep_drains_no_second_node_of_the_pool_and_every_output_names_the_up
     assert [(one["check"], one["reason"]) for one in done.node(second)["holds"]] == [("leftToUs", UPGRADES)]
     assert [name for name, text in outputs.items() if UPGRADES not in " ".join(text.split())] == []
     assert {"node": first, "because": "upgraded by AKS"} in done.document["budget"]["holders"]
-
-
-def test_serve_begins_the_drain_when_the_upgrade_is_over(scene: Scene, programs: Programs) -> None:
-    programs.configure(FREE)
-    first, second = scene.node(0, UPGRADED), scene.node(1, UPGRADED)
-    upgrade(scene, first)
-    process = programs.start("serve", "--every", "1h", "--listen", "127.0.0.1:0")
-    process.wait_for("leading")
-    scene.annotate(second, "request", '{"kind": "Reboot"}')
-    wait_for("its state", lambda: scene.state(second) == "maintenance-required", seconds=60)
-    assert not scene.cordoned(second)
-    upgrade(scene, first, on=False)
-
-    wait_for("a cordon", lambda: scene.cordoned(second), seconds=60)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -87,11 +86,6 @@ def sweep(programs: Programs, people: Receivers) -> Running:
     return programs.start("sweep", pod=people.addresses())
 
 
-def state(scene: Scene, node: str) -> str:
-    found: str = scene.api.get("nodes", node)["metadata"]["labels"]["cloud.sap/maintenance-state"]
-    return found
-
-
 def told(scene: Scene, node: str) -> dict[str, Any]:
     annotations = scene.api.get("nodes", node)["metadata"].get("annotations", {})
     found: dict[str, Any] = json.loads(annotations[DATA])["Notifications"]
@@ -124,41 +118,3 @@ def test_each_notification_is_sent_once_over_the_runs_of_a_cronjob(
     posts = [json.loads(one.body) for one in people.slack.asked if one.path != "/hook"]
     assert [one.get("thread_ts") for one in posts] == [None, lease["holderIdentity"]]
     assert lease["leaseDurationSeconds"] == 12 * 3600
-
-
-def test_a_process_that_is_killed_while_it_sends_leaves_the_notification_to_the_next_one(
-    scene: Scene, programs: Programs, people: Receivers
-) -> None:
-    programs.configure(FILE.replace(" && thread && mail", ""))
-    node = waiting_node(scene)
-    assert sweep(programs, people).wait().code == 0
-    process = sweep(programs, people)
-    people.before = process.kill
-    assert process.wait().code == -9
-    people.before = lambda: None
-    scene.shorten_lock()
-
-    assert sweep(programs, people).wait().code == 0
-    assert sweep(programs, people).wait().code == 0
-
-    assert people.texts() == [f"{node} is maintenance-required"] * 2
-    assert list(told(scene, node)) == ["required"]
-
-
-def test_a_receiver_that_hangs_stops_no_workflow(scene: Scene, programs: Programs, people: Receivers) -> None:
-    hanging, asked = threading.Event(), threading.Event()
-
-    def hang() -> None:
-        asked.set()
-        hanging.wait(60)
-
-    people.before = hang
-    programs.configure(FILE)
-    node = waiting_node(scene)
-    process = programs.start("serve", "--every", "1h", pod=people.addresses())
-    try:
-        process.does("request that hangs", asked.is_set)
-        scene.api.patch("nodes", node, {"metadata": {"labels": {"stop": "1"}}})
-        process.does("maintenance", lambda: state(scene, node) == "in-maintenance")
-    finally:
-        hanging.set()

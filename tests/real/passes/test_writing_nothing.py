@@ -68,20 +68,6 @@ def test_a_dry_run_writes_nothing_and_takes_no_lock(
     assert not scene.cordoned(draining)
 
 
-def test_the_report_previews_the_drain_that_it_would_begin(scene: Scene, programs: Programs) -> None:
-    draining, _ = busy(scene)
-    programs.configure(f"{ENFORCE}budget: {{maxUnavailable: 3}}\n")
-
-    done = programs.run("report", "--format", "json")
-
-    report = done.node(draining)
-    assert done.document["dryRun"] is True
-    assert report["actions"] == ["cordon", "drain"]
-    assert [pod["action"] for pod in report["preview"]["pods"]] == ["evict"]
-    (blocker,) = report["preview"]["blockers"]
-    assert blocker["budget"] == "default/web"
-
-
 def test_a_serving_program_in_mode_observe_writes_nothing(scene: Scene, programs: Programs) -> None:
     draining, _ = busy(scene)
     programs.configure("mode: Observe\nbudget: {maxUnavailable: 3}\n")
@@ -114,18 +100,6 @@ def test_the_second_pass_writes_nothing_but_its_lock(scene: Scene, programs: Pro
     assert done.code == 0
     assert set(writes(scene, began)) == LOCK
     assert done.document["outcomes"] == []
-
-
-def test_what_is_held_is_written_once(scene: Scene, programs: Programs) -> None:
-    other, node = scene.node(0, unschedulable=True), scene.node(1)
-    scene.condition_tells(node)
-    assert programs.sweep().code == 0
-    began = datetime.now(UTC)
-
-    done = programs.sweep()
-
-    assert other in done.node(node)["holds"][0]["reason"]
-    assert set(writes(scene, began)) == LOCK
 
 
 def test_nothing_to_do_needs_no_request_per_node(scene: Scene, programs: Programs) -> None:
