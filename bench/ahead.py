@@ -15,7 +15,7 @@ from functools import partial
 from random import Random
 
 from reconciler.model.event import Kind
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.settings.schema import Settings
 from reconciler.simulation.platform import Reporter, VmEvent
 from tests.laws.histories import History

@@ -10,10 +10,10 @@ import argparse
 import time
 from datetime import UTC, datetime, timedelta
 
+from reconciler.model.machine import Planned, Scope
 from reconciler.model.node import Node
-from reconciler.model.platforms import Planned, Scope
 from reconciler.model.polling import Memory
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.sources.arm.client import Arm
 from reconciler.sources.arm.source import ArmPlans
 from tests.support import builders

@@ -14,7 +14,7 @@ import click
 from jobs.completion import values
 from jobs.runtime.environment import Target
 from reconciler.calendar.values import parse_duration
-from reconciler.model.config_map import PREFIX, ConfigMapName, parse_config_map
+from reconciler.model.content import PREFIX, ConfigMapName, parse_config_map
 from reconciler.model.selector import LabelSelector, parse_selector_text
 
 if TYPE_CHECKING:

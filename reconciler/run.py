@@ -6,12 +6,12 @@ from datetime import datetime
 from pkgutil import resolve_name
 
 from reconciler.features import FEATURES
-from reconciler.model.examination import Examination
+from reconciler.model.explanation import Examination
 from reconciler.model.outcome import Outcome
-from reconciler.model.outside import Outside, WritableOutside
 from reconciler.model.plan import Plan
+from reconciler.model.ports import Outside, WritableOutside
 from reconciler.model.snapshot import Snapshot
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.passes.act import act
 from reconciler.passes.assess import assess
 from reconciler.passes.decide import decide

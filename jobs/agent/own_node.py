@@ -17,7 +17,7 @@ from jobs.agent.plain_http import HttpAnswer, exchange
 from reconciler import USER_AGENT
 from reconciler.model.errors import ClusterError, Unauthorized, Unreachable, error_for
 from reconciler.model.keys import keys_of
-from reconciler.model.names import is_object_name
+from reconciler.model.limits import is_object_name
 
 TIMEOUT = 10.0
 """The timeout of a request to the API server, in seconds."""

@@ -13,7 +13,7 @@ from jobs.runtime.calendars_now import with_calendars
 from jobs.runtime.environment import Target
 from jobs.runtime.settings_source import SettingsSource, settings_from
 from jobs.runtime.terminal import echo
-from reconciler.model.calendar_text import Holder
+from reconciler.model.content import Holder
 from reconciler.settings.explain import explain_settings
 from reconciler.settings.grants import grants_as_manifests, grants_of
 from reconciler.settings.load import calendar_mistakes, read_settings

@@ -35,10 +35,10 @@ from reconciler.model.drains import DrainOptions, DrainOrder, DrainProgress, Pha
 from reconciler.model.errors import ClusterError, Forbidden, NotFound, Rejected, Unauthorized
 from reconciler.model.instructions import PersonHold, instructions_of
 from reconciler.model.node import POOL_ANNOTATIONS, Node, Wanted
-from reconciler.model.other_prefixes import NAMES, other_prefixes
 from reconciler.model.plan import Notice, NoticeType, PodVerdict
 from reconciler.model.selector import LabelSelector
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
+from reconciler.model.writes import NAMES, other_prefixes
 
 if TYPE_CHECKING:
     from jobs.runtime.events_by_hand import EventsByHand

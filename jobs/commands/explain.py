@@ -19,11 +19,10 @@ from jobs.runtime.terminal import width
 from reconciler.calendar.values import near
 from reconciler.kubernetes.connection import Connection
 from reconciler.model.errors import Forbidden, NotFound
-from reconciler.model.examination import Examination
-from reconciler.model.explanation import NodeExplanation
-from reconciler.model.names import is_object_name, quoted
+from reconciler.model.explanation import Examination, NodeExplanation
+from reconciler.model.limits import is_object_name, quoted
 from reconciler.model.pod import Pod
-from reconciler.model.unseen import PODS
+from reconciler.model.problems import PODS
 from reconciler.passes.assess import assess
 from reconciler.report.explain import explain_node, explain_pod, find_pod
 from reconciler.report.explained import as_text, to_document

@@ -25,7 +25,7 @@ from reconciler.model.errors import NotFound
 from reconciler.model.node import Wanted
 from reconciler.model.plan import Plan
 from reconciler.model.selector import LabelSelector
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.report.document import as_json
 from reconciler.run import examine
 from reconciler.settings.schema import Settings

@@ -20,10 +20,9 @@ from reconciler.kubernetes.fleet_holds import read_holds
 from reconciler.model.errors import ClusterError, NotFound, RecordUnreadable
 from reconciler.model.keys import Writer, keys_of
 from reconciler.model.node import Node, Wanted
-from reconciler.model.other_prefixes import NAMES, other_prefixes
 from reconciler.model.plan import Notice
 from reconciler.model.selector import LabelSelector
-from reconciler.model.writes import MaintenanceWrite
+from reconciler.model.writes import NAMES, MaintenanceWrite, other_prefixes
 from reconciler.passes.release import left_on, ours_on, why_left
 from reconciler.passes.release import release as released
 from reconciler.run import PARTS

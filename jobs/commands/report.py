@@ -25,7 +25,7 @@ from reconciler.kubernetes.connection import Connection
 from reconciler.model.errors import ClusterError
 from reconciler.model.plan import Plan
 from reconciler.model.selector import LabelSelector
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.report.document import to_document
 from reconciler.report.limited import Limit, Only, limited
 from reconciler.report.markdown import as_markdown

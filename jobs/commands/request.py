@@ -21,9 +21,8 @@ from reconciler.kubernetes.connection import Connection
 from reconciler.model.errors import ClusterError, Conflict, NotFound, SettingsError, Unauthorized, Unreachable
 from reconciler.model.event import Kind
 from reconciler.model.node import Node, Wanted
-from reconciler.model.other_prefixes import NAMES
 from reconciler.model.selector import LabelSelector
-from reconciler.model.writes import NodeWrite
+from reconciler.model.writes import NAMES, NodeWrite
 from reconciler.report.document import to_document
 from reconciler.report.limited import Limit, limited
 from reconciler.report.text import rows_as_text, shown

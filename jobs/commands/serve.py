@@ -40,7 +40,7 @@ from reconciler.kubernetes.workloads import Workloads
 from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.errors import ClusterError, LockHeld, LockLost, SettingsError
 from reconciler.model.problems import guarded
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.passes.observe import wanted
 from reconciler.run import PARTS, rehearse
 from reconciler.settings.load import load_settings

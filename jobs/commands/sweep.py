@@ -33,7 +33,7 @@ from reconciler.model.holds import HoldCode
 from reconciler.model.outcome import ActionName, Outcome, Result
 from reconciler.model.plan import Plan
 from reconciler.model.ports import Clock
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.report.document import as_json, outcome_values, to_document
 from reconciler.report.summed import summed
 from reconciler.report.text import as_text

@@ -17,7 +17,7 @@ from jobs.runtime.terminal import echo
 from reconciler.features.planning.chart import Line, Look
 from reconciler.features.planning.fortnight import fortnight
 from reconciler.model.errors import SettingsError
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.settings.explain import parse_at, windows_as_data, windows_as_text
 
 

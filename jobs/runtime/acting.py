@@ -25,7 +25,7 @@ from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
 from reconciler.model.pod import Pod
 from reconciler.model.ports import CaseHistory, Clock
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.run import run_pass
 from reconciler.settings.schema import Settings
 

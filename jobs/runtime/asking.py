@@ -9,8 +9,7 @@ from collections.abc import Collection, Iterable
 
 from reconciler.calendar.values import near
 from reconciler.model.errors import NotFound
-from reconciler.model.limits import excerpt
-from reconciler.model.names import is_object_name
+from reconciler.model.limits import excerpt, is_object_name
 
 
 def person() -> str:

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from jobs.runtime.environment import Target
 from reconciler.features.calendars.reading import Calendars
-from reconciler.model.calendar_text import CalendarText, Holder
+from reconciler.model.content import CalendarText, Holder
 from reconciler.model.errors import ClusterError
 from reconciler.settings.schema import Settings
 

@@ -10,8 +10,8 @@ from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.paths import LEDGER
 from reconciler.model.errors import ClusterError
 from reconciler.model.node import Node
-from reconciler.model.notification import Notification
 from reconciler.model.plan import Notice
+from reconciler.model.ports import Notification
 
 
 class EventsByHand:

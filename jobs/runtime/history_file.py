@@ -18,8 +18,7 @@ from jobs.runtime.log_line import write_lines
 from jobs.runtime.log_words import LogEvent, log_line
 from jobs.runtime.output import check_output
 from reconciler.model import limits
-from reconciler.model.case_line import EVENT, from_fields, to_fields
-from reconciler.model.ended_case import EndedCase, ended_case
+from reconciler.model.ended_case import EVENT, EndedCase, ended_case, from_fields, to_fields
 from reconciler.model.errors import OutputError
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.problems import guarded

@@ -35,10 +35,9 @@ from reconciler.model.errors import (
 )
 from reconciler.model.instructions import ALL, PersonHold, Word, is_scope, pool_scope
 from reconciler.model.node import POOL_ANNOTATIONS, Node, Wanted
-from reconciler.model.other_prefixes import NAMES, other_prefixes
-from reconciler.model.own import own_keys
 from reconciler.model.plan import Notice
 from reconciler.model.selector import LabelSelector
+from reconciler.model.writes import NAMES, other_prefixes, own_keys
 from reconciler.report.safe import json_text
 from reconciler.report.text import shown
 from reconciler.settings.schema import Settings

@@ -12,7 +12,7 @@ import re
 import sys
 from collections.abc import Iterable, Mapping
 
-from reconciler.model.printable import escaped_json
+from reconciler.model.limits import escaped_json
 
 LARGEST_LINE = 16_000
 """Bytes. Container runtimes cut longer lines at 16 KiB, and half a line is no JSON."""

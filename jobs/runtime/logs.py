@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from jobs.runtime.log_line import LARGEST_TRACEBACK, write_lines, write_utf8
 from jobs.runtime.log_words import Level, LogEvent, log_line
-from reconciler.model.config_map import SettingsVersion
+from reconciler.model.content import SettingsVersion
 from reconciler.model.moments import to_text
 from reconciler.model.outcome import Outcome, Result
 from reconciler.model.plan import NodePlan, Plan

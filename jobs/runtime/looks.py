@@ -21,7 +21,7 @@ from reconciler.features.planning.chart import ASCII, BLOCKS, Line
 from reconciler.features.planning.text import Screen
 from reconciler.model.errors import NotFound, ReconcilerError
 from reconciler.model.moments import from_text
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.report import safe
 from reconciler.report.values import Document
 

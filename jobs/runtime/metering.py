@@ -43,7 +43,7 @@ from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.ended_case import EndedCase
 from reconciler.model.plan import Plan
 from reconciler.model.problems import guarded
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 
 SUCCEEDED, STANDBY, FAILED = "succeeded", "standby", "failed"
 """The results of a pass."""

@@ -15,8 +15,7 @@ from reconciler.features.workflows.prometheus import Prometheus
 from reconciler.http.guard import Guard
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import Connection
-from reconciler.model.outside import Outside, WritableOutside
-from reconciler.model.ports import Drains
+from reconciler.model.ports import Drains, Outside, WritableOutside
 from reconciler.run import PARTS
 from reconciler.settings.schema import Settings
 from reconciler.sources.clients import SourceClients

@@ -13,7 +13,7 @@ from jobs.runtime.environment import Target
 from reconciler.kubernetes.connection import Connection
 from reconciler.model.errors import ClusterError
 from reconciler.model.problems import internal
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.settings.schema import Settings
 
 if TYPE_CHECKING:

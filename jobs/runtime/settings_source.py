@@ -19,7 +19,7 @@ from jobs.runtime.output import for_programs
 from jobs.runtime.terminal import echo, width
 from reconciler.features.events.own_pod import OwnPodEvents
 from reconciler.kubernetes.connection import Connection
-from reconciler.model.config_map import ConfigMapName
+from reconciler.model.content import ConfigMapName
 from reconciler.model.errors import SettingsError
 from reconciler.model.moments import to_text
 from reconciler.model.plan import Notice, NoticeType

@@ -26,7 +26,7 @@ from reconciler.calendar.occurrences import Run
 from reconciler.calendar.recurrence import Event, Imported, Length
 from reconciler.calendar.values import to_utc
 from reconciler.model import limits
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 
 MOST_EVENTS = 2000
 MOST_REPEATING = 200

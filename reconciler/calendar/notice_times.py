@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from reconciler.calendar.values import TimeOfDay, format_days, format_duration
 from reconciler.model.moments import shifted
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 
 EVERY_DAY = frozenset(range(7))
 _WEEK = 9

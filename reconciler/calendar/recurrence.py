@@ -18,7 +18,7 @@ from msgspec import Struct
 from reconciler.calendar.intervals import Span, subtract
 from reconciler.calendar.occurrences import HORIZON, KEPT, Always, Run, joined
 from reconciler.calendar.values import to_utc
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 
 _DAY = timedelta(days=1)
 _LOOK_BACK = timedelta(days=9)

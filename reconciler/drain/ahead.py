@@ -13,7 +13,7 @@ from reconciler.model.pod import Placement, Pod, PodDisruptionBudget
 from reconciler.model.ports import ClusterReader
 from reconciler.model.problems import internal
 from reconciler.model.snapshot import ReadAhead
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 
 AT_ONCE = 50
 """Nodes whose pods one pass reads: each takes a request."""

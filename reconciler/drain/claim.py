@@ -9,10 +9,17 @@ from msgspec import Struct
 from reconciler.model.instructions import PersonHold
 from reconciler.model.keys import keys_of
 from reconciler.model.node import Node
-from reconciler.model.own import node_write
-from reconciler.model.record import Claim, ClaimKind, Cordon, DrainRecord, Record, Unreadable
-from reconciler.model.record_text import record_of, to_annotation
-from reconciler.model.writes import NodeWrite
+from reconciler.model.record import (
+    Claim,
+    ClaimKind,
+    Cordon,
+    DrainRecord,
+    Record,
+    Unreadable,
+    record_of,
+    to_annotation,
+)
+from reconciler.model.writes import NodeWrite, node_write
 
 
 class ClaimRefused(Struct, frozen=True):

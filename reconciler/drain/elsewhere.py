@@ -15,7 +15,7 @@ from reconciler.drain.room import unfit
 from reconciler.model.node import Node
 from reconciler.model.pod import Placement, Pod
 from reconciler.model.snapshot import Resting
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 
 MOST_LOOKS = 50_000
 """How often one pass compares a pod with a kind of nodes. After that nothing is said of more pods."""

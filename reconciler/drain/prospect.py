@@ -18,7 +18,7 @@ from reconciler.model.moments import shifted, to_text
 from reconciler.model.pod import Pod
 from reconciler.model.readiness import Severity
 from reconciler.model.schedule import DrainObstacle, ObstacleCode
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 
 MOST = 5
 """Obstacles of one node that are named."""

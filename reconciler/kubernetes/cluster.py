@@ -23,16 +23,21 @@ from reconciler.kubernetes.cordon_owner import CordonOwner
 from reconciler.kubernetes.paths import BUDGETS, CORE, LEDGER, NODES, PODS, VERSION, api, core, on_node
 from reconciler.kubernetes.wire.lists import budget_format, list_all, node_format, pod_format
 from reconciler.model import limits
-from reconciler.model.check_reads import LeaseRef, LeaseSeen, LeaseTake
 from reconciler.model.errors import Conflict, Forbidden, NotFound, Rejected, Unauthorized
-from reconciler.model.hypervisor import Hypervisor, HypervisorWrite
-from reconciler.model.maintenance import Maintenance
-from reconciler.model.names import is_object_name
+from reconciler.model.limits import is_object_name
 from reconciler.model.node import Node, Wanted
 from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.polling import MemoryForm
 from reconciler.model.snapshot import Agents, Ledger, Remediator, ServerVersion
-from reconciler.model.writes import ConditionsWrite, MaintenanceWrite, NodeWrite, TaintWrite, WriteAnswer
+from reconciler.model.workflow import Hypervisor, HypervisorWrite, LeaseRef, LeaseSeen, LeaseTake
+from reconciler.model.writes import (
+    ConditionsWrite,
+    Maintenance,
+    MaintenanceWrite,
+    NodeWrite,
+    TaintWrite,
+    WriteAnswer,
+)
 
 log = logging.getLogger(__name__)
 

@@ -12,9 +12,9 @@ from reconciler.kubernetes import objects
 from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.paths import core
 from reconciler.kubernetes.wire.shapes import ObjectMeta
-from reconciler.model.config_map import INSTALLED, INSTALLED_LABEL, KEY, ConfigMapName
+from reconciler.model.content import INSTALLED, INSTALLED_LABEL, KEY, ConfigMapName
 from reconciler.model.errors import Forbidden, NotFound, Rejected, SettingsError, Unauthorized
-from reconciler.model.names import quoted
+from reconciler.model.limits import quoted
 
 _NAMED_AT_MOST = 5
 

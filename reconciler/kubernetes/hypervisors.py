@@ -16,7 +16,7 @@ from reconciler.kubernetes.wire.lists import json_format, list_all
 from reconciler.kubernetes.wire.shapes import ObjectMeta
 from reconciler.model import limits
 from reconciler.model.errors import Conflict, Forbidden, NotFound, Rejected
-from reconciler.model.hypervisor import SPEC, STATUS, Hypervisor, HypervisorWrite, Value
+from reconciler.model.workflow import SPEC, STATUS, Hypervisor, HypervisorWrite, Value
 
 PATH = ApiPath("apis", "kvm.cloud.sap", "v1", "hypervisors")
 PATIENCE = 2.0

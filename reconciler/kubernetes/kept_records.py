@@ -22,7 +22,7 @@ from reconciler.model import limits
 from reconciler.model.errors import ClusterError, Forbidden, NotKept, Rejected
 from reconciler.model.keys import keys_of
 from reconciler.model.node import Node
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.model.writes import NodeWrite, WriteAnswer
 
 log = logging.getLogger(__name__)

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from reconciler.model import codec, limits
+from reconciler.model import limits
 from reconciler.model.errors import SourceError
 from reconciler.model.event import Kind
 from reconciler.model.instructions import fleet_holds
@@ -24,6 +24,7 @@ from reconciler.model.moments import from_text, to_text
 from reconciler.model.polling import AnyMemory, Memory, MemoryForm
 from reconciler.model.snapshot import Ledger, Replaced
 from reconciler.model.undone import MOST, Undone
+from reconciler.model.values import decoded, encoded
 
 log = logging.getLogger(__name__)
 
@@ -101,14 +102,14 @@ def _lasted(text: str) -> dict[Kind, timedelta]:
 
 def _list_text(values: Iterable[Struct]) -> str:
     """Return values as text, empty for none. Equal ones give equal texts."""
-    documents = list(map(codec.encoded, values))
+    documents = list(map(encoded, values))
     return json.dumps(documents, sort_keys=True, separators=(",", ":")) if documents else ""
 
 
 def _list(kind: type[Value], text: str | None, what: str) -> tuple[Value, ...]:
     try:
         documents = limits.loads(text, limits.LEDGER) if text else ()
-        return tuple(codec.decoded(kind, document) for document in documents)
+        return tuple(decoded(kind, document) for document in documents)
     except (ValueError, TypeError) as error:
         log.warning("%s can't be read, and is forgotten: error=%r", what, error)
         return ()

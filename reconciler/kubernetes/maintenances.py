@@ -18,10 +18,9 @@ from reconciler.model import limits
 from reconciler.model.errors import Conflict, NotFound
 from reconciler.model.event import Kind
 from reconciler.model.keys import INSTALLATION
-from reconciler.model.maintenance import Maintenance
 from reconciler.model.moments import from_text, to_text
 from reconciler.model.node import Condition
-from reconciler.model.writes import MaintenanceWrite
+from reconciler.model.writes import Maintenance, MaintenanceWrite
 
 # Attributes have the names of the API, so no table of names is needed.
 # ruff: noqa: N815

@@ -15,7 +15,7 @@ from reconciler.kubernetes.wire import protobuf
 from reconciler.kubernetes.wire.lists import ACCEPT, Format, list_all, node_format
 from reconciler.model.keys import OwnKeys, keys_of
 from reconciler.model.node import Node, Wanted
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 
 READY = "Ready"
 

@@ -30,9 +30,14 @@ from reconciler.model.errors import (
 from reconciler.model.keys import keys_of
 from reconciler.model.moments import to_text
 from reconciler.model.node import Condition, Node, Taint, Wanted
-from reconciler.model.own import (
+from reconciler.model.values import replace
+from reconciler.model.writes import (
     CORDON,
     LISTS,
+    ConditionsWrite,
+    NodeWrite,
+    TaintWrite,
+    WriteAnswer,
     annotations_seen,
     changed_for_checks,
     changes,
@@ -44,8 +49,6 @@ from reconciler.model.own import (
     shows_part,
     taken_back,
 )
-from reconciler.model.structs import replace
-from reconciler.model.writes import ConditionsWrite, NodeWrite, TaintWrite, WriteAnswer
 
 log = logging.getLogger(__name__)
 

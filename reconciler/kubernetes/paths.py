@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Self
 
 from reconciler.model.errors import Rejected
-from reconciler.model.names import is_object_name, quoted
+from reconciler.model.limits import is_object_name, quoted
 
 
 def checked(name: str) -> str:

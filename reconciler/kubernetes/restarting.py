@@ -13,8 +13,8 @@ from reconciler.kubernetes.paths import api, core
 from reconciler.kubernetes.wire.reducing import owner_of, to_selector
 from reconciler.kubernetes.wire.shapes import ObjectMeta, Selector
 from reconciler.model.errors import Conflict, NotFound, Rejected, Unreachable
+from reconciler.model.limits import is_object_name, quoted
 from reconciler.model.moments import to_text
-from reconciler.model.names import is_object_name, quoted
 from reconciler.model.pod import Owner, Pod
 
 RESTARTED_AT = "kubectl.kubernetes.io/restartedAt"

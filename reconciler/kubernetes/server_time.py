@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 
 from reconciler.model import limits
-from reconciler.model.own_times import CLOCK_TOLERANCE
+from reconciler.model.node import CLOCK_TOLERANCE
 
 AGREED = 60.0
 """Seconds for which answers have to agree with each other until a time that is far from the known one counts,

@@ -15,9 +15,9 @@ from reconciler.kubernetes.connection import MERGE_PATCH, Connection, Request
 from reconciler.kubernetes.paths import ApiPath, api
 from reconciler.kubernetes.wire.shapes import ObjectMeta
 from reconciler.model import limits
-from reconciler.model.check_reads import LeaseRef, LeaseSeen, LeaseTake
 from reconciler.model.errors import Conflict, NotFound, Rejected
 from reconciler.model.moments import from_text, to_micro_text
+from reconciler.model.workflow import LeaseRef, LeaseSeen, LeaseTake
 
 # The attributes have the names of the API, so that no table of names is needed.
 # ruff: noqa: N815

@@ -11,7 +11,7 @@ from msgspec import Struct
 from reconciler.model.event import WITHOUT_START
 from reconciler.model.moments import to_text
 from reconciler.model.record import CaseRecord, KnownEvent, PlatformStart
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 
 
 class InTime(StrEnum):

@@ -9,10 +9,10 @@ from typing import Annotated
 
 from msgspec import Meta, Struct, field
 
-from reconciler.model.codec import Written
 from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.moments import shifted, to_text
 from reconciler.model.selector import EVERYTHING, LabelSelector
+from reconciler.model.values import Written
 
 MOST_NAMES = 5
 """Pods that stay on a node, by name: in a record, and in the sentence about them."""

@@ -1,20 +1,21 @@
-"""A case that has ended, as the history keeps it."""
+"""A case that has ended, as the history keeps it, and as the fields of one line of it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
+from typing import Any
 
 from msgspec import Struct
 
 from reconciler.model import limits
-from reconciler.model.case_outcome import CaseOutcome, CaseResult, outcome_at_end
-from reconciler.model.codec import Flat, Name, Written
+from reconciler.model.case_outcome import ENDS, CaseOutcome, CaseResult, outcome_at_end
 from reconciler.model.event import MaintenanceEvent
 from reconciler.model.instructions import Instructions
 from reconciler.model.machine import Remove
 from reconciler.model.plan import NodePlan
 from reconciler.model.record import CaseRecord, KnownEvent, State
+from reconciler.model.values import Flat, Name, Written, decoded, encoded
 
 
 class CasePlace(Struct, frozen=True):
@@ -163,3 +164,39 @@ def _left(case: CaseRecord, outcome: CaseOutcome) -> int | None:
     if outcome.result is CaseResult.MISSED:
         return None if outcome.pods is None else outcome.pods + (kept or 0)
     return outcome.pods if kept is None else kept
+
+
+EVENT = "case"
+"""The `event` of such a line in a log."""
+
+_NULL_IF_UNKNOWN = (
+    "announced",
+    "notBefore",
+    "planned",
+    "started",
+    "drained",
+    "gone",
+    "uncordoned",
+    "podsMoved",
+    "podsLeft",
+)
+
+
+def to_fields(case: EndedCase) -> dict[str, Any]:
+    """Return the case as the fields of its line; moments are RFC 3339 in UTC, None is unknown."""
+    more = {"kind": case.kind or None, "inTime": case.outcome.in_time.value}
+    return {**dict.fromkeys(_NULL_IF_UNKNOWN), **encoded(case), **more}
+
+
+def from_fields(fields: Mapping[str, Any]) -> EndedCase:
+    """Return the case that the fields of a line describe; other fields are ignored.
+
+    `inTime` is among those: it follows from the outcome, also in a line of an earlier version.
+
+    Raises ValueError, which names the field, if one is missing or has a wrong value.
+    """
+    known = {key: value for key, value in fields.items() if value is not None}
+    case = decoded(EndedCase, {"kind": "", **known})
+    if case.outcome not in ENDS:
+        raise ValueError(f"outcome: {case.outcome.value!r} is not one of {', '.join(ENDS)}")
+    return case

@@ -1,4 +1,4 @@
-"""Why a node or a pod is as it is: what an explanation says besides the plan."""
+"""What a rehearsal has read and decided, and why a node or a pod is as it is."""
 
 from __future__ import annotations
 
@@ -7,8 +7,16 @@ from datetime import datetime
 from msgspec import Struct
 
 from reconciler.model.drains import Blocker
-from reconciler.model.plan import NodePlan, PodVerdict, Preview
+from reconciler.model.plan import NodePlan, Plan, PodVerdict, Preview
 from reconciler.model.pod import Pod, PodDisruptionBudget
+from reconciler.model.snapshot import Snapshot
+
+
+class Examination(Struct, frozen=True):
+    """A plan, and the snapshot from which it was decided."""
+
+    plan: Plan
+    snapshot: Snapshot
 
 
 class SourceAnswer(Struct, frozen=True):

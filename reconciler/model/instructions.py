@@ -23,12 +23,12 @@ from typing import Any
 from msgspec import Struct
 
 from reconciler.model import limits
-from reconciler.model.codec import decoded, encoded
 from reconciler.model.event import MaintenanceEvent
 from reconciler.model.keys import keys_of
 from reconciler.model.moments import from_text, to_text
 from reconciler.model.node import Node
 from reconciler.model.record import KnownEvent
+from reconciler.model.values import decoded, encoded
 
 ALL = "all"
 """The scope of an instruction to all nodes."""

@@ -1,4 +1,5 @@
-"""Limits of what comes from outside: moments, durations, texts, counts and annotations.
+"""Limits of what comes from outside (moments, durations, texts, names, counts, annotations), and text that
+nothing obeys.
 
 Every source, client and reader of an annotation uses these functions where data comes in, so the stages
 after it need no limits of their own. Beyond a limit, data is unreadable; it never becomes an exception for
@@ -189,3 +190,37 @@ def _whole_document(value: Any) -> Any:
     if isinstance(value, dict):
         return {whole(key): _whole_document(one) for key, one in value.items()}
     return value
+
+
+_LONGEST = 253
+_LABEL = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
+_SUBDOMAIN = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
+
+
+def is_object_name(text: str) -> bool:
+    """Whether a text is a name that the API server accepts for a workload, a pod or a volume claim.
+
+    This is a DNS subdomain (k8s.io/apimachinery, IsDNS1123Subdomain). The API server does not check the names
+    in ownerReferences and in the volumes of a pod, so these can be any text.
+    """
+    return len(text) <= _LONGEST and _SUBDOMAIN.fullmatch(text) is not None
+
+
+def quoted(text: str) -> str:
+    """Return a name from outside for a message: in quotes, with escapes, and at most as long as a name."""
+    return ascii(text if len(text) <= _LONGEST else f"{text[:_LONGEST]}...")
+
+
+def escaped_json(text: str) -> str:
+    """Return one line of JSON with a JSON escape for each character that is not printable.
+
+    JSON permits such characters inside a text. A terminal obeys some of them, and others hide what follows.
+    """
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else json.dumps(each)[1:-1] for each in text)
+
+
+def without_slack_markup(text: str) -> str:
+    """Return the text without Slack's markup: no links, no mentions."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -1,8 +1,150 @@
-"""The machine of a node, and the requests to its provider."""
+"""The machines behind nodes, what names them, and what their platform says: Azure, AKS, AWS, ESX."""
 
 from __future__ import annotations
 
-from msgspec import Struct
+import re
+from datetime import datetime
+from typing import Annotated, ClassVar
+
+from msgspec import Meta, Struct
+
+from reconciler.model import limits
+from reconciler.model.values import Name
+
+MAIN = "VMEventScheduled"
+"""The node condition of AKS's node-problem-detector that reports every kind of scheduled event."""
+
+RELATIVES = (
+    "PreemptionScheduled",
+    "FreezeScheduled",
+    "RebootScheduled",
+    "RedeployScheduled",
+    "PreemptScheduled",
+    "TerminateScheduled",
+)
+CONDITIONS = frozenset((MAIN, *RELATIVES))
+NOTICES = frozenset((MAIN, "RebootScheduled", "RedeployScheduled"))
+"""Those that report the start of planned maintenance, and not another kind of event only."""
+
+
+class InstanceEvent(Struct, frozen=True):
+    """A scheduled event of one instance, as DescribeInstanceStatus has it; moments are UTC.
+
+    `not_before` and `not_after` are the scheduled time, `latest` (AWS: NotBeforeDeadline) is until when the
+    start may be moved. `unreadable` means that a NotBefore was given and can't be read.
+    """
+
+    id: str
+    code: str
+    description: str = ""
+    not_before: datetime | None = None
+    not_after: datetime | None = None
+    latest: datetime | None = None
+    unreadable: bool = False
+
+
+class Scope(Struct, frozen=True, order=True):
+    """The VMs that one request to Azure covers: a scale set, all other VMs of a subscription, or one VM.
+
+    Everything is casefolded, because providerIDs and Azure's own answers spell names differently. Without
+    `scale_set` and `vm`, it is the subscription, and then `group` is empty too: its VMs are in many groups.
+    """
+
+    subscription: str
+    group: str = ""
+    scale_set: str = ""
+    vm: str = ""
+
+    def limits(self, other: Scope) -> bool:
+        """Whether no call may be sent for the other scope while this one is refused for too many calls.
+
+        Azure's limits are those of a subscription in one region, and a group of nodes is in one region.
+        """
+        return self.subscription == other.subscription and self.group in ("", other.group)
+
+    def __str__(self) -> str:
+        """Return it in words."""
+        if self.scale_set:
+            return f"scale set {self.group}/{self.scale_set}"
+        if self.vm:
+            return f"VM {self.group}/{self.vm}"
+        return f"VMs of subscription {self.subscription}"
+
+
+class Vm(Struct, frozen=True, order=True):
+    """One VM: its scope, and its name in the scope (an instance ID, or `group/name`), casefolded."""
+
+    scope: Scope
+    name: str
+
+
+class Planned(Struct, frozen=True):
+    """Azure's `maintenanceRedeployStatus` of one VM: a reboot planned weeks ahead. Moments are UTC.
+
+    `offered` is whether Azure lets us start it ourselves now; the self-service window lasts from
+    `offer_start` to `offer_end`, the scheduled one, in which Azure does it, from `start` to `end`. `result`
+    is the last operation's code, empty if there is none.
+    """
+
+    offered: bool = False
+    offer_start: datetime | None = None
+    offer_end: datetime | None = None
+    start: datetime | None = None
+    end: datetime | None = None
+    result: str = ""
+
+
+class PerformMaintenance(Struct, frozen=True):
+    """Start the maintenance that the platform offers for one VM; messages name `node`.
+
+    `source` names the source whose client starts it.
+    """
+
+    source: ClassVar[str] = "arm"
+
+    node: str
+    vm: Vm
+
+
+# What Azure allows in a name (learn.microsoft.com, "Naming rules for Azure resources"), casefolded, because
+# names from a providerID become parts of paths. A subscription has the characters and length of a GUID.
+_SUBSCRIPTION = r"([0-9a-z-]{1,36})"
+_GROUP = r"([-\w.()]{0,89}[-\w()])"
+_NAME = r"([0-9a-z_](?:[0-9a-z_.-]{0,78}[0-9a-z_])?)"
+_INSTANCE = r"([0-9]{1,10})"
+_PLACE = rf"azure:/{{1,3}}subscriptions/{_SUBSCRIPTION}/resourcegroups/{_GROUP}/providers/microsoft\.compute"
+_UNIFORM = re.compile(rf"{_PLACE}/virtualmachinescalesets/{_NAME}/virtualmachines/{_INSTANCE}")
+_SINGLE = re.compile(rf"{_PLACE}/virtualmachines/{_NAME}")
+_LONGEST = 512
+
+
+def vm_of(provider_id: str) -> Vm | None:
+    """Return the VM of a Node's providerID, None if it is not Azure's, or no VM can have it.
+
+    A VM of a flexible scale set, of a VirtualMachines pool, of node auto-provisioning, or on its own has
+    the same form of providerID, and the same request. Node names are never decoded.
+    """
+    if len(provider_id) > _LONGEST:
+        return None
+    text = provider_id.casefold()
+    if uniform := _UNIFORM.fullmatch(text):
+        return Vm(Scope(uniform[1], uniform[2], uniform[3]), uniform[4])
+    if single := _SINGLE.fullmatch(text):
+        return Vm(Scope(single[1]), f"{single[2]}/{single[3]}")
+    return None
+
+
+class HostState(Struct, frozen=True):
+    """A host that is in maintenance mode or enters it, or has alarms that the settings name.
+
+    While it enters, vCenter waits for its VMs to go. `version` is that of ESX.
+    """
+
+    maintenance: bool = False
+    alarms: Annotated[tuple[Name, ...], Meta(max_length=limits.INSTANCES)] = ()
+    version: Name = ""
+    entering: bool = False
+
 
 AKS = "AKS"
 KARPENTER = "Karpenter"

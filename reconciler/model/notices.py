@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from reconciler.model.codec import Names, UnixMoment
+from reconciler.model.values import Names, UnixMoment
 
 
 class Topic(StrEnum):

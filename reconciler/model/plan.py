@@ -8,25 +8,20 @@ from enum import StrEnum
 
 from msgspec import Struct, field
 
-from reconciler.model.calendar_text import CalendarText
 from reconciler.model.case_outcome import CaseOutcome, outcome_of
-from reconciler.model.check_reads import LeaseTake
-from reconciler.model.config_map import SettingsVersion
+from reconciler.model.content import CalendarText, SettingsVersion
 from reconciler.model.drains import Blocker, DrainOrder, DrainProgress
 from reconciler.model.event import MaintenanceEvent
 from reconciler.model.holds import WaitsFor
 from reconciler.model.hooks import HookRun
-from reconciler.model.hypervisor import HypervisorWrite
 from reconciler.model.instructions import Instructions, Kept
-from reconciler.model.machine import Remove, ScaleUp
-from reconciler.model.platforms import PerformMaintenance
+from reconciler.model.machine import PerformMaintenance, Remove, ScaleUp
+from reconciler.model.problems import Unseen
 from reconciler.model.record import CaseRecord, KnownEvent, State
-from reconciler.model.schedule import CaseSchedule, StartTimes
+from reconciler.model.schedule import CaseSchedule, StartTimes, Urgency
 from reconciler.model.snapshot import Ledger
 from reconciler.model.undone import Undone
-from reconciler.model.unseen import Unseen
-from reconciler.model.urgency import Urgency
-from reconciler.model.workflow import WorkflowMessage
+from reconciler.model.workflow import HypervisorWrite, LeaseTake, WorkflowMessage
 from reconciler.model.writes import NodeWrite, Publication
 
 

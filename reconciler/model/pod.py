@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from msgspec import Struct, field
 
-from reconciler.model.names import is_object_name
+from reconciler.model.limits import is_object_name
 from reconciler.model.node import Node
 from reconciler.model.selector import LabelSelector, Requirement
 

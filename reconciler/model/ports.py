@@ -11,29 +11,36 @@ from datetime import datetime, timedelta
 from threading import Condition
 from typing import Any, Protocol, runtime_checkable
 
-from msgspec import Struct
+from msgspec import Struct, field
 
-from reconciler.model.calendar_text import CalendarPlace, CalendarText
-from reconciler.model.check_reads import (
+from reconciler.model.content import CalendarPlace, CalendarText
+from reconciler.model.drains import DrainOrder, DrainProgress
+from reconciler.model.ended_case import EndedCase
+from reconciler.model.hooks import HookAnswer, HookKey, HookRun
+from reconciler.model.machine import Machine, MachineRef, PerformMaintenance, Remove, ScaleUp
+from reconciler.model.node import Node, Wanted
+from reconciler.model.plan import Notice
+from reconciler.model.pod import Pod, PodDisruptionBudget, Volume
+from reconciler.model.snapshot import Agents, Ledger, ReadAhead, Remediator, Resting, ServerVersion
+from reconciler.model.workflow import (
+    Hypervisor,
     KubernikusAnswer,
     KubernikusQuery,
     LeaseRef,
     LeaseSeen,
     PrometheusAnswer,
     PrometheusQuery,
+    WorkflowMessage,
 )
-from reconciler.model.drains import DrainOrder, DrainProgress
-from reconciler.model.ended_case import EndedCase
-from reconciler.model.hooks import HookAnswer, HookKey, HookRun
-from reconciler.model.hypervisor import Hypervisor
-from reconciler.model.machine import Machine, MachineRef, Remove, ScaleUp
-from reconciler.model.maintenance import Maintenance
-from reconciler.model.node import Node, Wanted
-from reconciler.model.notification import Notification
-from reconciler.model.platforms import PerformMaintenance
-from reconciler.model.pod import Pod, PodDisruptionBudget, Volume
-from reconciler.model.snapshot import Agents, Ledger, ReadAhead, Remediator, Resting, ServerVersion
-from reconciler.model.workflow import WorkflowMessage
+from reconciler.model.writes import ClusterWriter, Maintenance
+
+
+class Notification(Struct, frozen=True):
+    """One notice about one node. `uid` distinguishes the node from a later one with the same name."""
+
+    node: str
+    uid: str
+    notice: Notice
 
 
 class ClusterReader(Protocol):
@@ -328,3 +335,52 @@ class Evictor(Protocol):
 
     def attachments(self, node: str) -> tuple[str, ...]:
         """The names of the VolumeAttachments that are still on the node."""
+
+
+class Self(Struct, frozen=True):
+    """Where the program runs: the names of its node and of its pod (`namespace/name`), and the pod's UID.
+
+    The names are None outside a cluster, the UID is empty if it is not known. Our own node is drained last.
+    `leads_since` is when this process acquired the lock (UTC), None if it has none.
+    """
+
+    node: str | None = None
+    pod: str | None = None
+    pod_uid: str = ""
+    leads_since: datetime | None = None
+
+
+class Outside(Struct, frozen=True, kw_only=True):
+    """What a pass reads.
+
+    It is enough for a rehearsal, and nothing in it writes to the cluster. `clients` are the clients of polled
+    sources, by the source's name. A source without a client uses only the answers in the ledger. Without
+    `prometheus` or `kubernikus`, checks of workflows have no answers from it. Without `calendars`, those of
+    the settings have the content that the settings were given. `hooks` is None where the settings name no
+    hooks.
+    """
+
+    reader: ClusterReader
+    clients: Mapping[str, SourceClient] = field(default_factory=dict)
+    machines: MachineReader | None = None
+    calendars: CalendarReader | None = None
+    hooks: HookReader | None = None
+    ahead: AheadReader | None = None
+    itself: Self = Self()
+    prometheus: PrometheusReader | None = None
+    kubernikus: KubernikusReader | None = None
+
+
+class WritableOutside(Outside, frozen=True, kw_only=True):
+    """What a pass reads and changes: every writer checks the lock first.
+
+    `history` gets the cases that end, `outbox` the messages of workflows. None: nobody keeps them.
+    """
+
+    writer: ClusterWriter
+    drainer: Drains
+    notifier: Notifier
+    machines: Machines | None = None
+    hooks: HookRunner | None = None
+    history: CaseHistory | None = None
+    outbox: Outbox | None = None

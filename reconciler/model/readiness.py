@@ -7,8 +7,8 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from reconciler.model.config_map import SettingsVersion
-from reconciler.model.unseen import Unseen
+from reconciler.model.content import SettingsVersion
+from reconciler.model.problems import Unseen
 
 
 class Severity(StrEnum):

@@ -1,14 +1,52 @@
-"""The schedule: when the drain of each case is planned to start, and which cases can't be served in time."""
+"""The schedule: in which order and when the drains of cases start, and which can't be served in time."""
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 
 from msgspec import Struct
 
+from reconciler.model.event import Kind
 from reconciler.model.moments import to_text
 from reconciler.model.readiness import FindingCode
+
+_NEVER = datetime.max.replace(tzinfo=UTC)
+
+
+class Urgency(Struct, frozen=True):
+    """How soon a node has to be drained for its most urgent event.
+
+    An event that has started comes first, because its VM may go at any moment. Then come dates that can't be
+    read, which may mean any moment too, then deadlines (`notBefore` minus the lead time, UTC), then events
+    without a date. Of two equal ones the more disruptive kind comes first.
+    """
+
+    kind: Kind = Kind.UNKNOWN
+    deadline: datetime | None = None
+    started: bool = False
+    date_unreadable: bool = False
+
+    @property
+    def key(self) -> tuple[bool, bool, datetime, int]:
+        """The sort key: what is smaller comes first."""
+        unreadable = self.date_unreadable and not self.started
+        deadline = None if unreadable else self.deadline
+        return (not self.started, not unreadable, deadline or _NEVER, -self.kind.severity)
+
+    def __str__(self) -> str:
+        """Return it as text, such as `deadline 2026-11-21T13:45:00Z`."""
+        if self.started:
+            return f"{self.kind} has started"
+        if self.date_unreadable:
+            return f"{self.kind} with a date that can't be read"
+        if self.deadline is not None:
+            return f"deadline {to_text(self.deadline)}"
+        return f"{self.kind} without a date"
+
+
+LEAST_URGENT = Urgency()
+"""Of a node without an event that requires a drain."""
 
 
 class StartTimes(Struct, frozen=True):

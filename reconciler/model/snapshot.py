@@ -8,21 +8,19 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from reconciler.model.calendar_text import CalendarText
-from reconciler.model.check_reads import ReadForChecks
-from reconciler.model.codec import Name
+from reconciler.model.content import CalendarText
 from reconciler.model.drains import DrainProgress
 from reconciler.model.event import Answer, Kind, MaintenanceEvent, Reading
 from reconciler.model.instructions import PersonHold
 from reconciler.model.machine import Machine
-from reconciler.model.node import Node
-from reconciler.model.own_times import OwnTimes
+from reconciler.model.node import Node, OwnTimes
 from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.polling import AnyMemory
+from reconciler.model.problems import Unseen
 from reconciler.model.record import Record, Unreadable
-from reconciler.model.structs import replace
 from reconciler.model.undone import Undone
-from reconciler.model.unseen import Unseen
+from reconciler.model.values import Name, replace
+from reconciler.model.workflow import ReadForChecks
 
 
 class NodeAssessment(Struct, frozen=True):

@@ -8,9 +8,8 @@ from datetime import datetime, timedelta
 from msgspec import Struct
 
 from reconciler.model import limits
-from reconciler.model.codec import Name
 from reconciler.model.moments import shifted
-from reconciler.model.structs import replace
+from reconciler.model.values import Name, replace
 
 FIRST_PAUSE = timedelta(seconds=10)
 """The pause after the first try. Each further pause is twice as long, so the tries grow with the logarithm of

@@ -1,15 +1,246 @@
-"""The workflows of a node, which the settings define, and the messages that they send."""
+"""What the workflows of the settings read, write and keep for a node, and the messages that they send."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from datetime import datetime
-from typing import Annotated
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from datetime import datetime, timedelta
+from functools import partial
+from types import MappingProxyType
+from typing import Annotated, Any, TypeVar
 
 from msgspec import Meta, Struct, field
 
-from reconciler.model.codec import UnixMoment
+from reconciler.model.moments import shifted
+from reconciler.model.node import Node
+from reconciler.model.pod import Pod
+from reconciler.model.problems import Faults
 from reconciler.model.record import State
+from reconciler.model.values import UnixMoment, replace
+
+Value = bool | int | str | tuple[str, ...]
+"""The value of a field."""
+
+SPEC: Mapping[str, Value] = MappingProxyType(
+    {
+        "aggregates": (),
+        "allowedProjects": (),
+        "createCertManagerCertificate": False,
+        "customTraits": (),
+        "evacuateOnReboot": False,
+        "highAvailability": False,
+        "installCertificate": False,
+        "lifecycleEnabled": False,
+        "maintenance": "",
+        "maintenanceReason": "",
+        "reboot": False,
+        "skipTests": False,
+        "version": "",
+    }
+)
+"""The fields of the spec, each with the value that an absent field means."""
+
+STATUS: Mapping[str, Value] = MappingProxyType(
+    {
+        "aggregates": (),
+        "evicted": False,
+        "hypervisorId": "",
+        "hypervisorVersion": "",
+        "internalIp": "",
+        "libVirtVersion": "",
+        "numInstances": 0,
+        "serviceId": "",
+        "specHash": "",
+        "traits": (),
+    }
+)
+"""The fields of the status, each with the value that an absent field means."""
+
+
+class Hypervisor(Struct, frozen=True):
+    """A Hypervisor as it was read.
+
+    `spec` and `status` have all fields of `SPEC` and `STATUS`. A value is None if it is of another type than
+    the field. `conditions` are the status of each condition by its type, None if they can't be read.
+    """
+
+    name: str
+    uid: str
+    spec: Mapping[str, Value | None] = field(default_factory=lambda: dict(SPEC))
+    status: Mapping[str, Value | None] = field(default_factory=lambda: dict(STATUS))
+    conditions: Mapping[str, str] | None = field(default_factory=dict)
+
+
+class HypervisorWrite(Struct, frozen=True):
+    """Fields of the spec to set on the Hypervisor with this name and UID."""
+
+    name: str
+    uid: str
+    fields: Mapping[str, Value]
+
+
+Answer = TypeVar("Answer")
+
+
+class LeaseRef(Struct, frozen=True, order=True):
+    """A Lease by its place."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        """Return `namespace/name`."""
+        return f"{self.namespace}/{self.name}"
+
+
+class LeaseSeen(Struct, frozen=True):
+    """A Lease as it was read: its holder, its last renewal (UTC, None if it has none), and its duration.
+
+    `uid` and `resource_version` are those of the object, empty for one that this pass takes itself.
+    `transitions` counts how often it was taken.
+    """
+
+    holder: str
+    renewed: datetime | None
+    duration: timedelta
+    resource_version: str = ""
+    uid: str = ""
+    transitions: int = 0
+
+    @property
+    def until(self) -> datetime | None:
+        """When it expires (UTC), None if nobody has ever taken it."""
+        return shifted(self.renewed, self.duration) if self.renewed is not None else None
+
+
+class LeaseTake(Struct, frozen=True):
+    """A Lease that a node takes with its transition; `seen` None means that it has to be created.
+
+    `at` is the moment of the pass (UTC), and `duration` is for how long other nodes wait.
+    """
+
+    ref: LeaseRef
+    holder: str
+    at: datetime
+    duration: timedelta
+    seen: LeaseSeen | None = None
+
+
+class PrometheusQuery(Struct, frozen=True, order=True):
+    """An instant query of one server; `url` has no `/api/v1/query`."""
+
+    url: str
+    query: str
+
+
+class Sample(Struct, frozen=True):
+    """One sample that a query returned. Its `value` may be no number or infinite."""
+
+    value: float
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+class PrometheusAnswer(Struct, frozen=True):
+    """The samples that a query returned, or the `problem` because of which there is no answer."""
+
+    samples: tuple[Sample, ...] = ()
+    problem: str = ""
+
+
+class KubernikusQuery(Struct, frozen=True, order=True):
+    """A question for the nodes that a cluster should have in Kubernikus.
+
+    The credentials are in the Secret `secret` of `namespace`, without a Secret in `file`. `url` is that of
+    Kubernikus, empty for the one of the region in the credentials.
+    """
+
+    cluster: str
+    namespace: str = ""
+    secret: str = ""
+    file: str = ""
+    url: str = ""
+
+
+class KubernikusAnswer(Struct, frozen=True):
+    """How many nodes all node pools should have, or the `problem` because of which that is not known."""
+
+    nodes: int = 0
+    problem: str = ""
+
+
+class Needs(Struct, frozen=True):
+    """What a configured check needs beyond the names of the nodes; a pass reads each of them once.
+
+    `labels`, `annotations` and `conditions` are the keys and types that it reads on nodes. `hypervisors` asks
+    for all Hypervisor objects.
+    """
+
+    leases: frozenset[LeaseRef] = frozenset()
+    queries: frozenset[PrometheusQuery] = frozenset()
+    all_pods: bool = False
+    labels: frozenset[str] = frozenset()
+    annotations: frozenset[str] = frozenset()
+    conditions: frozenset[str] = frozenset()
+    hypervisors: bool = False
+    kubernikus: frozenset[KubernikusQuery] = frozenset()
+
+    def __or__(self, other: Needs) -> Needs:
+        """Return what both need."""
+        return Needs(
+            self.leases | other.leases,
+            self.queries | other.queries,
+            self.all_pods or other.all_pods,
+            self.labels | other.labels,
+            self.annotations | other.annotations,
+            self.conditions | other.conditions,
+            self.hypervisors or other.hypervisors,
+            self.kubernikus | other.kubernikus,
+        )
+
+
+class ReadForChecks(Struct, frozen=True):
+    """What was read for the needs of all checks of a pass.
+
+    A Lease that does not exist is None; `unread_leases` says why others could not be read. `pods` are all
+    pods, by the name of their node (empty: not scheduled). `unread_pods` says why they could not be read.
+    `hypervisors` are all Hypervisor objects by name, `unread_hypervisors` says why they could not be read.
+    `kubernikus` are its answers. `found` keeps what follows from the pods alone (`of_pods`).
+    """
+
+    leases: Mapping[LeaseRef, LeaseSeen | None] = field(default_factory=dict)
+    answers: Mapping[PrometheusQuery, PrometheusAnswer] = field(default_factory=dict)
+    pods: Mapping[str, tuple[Pod, ...]] = field(default_factory=dict)
+    unread_leases: Mapping[LeaseRef, str] = field(default_factory=dict)
+    unread_pods: str = "no check has asked for them"
+    hypervisors: Mapping[str, Hypervisor] = field(default_factory=dict)
+    unread_hypervisors: str = "no check has asked for them"
+    kubernikus: Mapping[KubernikusQuery, KubernikusAnswer] = field(default_factory=dict)
+    found: dict[Hashable, Any] = field(default_factory=dict)
+
+    def of_pods(self, key: Hashable, compute: Callable[[], Answer]) -> Answer:
+        """Return what `compute` returned for this key, which it must depend on, and on the pods alone.
+
+        A check is asked for each node, and a cluster may have a hundred thousand pods.
+        """
+        if key not in self.found:
+            self.found[key] = compute()
+        kept: Answer = self.found[key]
+        return kept
+
+    def answer(self, query: PrometheusQuery) -> PrometheusAnswer:
+        """Return the answer to a query."""
+        return self.answers.get(query, PrometheusAnswer(problem="it was not asked"))
+
+    def hypervisor(self, name: str) -> tuple[Hypervisor | None, str]:
+        """Return the Hypervisor with this name, or None and the reason."""
+        if self.unread_hypervisors:
+            return None, f"the Hypervisors can't be read: {self.unread_hypervisors}"
+        found = self.hypervisors.get(name)
+        return found, "" if found is not None else f"there is no Hypervisor {name}"
+
+    def taken(self, take: LeaseTake) -> ReadForChecks:
+        """Return the same with a Lease that a node takes in this pass, so that no other node takes it too."""
+        held = LeaseSeen(take.holder, take.at, take.duration)
+        return replace(self, leases={**self.leases, take.ref: held})
 
 
 class ProfileData(Struct, frozen=True):
@@ -66,3 +297,27 @@ class WorkflowMessage(Struct, frozen=True):
     at: UnixMoment
     text: Annotated[str, Meta(max_length=LONGEST)]
     title: str = ""
+
+
+def upgraded_pools(nodes: Iterable[Node], faults: Faults) -> frozenset[str]:
+    """Return the agent pools with a node that AKS upgrades now.
+
+    A node whose data ends in an error is one of `faults`, and its pool counts as not upgraded.
+    """
+    what = "whether AKS upgrades it is not known"
+    return frozenset(faults.of(node.name, what, partial(_pool_in_upgrade, node), "") for node in nodes) - {""}
+
+
+def upgrade_on(node: Node, pools: Collection[str]) -> str:
+    """Return in words what AKS upgrades that concerns the node, empty if nothing; `pools` are in upgrades."""
+    pool = node.agent_pool
+    return upgrade_of(pool) if node.in_upgrade or pool in pools else ""
+
+
+def upgrade_of(pool: str) -> str:
+    """Return in words that AKS upgrades this pool, or a node without a pool."""
+    return f"AKS upgrades pool {pool}" if pool else "AKS upgrades the node"
+
+
+def _pool_in_upgrade(node: Node) -> str:
+    return node.agent_pool if node.in_upgrade else ""

@@ -17,27 +17,25 @@ from reconciler.model.errors import (
     NotKept,
     Rejected,
 )
-from reconciler.model.machine import Remove, ScaleUp
-from reconciler.model.notification import Notification
+from reconciler.model.machine import PerformMaintenance, Remove, ScaleUp
 from reconciler.model.outcome import ActionName, Outcome, Result
-from reconciler.model.outside import WritableOutside
-from reconciler.model.own import changes, essential
 from reconciler.model.plan import NodePlan, Notice, NoticeType, Plan
-from reconciler.model.platforms import PerformMaintenance
 from reconciler.model.ports import (
     CaseHistory,
     Drains,
     HookRunner,
     MachineWriter,
     MaintenanceStarter,
+    Notification,
     Notifier,
     Outbox,
     SourceClient,
+    WritableOutside,
 )
 from reconciler.model.problems import guarded, internal
-from reconciler.model.structs import replace
 from reconciler.model.undone import NOT_WRITTEN, Undone
-from reconciler.model.writes import ClusterWriter, NodeWrite
+from reconciler.model.values import replace
+from reconciler.model.writes import ClusterWriter, NodeWrite, changes, essential
 
 _MOST_FAILED = 3
 """After so many notices that can't be sent, or hooks that can't be run, a pass tries no more of them: each

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from msgspec import Struct, field
@@ -11,11 +12,10 @@ from msgspec import Struct, field
 from reconciler.model import limits
 from reconciler.model.event import REQUEST, Answer, Initiator, Kind, MaintenanceEvent, Reading, Signal, Status
 from reconciler.model.moments import to_text
-from reconciler.model.own_times import own_times
+from reconciler.model.node import own_times
 from reconciler.model.problems import internal
 from reconciler.model.record import SAME_MOMENT
 from reconciler.model.snapshot import Assessment, NodeAssessment, Snapshot
-from reconciler.model.structs import replace
 
 
 def assess(snapshot: Snapshot, now: datetime) -> Assessment:

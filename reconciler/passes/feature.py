@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct, field
 
-from reconciler.model.check_reads import ReadForChecks
 from reconciler.model.machine import MachineRef
 from reconciler.model.node import Node
-from reconciler.model.outside import Outside
 from reconciler.model.plan import NodePlan
-from reconciler.model.ports import ClusterReader
+from reconciler.model.ports import ClusterReader, Outside
+from reconciler.model.problems import Gaps
 from reconciler.model.snapshot import Snapshot
-from reconciler.model.unseen import Gaps
+from reconciler.model.workflow import ReadForChecks
 from reconciler.model.writes import Publication
 from reconciler.passes.source import Wants
 from reconciler.passes.standing import Standing

@@ -9,16 +9,14 @@ from functools import partial
 from typing import Any
 
 from reconciler.drain.groups import GROUP_LABELS, MOST, group_of, in_one_namespace
-from reconciler.model.calendar_text import CalendarText
+from reconciler.model.content import CalendarText
 from reconciler.model.errors import CloudError, ClusterError, Unauthorized, Unreachable
 from reconciler.model.event import Reading
 from reconciler.model.hooks import HookAnswer, HookKey, HookKind, HookRecord
 from reconciler.model.limits import EARLIEST
 from reconciler.model.machine import Machine, MachineRef
 from reconciler.model.moments import shifted
-from reconciler.model.node import POOL_ANNOTATIONS, READ_LABELS, UPGRADE_ANNOTATIONS, Node, Wanted
-from reconciler.model.outside import Outside
-from reconciler.model.own_times import own_times
+from reconciler.model.node import POOL_ANNOTATIONS, READ_LABELS, UPGRADE_ANNOTATIONS, Node, Wanted, own_times
 from reconciler.model.pod import Pod
 from reconciler.model.polling import AnyMemory, Listing, Memory
 from reconciler.model.ports import (
@@ -28,12 +26,12 @@ from reconciler.model.ports import (
     EarlyReader,
     HookReader,
     MachineReader,
+    Outside,
     PartialReader,
     SourceClient,
 )
-from reconciler.model.problems import guarded, internal
-from reconciler.model.record import Record, Unreadable
-from reconciler.model.record_text import record_of
+from reconciler.model.problems import BUDGETS, LEDGER, NAMESPACES, PODS, Gaps, guarded, internal
+from reconciler.model.record import Record, Unreadable, record_of
 from reconciler.model.selector import LabelSelector
 from reconciler.model.snapshot import (
     Agents,
@@ -45,8 +43,7 @@ from reconciler.model.snapshot import (
     ServerVersion,
     Snapshot,
 )
-from reconciler.model.structs import replace
-from reconciler.model.unseen import BUDGETS, LEDGER, NAMESPACES, PODS, Gaps
+from reconciler.model.values import replace
 from reconciler.passes.parts import Parts
 from reconciler.passes.polled import PolledSource
 from reconciler.passes.source import Source, SourceContext, Wants

@@ -8,13 +8,12 @@ from typing import Any
 
 from msgspec import Struct
 
-from reconciler.model.check_reads import ReadForChecks
 from reconciler.model.machine import MachineRef
 from reconciler.model.node import Node
-from reconciler.model.outside import Outside
-from reconciler.model.ports import ClusterReader
+from reconciler.model.ports import ClusterReader, Outside
+from reconciler.model.problems import Gaps
 from reconciler.model.snapshot import Snapshot
-from reconciler.model.unseen import Gaps
+from reconciler.model.workflow import ReadForChecks
 from reconciler.passes.feature import Beside, Feature, Fleet, NodeSigns, ObjectChanges, ReadObjects, all_signs
 from reconciler.passes.source import Wants, all_wants
 from reconciler.passes.sources import Sources

@@ -7,6 +7,7 @@ become signals, and how scopes are written as JSON.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from abc import abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -17,7 +18,6 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 from msgspec import Struct
 
 from reconciler.model import limits
-from reconciler.model.codec import decoded, encoded
 from reconciler.model.errors import SourceError
 from reconciler.model.event import Answer, Reading, Signal, WaitForNotice
 from reconciler.model.moments import from_text, to_text
@@ -25,7 +25,7 @@ from reconciler.model.node import Node
 from reconciler.model.polling import Alone, Listing, Memory, S, ScopeAnswer
 from reconciler.model.problems import guarded
 from reconciler.model.record import Record
-from reconciler.model.structs import replace
+from reconciler.model.values import decoded, encoded, replace
 from reconciler.passes.source import Source, SourceContext
 from reconciler.settings.schema import Settings
 
@@ -452,7 +452,9 @@ def with_settings(
     `waits` whether it waits for a notice.
     """
     signals = tuple(
-        replace(one, plan=replace(one.plan, ahead=ahead, accept=accept, waits=waits)) if one.plan else one
+        dataclasses.replace(one, plan=dataclasses.replace(one.plan, ahead=ahead, accept=accept, waits=waits))
+        if one.plan
+        else one
         for one in reading.signals
     )
-    return replace(reading, signals=signals) if signals else reading
+    return dataclasses.replace(reading, signals=signals) if signals else reading

@@ -6,10 +6,9 @@ from datetime import datetime
 
 from reconciler.drain import preview as eviction
 from reconciler.model.plan import NodePlan, Plan, Preview
-from reconciler.model.problems import internal
+from reconciler.model.problems import BUDGETS, NAMESPACES, PODS, internal
 from reconciler.model.snapshot import Snapshot
-from reconciler.model.structs import replace
-from reconciler.model.unseen import BUDGETS, NAMESPACES, PODS
+from reconciler.model.values import replace
 
 
 def preview(plan: Plan, snapshot: Snapshot, now: datetime) -> Plan:

@@ -7,10 +7,8 @@ from collections.abc import Collection
 from reconciler.model.errors import RecordUnreadable
 from reconciler.model.keys import Writer, keys_of
 from reconciler.model.node import PREFERENCE, Node
-from reconciler.model.own import node_write
-from reconciler.model.record import Record
-from reconciler.model.record_text import from_annotation
-from reconciler.model.writes import NodeWrite
+from reconciler.model.record import Record, from_annotation
+from reconciler.model.writes import NodeWrite, node_write
 from reconciler.passes.feature import NodeSigns
 
 _NO_SIGNS = NodeSigns()

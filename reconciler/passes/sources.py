@@ -9,7 +9,7 @@ from typing import Any
 
 from reconciler.model.polling import AnyMemory
 from reconciler.model.problems import guarded
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.passes.polled import PolledSource
 from reconciler.passes.source import Source, Wants, all_wants
 from reconciler.settings.schema import Settings

@@ -20,7 +20,7 @@ from reconciler.model.node import Node
 from reconciler.model.plan import BudgetUse
 from reconciler.model.problems import Faults, guarded
 from reconciler.model.snapshot import Replaced, Resting
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.settings.sections.budget import Budget
 
 _NAMED_AT_MOST = 3

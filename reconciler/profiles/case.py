@@ -11,7 +11,7 @@ from reconciler.model.event import REQUEST, Answer, Kind, MaintenanceEvent, Read
 from reconciler.model.plan import JudgedEvent
 from reconciler.model.record import CaseRecord, KnownEvent, identity, same_event
 from reconciler.model.snapshot import NodeAssessment
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 
 SwitchedOn = Callable[[str], bool]
 

@@ -25,7 +25,7 @@ from reconciler.model.hooks import (
 from reconciler.model.moments import shifted, to_text
 from reconciler.model.node import Node
 from reconciler.model.record import CaseRecord
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.profiles.case import CaseView
 from reconciler.profiles.situation import Situation
 from reconciler.settings.schema import Settings

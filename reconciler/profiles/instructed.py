@@ -18,7 +18,7 @@ from reconciler.model.node import Node
 from reconciler.model.plan import JudgedEvent
 from reconciler.model.record import CaseRecord
 from reconciler.model.schedule import StartTimes
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.profiles.start_times import NEAR
 from reconciler.settings.policies import ApprovalMissing, EventPolicy
 from reconciler.settings.schema import Settings

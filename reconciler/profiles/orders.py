@@ -19,7 +19,7 @@ from reconciler.model.node import Node
 from reconciler.model.record import KnownEvent
 from reconciler.model.selector import LabelSelector
 from reconciler.model.snapshot import Snapshot
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.settings.policies import Treatment
 from reconciler.settings.schema import Settings
 from reconciler.settings.sections.draining import EscalationSettings

@@ -24,7 +24,7 @@ from reconciler.calendar.outlook import ANY_TIME, Outlook
 from reconciler.model.event import Kind
 from reconciler.model.moments import shifted
 from reconciler.model.schedule import StartTimes
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.profiles.places_ahead import Booking, PlacesAhead
 
 GRACE = timedelta(minutes=5)

@@ -9,14 +9,13 @@ from msgspec import Struct, field
 
 from reconciler.model.drains import Blocker
 from reconciler.model.instructions import Instructions, instructions_of
-from reconciler.model.machine import Machine, Remove, ScaleUp
+from reconciler.model.machine import Machine, PerformMaintenance, Remove, ScaleUp
 from reconciler.model.node import CONTROL_PLANE_LABELS, Node
 from reconciler.model.plan import CheckAnswer, JudgedEvent, Notice
-from reconciler.model.platforms import PerformMaintenance
 from reconciler.model.record import CaseRecord, State
 from reconciler.model.schedule import CaseSchedule
 from reconciler.model.snapshot import Ledger
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.profiles.budget import DisruptionBudget
 from reconciler.profiles.case import CaseView, covers, waits
 from reconciler.settings.schema import Settings

@@ -13,7 +13,7 @@ from reconciler.model.event import MaintenanceEvent
 from reconciler.model.limits import EARLIEST
 from reconciler.model.moments import shifted, to_text
 from reconciler.model.schedule import StartTimes
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.settings.policies import EventPolicy, OutsideWindow, Start
 
 NEAR = timedelta(hours=1)

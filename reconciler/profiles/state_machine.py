@@ -9,7 +9,7 @@ from msgspec import Struct
 from reconciler.model.holds import HoldCode
 from reconciler.model.plan import CheckAnswer, Hold, Transition, Verdict
 from reconciler.model.record import State
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.profiles.case import not_dismissed
 from reconciler.profiles.expression import blockers, evaluate, supporters
 from reconciler.profiles.profile import Profile, Step

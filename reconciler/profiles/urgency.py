@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from reconciler.model.node import Node
 from reconciler.model.plan import JudgedEvent
 from reconciler.model.record import KnownEvent
-from reconciler.model.urgency import Urgency
+from reconciler.model.schedule import Urgency
 from reconciler.settings.schema import Settings
 
 

@@ -11,8 +11,8 @@ from reconciler.model.explanation import NodeExplanation, Obstacle, PodExplanati
 from reconciler.model.moments import to_text
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.pod import PodDisruptionBudget
+from reconciler.model.problems import BUDGETS
 from reconciler.model.record import State
-from reconciler.model.unseen import BUDGETS
 from reconciler.report.columns import FOR_PEOPLE, Row
 from reconciler.report.document import node_document
 from reconciler.report.text import node_heading, row, shown, zone_of

@@ -14,7 +14,7 @@ from reconciler.model.node import Node
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.record import State
 from reconciler.model.selector import LabelSelector
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.report.values import Document
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from reconciler.model.printable import escaped_json
+from reconciler.model.limits import escaped_json
 
 _BLANK = re.compile(r"[\t\n\v\f\r\x1c-\x1f\x85\u2028\u2029]")
 # Markdown reads these anywhere in a line, and `_` at the edge of a word.

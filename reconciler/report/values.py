@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from reconciler.model.case_outcome import CaseOutcome, CaseResult
-from reconciler.model.config_map import SettingsVersion
+from reconciler.model.content import SettingsVersion
 from reconciler.model.drains import Blocker, DrainProgress
 from reconciler.model.event import PlatformPlan
 from reconciler.model.moments import to_text
@@ -19,8 +19,8 @@ from reconciler.model.plan import (
     Transition,
     WorkflowReport,
 )
+from reconciler.model.problems import Unseen
 from reconciler.model.schedule import CaseSchedule, DrainObstacle
-from reconciler.model.unseen import Unseen
 
 Document = dict[str, Any]
 

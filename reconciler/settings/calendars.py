@@ -11,7 +11,7 @@ from reconciler.calendar.ical import parse_ical
 from reconciler.calendar.occurrences import Always
 from reconciler.calendar.recurrence import Imported
 from reconciler.calendar.windows import NotAllowed, Window
-from reconciler.model.calendar_text import CalendarPlace, CalendarText
+from reconciler.model.content import CalendarPlace, CalendarText
 from reconciler.model.limits import CALENDAR, loads
 from reconciler.settings.sections.calendars import CalendarSettings, CalendarUse
 from reconciler.settings.yaml import read_yaml

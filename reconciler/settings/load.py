@@ -10,7 +10,7 @@ from types import MappingProxyType
 from pydantic import ValidationError
 
 from reconciler.calendar.values import literal
-from reconciler.model.config_map import SettingsVersion, short_hash
+from reconciler.model.content import SettingsVersion, short_hash
 from reconciler.model.errors import SettingsError
 from reconciler.model.limits import LARGEST_SETTINGS
 from reconciler.settings.go_yaml import read_go_yaml, unlike

@@ -14,13 +14,11 @@ from pydantic import Field, PrivateAttr, model_validator
 from pydantic.alias_generators import to_camel
 
 from reconciler.calendar.windows import Calendar, NotAllowed, Window
-from reconciler.model.calendar_text import CalendarPlace, CalendarText
-from reconciler.model.config_map import SettingsVersion
+from reconciler.model.content import CalendarPlace, CalendarText, SettingsVersion
 from reconciler.model.event import Kind
 from reconciler.model.keys import DEFAULT_PREFIX, keys_of
-from reconciler.model.lifecycle import LIFECYCLE
 from reconciler.model.limits import CALENDARS
-from reconciler.model.node import HOSTED_LABEL
+from reconciler.model.node import HOSTED_LABEL, LIFECYCLE
 from reconciler.model.selector import EVERYTHING
 from reconciler.settings.calendars import rules_of
 from reconciler.settings.mistakes import Mistake, Mistakes

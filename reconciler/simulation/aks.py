@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from reconciler.model.machine import MAIN
 from reconciler.model.node import OS_LABEL, SPOT_LABEL, ZONE_LABEL, Condition, Node, Taint
-from reconciler.model.platforms import MAIN
 
 REGION = "westeurope"
 _SUBSCRIPTION = "00000000-0000-0000-0000-000000000000"

@@ -7,20 +7,28 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct
 
-from reconciler.model.check_reads import LeaseRef, LeaseSeen, LeaseTake
 from reconciler.model.errors import ClusterError, Conflict, NotFound, NotKept, Rejected, TooManyRequests
-from reconciler.model.hypervisor import Hypervisor, HypervisorWrite
 from reconciler.model.keys import DEFAULT_PREFIX, keys_of
-from reconciler.model.maintenance import Maintenance
 from reconciler.model.node import Condition, Node, Wanted
-from reconciler.model.notification import Notification
 from reconciler.model.outcome import ActionName
-from reconciler.model.own import essential, is_as_seen, not_kept, shows_intent, taken_back
 from reconciler.model.pod import Pod, PodDisruptionBudget
-from reconciler.model.ports import BudgetChange, PodChange
+from reconciler.model.ports import BudgetChange, Notification, PodChange
 from reconciler.model.snapshot import Agents, Ledger, Remediator, ServerVersion
-from reconciler.model.structs import replace
-from reconciler.model.writes import ConditionsWrite, MaintenanceWrite, NodeWrite, TaintWrite, WriteAnswer
+from reconciler.model.values import replace
+from reconciler.model.workflow import Hypervisor, HypervisorWrite, LeaseRef, LeaseSeen, LeaseTake
+from reconciler.model.writes import (
+    ConditionsWrite,
+    Maintenance,
+    MaintenanceWrite,
+    NodeWrite,
+    TaintWrite,
+    WriteAnswer,
+    essential,
+    is_as_seen,
+    not_kept,
+    shows_intent,
+    taken_back,
+)
 from reconciler.simulation.cluster import KubernetesEvent, SimulatedCluster
 from reconciler.simulation.log import Actor
 from reconciler.simulation.watch import SimulatedWatch

@@ -11,17 +11,16 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct
 
-from reconciler.model.check_reads import LeaseRef, LeaseSeen
 from reconciler.model.errors import ReconcilerError
-from reconciler.model.hypervisor import Hypervisor
-from reconciler.model.maintenance import Maintenance
 from reconciler.model.moments import shifted
 from reconciler.model.node import SPOT_LABEL, Condition, Node, Taint
 from reconciler.model.plan import Notice
 from reconciler.model.pod import Pod, PodDisruptionBudget, grace_seconds
 from reconciler.model.ports import BudgetChange, BudgetGone, Listed, PodChange, PodGone
 from reconciler.model.snapshot import Agents, Ledger, Remediator, ServerVersion
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
+from reconciler.model.workflow import Hypervisor, LeaseRef, LeaseSeen
+from reconciler.model.writes import Maintenance
 from reconciler.simulation.clock import VirtualClock
 from reconciler.simulation.log import Actor, Happening, Log
 from reconciler.simulation.watch import Delivery, SimulatedWatch, at_once

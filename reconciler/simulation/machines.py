@@ -11,7 +11,7 @@ from reconciler.model import machine
 from reconciler.model.errors import Conflict, Unreachable
 from reconciler.model.machine import Machine, MachineRef, Pool, Remove, ScaleUp
 from reconciler.model.node import KARPENTER_LABEL, Condition, Node
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.simulation.api import Call, SimulatedApi
 from reconciler.simulation.log import Actor
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from reconciler.model.node import Condition, Node, Wanted
 from reconciler.model.pod import Pod
 from reconciler.model.snapshot import Resting, Snapshot
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.passes.assess import assess
 from reconciler.passes.decide.seen import rests
 from reconciler.passes.observe import wanted

@@ -13,8 +13,8 @@ from msgspec import Struct, field
 from reconciler.model import scheduled_events as imds
 from reconciler.model.event import Kind
 from reconciler.model.keys import DEFAULT_PREFIX, keys_of
+from reconciler.model.machine import MAIN
 from reconciler.model.node import Condition, Node
-from reconciler.model.platforms import MAIN
 from reconciler.simulation.aks import no_event
 from reconciler.simulation.cluster import SimulatedCluster
 from reconciler.simulation.log import Actor

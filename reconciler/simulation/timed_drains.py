@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from reconciler.model.drains import DrainOrder, DrainProgress, Phase
 from reconciler.model.node import Node
 from reconciler.model.pod import Owner, Pod
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.simulation.cluster import SimulatedCluster
 from reconciler.simulation.log import Happening
 

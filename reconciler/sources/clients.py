@@ -15,7 +15,7 @@ from typing import Any
 from reconciler.http.guard import Guard
 from reconciler.model.polling import Listing
 from reconciler.model.ports import SourceClient
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.passes.polled import PolledSection, PolledSource
 from reconciler.settings.schema import Settings
 

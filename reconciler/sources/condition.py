@@ -13,9 +13,9 @@ from datetime import timedelta
 
 from reconciler.model import limits
 from reconciler.model.event import Answer, Initiator, Kind, Reading, Signal, Status
+from reconciler.model.machine import CONDITIONS, MAIN, NOTICES, RELATIVES
 from reconciler.model.moments import from_text
 from reconciler.model.node import Condition, Node
-from reconciler.model.platforms import CONDITIONS, MAIN, NOTICES, RELATIVES
 from reconciler.model.scheduled_events import is_degraded
 from reconciler.passes.source import Source, SourceContext, Wants
 from reconciler.settings.schema import Settings

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pydantic.alias_generators import to_snake
 
-from reconciler.model.calendar_text import CalendarPlace
+from reconciler.model.content import CalendarPlace
 from reconciler.model.limits import CALENDAR, CALENDARS
 from reconciler.settings.calendars import parse_calendar
 from reconciler.settings.load import parse_settings

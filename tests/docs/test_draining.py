@@ -7,7 +7,7 @@ from pathlib import Path
 
 from reconciler.drain import judge
 from reconciler.model.pod import DO_NOT_DISRUPT
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.profiles.orders import drain_options
 from reconciler.settings.load import parse_settings
 from tests.support.builders import NOW, known, pod

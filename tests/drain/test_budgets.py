@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from reconciler.drain.budgets import MOST_COVERING, BudgetIndex
 from reconciler.model.pod import PodDisruptionBudget
 from reconciler.model.selector import LabelSelector, Requirement
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from tests.support import builders
 
 NAMES = st.sampled_from("ab")

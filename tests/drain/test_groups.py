@@ -6,7 +6,7 @@ import pytest
 
 from reconciler.drain.groups import disrupted, group_of
 from reconciler.model.pod import Owner
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from tests.support.builders import NOW, pod
 
 TRAIN = {"jobset.sigs.k8s.io/jobset-name": "train"}

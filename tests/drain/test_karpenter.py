@@ -7,7 +7,7 @@ import pytest
 from reconciler.drain.karpenter import stalls
 from reconciler.model.pod import DO_NOT_DISRUPT, Owner, Placement, Pod, PodDisruptionBudget, Toleration
 from reconciler.model.selector import EVERYTHING
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from tests.support.builders import NOW, pod
 
 KEPT = replace(pod("db-0"), annotations={DO_NOT_DISRUPT: "true"})

@@ -12,7 +12,7 @@ import pytest
 from reconciler.drain import judge, survey
 from reconciler.model.drains import DrainOptions, Phase
 from reconciler.model.pod import Owner, Pod
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from tests.drain.drainer.driving import START, Drive, Scene
 
 _CASES = Path(__file__).parent.parent / "cases"

@@ -14,7 +14,7 @@ from reconciler.model.drains import DrainOptions, DrainOrder
 from reconciler.model.node import Condition, Node, Taint
 from reconciler.model.pod import Owner, Placement, Pod, PodDisruptionBudget, Toleration
 from reconciler.model.selector import LabelSelector, Requirement
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from tests.drain.drainer.driving import START
 
 ROOMY = Node(

@@ -19,7 +19,7 @@ from reconciler.drain.filters import (
 from reconciler.model.drains import Behavior, DrainOptions, PodRule
 from reconciler.model.pod import DO_NOT_DISRUPT, SAFE_TO_EVICT, Owner, Pod
 from reconciler.model.selector import LabelSelector, Requirement
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from tests.drain.drainer.driving import START
 
 WEB = Pod("shop", "web", "u1", "n", labels={"app": "web"}, owner=Owner("ReplicaSet", "web"), phase="Running")

@@ -8,11 +8,10 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from reconciler.model.machine import Remove
+from reconciler.model.machine import InstanceEvent, Remove
 from reconciler.model.node import CONTROL_PLANE_LABELS
-from reconciler.model.platforms import InstanceEvent
 from reconciler.model.polling import Listing
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.simulation.machines import SimulatedMachines
 from reconciler.simulation.world import World
 from tests.examples.playing import example, play

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from reconciler.model.calendar_text import CalendarPlace, CalendarText
+from reconciler.model.content import CalendarPlace, CalendarText
 from reconciler.model.moments import to_text
 from tests.explore.moves import move
 

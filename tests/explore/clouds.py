@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Generic, TypeVar
 
 from reconciler.model.errors import CloudError
-from reconciler.model.platforms import InstanceEvent, PerformMaintenance, Planned, Scope, vm_of
+from reconciler.model.machine import InstanceEvent, PerformMaintenance, Planned, Scope, vm_of
 from reconciler.model.polling import Listing
 from reconciler.simulation.cluster import SimulatedCluster
 from reconciler.simulation.log import Actor

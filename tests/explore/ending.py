@@ -5,17 +5,16 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from reconciler.model.calendar_text import CalendarText
+from reconciler.model.content import CalendarText
 from reconciler.model.event import Kind
 from reconciler.model.holds import HoldCode
 from reconciler.model.hooks import HookStep
 from reconciler.model.keys import DEFAULT_PREFIX
+from reconciler.model.machine import MAIN
 from reconciler.model.node import MECHANIC_LABEL, UPGRADE_ANNOTATIONS, Condition, Node
-from reconciler.model.platforms import MAIN
-from reconciler.model.record import Record, Unreadable
-from reconciler.model.record_text import record_of
+from reconciler.model.record import Record, Unreadable, record_of
 from reconciler.model.snapshot import Agents, Remediator
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.simulation.aks import no_event
 from reconciler.simulation.platform import VmEvent
 from reconciler.simulation.watch import at_once

@@ -7,9 +7,9 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from reconciler.model.event import Kind
+from reconciler.model.machine import MAIN
 from reconciler.model.moments import to_text
 from reconciler.model.node import Condition
-from reconciler.model.platforms import MAIN
 from reconciler.model.snapshot import Agents, Remediator
 from reconciler.simulation.platform import Reporter, VmEvent
 from tests.explore.laws import KEYS

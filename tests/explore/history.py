@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from reconciler.model.structs import replace
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)

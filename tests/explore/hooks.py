@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from tests.explore.hook_service import ANSWERS
 from tests.explore.laws import KEYS
 from tests.explore.moves import move

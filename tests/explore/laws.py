@@ -12,8 +12,7 @@ from reconciler.model.keys import DEFAULT_PREFIX, OwnKeys
 from reconciler.model.node import MECHANIC_LABEL, Node
 from reconciler.model.outcome import Outcome, Result
 from reconciler.model.plan import NodePlan, Notice, Plan
-from reconciler.model.record import Record
-from reconciler.model.record_text import record_of
+from reconciler.model.record import Record, record_of
 from reconciler.model.writes import NodeWrite
 from reconciler.settings.schema import Settings
 from reconciler.simulation.api import Call

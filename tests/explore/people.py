@@ -17,7 +17,7 @@ from reconciler.features.approvals.instruct import (
 )
 from reconciler.model.instructions import ALL, Deferral, PersonHold, Word, pool_scope
 from reconciler.model.keys import DEFAULT_PREFIX
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from tests.explore.laws import KEYS
 from tests.explore.moves import move
 

@@ -14,17 +14,15 @@ from reconciler.features.machines import aks, karpenter, openshift
 from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.errors import ClusterError, LockLost
 from reconciler.model.keys import DEFAULT_PREFIX
-from reconciler.model.maintenance import Maintenance
+from reconciler.model.machine import MAIN
 from reconciler.model.node import ZONE_LABEL, Node
-from reconciler.model.outside import Self, WritableOutside
 from reconciler.model.plan import Plan
-from reconciler.model.platforms import MAIN
 from reconciler.model.pod import Pod
-from reconciler.model.record import Unreadable
-from reconciler.model.record_text import record_of
+from reconciler.model.ports import Self, WritableOutside
+from reconciler.model.record import Unreadable, record_of
 from reconciler.model.selector import EVERYTHING, LabelSelector
-from reconciler.model.structs import replace
-from reconciler.model.writes import MaintenanceWrite, NodeWrite
+from reconciler.model.values import replace
+from reconciler.model.writes import Maintenance, MaintenanceWrite, NodeWrite
 from reconciler.passes.release import release
 from reconciler.run import PARTS, rehearse, run_pass
 from reconciler.settings.schema import Mode, Settings

@@ -7,8 +7,7 @@ from collections import Counter
 
 from reconciler.features.workflows.configured import workflows_of
 from reconciler.model.node import Node
-from reconciler.model.record import ClaimKind, Record, State
-from reconciler.model.record_text import from_annotation, record_of
+from reconciler.model.record import ClaimKind, Record, State, from_annotation, record_of
 from reconciler.model.writes import NodeWrite
 from reconciler.settings.schema import Settings
 from reconciler.simulation.world import World

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
-from reconciler.model.structs import replace
 from tests.explore.choices import SETTINGS, WAITS
 from tests.explore.history import History, Step
 from tests.explore.moves import MOVES

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from reconciler.model.case_outcome import outcome_of
 from reconciler.model.event import Kind
-from reconciler.model.maintenance import Stage
 from reconciler.model.node import Node
 from reconciler.model.plan import NodePlan, Notice, NoticeType
-from reconciler.model.record import CaseFacts, Record
-from reconciler.model.record_text import record_of
-from reconciler.model.structs import replace
+from reconciler.model.record import CaseFacts, Record, record_of
+from reconciler.model.writes import Stage
 from reconciler.settings.schema import Mode, Settings
 from reconciler.simulation.log import Actor, Happening
 from reconciler.simulation.world import World

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from reconciler.model.errors import ClusterError, Rejected, TooManyRequests
 from reconciler.model.limits import EARLIEST
 from reconciler.model.pod import DO_NOT_DISRUPT, ON_COMPLETION, SAFE_TO_EVICT, Pod
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.simulation.api import Call
 from reconciler.simulation.cluster import SimulatedCluster
 from reconciler.simulation.log import Actor

@@ -12,7 +12,7 @@ from reconciler.model import case_outcome
 from reconciler.model.node import Node
 from reconciler.model.outcome import Outcome, Result
 from reconciler.model.pod import PodDisruptionBudget
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.passes import act, decide
 from reconciler.passes.decide import facts
 from reconciler.profiles import budget, case, situation

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from datetime import timedelta
 
 import pytest
@@ -13,7 +14,7 @@ from reconciler.features.workflows.triggers import nodes as triggers
 from reconciler.model.drains import WaitLimit
 from reconciler.model.instructions import Instructions
 from reconciler.model.moments import shifted
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.passes.decide import context
 from reconciler.profiles import hooks, instructed, situation
 from tests.explore.exploring import broken_law
@@ -44,7 +45,7 @@ def test_a_drain_that_begins_on_a_held_node_is_found(monkeypatch: pytest.MonkeyP
 
 def test_a_drain_that_goes_on_after_hold_now_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     # The pod under a budget is asked for again and again.
-    asks = replace(REBOOT, then=1)
+    asks = dataclasses.replace(REBOOT, then=1)
     history = played(
         Step("pod budget", value="0"), asks, Step("hold", value="now", then=10), pods=("budget",)
     )
@@ -72,7 +73,7 @@ def test_a_deferred_drain_that_begins_is_found(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_hook_without_an_end_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    history = played(Step("hook", value="pre-drain.leader"), replace(REBOOT, then=30))
+    history = played(Step("hook", value="pre-drain.leader"), dataclasses.replace(REBOOT, then=30))
     assert broken_law(history) == ""
     monkeypatch.setattr(hooks, "_ends_at", lambda entry, _: shifted(entry.since, timedelta(days=1)))
 
@@ -91,7 +92,7 @@ def test_a_pod_that_asks_to_finish_and_holds_its_node_for_ever_is_found(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     short = ("drain: {podsMayWait: 5m}",)
-    asks = (Step("pod waits", value="wait-completed"), replace(REBOOT, then=60))
+    asks = (Step("pod waits", value="wait-completed"), dataclasses.replace(REBOOT, then=60))
     history = played(*asks, pods=("tenant",), settings=short)
     assert broken_law(history) == ""
     monkeypatch.setattr(WaitLimit, "ends", lambda limit, _: shifted(limit.since, timedelta(days=1)))

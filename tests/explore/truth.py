@@ -9,9 +9,9 @@ from datetime import datetime
 
 from reconciler.model.event import Kind
 from reconciler.model.keys import DEFAULT_PREFIX, OwnKeys
+from reconciler.model.machine import MAIN, InstanceEvent, Planned
 from reconciler.model.moments import from_text
 from reconciler.model.node import Node
-from reconciler.model.platforms import MAIN, InstanceEvent, Planned
 from reconciler.settings.schema import Settings
 from reconciler.simulation.api import HEARTBEAT
 from reconciler.simulation.platform import Reporter

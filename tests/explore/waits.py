@@ -10,8 +10,7 @@ from datetime import datetime, timedelta
 from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.node import Node
 from reconciler.model.pod import Pod
-from reconciler.model.record import ClaimKind, Record
-from reconciler.model.record_text import record_of
+from reconciler.model.record import ClaimKind, Record, record_of
 from reconciler.settings.schema import Settings
 from reconciler.simulation.world import World
 from tests.explore.broken import Broken

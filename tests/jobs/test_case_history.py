@@ -10,7 +10,7 @@ import pytest
 
 from jobs.cli import main
 from jobs.runtime.history_file import CaseHistory, HistoryFile
-from reconciler.model.case_line import from_fields
+from reconciler.model.ended_case import from_fields
 from reconciler.model.errors import OutputError
 from tests.support.ended import ended
 

@@ -13,9 +13,8 @@ import pytest
 
 from reconciler.model.event import Kind
 from reconciler.model.moments import to_text
-from reconciler.model.record import Claim, ClaimKind, DrainRecord, KnownEvent, Record, State
-from reconciler.model.record_text import to_annotation
-from reconciler.model.structs import replace
+from reconciler.model.record import Claim, ClaimKind, DrainRecord, KnownEvent, Record, State, to_annotation
+from reconciler.model.values import replace
 from tests.jobs.stub_cluster import StubCluster, node
 from tests.support import builders
 from tests.support.builders import NOW, PREFIX, REQUEST

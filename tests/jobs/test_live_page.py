@@ -17,7 +17,7 @@ from jobs.runtime.live_page import MOST_CASES, LivePage
 from reconciler.features.page import html
 from reconciler.features.page.cases import KnownReadiness
 from reconciler.model.plan import Plan
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from tests.features.page.reading import parsed, section
 from tests.support import builders
 from tests.support.builders import NOW, minutes

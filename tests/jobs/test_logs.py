@@ -18,7 +18,7 @@ from jobs.agent import program
 from jobs.runtime.log_line import LARGEST_LINE, to_line
 from jobs.runtime.log_words import LogEvent
 from jobs.runtime.logs import PassLog, log_as_json
-from reconciler.model.config_map import SettingsVersion
+from reconciler.model.content import SettingsVersion
 from reconciler.model.plan import Actions, NodePlan, Plan, Transition
 from reconciler.model.record import State
 from reconciler.model.writes import ConditionsWrite

@@ -23,7 +23,7 @@ from reconciler.model.ended_case import EndedCase
 from reconciler.model.event import Kind
 from reconciler.model.plan import Actions, CheckAnswer, NodePlan, Plan, Verdict, WorkflowReport
 from reconciler.model.record import State
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from tests.features.metrics.everything import full
 from tests.support.builders import NOW, held_node, minutes, node, planned, record, reported, signal, snapshot
 from tests.support.ended import ended

@@ -19,7 +19,7 @@ from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.errors import OutputError, Unreachable
 from reconciler.model.plan import Hold, NodePlan, Plan
 from reconciler.model.record import State
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from tests.support.builders import NOW, minutes
 from tests.support.stub import Answer, Asked, Stub
 

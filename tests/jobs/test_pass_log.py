@@ -16,7 +16,7 @@ from reconciler.model.outcome import Outcome, Result
 from reconciler.model.plan import Hold, NodePlan, Plan
 from reconciler.model.record import State
 from reconciler.model.schedule import CaseSchedule
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.report.columns import COLUMNS
 from reconciler.settings.load import parse_settings
 from reconciler.simulation.workloads import BudgetSpec

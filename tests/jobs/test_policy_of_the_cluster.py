@@ -13,8 +13,7 @@ import pytest
 from jobs.cli import main
 from reconciler.model.instructions import PersonHold, Word, hold_text
 from reconciler.model.keys import DEFAULT_PREFIX
-from reconciler.model.record import Record
-from reconciler.model.record_text import to_annotation
+from reconciler.model.record import Record, to_annotation
 from tests.jobs.stub_cluster import StubCluster, node
 from tests.support.builders import NOW
 from tests.support.stub import Answer, Asked, json_answer, status

@@ -24,7 +24,7 @@ from reconciler.features.workflows.shuffles import ShuffleCounts, ShuffleRow
 from reconciler.kubernetes.connection import Connection
 from reconciler.model.errors import LockHeld, SettingsError, Unreachable
 from reconciler.model.plan import Plan
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.settings.load import parse_settings
 from tests.support import builders
 from tests.support.controlplane.waiting import wait_for

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from jobs.runtime.settings_source import SETTLE, Look, SettingsFile
-from reconciler.model.config_map import short_hash
+from reconciler.model.content import short_hash
 from reconciler.model.errors import SettingsError
 from reconciler.settings.schema import Mode
 

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from jobs.cli import main
 from jobs.runtime.environment import Target
 from jobs.runtime.settings_source import settings_from
-from reconciler.model.config_map import ConfigMapName
+from reconciler.model.content import ConfigMapName
 from reconciler.model.errors import SettingsError, Unauthorized
 from reconciler.model.limits import LARGEST_SETTINGS
 from reconciler.settings.schema import Mode, Settings

@@ -18,7 +18,7 @@ from reconciler.model.holds import HoldCode
 from reconciler.model.outcome import Outcome, Result
 from reconciler.model.plan import Hold, NodePlan, Plan, Transition
 from reconciler.model.record import CaseFacts, PlatformStart, State
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.run import run_pass
 from reconciler.simulation.world import World
 from tests.support import builders

@@ -29,7 +29,7 @@ from reconciler.model.event import Kind
 from reconciler.model.outcome import Outcome, Result
 from reconciler.model.pod import Pod
 from reconciler.model.ports import Evictor
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from tests.support.builders import NOW, minutes, node, planned, reported, settings, signal, snapshot
 from tests.support.controlplane.waiting import wait_for
 from tests.support.stub import Answer, Asked, Stub, status

@@ -16,7 +16,7 @@ from jobs.runtime.clock import SystemClock
 from jobs.runtime.metrics_output import MetricsOfRun, MetricsOutput
 from jobs.runtime.pass_loop import Yields
 from reconciler.model.drains import DrainProgress, Phase
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from tests.support.builders import NOW
 
 GOES_ON = DrainProgress("a", "uid-a", Phase.RUNNING, slot=True)

@@ -20,10 +20,8 @@ from reconciler.kubernetes.kept_records import (
 from reconciler.model.errors import Forbidden
 from reconciler.model.keys import keys_of
 from reconciler.model.node import Node
-from reconciler.model.own import node_write
-from reconciler.model.record import Unreadable
-from reconciler.model.record_text import record_of
-from reconciler.model.writes import NodeWrite, WriteAnswer
+from reconciler.model.record import Unreadable, record_of
+from reconciler.model.writes import NodeWrite, WriteAnswer, node_write
 from tests.support.builders import PREFIX
 from tests.support.builders import node as a_node
 

@@ -21,10 +21,10 @@ from reconciler.kubernetes.eviction import Evictions
 from reconciler.kubernetes.lease import Lock
 from reconciler.kubernetes.paths import ApiPath, api, core, on_node
 from reconciler.model.errors import NotFound, Rejected
-from reconciler.model.hypervisor import HypervisorWrite
 from reconciler.model.machine import Machine, MachineRef, Remove
 from reconciler.model.node import Taint, Wanted
 from reconciler.model.pod import Owner, Pod
+from reconciler.model.workflow import HypervisorWrite
 from reconciler.model.writes import ConditionsWrite, MaintenanceWrite, NodeWrite, TaintWrite
 from tests.support.stub import Answer, Asked, Stub, StubMaker, json_answer
 

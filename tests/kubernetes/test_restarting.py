@@ -13,7 +13,7 @@ import pytest
 from reconciler.kubernetes.eviction import Evictions
 from reconciler.model.errors import NotFound, Rejected
 from reconciler.model.pod import Owner, Pod
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from tests.support.stub import Answer, Asked, Stub, StubMaker, json_answer
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -15,8 +15,7 @@ from reconciler.model.errors import RecordUnreadable
 from reconciler.model.event import Kind, Status
 from reconciler.model.node import Node
 from reconciler.model.plan import JudgedEvent, NodePlan
-from reconciler.model.record import CaseRecord, State
-from reconciler.model.record_text import from_annotation
+from reconciler.model.record import CaseRecord, State, from_annotation
 from reconciler.profiles.case import allowed
 from reconciler.profiles.orders import drain_options
 from reconciler.settings.policies import OutsideWindow

@@ -14,7 +14,7 @@ from reconciler.model.node import Condition
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Agents
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.model.writes import NodeWrite
 from reconciler.settings.schema import Settings
 from reconciler.simulation.api import SimulatedApi

@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.model.node import MECHANIC_LABEL
-from reconciler.model.record import Cordon, State
-from reconciler.model.record_text import from_annotation
+from reconciler.model.record import Cordon, State, from_annotation
 from reconciler.settings.schema import Settings
 from reconciler.simulation.world import World
 from tests.laws.histories import (

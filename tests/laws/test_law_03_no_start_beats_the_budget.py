@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from reconciler.features.machines import aks, openshift
 from reconciler.model.node import UPGRADE_STATUS_LABEL, Condition, Node
 from reconciler.model.record import Cordon, State
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.settings.schema import Settings
 from reconciler.simulation.world import World
 from tests.laws import checked

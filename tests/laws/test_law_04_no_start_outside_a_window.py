@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.calendar.formatting import in_zone
-from reconciler.model.record import CaseRecord, Record
-from reconciler.model.record_text import record_of
+from reconciler.model.record import CaseRecord, Record, record_of
 from reconciler.profiles.case import covers
 from reconciler.report.document import to_document
 from reconciler.report.text import as_text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from datetime import timedelta
 
@@ -15,7 +16,7 @@ from reconciler.model.moments import to_text
 from reconciler.model.node import Node
 from reconciler.model.record import State
 from reconciler.model.snapshot import Agents, Snapshot
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.passes.assess import assess
 from reconciler.passes.decide import decide
 from reconciler.passes.observe import observe
@@ -36,7 +37,7 @@ REBOOT = builders.condition(MAIN, "True", "Reboot Started. DurationInSeconds: -1
 
 
 def _blind(reading: Reading) -> Reading:
-    return replace(reading, answer=Answer.UNKNOWN, because="it can't be read", signals=())
+    return dataclasses.replace(reading, answer=Answer.UNKNOWN, because="it can't be read", signals=())
 
 
 BLINDED = Hits()

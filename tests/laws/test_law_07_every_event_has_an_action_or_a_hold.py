@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from reconciler.calendar.formatting import in_zone
 from reconciler.model.event import Kind
-from reconciler.model.outside import Self
-from reconciler.model.structs import replace
+from reconciler.model.ports import Self
+from reconciler.model.values import replace
 from reconciler.passes.assess import assess
 from reconciler.passes.decide import decide
 from reconciler.passes.observe import observe

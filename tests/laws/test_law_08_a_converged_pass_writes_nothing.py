@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from datetime import timedelta
 
 from hypothesis import example, given, settings
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 from reconciler.model.event import Kind, Status
 from reconciler.model.node import AUTOSCALER_TAINT, Taint
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.settings.schema import Settings
 from reconciler.simulation.world import World
 from tests.laws.histories import History
@@ -103,7 +104,7 @@ EARLY = (
 def test_what_follows_from_a_start_that_is_planned_for_now_and_held_changes_when_the_plan_says(
     events: list[Announced], text: str, held: set[int], place_of_others: bool, parts: list[float]
 ) -> None:
-    history = begin([replace(one, requested=True) for one in events], builders.settings(text))
+    history = begin([dataclasses.replace(one, requested=True) for one in events], builders.settings(text))
     if place_of_others:
         history.cluster.cordon(f"n{len(events)}")
     for name in [f"n{number}" for number in held if number < len(events)]:

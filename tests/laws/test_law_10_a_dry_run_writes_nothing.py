@@ -9,15 +9,12 @@ from datetime import timedelta
 from hypothesis import given, settings
 
 from reconciler.drain.ahead import PodsAhead
-from reconciler.model.check_reads import LeaseRef, LeaseSeen
-from reconciler.model.hypervisor import Hypervisor
-from reconciler.model.maintenance import Maintenance
 from reconciler.model.node import Node, Wanted
-from reconciler.model.outside import Outside
 from reconciler.model.pod import Pod, PodDisruptionBudget
-from reconciler.model.ports import ClusterReader
+from reconciler.model.ports import ClusterReader, Outside
 from reconciler.model.snapshot import Agents, Ledger, Remediator, ServerVersion
-from reconciler.model.writes import ClusterWriter
+from reconciler.model.workflow import Hypervisor, LeaseRef, LeaseSeen
+from reconciler.model.writes import ClusterWriter, Maintenance
 from reconciler.run import rehearse
 from reconciler.settings.schema import Settings
 from reconciler.simulation.world import World

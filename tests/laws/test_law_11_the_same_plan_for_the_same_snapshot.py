@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.passes.assess import assess
 from reconciler.passes.decide import decide
 from reconciler.passes.observe import observe

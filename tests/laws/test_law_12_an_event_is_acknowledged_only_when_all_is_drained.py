@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from reconciler.model import scheduled_events
 from reconciler.model.plan import Notice
 from reconciler.model.snapshot import Agents
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.settings.schema import Settings
 from tests.agent.fake_node_api import VM
 from tests.agent.stepping import ALWAYS, NEVER, World, stepped_agent

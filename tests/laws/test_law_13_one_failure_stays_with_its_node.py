@@ -13,7 +13,7 @@ from reconciler.model.event import Kind
 from reconciler.model.holds import HoldCode
 from reconciler.model.outcome import Result
 from reconciler.model.plan import NodePlan, Plan
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.report.document import as_json, to_document
 from reconciler.report.markdown import as_markdown
 from reconciler.report.text import as_text

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from reconciler.model.event import Kind
 from reconciler.model.instructions import Deferral, PersonHold, Word, deferral_text, hold_text
 from reconciler.model.plan import Plan
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.settings.schema import Settings
 from reconciler.simulation.platform import Reporter, VmEvent
 from tests.laws.histories import History

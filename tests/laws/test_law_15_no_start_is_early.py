@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -9,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.model.event import REQUEST, Kind, PlatformPlan, Signal, Status
-from reconciler.model.structs import replace
 from reconciler.passes.assess import join
 from reconciler.settings.schema import Settings
 from tests.laws.hits import Hits

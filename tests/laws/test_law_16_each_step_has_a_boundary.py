@@ -12,12 +12,12 @@ import pytest
 from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.errors import LockLost
 from reconciler.model.holds import HoldCode
-from reconciler.model.notification import Notification
 from reconciler.model.outcome import Outcome, Result
 from reconciler.model.plan import NodePlan, Plan
+from reconciler.model.ports import Notification
 from reconciler.model.record import DrainRecord
 from reconciler.model.snapshot import Ledger
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.report.document import as_json, to_document
 from reconciler.report.markdown import as_markdown
 from reconciler.report.text import as_text

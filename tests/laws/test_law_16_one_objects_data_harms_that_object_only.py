@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import json
 import logging
 from collections.abc import Callable
@@ -20,10 +21,9 @@ from reconciler.model.holds import HoldCode
 from reconciler.model.node import ZONE_LABEL, Condition, Node
 from reconciler.model.outcome import Result
 from reconciler.model.plan import NodePlan, Plan
-from reconciler.model.record import DrainRecord, Record
-from reconciler.model.record_text import from_annotation
+from reconciler.model.record import DrainRecord, Record, from_annotation
 from reconciler.model.snapshot import Problems, Snapshot
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.passes.assess import assess
 from reconciler.passes.decide import decide
 from reconciler.passes.preview import preview
@@ -197,7 +197,7 @@ def _planned(seen: Snapshot) -> Plan:
 
 
 def _signal(**change: Any) -> Callable[[Snapshot], Snapshot]:
-    broken = replace(Signal("imds", Kind.REBOOT, Status.SCHEDULED), **change)
+    broken = dataclasses.replace(Signal("imds", Kind.REBOOT, Status.SCHEDULED), **change)
 
     def poison(seen: Snapshot) -> Snapshot:
         return replace(seen, readings={**seen.readings, Z: (builders.reading(broken),)})

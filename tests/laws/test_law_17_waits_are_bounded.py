@@ -16,7 +16,7 @@ from reconciler.drain.drainer.messages import ListPods, NodeSeen, PodNews, PodsS
 from reconciler.model.drains import DrainOrder, DrainProgress, Phase
 from reconciler.model.pod import Pod
 from reconciler.model.ports import Listed, PodChange, PodGone
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.simulation.watch import SimulatedWatch
 from tests.drain.drainer.driving import START, Drive, Scene
 from tests.support import builders

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from reconciler.model.moments import to_text
 from reconciler.model.pod import DO_NOT_DISRUPT, SAFE_TO_EVICT, Owner, Placement, Pod, Toleration
 from reconciler.model.selector import EVERYTHING, LabelSelector
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.model.writes import NodeWrite
 from reconciler.simulation.workloads import BudgetSpec, Workload
 from reconciler.simulation.world import World

@@ -20,7 +20,7 @@ from reconciler.model.drains import DrainOptions, Escalation, WaitLimit
 from reconciler.model.errors import ReconcilerError, Unreachable
 from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.selector import EVERYTHING, LabelSelector, Requirement
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.simulation.workloads import BudgetSpec, Workload
 from tests.drain.drainer.driving import START, CountedSelector, Drive, Scene
 from tests.laws.hits import Hits

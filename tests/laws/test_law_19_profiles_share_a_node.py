@@ -15,9 +15,18 @@ from reconciler.drain.claim import ClaimRefused, claim
 from reconciler.model.event import Reading
 from reconciler.model.node import Node
 from reconciler.model.plan import NodePlan
-from reconciler.model.record import CaseRecord, Claim, ClaimKind, Cordon, DrainRecord, Record, State
-from reconciler.model.record_text import from_annotation, record_of
-from reconciler.model.structs import replace
+from reconciler.model.record import (
+    CaseRecord,
+    Claim,
+    ClaimKind,
+    Cordon,
+    DrainRecord,
+    Record,
+    State,
+    from_annotation,
+    record_of,
+)
+from reconciler.model.values import replace
 from reconciler.passes.release import release
 from tests.laws.histories import History, Step, hand_steps, platform_steps, small_world, waits
 from tests.laws.hits import Hits

@@ -23,7 +23,7 @@ from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.pod import Owner, Placement
 from reconciler.model.schedule import CaseForecast, ObstacleCode
 from reconciler.model.selector import LabelSelector, Operator, Requirement
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.passes.assess import assess
 from reconciler.report import explained
 from reconciler.report.columns import schedule_line

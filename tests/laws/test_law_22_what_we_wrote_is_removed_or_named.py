@@ -21,8 +21,7 @@ from reconciler.features.publishing.drainsafe import DRAINSAFE_KEYS, DRAINSAFE_O
 from reconciler.model.instructions import PersonHold, Word, hold_text
 from reconciler.model.keys import NODE_KEYS, OwnKeys, Writer, keys_of
 from reconciler.model.node import PREFERENCE
-from reconciler.model.record import Claim, ClaimKind, Cordon, Record
-from reconciler.model.record_text import to_annotation
+from reconciler.model.record import Claim, ClaimKind, Cordon, Record, to_annotation
 from reconciler.model.writes import MaintenanceWrite, NodeWrite
 from reconciler.passes.release import left_on, release
 from reconciler.run import PARTS

@@ -15,8 +15,8 @@ from reconciler.model.errors import Conflict, Forbidden, Rejected
 from reconciler.model.holds import HoldCode
 from reconciler.model.node import Node
 from reconciler.model.plan import NoticeType, Plan
-from reconciler.model.structs import replace
 from reconciler.model.undone import FIRST_PAUSE, NOT_WRITTEN
+from reconciler.model.values import replace
 from reconciler.simulation.api import Call
 from reconciler.simulation.workloads import Workload
 from reconciler.simulation.world import World

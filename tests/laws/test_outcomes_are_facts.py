@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconciler.model.maintenance import Stage
 from reconciler.model.plan import NodePlan
+from reconciler.model.writes import Stage
 from reconciler.settings.schema import Settings
 from tests.laws.histories import History
 from tests.laws.hits import Hits

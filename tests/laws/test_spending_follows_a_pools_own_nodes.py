@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from reconciler.features.machines.agent_pools import AgentPools
 from reconciler.model.node import Node
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.simulation.world import World
 from tests.support import builders
 from tests.support.builders import REQUEST, minutes

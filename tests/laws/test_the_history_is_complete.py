@@ -8,10 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jobs.runtime.history_file import OpenCases
-from reconciler.model.case_line import from_fields, to_fields
 from reconciler.model.case_outcome import CaseResult
-from reconciler.model.ended_case import EndedCase
-from reconciler.model.record_text import record_of
+from reconciler.model.ended_case import EndedCase, from_fields, to_fields
+from reconciler.model.record import record_of
 from tests.laws.histories import History
 from tests.laws.hits import Hits
 from tests.laws.test_outcomes_are_facts import MOVES, NAMES, POLICIES, Watcher, policy

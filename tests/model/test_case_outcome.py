@@ -8,7 +8,7 @@ import pytest
 
 from reconciler.model.case_outcome import CaseResult, InTime, outcome_at_end
 from reconciler.model.record import CaseFacts, CaseRecord, PlatformStart
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from tests.support import builders
 from tests.support.builders import NOW, known
 

@@ -25,7 +25,7 @@ from reconciler.model.instructions import (
 )
 from reconciler.model.record import KnownEvent
 from reconciler.model.snapshot import Ledger
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from tests.support.builders import NOW, PREFIX, event, known, minutes, node
 
 HOLD, DEFER, APPROVED = (f"{PREFIX}/{name}" for name in ("hold", "defer", "approved"))

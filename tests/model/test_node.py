@@ -13,7 +13,7 @@ from reconciler.model.node import (
     SCALE_DOWN_REASON_ANNOTATION,
     Taint,
 )
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from tests.support import builders
 from tests.support.builders import IN_UPGRADE, node
 

@@ -23,9 +23,10 @@ from reconciler.model.record import (
     Replacement,
     SelfService,
     State,
+    from_annotation,
+    to_annotation,
 )
-from reconciler.model.record_text import from_annotation, to_annotation
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from tests.support import builders, strategies
 from tests.support.builders import NOW, known, minutes, remembered
 from tests.support.searching import examples

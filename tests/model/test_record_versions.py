@@ -16,8 +16,9 @@ from reconciler.model.record import (
     DrainRecord,
     Record,
     State,
+    from_annotation,
+    to_annotation,
 )
-from reconciler.model.record_text import from_annotation, to_annotation
 from tests.support.builders import NOW, minutes
 
 CASES = Path(__file__).parents[1] / "cases" / "record_v1.json"

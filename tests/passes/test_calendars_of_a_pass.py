@@ -7,10 +7,10 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from reconciler.model.calendar_text import CalendarPlace, CalendarText
+from reconciler.model.content import CalendarPlace, CalendarText
 from reconciler.model.moments import to_text
 from reconciler.model.plan import Plan
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.run import rehearse
 from reconciler.simulation.world import World
 from tests.support import builders

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from functools import partial
@@ -26,7 +27,7 @@ from reconciler.model.plan import JudgedEvent
 from reconciler.model.record import CaseRecord, DrainRecord, Replacement, SelfService, State
 from reconciler.model.schedule import CaseSchedule
 from reconciler.model.snapshot import Ledger
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.profiles.case import CaseView
 from reconciler.profiles.checks.machines import PAUSE
 from reconciler.profiles.plugins import CheckResult, failed, passed, unknown
@@ -336,7 +337,7 @@ ANSWERS["othersFirst"] = {
     "a date that can't be read": (ours(event(date_unreadable=True)), passed()),
 }
 
-LATER = judged_plan(plan=replace(OFFER, offered=False))
+LATER = judged_plan(plan=dataclasses.replace(OFFER, offered=False))
 NEXT_WEEK = judged(event(not_before=NOW + timedelta(days=7)))
 
 
@@ -542,8 +543,11 @@ ANSWERS["selfServiceDue"] = {
     "enough": (azure(performed(600, 3)), no("asked 3 times")),
     "booted: it is being done": (azure(performed(10), "boot-2"), no("has booted since")),
     "a boot that is not reported proves nothing": (azure(performed(10), ""), yes()),
-    "not allowed now": (azure(plan=judged_plan(plan=replace(OFFER, offered=False))), UNUSED),
-    "the self-service window is over": (azure(plan=judged_plan(plan=replace(OFFER, offer_end=NOW))), UNUSED),
+    "not allowed now": (azure(plan=judged_plan(plan=dataclasses.replace(OFFER, offered=False))), UNUSED),
+    "the self-service window is over": (
+        azure(plan=judged_plan(plan=dataclasses.replace(OFFER, offer_end=NOW))),
+        UNUSED,
+    ),
     "no plan any more": (azure(plan=judged_plan(plan=None)), UNUSED),
     "not taken by default": (azure(plan=NOT_TAKEN, chosen=ASKED_FOR), UNUSED),
     "another event is at hand": (azure(None, "boot-1", AT_HAND), no("there is another event")),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -12,7 +13,6 @@ from reconciler.model.event import Initiator, Kind, Status, WaitForNotice
 from reconciler.model.moments import to_text
 from reconciler.model.node import KARPENTER_LABEL
 from reconciler.model.snapshot import Remediator
-from reconciler.model.structs import replace
 from reconciler.passes.assess import join
 from reconciler.sources.condition import parse_message
 from tests.support import builders

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
 
 from reconciler.model.event import Kind, PlatformPlan, Signal, Status
-from reconciler.model.structs import replace
 from reconciler.passes.assess import join
 from reconciler.settings.schema import Settings
 from tests.support.builders import NOW, minutes, settings

@@ -11,7 +11,7 @@ import pytest
 from reconciler.model.holds import HoldCode, WaitsFor
 from reconciler.model.plan import CheckAnswer, Hold, Notice, Verdict
 from reconciler.model.record import State
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.profiles import plugins
 from reconciler.profiles.checks import CHECKS
 from reconciler.profiles.plugins import CheckResult, check, failed, import_plugins, passed, trigger

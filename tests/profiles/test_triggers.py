@@ -9,11 +9,10 @@ import pytest
 
 from reconciler.features.machines import aks, openshift
 from reconciler.model.event import Kind, MaintenanceEvent
-from reconciler.model.machine import Machine, Pool, Remove, ScaleUp
+from reconciler.model.machine import Machine, PerformMaintenance, Pool, Remove, ScaleUp, vm_of
 from reconciler.model.node import MECHANIC_LABEL, Node
-from reconciler.model.platforms import PerformMaintenance, vm_of
 from reconciler.model.record import CaseRecord, Cordon, DrainRecord, Replacement, SelfService, State
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.profiles.case import CaseView
 from reconciler.profiles.situation import Acknowledgement, Effects, Situation
 from reconciler.profiles.triggers import TRIGGERS

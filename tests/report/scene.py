@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 from datetime import timedelta
 
-from reconciler.model.config_map import SettingsVersion
+from reconciler.model.content import SettingsVersion
 from reconciler.model.drains import Blocker, DrainProgress, Phase
 from reconciler.model.event import Initiator, Kind, Status
 from reconciler.model.outcome import Outcome, Result
 from reconciler.model.plan import Plan, PodVerdict, Preview
+from reconciler.model.problems import Unseen
 from reconciler.model.record import DrainRecord
 from reconciler.model.snapshot import Agents, Remediator
-from reconciler.model.structs import replace
-from reconciler.model.unseen import Unseen
+from reconciler.model.values import replace
 from reconciler.report.document import to_document
 from reconciler.report.values import Document
 from tests.support import builders
@@ -46,7 +47,7 @@ def plan(zone: str = "UTC") -> Plan:
         event_id="F1",
         description="Host server is undergoing maintenance.",
     )
-    condition = replace(imds, source="condition:VMEventScheduled", duration=timedelta(seconds=5))
+    condition = dataclasses.replace(imds, source="condition:VMEventScheduled", duration=timedelta(seconds=5))
     readings = {
         "draining": reported(signal(event_id="A1", status=Status.STARTED)),
         "late": reported(

@@ -9,7 +9,7 @@ import pytest
 from reconciler.model.pod import Owner
 from reconciler.model.record import DrainRecord
 from reconciler.model.selector import EVERYTHING
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.report.document import as_json
 from reconciler.report.explained import as_text
 from reconciler.simulation.workloads import BudgetSpec

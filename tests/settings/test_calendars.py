@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from reconciler.model.calendar_text import CalendarPlace, CalendarText, Holder
+from reconciler.model.content import CalendarPlace, CalendarText, Holder
 from reconciler.model.errors import SettingsError
 from reconciler.settings.calendars import parse_calendar
 from reconciler.settings.load import parse_content, parse_settings

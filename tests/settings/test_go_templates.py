@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reconciler.model import limits
-from reconciler.model.printable import without_slack_markup
+from reconciler.model.limits import without_slack_markup
 from reconciler.model.workflow import LONGEST
 from reconciler.settings.go_templates import TemplateRefused, indexed, mistake_in, rendered
 from reconciler.settings.message_fields import KNOWN, About, message_fields

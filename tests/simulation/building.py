@@ -5,10 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from reconciler.model.node import Node
-from reconciler.model.own import node_write
 from reconciler.model.pod import Pod
 from reconciler.model.selector import LabelSelector
-from reconciler.model.writes import NodeWrite
+from reconciler.model.writes import NodeWrite, node_write
 from reconciler.simulation.aks import SimulatedPool
 from reconciler.simulation.workloads import BudgetSpec, Workload
 from reconciler.simulation.world import World

@@ -7,12 +7,12 @@ from datetime import timedelta
 import pytest
 
 from reconciler.model.errors import Conflict, NotFound, Unreachable
+from reconciler.model.machine import MAIN
 from reconciler.model.node import Wanted
-from reconciler.model.notification import Notification
 from reconciler.model.plan import Notice
-from reconciler.model.platforms import MAIN
+from reconciler.model.ports import Notification
 from reconciler.model.snapshot import Ledger
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.simulation.api import Call, Killed, SimulatedApi
 from reconciler.simulation.log import Actor
 from tests.simulation.building import START, cordoning, name, pods_of, web, world

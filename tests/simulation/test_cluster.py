@@ -9,7 +9,7 @@ import pytest
 from reconciler.model.errors import Conflict, NotFound, Rejected, TooManyRequests
 from reconciler.model.node import Condition
 from reconciler.model.ports import BudgetGone, Listed, PodGone
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.simulation.workloads import Workload
 from tests.simulation.building import budget, name, pods_of, web, world
 

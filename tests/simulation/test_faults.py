@@ -10,10 +10,9 @@ from reconciler.drain.drainer import Limits
 from reconciler.model.drains import DrainOptions, DrainOrder, Phase
 from reconciler.model.errors import Conflict, NotFound, TooManyRequests, Unreachable
 from reconciler.model.node import Wanted
-from reconciler.model.own import node_write
 from reconciler.model.snapshot import Ledger
-from reconciler.model.structs import replace
-from reconciler.model.writes import MaintenanceWrite, NodeWrite
+from reconciler.model.values import replace
+from reconciler.model.writes import MaintenanceWrite, NodeWrite, node_write
 from reconciler.simulation.api import Call, Killed
 from reconciler.simulation.world import World
 from tests.simulation.building import PREFIX, START, budget, cordoning, name, pods_of, web, world

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from reconciler.model import platforms as aks_conditions
+from reconciler.model import machine as aks_conditions
 from reconciler.model import scheduled_events as imds
 from reconciler.model.event import Answer, Kind, Reading, Signal, Status
 from reconciler.model.keys import OwnKeys

@@ -8,8 +8,7 @@ from datetime import timedelta
 import pytest
 
 from reconciler.model.keys import OwnKeys
-from reconciler.model.record import Record, State
-from reconciler.model.record_text import record_of, to_annotation
+from reconciler.model.record import Record, State, record_of, to_annotation
 from reconciler.passes.release import release
 from reconciler.run import run_pass
 from reconciler.simulation.world import World

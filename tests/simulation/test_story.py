@@ -11,7 +11,7 @@ from reconciler.model.drains import Blocker, DrainProgress, Phase
 from reconciler.model.holds import HoldCode
 from reconciler.model.plan import DrainState, Hold, NodePlan
 from reconciler.model.record import State
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.profiles.checks.platform import events_gone, node_ready
 from reconciler.profiles.checks.starts import budget_left, window_open
 from reconciler.simulation.story import IGNORES, WAITS, Sentence, Story

@@ -6,7 +6,7 @@ import pytest
 
 from reconciler.model.pod import Pod
 from reconciler.model.selector import LabelSelector
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.simulation.workloads import BudgetSpec, Workload, budget_status
 from tests.simulation.building import START
 

@@ -14,11 +14,10 @@ from reconciler.model import limits
 from reconciler.model import scheduled_events as imds
 from reconciler.model.errors import Rejected
 from reconciler.model.event import Answer, Kind
+from reconciler.model.machine import MAIN
 from reconciler.model.node import Condition, Wanted
-from reconciler.model.platforms import MAIN
 from reconciler.model.pod import LONGEST_GRACE
-from reconciler.model.record import Record, Unreadable
-from reconciler.model.record_text import record_of
+from reconciler.model.record import Record, Unreadable, record_of
 from reconciler.model.snapshot import Agents
 from reconciler.sources import imds as published
 from reconciler.sources.condition import parse_message, read, read_named

@@ -13,7 +13,7 @@ import pytest
 
 from reconciler.calendar.aks_maintenance import is_aks, parse_aks
 from reconciler.features.machines.agent_pools import _listed, _seen
-from reconciler.model.platforms import Planned, Scope, vm_of
+from reconciler.model.machine import Planned, Scope, vm_of
 from reconciler.sources.arm import source as arm
 
 SUB = "0b1f6471-1bf0-4dda-aec3-cb9272f09590"

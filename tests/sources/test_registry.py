@@ -17,7 +17,7 @@ from reconciler.kubernetes import ledger
 from reconciler.model.event import Answer, Kind, Reading, Signal, Status
 from reconciler.model.node import Node
 from reconciler.model.polling import Listing
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.passes.polled import PolledSource
 from reconciler.passes.source import Source, SourceContext, Wants
 from reconciler.passes.sources import Sources

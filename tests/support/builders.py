@@ -28,10 +28,12 @@ from reconciler.model.record import (
     KnownEvent,
     Record,
     State,
+    from_annotation,
+    record_of,
+    to_annotation,
 )
-from reconciler.model.record_text import from_annotation, record_of, to_annotation
 from reconciler.model.snapshot import Agents, Ledger, Remediator, Snapshot
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.passes.assess import assess
 from reconciler.passes.decide import decide
 from reconciler.profiles.budget import count_places

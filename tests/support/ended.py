@@ -6,9 +6,8 @@ import json
 from datetime import datetime
 from typing import Any
 
-from reconciler.model.case_line import to_fields
 from reconciler.model.case_outcome import CaseResult
-from reconciler.model.ended_case import CasePlace, CaseTimes, EndedCase
+from reconciler.model.ended_case import CasePlace, CaseTimes, EndedCase, to_fields
 from tests.support.builders import NOW, minutes
 
 

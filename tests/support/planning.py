@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from datetime import datetime, timedelta
 
 from reconciler.model.event import Kind, PlatformPlan
 from reconciler.model.node import Node
 from reconciler.model.plan import JudgedEvent
 from reconciler.model.record import CaseRecord, SelfService
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.settings.schema import Settings
 from tests.support import builders
 from tests.support.builders import NOW, event, judged, known, settings
@@ -41,8 +42,12 @@ def judged_plan(
     reported = event(Kind.REDEPLOY, sources=("arm",), not_before=not_before)
     source = chosen.sources.arm
     waits = source.wait_for_notice
-    meant = replace(plan, ahead=source.ahead, accept=source.self_service, waits=waits) if plan else None
-    return judged(replace(reported, plan=meant), chosen, now=now, on=azure_node(), notice=notice)
+    meant = (
+        dataclasses.replace(plan, ahead=source.ahead, accept=source.self_service, waits=waits)
+        if plan
+        else None
+    )
+    return judged(dataclasses.replace(reported, plan=meant), chosen, now=now, on=azure_node(), notice=notice)
 
 
 def drained(asked: SelfService | None = None) -> CaseRecord:

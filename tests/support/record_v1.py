@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 
-from reconciler.model.record import Record
-from reconciler.model.record_text import to_annotation
+from reconciler.model.record import Record, to_annotation
 
 
 def as_version_1(record: Record) -> str:

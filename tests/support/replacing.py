@@ -11,7 +11,7 @@ from reconciler.kubernetes.connection import Connection
 from reconciler.model.event import Kind
 from reconciler.model.machine import Machine, MachineRef, Pool
 from reconciler.model.record import CaseRecord, Replacement, State
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.profiles.situation import Situation
 from reconciler.settings.schema import Settings
 from tests.support import builders

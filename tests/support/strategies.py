@@ -34,8 +34,8 @@ from reconciler.model.record import (
     Record,
     SelfService,
     State,
+    to_annotation,
 )
-from reconciler.model.record_text import to_annotation
 from reconciler.model.snapshot import Agents, Ledger, Remediator
 from reconciler.settings.schema import Settings
 from reconciler.simulation.world import World

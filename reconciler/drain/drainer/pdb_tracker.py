@@ -20,7 +20,7 @@ from msgspec import Struct, field
 from reconciler.drain.budgets import MOST_COVERING, asks, asks_none, would_refuse
 from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.ports import BudgetChange, BudgetGone, Listed
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 
 REMEMBERED = 2000
 """Pods of one namespace whose budgets are remembered."""

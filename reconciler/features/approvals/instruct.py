@@ -23,11 +23,9 @@ from reconciler.model.instructions import (
 from reconciler.model.keys import keys_of
 from reconciler.model.moments import to_text
 from reconciler.model.node import Node
-from reconciler.model.own import node_write
 from reconciler.model.plan import NodePlan
-from reconciler.model.record import CaseRecord, KnownEvent, Record, State
-from reconciler.model.record_text import record_of
-from reconciler.model.writes import NodeWrite
+from reconciler.model.record import CaseRecord, KnownEvent, Record, State, record_of
+from reconciler.model.writes import NodeWrite, node_write
 from reconciler.profiles import case as cases
 from reconciler.profiles.instructed import case_of
 

@@ -20,11 +20,10 @@ from reconciler.http.retrying import patiently
 from reconciler.kubernetes.connection import Connection, Request
 from reconciler.kubernetes.paths import ApiPath, core
 from reconciler.kubernetes.wire.shapes import ObjectMeta, decode
-from reconciler.model.calendar_text import CalendarPlace, CalendarText, Holder
+from reconciler.model.content import CalendarPlace, CalendarText, Holder
 from reconciler.model.errors import ClusterError, NotFound, Unreachable
-from reconciler.model.limits import CALENDAR
+from reconciler.model.limits import CALENDAR, quoted
 from reconciler.model.moments import to_text
-from reconciler.model.names import quoted
 from reconciler.model.problems import internal
 
 KEPT = timedelta(days=1)

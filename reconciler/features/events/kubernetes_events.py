@@ -15,8 +15,8 @@ from reconciler.kubernetes.connection import Connection, Request
 from reconciler.kubernetes.paths import core
 from reconciler.model.errors import ClusterError, Conflict
 from reconciler.model.moments import to_text
-from reconciler.model.notification import Notification
 from reconciler.model.plan import Notice
+from reconciler.model.ports import Notification
 from reconciler.report import safe
 
 log = logging.getLogger(__name__)

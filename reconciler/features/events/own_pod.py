@@ -11,8 +11,8 @@ from reconciler.features.events.kubernetes_events import PATIENCE, event_of
 from reconciler.kubernetes.connection import Connection, Request
 from reconciler.kubernetes.paths import core
 from reconciler.model.errors import ClusterError
-from reconciler.model.outside import Self
 from reconciler.model.plan import Notice
+from reconciler.model.ports import Self
 
 log = logging.getLogger(__name__)
 

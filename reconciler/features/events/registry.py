@@ -9,8 +9,7 @@ from reconciler.features.events.kubernetes_events import KubernetesEvents
 from reconciler.http.guard import Guard
 from reconciler.kubernetes.connection import Connection
 from reconciler.model.errors import LockLost
-from reconciler.model.notification import Notification
-from reconciler.model.ports import Notifier
+from reconciler.model.ports import Notification, Notifier
 from reconciler.settings.schema import Settings
 
 log = logging.getLogger(__name__)

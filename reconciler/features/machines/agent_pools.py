@@ -38,8 +38,7 @@ from reconciler.azure.access import (
 )
 from reconciler.http.guard import Guard, read_only
 from reconciler.model.errors import CloudError, Conflict
-from reconciler.model.machine import Machine, MachineRef, Pool, Remove, ScaleUp
-from reconciler.model.platforms import Vm, vm_of
+from reconciler.model.machine import Machine, MachineRef, Pool, Remove, ScaleUp, Vm, vm_of
 
 if TYPE_CHECKING:
     from azure.core.rest import HttpRequest, HttpResponse

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from reconciler.features.machines.provider import MachineProvider
 from reconciler.model import machine
-from reconciler.model.machine import MachineRef
+from reconciler.model.machine import MachineRef, vm_of
 from reconciler.model.node import Node
-from reconciler.model.platforms import vm_of
 
 NAME = machine.AKS
 

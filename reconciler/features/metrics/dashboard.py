@@ -22,7 +22,7 @@ from reconciler.features.metrics.panels import (
     words,
 )
 from reconciler.model.case_outcome import ENDS, InTime
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 
 # Several replicas run, and one of them acts: each expression is about all of them.
 _NODE = '{node=~"$node"}'

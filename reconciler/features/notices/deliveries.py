@@ -14,7 +14,7 @@ from reconciler.features.notices.memory import OLDEST, Memory
 from reconciler.model import limits
 from reconciler.model.moments import shifted, to_text
 from reconciler.model.notices import Message, Topic
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.report import safe
 from reconciler.settings.sections.notify import Notify
 from reconciler.settings.templates import TemplateFailed, rendered

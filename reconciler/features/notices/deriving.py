@@ -16,7 +16,7 @@ from reconciler.model.notices import Message, Topic
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.problems import guarded
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.settings.sections.notify import Notify
 
 _KEPT_AT_THE_END = (Topic.DONE, Topic.MISSED, Topic.FAILED)

@@ -6,9 +6,8 @@ from collections.abc import Iterable
 from uuid import uuid4
 
 from reconciler.model.drains import DrainProgress
-from reconciler.model.notification import Notification
 from reconciler.model.plan import Notice, NoticeType
-from reconciler.model.ports import Notifier
+from reconciler.model.ports import Notification, Notifier
 
 
 class Escalations:

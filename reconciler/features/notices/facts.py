@@ -18,7 +18,7 @@ from reconciler.model.notices import Topic
 from reconciler.model.outcome import Outcome, Result
 from reconciler.model.plan import Hold, JudgedEvent, NodePlan
 from reconciler.model.record import SAME_MOMENT, CaseRecord, State
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 
 ENDING = "Done"
 """The key of the message about the end of a case."""

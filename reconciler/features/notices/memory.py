@@ -10,9 +10,8 @@ import msgspec
 from msgspec import Meta, Struct, field
 
 from reconciler.model import limits
-from reconciler.model.codec import Flat, Names, UnixMoment, decoded, encoded
 from reconciler.model.notices import Message, Topic
-from reconciler.model.structs import replace
+from reconciler.model.values import Flat, Names, UnixMoment, decoded, encoded, replace
 from reconciler.model.workflow import WorkflowMessage
 
 CASES = 2000

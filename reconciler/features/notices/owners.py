@@ -11,7 +11,7 @@ from msgspec import Struct, field
 
 from reconciler.features.notices.deliveries import Delivery, delivery_of
 from reconciler.model.limits import ADDRESSES
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.settings.sections.notify import Notify, is_address
 
 MOST = 50

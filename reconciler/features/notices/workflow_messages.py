@@ -7,7 +7,7 @@ from datetime import datetime
 
 from reconciler.features.notices.memory import OLDEST, WORKFLOW_PENDING, WORKFLOW_SENT, Memory
 from reconciler.model.moments import shifted, to_text
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.model.workflow import WorkflowMessage
 from reconciler.report import safe
 from reconciler.settings.sections.notify import Notify

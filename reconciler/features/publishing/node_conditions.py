@@ -5,9 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 
 from reconciler.features.publishing.publisher import Showing
-from reconciler.model.lifecycle import DRAINED, DRAINING, IN_PROGRESS, LIFECYCLE, PLANNED
 from reconciler.model.moments import to_text
-from reconciler.model.node import Condition, Node
+from reconciler.model.node import DRAINED, DRAINING, IN_PROGRESS, LIFECYCLE, PLANNED, Condition, Node
 from reconciler.model.record import KnownEvent, State
 from reconciler.model.writes import ConditionsWrite
 from reconciler.passes.feature import NodeSigns

@@ -18,16 +18,24 @@ from reconciler.model.case_outcome import CaseResult, outcome_of_event
 from reconciler.model.event import Kind
 from reconciler.model.holds import HoldCode
 from reconciler.model.keys import DEFAULT_PREFIX
-from reconciler.model.lifecycle import DRAINED, DRAINING, IN_PROGRESS, LATE, LIFECYCLE, MISSED, PLANNED
-from reconciler.model.maintenance import Maintenance, Stage
 from reconciler.model.moments import shifted, to_text
-from reconciler.model.node import Condition, Node
+from reconciler.model.node import (
+    DRAINED,
+    DRAINING,
+    IN_PROGRESS,
+    LATE,
+    LIFECYCLE,
+    MISSED,
+    PLANNED,
+    Condition,
+    Node,
+)
 from reconciler.model.plan import JudgedEvent, NodePlan
 from reconciler.model.ports import ClusterReader
 from reconciler.model.problems import guarded
 from reconciler.model.record import KnownEvent, State
-from reconciler.model.structs import replace
-from reconciler.model.writes import MaintenanceWrite
+from reconciler.model.values import replace
+from reconciler.model.writes import Maintenance, MaintenanceWrite, Stage
 from reconciler.passes.feature import Fleet, ObjectChanges
 from reconciler.profiles.case import known
 from reconciler.settings.sections.others import Sign

@@ -15,8 +15,7 @@ from reconciler.features.publishing.publisher import NodePublisher, ObjectPublis
 from reconciler.model.errors import ClusterError
 from reconciler.model.node import Node
 from reconciler.model.ports import ClusterReader
-from reconciler.model.problems import guarded, internal
-from reconciler.model.unseen import Gaps
+from reconciler.model.problems import Gaps, guarded, internal
 from reconciler.model.writes import Publication
 from reconciler.passes.feature import Feature, Fleet, NodeSigns, ObjectChanges, all_signs
 from reconciler.passes.source import Wants

@@ -20,13 +20,12 @@ from reconciler.model.event import Kind
 from reconciler.model.instructions import Instructions, PersonHold, instructions_of, resume_command
 from reconciler.model.node import Node
 from reconciler.model.pod import Pod
-from reconciler.model.problems import guarded
+from reconciler.model.problems import BUDGETS, PODS, guarded
 from reconciler.model.readiness import FindingCode, KeptByPeople, PeopleCode, Severity, Workload
 from reconciler.model.record import KnownEvent
 from reconciler.model.selector import EVERYTHING, LabelSelector
 from reconciler.model.snapshot import ReadForSettings, Snapshot
-from reconciler.model.structs import replace
-from reconciler.model.unseen import BUDGETS, PODS
+from reconciler.model.values import replace
 from reconciler.profiles.orders import drain_order, evicting_setting
 from reconciler.settings.policies import ApprovalMissing
 from reconciler.settings.schema import Settings

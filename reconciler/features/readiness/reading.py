@@ -11,7 +11,7 @@ from reconciler.model.instructions import PersonHold
 from reconciler.model.node import POOL_ANNOTATIONS, Node, Wanted
 from reconciler.model.pod import Pod, PodDisruptionBudget, Volume
 from reconciler.model.ports import ClusterReader, VolumeReader
-from reconciler.model.unseen import BUDGETS, LEDGER, NAMESPACES, PODS, VOLUMES, Gaps, Unseen
+from reconciler.model.problems import BUDGETS, LEDGER, NAMESPACES, PODS, VOLUMES, Gaps, Unseen
 from reconciler.settings.schema import Settings
 
 

@@ -10,6 +10,7 @@ from reconciler.features.readiness.judging import KIND, Judged
 from reconciler.features.readiness.pods import Found
 from reconciler.features.readiness.reading import Seen
 from reconciler.model.pod import Pod
+from reconciler.model.problems import WEBHOOKS, Unseen
 from reconciler.model.readiness import (
     Finding,
     FindingCode,
@@ -20,7 +21,6 @@ from reconciler.model.readiness import (
     Workload,
     WorkloadFindings,
 )
-from reconciler.model.unseen import WEBHOOKS, Unseen
 from reconciler.settings.schema import Settings
 
 

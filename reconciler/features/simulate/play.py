@@ -12,12 +12,11 @@ from reconciler.features.simulate.scorer import Score, Scorer
 from reconciler.model.keys import keys_of
 from reconciler.model.moments import to_text
 from reconciler.model.node import Node
-from reconciler.model.notification import Notification
 from reconciler.model.outcome import Outcome
-from reconciler.model.outside import WritableOutside
 from reconciler.model.plan import Plan
+from reconciler.model.ports import Notification, WritableOutside
 from reconciler.model.record import State
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.passes.parts import Parts
 from reconciler.settings.schema import Mode, Settings
 from reconciler.simulation.aks import no_event

@@ -15,12 +15,12 @@ from reconciler.features.workflows.notifying import Notification
 from reconciler.features.workflows.plugins import CheckType
 from reconciler.features.workflows.trigger import TriggerInput, Worked
 from reconciler.features.workflows.triggers import TRIGGER_TYPES
-from reconciler.model.check_reads import LeaseTake, Needs
 from reconciler.model.expression import Expression, names, parse
+from reconciler.model.limits import without_slack_markup
 from reconciler.model.plan import CheckAnswer
-from reconciler.model.printable import without_slack_markup
 from reconciler.model.problems import internal
 from reconciler.model.record import State
+from reconciler.model.workflow import LeaseTake, Needs
 from reconciler.profiles.plugins import unknown
 from reconciler.settings.sections import notify_types
 from reconciler.settings.sections.trigger_types import (

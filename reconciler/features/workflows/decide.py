@@ -15,20 +15,18 @@ from reconciler.features.workflows.notifying import notified
 from reconciler.features.workflows.reading import read_for_checks
 from reconciler.features.workflows.run import Ran, claim_of, maintained, run, waiting_drain
 from reconciler.features.workflows.trigger import Worked
-from reconciler.model.check_reads import ReadForChecks
 from reconciler.model.drains import DrainOptions, DrainOrder, DrainProgress, KeptPods, Phase
 from reconciler.model.event import Answer
 from reconciler.model.holds import HoldCode
 from reconciler.model.keys import keys_of
 from reconciler.model.moments import shifted, to_text
-from reconciler.model.outside import Outside
-from reconciler.model.own import used_keys
 from reconciler.model.plan import Hold, Notice, NoticeType, Transition
+from reconciler.model.ports import Outside
 from reconciler.model.record import Claim, ClaimedDrain, ClaimKind, Cordon, DrainRecord, Record, State
 from reconciler.model.snapshot import Snapshot
-from reconciler.model.structs import replace
-from reconciler.model.upgrades import upgrade_on
-from reconciler.model.workflow import WorkflowData
+from reconciler.model.values import replace
+from reconciler.model.workflow import ReadForChecks, WorkflowData, upgrade_on
+from reconciler.model.writes import used_keys
 from reconciler.passes.decide.context import PassContext
 from reconciler.passes.decide.pods import pods_left, with_returns
 from reconciler.passes.decide.progress import Progress

@@ -13,11 +13,10 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 
-from reconciler.model.check_reads import ReadForChecks
 from reconciler.model.keys import OwnKeys, keys_of
 from reconciler.model.node import Node
 from reconciler.model.record import State
-from reconciler.model.workflow import WorkflowData
+from reconciler.model.workflow import ReadForChecks, WorkflowData
 from reconciler.profiles.situation import Situation
 
 Value = TypeVar("Value")

@@ -28,9 +28,9 @@ from reconciler.kubernetes.connection import Connection, Request
 from reconciler.kubernetes.paths import core
 from reconciler.kubernetes.wire.shapes import decode
 from reconciler.model import limits
-from reconciler.model.check_reads import KubernikusAnswer, KubernikusQuery
 from reconciler.model.errors import ClusterError, NotFound
 from reconciler.model.problems import internal
+from reconciler.model.workflow import KubernikusAnswer, KubernikusQuery
 
 ANSWER = 2.0
 """Seconds for one answer."""

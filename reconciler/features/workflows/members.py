@@ -8,13 +8,12 @@ from functools import partial
 from reconciler.features.workflows.configured import Workflows
 from reconciler.features.workflows.data import DataUnreadable, from_annotation
 from reconciler.features.workflows.input import Fleet, Member
-from reconciler.model.check_reads import ReadForChecks
 from reconciler.model.keys import OwnKeys
 from reconciler.model.node import Node
 from reconciler.model.problems import guarded
 from reconciler.model.record import Record, State, Unreadable
-from reconciler.model.structs import replace
-from reconciler.model.workflow import WorkflowData
+from reconciler.model.values import replace
+from reconciler.model.workflow import ReadForChecks, WorkflowData
 
 
 class Members:

@@ -19,7 +19,7 @@ from reconciler.model import limits
 from reconciler.model.moments import shifted, to_text
 from reconciler.model.problems import guarded
 from reconciler.model.record import State
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.model.workflow import ProfileData, WorkflowData, WorkflowMessage
 from reconciler.settings.go_templates import Escape, Fields, TemplateRefused, indexed, rendered
 from reconciler.settings.message_fields import About, message_fields

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from msgspec import Struct
 
 from reconciler.features.workflows.input import CheckInput
-from reconciler.model.check_reads import LeaseTake, Needs
+from reconciler.model.workflow import LeaseTake, Needs
 from reconciler.profiles.plugins import CheckResult
 from reconciler.settings.sections.section import Section
 

@@ -19,7 +19,7 @@ from reconciler import USER_AGENT
 from reconciler.http.bounded import Bounds, bound, within_bounds
 from reconciler.http.failures import cause_of, decode_json
 from reconciler.model import limits
-from reconciler.model.check_reads import PrometheusAnswer, PrometheusQuery, Sample
+from reconciler.model.workflow import PrometheusAnswer, PrometheusQuery, Sample
 
 ANSWER = 2.0
 """Seconds for one answer."""

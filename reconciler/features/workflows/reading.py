@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from reconciler.model.check_reads import LeaseRef, LeaseSeen, Needs, ReadForChecks
 from reconciler.model.errors import ClusterError, Unreachable
-from reconciler.model.hypervisor import Hypervisor
-from reconciler.model.outside import Outside
 from reconciler.model.pod import Pod
-from reconciler.model.ports import ClusterReader
+from reconciler.model.ports import ClusterReader, Outside
 from reconciler.model.problems import internal
+from reconciler.model.workflow import Hypervisor, LeaseRef, LeaseSeen, Needs, ReadForChecks
 
 LEASES = 200
 """Leases that one pass reads, one request each."""

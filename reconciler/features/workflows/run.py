@@ -16,13 +16,12 @@ from reconciler.features.workflows.configured import Step, Trigger, Workflow, Wo
 from reconciler.features.workflows.input import CheckInput
 from reconciler.features.workflows.notifying import after_sent
 from reconciler.features.workflows.trigger import TriggerInput, Worked
-from reconciler.model.check_reads import LeaseTake, ReadForChecks
 from reconciler.model.holds import HoldCode
 from reconciler.model.plan import CheckAnswer, Hold, Notice, StepAnswer, Verdict, WorkflowReport
 from reconciler.model.problems import internal
 from reconciler.model.record import Claim, ClaimKind, State
-from reconciler.model.structs import replace
-from reconciler.model.workflow import ProfileData, WorkflowData
+from reconciler.model.values import replace
+from reconciler.model.workflow import LeaseTake, ProfileData, ReadForChecks, WorkflowData
 from reconciler.profiles.expression import blockers, evaluate
 from reconciler.settings.sections.trigger_types import Draining
 

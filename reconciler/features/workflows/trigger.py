@@ -13,10 +13,9 @@ from typing import Any, TypeVar
 
 from msgspec import Struct, field
 
-from reconciler.model.check_reads import ReadForChecks
-from reconciler.model.hypervisor import HypervisorWrite
 from reconciler.model.node import Node
 from reconciler.model.record import Claim, Record
+from reconciler.model.workflow import HypervisorWrite, ReadForChecks
 from reconciler.settings.sections.loose import LooseSection
 
 _Config = TypeVar("_Config", bound=LooseSection)

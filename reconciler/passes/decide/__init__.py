@@ -15,8 +15,8 @@ from reconciler.model.problems import Faults, guarded
 from reconciler.model.record import State
 from reconciler.model.schedule import CaseSchedule
 from reconciler.model.snapshot import Assessment, Ledger, Snapshot
-from reconciler.model.structs import replace
-from reconciler.model.upgrades import upgraded_pools
+from reconciler.model.values import replace
+from reconciler.model.workflow import upgraded_pools
 from reconciler.passes.decide.acknowledging import acknowledgements
 from reconciler.passes.decide.answers import source_states
 from reconciler.passes.decide.context import PassContext

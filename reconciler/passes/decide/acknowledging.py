@@ -14,10 +14,9 @@ from reconciler.model.event import Signal, Status
 from reconciler.model.hooks import HookStep
 from reconciler.model.keys import keys_of
 from reconciler.model.node import Node
-from reconciler.model.own import node_write
 from reconciler.model.problems import Faults, guarded
 from reconciler.model.record import CaseRecord, State
-from reconciler.model.writes import NodeWrite
+from reconciler.model.writes import NodeWrite, node_write
 from reconciler.passes.decide.context import PassContext
 from reconciler.passes.decide.seen import Seen, untouchable
 from reconciler.profiles import case as cases

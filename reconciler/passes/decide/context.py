@@ -10,8 +10,7 @@ from msgspec import Struct, field
 
 from reconciler.model.instructions import Instructions, instructions_of
 from reconciler.model.keys import OwnKeys, keys_of
-from reconciler.model.node import Node
-from reconciler.model.own_times import OwnTimes, own_times
+from reconciler.model.node import Node, OwnTimes, own_times
 from reconciler.model.snapshot import Snapshot
 from reconciler.passes.parts import Parts
 from reconciler.settings.schema import Settings

@@ -26,7 +26,7 @@ from reconciler.model.plan import (
     NoticeType,
 )
 from reconciler.model.record import CaseRecord, DrainRecord, State
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.passes.decide.acknowledging import acknowledged
 from reconciler.passes.decide.context import PassContext
 from reconciler.passes.decide.facts import CaseStep, tell, with_moved

@@ -21,7 +21,7 @@ from reconciler.model.moments import to_text
 from reconciler.model.plan import Hold, Notice, NoticeType
 from reconciler.model.record import CaseFacts, CaseRecord, Cordon, Forecast, KnownEvent, PlatformStart, State
 from reconciler.model.schedule import CaseSchedule
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.passes.decide.context import PassContext
 from reconciler.passes.decide.pods import pods_left, with_returns
 from reconciler.passes.decide.seen import Seen

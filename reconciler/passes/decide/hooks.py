@@ -17,7 +17,7 @@ from reconciler.model.hooks import Hook, HookEnd, HookRecord, HookRun, HookStep
 from reconciler.model.moments import to_text
 from reconciler.model.plan import Hold, Notice, NoticeType
 from reconciler.model.record import CaseRecord, DrainRecord, State
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.passes.decide.context import PassContext
 from reconciler.passes.decide.seen import Seen
 from reconciler.profiles import hooks as engine

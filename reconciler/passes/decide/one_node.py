@@ -10,8 +10,8 @@ from reconciler.model.node import HOSTED_LABEL, Node
 from reconciler.model.plan import Actions, DrainState, Hold, NodePlan
 from reconciler.model.problems import internal
 from reconciler.model.record import CaseRecord, Cordon, State
-from reconciler.model.structs import replace
 from reconciler.model.undone import Undone
+from reconciler.model.values import replace
 from reconciler.passes.decide.acknowledging import taken_back
 from reconciler.passes.decide.context import PassContext
 from reconciler.passes.decide.draining import follow_drain, holds_slot, is_stuck, pods_staying, running

@@ -10,12 +10,10 @@ from reconciler.model.case_outcome import outcome_of
 from reconciler.model.event import Answer, Kind
 from reconciler.model.holds import HoldCode
 from reconciler.model.node import Node
-from reconciler.model.own import node_write
 from reconciler.model.plan import Actions, DrainState, Hold, NodePlan
-from reconciler.model.record import CaseRecord, Record, State
-from reconciler.model.record_text import to_annotation
-from reconciler.model.structs import replace
-from reconciler.model.writes import ListChanges, NodeWrite
+from reconciler.model.record import CaseRecord, Record, State, to_annotation
+from reconciler.model.values import replace
+from reconciler.model.writes import ListChanges, NodeWrite, node_write
 from reconciler.passes.decide.context import PassContext
 from reconciler.passes.decide.seen import Seen
 from reconciler.passes.decide.workflow_step import WorkflowStep

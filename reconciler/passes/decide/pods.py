@@ -8,7 +8,7 @@ from reconciler.drain.survey import Survey, survey
 from reconciler.model.drains import DrainOptions, DrainProgress
 from reconciler.model.node import Node
 from reconciler.model.record import DrainRecord
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.passes.decide.context import PassContext
 
 

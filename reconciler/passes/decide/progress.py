@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from reconciler.model.plan import NodePlan
 from reconciler.model.schedule import CaseSchedule
 from reconciler.model.snapshot import Ledger
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.passes.decide.replacing import PoolKey
 from reconciler.passes.feature import Beside
 from reconciler.profiles.budget import DisruptionBudget

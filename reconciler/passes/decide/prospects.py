@@ -16,7 +16,7 @@ from reconciler.model.pod import Pod
 from reconciler.model.problems import Faults
 from reconciler.model.record import KnownEvent
 from reconciler.model.schedule import PODS_STAY, CaseSchedule, Prospect
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.passes.decide.context import PassContext
 from reconciler.passes.decide.seen import Seen
 from reconciler.profiles import case as cases

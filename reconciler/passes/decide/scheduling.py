@@ -17,7 +17,7 @@ from reconciler.model.problems import Faults
 from reconciler.model.record import CaseRecord, State
 from reconciler.model.schedule import CaseSchedule, StartTimes
 from reconciler.model.snapshot import Ledger
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.passes.decide.context import PassContext
 from reconciler.passes.decide.drift import forecast_until
 from reconciler.passes.decide.schedule_words import Reasons

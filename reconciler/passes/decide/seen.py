@@ -11,18 +11,17 @@ from reconciler.model.event import Answer
 from reconciler.model.holds import HoldCode
 from reconciler.model.instructions import Instructions
 from reconciler.model.keys import keys_of
-from reconciler.model.node import HOSTED_LABEL, Node
-from reconciler.model.own_times import OwnTimes
+from reconciler.model.node import HOSTED_LABEL, Node, OwnTimes
 from reconciler.model.plan import (
     Hold,
     JudgedEvent,
 )
 from reconciler.model.problems import internal
 from reconciler.model.record import CaseRecord, Record, State, Unreadable
+from reconciler.model.schedule import LEAST_URGENT, Urgency
 from reconciler.model.snapshot import NodeAssessment
-from reconciler.model.structs import replace
-from reconciler.model.upgrades import upgrade_on
-from reconciler.model.urgency import LEAST_URGENT, Urgency
+from reconciler.model.values import replace
+from reconciler.model.workflow import upgrade_on
 from reconciler.passes.decide.context import PassContext
 from reconciler.passes.decide.workflow_step import WorkflowStep
 from reconciler.passes.parts import Parts

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from reconciler.model.plan import JudgedEvent, NodePlan
 from reconciler.model.schedule import CaseSchedule
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.profiles.start_times import NEAR
 
 

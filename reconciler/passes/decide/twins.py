@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import partial
 
+from reconciler.model.machine import Vm, vm_of
 from reconciler.model.node import Node
-from reconciler.model.platforms import Vm, vm_of
 from reconciler.model.problems import Faults
 
 

@@ -7,13 +7,11 @@ from datetime import datetime
 
 from msgspec import Struct, field
 
-from reconciler.model.check_reads import LeaseTake
 from reconciler.model.drains import DrainOrder
-from reconciler.model.hypervisor import HypervisorWrite
 from reconciler.model.node import Node
 from reconciler.model.plan import Hold, Notice, Transition, WorkflowReport
 from reconciler.model.record import Record, State
-from reconciler.model.workflow import WorkflowData, WorkflowMessage
+from reconciler.model.workflow import HypervisorWrite, LeaseTake, WorkflowData, WorkflowMessage
 
 
 class WorkflowStep(Struct, frozen=True):

@@ -8,11 +8,10 @@ from reconciler.model.holds import HoldCode
 from reconciler.model.keys import keys_of
 from reconciler.model.moments import to_text
 from reconciler.model.node import Node
-from reconciler.model.own import REWRITTEN, changes, essential, rewritten
 from reconciler.model.plan import Hold, NodePlan, Notice, NoticeType
-from reconciler.model.structs import replace
 from reconciler.model.undone import NOT_WRITTEN, Undone
-from reconciler.model.writes import NodeWrite
+from reconciler.model.values import replace
+from reconciler.model.writes import REWRITTEN, NodeWrite, changes, essential, rewritten
 from reconciler.passes.decide.context import PassContext
 
 

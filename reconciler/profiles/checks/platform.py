@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from reconciler.model.machine import vm_of
 from reconciler.model.moments import to_text
 from reconciler.model.node import AUTOSCALER_TAINT, REMEDIATOR_TAINT
-from reconciler.model.platforms import vm_of
 from reconciler.model.record import SelfService
-from reconciler.model.upgrades import upgrade_of
+from reconciler.model.workflow import upgrade_of
 from reconciler.profiles.checks.people import starting
 from reconciler.profiles.judging import is_taken
 from reconciler.profiles.plugins import CheckResult, check, failed, passed, unknown

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from reconciler.model.holds import WaitsFor
 from reconciler.model.moments import to_text
-from reconciler.model.own_times import CLOCK_TOLERANCE
+from reconciler.model.node import CLOCK_TOLERANCE
 from reconciler.model.plan import JudgedEvent
 from reconciler.profiles.exemption import exempt_from, is_exempt
 from reconciler.profiles.plugins import CheckResult, check, failed, passed, unknown

@@ -8,7 +8,7 @@ from reconciler.model.case_outcome import CaseResult, outcome_of
 from reconciler.model.node import MECHANIC_LABEL
 from reconciler.model.plan import Notice, NoticeType
 from reconciler.model.record import CaseRecord, Cordon, DrainRecord, KnownEvent
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.profiles.case import newly_asking
 from reconciler.profiles.plugins import trigger
 from reconciler.profiles.situation import Effects, Situation

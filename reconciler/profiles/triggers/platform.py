@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from reconciler.model.machine import Remove, ScaleUp
+from reconciler.model.machine import PerformMaintenance, Remove, ScaleUp, vm_of
 from reconciler.model.plan import Notice, NoticeType
-from reconciler.model.platforms import PerformMaintenance, vm_of
 from reconciler.model.record import Replacement, SelfService
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.profiles.plugins import trigger
 from reconciler.profiles.situation import Effects, Situation
 

@@ -9,17 +9,15 @@ from reconciler.drain import preview as eviction
 from reconciler.drain.workloads import owner_of
 from reconciler.model.drains import Blocker
 from reconciler.model.event import REQUEST, Answer, Kind, Reading
-from reconciler.model.examination import Examination
-from reconciler.model.explanation import NodeExplanation, Obstacle, SourceAnswer
+from reconciler.model.explanation import Examination, NodeExplanation, Obstacle, SourceAnswer
 from reconciler.model.keys import OwnKeys, keys_of
 from reconciler.model.node import HOSTED_LABEL, Node
 from reconciler.model.plan import NodePlan, Plan, Preview
 from reconciler.model.pod import Pod
-from reconciler.model.problems import guarded
+from reconciler.model.problems import BUDGETS, NAMESPACES, PODS, guarded
 from reconciler.model.record import KnownEvent, State
 from reconciler.model.snapshot import NodeAssessment, Snapshot
-from reconciler.model.structs import replace
-from reconciler.model.unseen import BUDGETS, NAMESPACES, PODS
+from reconciler.model.values import replace
 from reconciler.profiles import case as cases
 from reconciler.profiles.budget import pool_of
 from reconciler.profiles.orders import drain_order

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic import Field, model_validator
 
-from reconciler.model.calendar_text import CalendarPlace, Holder
+from reconciler.model.content import CalendarPlace, Holder
 from reconciler.model.selector import EVERYTHING
 from reconciler.settings.mistakes import Mistake, Mistakes
 from reconciler.settings.sections.fields import Flag, ObjectName, Selector, Text, Zone

@@ -16,8 +16,8 @@ from reconciler.calendar.values import Limit
 from reconciler.model import limits
 from reconciler.model.event import Kind
 from reconciler.model.hooks import HookStep
-from reconciler.model.hypervisor import Value
 from reconciler.model.value_expression import parse_value_expression
+from reconciler.model.workflow import Value
 from reconciler.settings.mistakes import Mistake, Mistakes
 from reconciler.settings.sections.fields import Share, Zone
 from reconciler.settings.sections.loose import (

@@ -19,8 +19,8 @@ from reconciler.calendar.values import (
     parse_time_or_moment,
     parse_zone,
 )
-from reconciler.model.names import is_object_name
-from reconciler.model.platforms import CONDITIONS
+from reconciler.model.limits import is_object_name
+from reconciler.model.machine import CONDITIONS
 from reconciler.model.selector import LabelSelector
 from reconciler.settings.selectors import parse_selector
 

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, PlainValidator, WithJsonSchema, mode
 
 from reconciler.calendar.values import TimeOfDay, literal, parse_days, parse_time
 from reconciler.model import limits
-from reconciler.model.names import is_object_name
+from reconciler.model.limits import is_object_name
 from reconciler.settings.go_yaml import GoFloat
 from reconciler.settings.mistakes import Path
 from reconciler.settings.sections.section import Section

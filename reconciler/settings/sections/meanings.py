@@ -6,7 +6,7 @@ from pydantic import ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from reconciler.model.event import Kind
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.settings.policies import (
     ApprovalMissing,
     EventPolicy,

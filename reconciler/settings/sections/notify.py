@@ -18,7 +18,7 @@ from reconciler.model.event import Kind
 from reconciler.model.notices import Topic
 from reconciler.model.secret import REFERENCE, Secret
 from reconciler.model.selector import EVERYTHING
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.settings.mistakes import Mistake, Mistakes
 from reconciler.settings.sections.fields import Days, Duration, Selector, Text, Zone
 from reconciler.settings.sections.section import Section

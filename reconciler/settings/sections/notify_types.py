@@ -11,7 +11,7 @@ from pydantic import Field
 
 from reconciler.calendar import notice_times
 from reconciler.calendar.values import literal
-from reconciler.model.names import is_object_name
+from reconciler.model.limits import is_object_name
 from reconciler.settings.sections.loose import (
     ClockTime,
     GoDuration,

@@ -12,8 +12,8 @@ from typing import Annotated
 from pydantic import ConfigDict, Field, PlainValidator, WithJsonSchema, model_validator
 
 from reconciler.calendar.values import literal
-from reconciler.model.hypervisor import Value
 from reconciler.model.selector import KEY, VALUE
+from reconciler.model.workflow import Value
 from reconciler.settings.go_yaml import GoFloat
 from reconciler.settings.sections.loose import GoDuration, LooseFlag, LooseSection, LooseText, LooseTexts
 from reconciler.settings.sections.section import fields_of

@@ -17,10 +17,10 @@ from reconciler import USER_AGENT
 from reconciler.azure.access import ONCE, cloud_setting, credential, plain, status_of, transport, wish
 from reconciler.http.guard import Guard, read_only
 from reconciler.model.errors import CloudError
-from reconciler.model.platforms import PerformMaintenance, Planned, Scope, Vm
+from reconciler.model.machine import PerformMaintenance, Planned, Scope, Vm
 from reconciler.model.polling import Listing
 from reconciler.model.problems import internal
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.settings.schema import Settings
 from reconciler.sources.arm import source as arm
 from reconciler.sources.arm.versions import Versions

@@ -15,9 +15,9 @@ from typing import Any
 
 from reconciler.model import limits
 from reconciler.model.event import Initiator, Kind, PlatformPlan, Reading, Signal, Status
+from reconciler.model.machine import Planned, Scope, vm_of
 from reconciler.model.moments import from_text, to_text
 from reconciler.model.node import Node
-from reconciler.model.platforms import Planned, Scope, vm_of
 from reconciler.model.polling import Listing
 from reconciler.model.record import Record
 from reconciler.passes.polled import PolledSource, with_settings

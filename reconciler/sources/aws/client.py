@@ -15,7 +15,7 @@ from reconciler import USER_AGENT
 from reconciler.http.bounded import bound
 from reconciler.http.guard import Guard
 from reconciler.model.errors import CloudError
-from reconciler.model.platforms import InstanceEvent
+from reconciler.model.machine import InstanceEvent
 from reconciler.model.polling import Listing
 from reconciler.model.problems import internal
 from reconciler.settings.schema import Settings

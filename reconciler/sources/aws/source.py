@@ -15,9 +15,9 @@ from typing import Any
 
 from reconciler.model import limits
 from reconciler.model.event import AWS, Initiator, Kind, PlatformPlan, Reading, Signal, Status
+from reconciler.model.machine import InstanceEvent
 from reconciler.model.moments import from_text, to_text
 from reconciler.model.node import Node
-from reconciler.model.platforms import InstanceEvent
 from reconciler.model.polling import Listing
 from reconciler.passes.polled import PolledSource, with_settings
 from reconciler.passes.source import SourceContext

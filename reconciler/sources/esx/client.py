@@ -14,7 +14,7 @@ from typing import Any
 from reconciler.http.guard import Guard
 from reconciler.model import limits
 from reconciler.model.errors import CloudError
-from reconciler.model.platforms import HostState
+from reconciler.model.machine import HostState
 from reconciler.model.polling import Listing
 from reconciler.model.problems import internal
 from reconciler.model.secret import MASKED

@@ -7,12 +7,12 @@ each zone may have a vCenter of its own.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from reconciler.model.event import VCENTER, Kind, Reading, Signal
+from reconciler.model.machine import HostState
 from reconciler.model.node import Node
-from reconciler.model.platforms import HostState
-from reconciler.model.structs import replace
 from reconciler.passes.polled import PolledSource
 from reconciler.passes.source import SourceContext
 from reconciler.settings.schema import Settings

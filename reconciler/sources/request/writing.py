@@ -14,8 +14,7 @@ from reconciler.model.event import Kind, Signal
 from reconciler.model.keys import keys_of
 from reconciler.model.moments import to_text
 from reconciler.model.node import Node
-from reconciler.model.own import node_write
-from reconciler.model.writes import NodeWrite
+from reconciler.model.writes import NodeWrite, node_write
 from reconciler.settings.schema import Settings
 from reconciler.sources.request.source import parse
 

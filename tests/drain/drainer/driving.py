@@ -14,7 +14,7 @@ from reconciler.model.errors import ReconcilerError, Rejected, Unreachable
 from reconciler.model.node import Node
 from reconciler.model.pod import Owner, Pod, PodDisruptionBudget
 from reconciler.model.selector import LabelSelector
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.simulation.api import Call, PodRequest, SimulatedApi
 from reconciler.simulation.clock import VirtualClock
 from reconciler.simulation.cluster import SimulatedCluster

@@ -10,7 +10,7 @@ from reconciler.drain.drainer.pdb_tracker import PdbTracker
 from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.ports import BudgetGone, Listed
 from reconciler.model.selector import Requirement
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from tests.drain.drainer.driving import CountedSelector
 
 

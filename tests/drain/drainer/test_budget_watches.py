@@ -11,7 +11,7 @@ from reconciler.model.drains import Phase
 from reconciler.model.errors import ReconcilerError, Unreachable
 from reconciler.model.pod import Pod
 from reconciler.model.selector import LabelSelector
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.simulation.workloads import BudgetSpec, Workload
 from tests.drain.drainer.driving import START, Drive, Scene
 

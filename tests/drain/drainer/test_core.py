@@ -29,7 +29,7 @@ from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.node import Condition
 from reconciler.model.pod import Owner, Pod
 from reconciler.model.selector import LabelSelector
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from tests.drain.drainer.driving import START, Drive, Scene
 
 

@@ -24,7 +24,7 @@ from reconciler.model.errors import ClusterError, ReconcilerError, Rejected, Too
 from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.ports import Listed
 from reconciler.model.selector import LabelSelector
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from tests.drain.drainer.driving import START, Drive, Scene
 from tests.support import builders
 

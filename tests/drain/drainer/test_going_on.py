@@ -30,7 +30,7 @@ from reconciler.model.errors import ReconcilerError, TooManyRequests, Unreachabl
 from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.ports import Listed, PodGone
 from reconciler.model.selector import LabelSelector
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from tests.support import builders
 from tests.support.builders import NOW
 

@@ -16,7 +16,7 @@ from reconciler.model.drains import DrainOptions, Escalation, Phase
 from reconciler.model.errors import ReconcilerError, TooManyRequests
 from reconciler.model.node import Condition
 from reconciler.model.pod import LONGEST_GRACE, Owner, Pod, grace_seconds
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from tests.drain.drainer.driving import START, Drive, Scene
 from tests.support.searching import examples
 

@@ -14,7 +14,7 @@ from reconciler.drain.drainer import Limits
 from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.errors import Conflict, NotFound, ReconcilerError, TooManyRequests, Unreachable
 from reconciler.model.pod import Pod
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from tests.drain.drainer.driving import START, Drive, Scene
 from tests.laws.hits import Hits
 from tests.support.searching import examples

@@ -9,7 +9,7 @@ import pytest
 from reconciler.model.drains import Behavior, DrainOptions, Escalation, Phase, PodRule, WaitLimit
 from reconciler.model.pod import Pod
 from reconciler.model.selector import LabelSelector
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from tests.drain.drainer.driving import START, Drive, Scene
 from tests.support import builders
 from tests.support.builders import NOW, REQUEST

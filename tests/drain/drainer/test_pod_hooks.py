@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from reconciler.model.drains import DrainOptions, Phase, WaitLimit
 from reconciler.model.pod import Pod
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from tests.drain.drainer.driving import START, Drive, Scene
 from tests.support import builders
 from tests.support.builders import NOW, PREFIX, REQUEST, minutes

@@ -9,7 +9,7 @@ import pytest
 from reconciler.drain.drainer import returns
 from reconciler.drain.filters import RETURNS, RETURNS_TOLERATING
 from reconciler.model.drains import DrainOptions, Phase
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.simulation.workloads import Workload
 from tests.drain.drainer.driving import START, Drive, Scene
 

@@ -10,7 +10,7 @@ from reconciler.drain.drainer import Limits
 from reconciler.drain.drainer.messages import Evict
 from reconciler.model.drains import Escalation, Phase
 from reconciler.model.moments import to_text
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from tests.drain.drainer.driving import START, Drive, Scene
 
 LIMITS = Limits()

@@ -15,7 +15,7 @@ from reconciler.model.drains import DrainOrder, DrainProgress, Escalation, Phase
 from reconciler.model.errors import ReconcilerError, Unreachable
 from reconciler.model.pod import Pod
 from reconciler.model.ports import BudgetChange, PodChange
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from tests.drain.drainer.driving import PLAIN, Scene, order_for
 from tests.support.controlplane.waiting import wait_for
 from tests.support.fakes.clock import SystemClock

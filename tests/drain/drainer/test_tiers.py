@@ -20,7 +20,7 @@ from reconciler.model.drains import (
 from reconciler.model.errors import Forbidden, ReconcilerError
 from reconciler.model.pod import Pod
 from reconciler.model.selector import LabelSelector
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from tests.drain.drainer.driving import START, Drive, Scene
 
 LIMITS = Limits()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.features.calendars.reading import KEPT, Calendars
-from reconciler.model.calendar_text import CalendarPlace, CalendarText, Holder
+from reconciler.model.content import CalendarPlace, CalendarText, Holder
 from reconciler.model.moments import to_text
 from tests.support.builders import NOW
 from tests.support.stub import Answer, Asked, StubMaker, json_answer, status

@@ -11,7 +11,7 @@ from reconciler.features.events import deployments
 from reconciler.features.events.deployments import Deployments
 from reconciler.model.errors import TooManyRequests
 from reconciler.model.pod import Owner
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from tests.support.stub import Answer, Asked, Stub, StubMaker, json_answer, status
 
 WEB = Owner("ReplicaSet", "web-1", "apps/v1", "uid-web-1")

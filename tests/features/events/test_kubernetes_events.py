@@ -7,8 +7,8 @@ import json
 import pytest
 
 from reconciler.features.events.registry import notifiers
-from reconciler.model.notification import Notification
 from reconciler.model.plan import Notice
+from reconciler.model.ports import Notification
 from tests.support import builders
 from tests.support.stub import Answer, StubMaker
 from tests.support.stub import status as answer

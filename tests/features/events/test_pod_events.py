@@ -18,7 +18,7 @@ from reconciler.kubernetes.connection import Connection
 from reconciler.model.drains import DrainOrder
 from reconciler.model.errors import LockLost
 from reconciler.model.pod import Owner, Pod
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from tests.support import builders
 from tests.support.builders import NOW
 from tests.support.stub import Answer, Asked, Stub, StubMaker, json_answer, status

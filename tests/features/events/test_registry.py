@@ -9,8 +9,8 @@ import pytest
 from reconciler.features.events import registry
 from reconciler.features.events.registry import AllNotifiers
 from reconciler.model.errors import LockLost
-from reconciler.model.notification import Notification
 from reconciler.model.plan import Notice
+from reconciler.model.ports import Notification
 from tests.support import builders
 from tests.support.nowhere import connection_to_nowhere
 

@@ -12,7 +12,7 @@ from reconciler.features.history.document import to_document
 from reconciler.features.history.text import as_text
 from reconciler.model.case_outcome import CaseResult
 from reconciler.model.ended_case import EndedCase
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.report.values import Document
 from tests.support.builders import NOW, minutes
 from tests.support.ended import ended

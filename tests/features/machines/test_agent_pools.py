@@ -13,7 +13,7 @@ from reconciler.features.machines import agent_pools, aks
 from reconciler.features.machines.agent_pools import AgentPools, Pipeline, _same_server, connect
 from reconciler.model.errors import CloudError, Conflict, LockLost
 from reconciler.model.machine import Machine, MachineRef, Pool, Remove, ScaleUp
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from tests.support.controlplane import fill as pool_shape
 from tests.support.fakes.agent_pools import CLUSTER, MACHINE_GONE, FakeAgentPools, FakePool, vm_id
 from tests.support.fakes.arm import BROKEN, FORBIDDEN, NO_TOKEN, THROTTLED, Refusal

@@ -11,7 +11,7 @@ from reconciler.features.machines import cluster_api, karpenter, openshift
 from reconciler.http.retrying import TRIES
 from reconciler.model.errors import Conflict, Rejected
 from reconciler.model.machine import Machine, MachineRef, Pool, ScaleUp
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from tests.support.replacing import all_machines
 from tests.support.stub import Answer, Asked, StubMaker, json_answer, status
 

@@ -11,7 +11,7 @@ from reconciler.features.machines.provider import MachineProvider
 from reconciler.features.machines.registry import MACHINES, PROVIDERS, machine_of
 from reconciler.model.machine import MachineRef
 from reconciler.model.node import Node
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.settings.schema import Settings
 from tests.support import builders
 

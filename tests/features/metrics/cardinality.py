@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from jobs.runtime.metering import Meter
 from reconciler.model.drains import Blocker, DrainProgress, Phase
 from reconciler.model.plan import Hold, Plan
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from tests.features.metrics.everything import full, plan
 
 NODES = 5_000

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from jobs.runtime.metering import Meter
-from reconciler.model.config_map import SettingsVersion
+from reconciler.model.content import SettingsVersion
 from reconciler.model.drains import Blocker, DrainOrder, DrainProgress, Phase
 from reconciler.model.event import Kind
 from reconciler.model.plan import Actions, Hold, NodePlan, Plan
 from reconciler.model.record import State
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from tests.support.builders import (
     NOW,
     held_node,

@@ -14,7 +14,7 @@ from reconciler.model.event import Kind
 from reconciler.model.plan import Hold, NodePlan, Plan
 from reconciler.model.polling import Memory, ScopeAnswer
 from reconciler.model.record import DrainRecord, State
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.settings.schema import Settings
 from tests.support.builders import (
     NOW,

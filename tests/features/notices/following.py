@@ -7,7 +7,7 @@ from datetime import datetime
 from reconciler.features.notices.deriving import Pass, after_pass
 from reconciler.features.notices.memory import Memory, Pending, from_text, to_text
 from reconciler.model.notices import Message, Topic
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.settings.sections.notify import Notify
 from reconciler.simulation.world import World
 from tests.support import builders

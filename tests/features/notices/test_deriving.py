@@ -11,7 +11,7 @@ from reconciler.features.notices.memory import Memory
 from reconciler.model.errors import Forbidden, Rejected
 from reconciler.model.notices import Topic
 from reconciler.model.selector import EVERYTHING
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.simulation.api import Call
 from reconciler.simulation.workloads import BudgetSpec
 from tests.features.notices.following import ANY, ASKING, Following, asking

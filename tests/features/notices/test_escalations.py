@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from reconciler.features.notices.escalations import Escalations
 from reconciler.model.drains import DrainProgress, Phase
-from reconciler.model.notification import Notification
 from reconciler.model.plan import Notice, NoticeType
-from reconciler.model.structs import replace
+from reconciler.model.ports import Notification
+from reconciler.model.values import replace
 from tests.features.events.test_registry import Remembering
 
 

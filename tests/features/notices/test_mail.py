@@ -11,7 +11,7 @@ from reconciler.features.notices.deliveries import delivery_of
 from reconciler.features.notices.transports.mail import MailTransport
 from reconciler.features.notices.transports.transport import NotSent
 from reconciler.model.notices import Message, Topic
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from tests.features.notices.following import entries, message
 from tests.support.fakes.smtp import FakeSmtp
 

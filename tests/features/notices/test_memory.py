@@ -6,7 +6,7 @@ import pytest
 
 from reconciler.features.notices.memory import LARGEST, PENDING, Known, Memory, Receiver, from_text, to_text
 from reconciler.model.notices import Message
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from tests.features.notices.following import message, told
 from tests.support.builders import NOW
 

@@ -13,7 +13,7 @@ from reconciler.features.notices.silences import (
     wanted_silences,
 )
 from reconciler.model.errors import Forbidden
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.simulation.api import Call
 from reconciler.simulation.world import World
 from tests.features.notices.following import ASKING, CALM, asking, entries

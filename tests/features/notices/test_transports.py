@@ -19,7 +19,7 @@ from reconciler.features.notices.transports.registry import TRANSPORTS, transpor
 from reconciler.features.notices.transports.slack import LONGEST, shortened
 from reconciler.features.notices.transports.transport import NotSent
 from reconciler.model.notices import Message, Topic
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.settings.sections import notify
 from reconciler.settings.sections.notify import Notify
 from tests.features.notices.following import entries, message

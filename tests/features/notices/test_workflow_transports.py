@@ -13,10 +13,9 @@ import pytest
 from reconciler.features.notices.transports.http import Http
 from reconciler.features.notices.transports.transport import NotSent
 from reconciler.features.notices.transports.workflows import Senders
-from reconciler.model.check_reads import LeaseRef, LeaseSeen, LeaseTake
 from reconciler.model.errors import Forbidden
-from reconciler.model.structs import replace
-from reconciler.model.workflow import WorkflowMessage
+from reconciler.model.values import replace
+from reconciler.model.workflow import LeaseRef, LeaseSeen, LeaseTake, WorkflowMessage
 from reconciler.settings.load import parse_settings
 from reconciler.settings.sections.workflows import NotifyInstance
 from tests.support.builders import NOW

@@ -11,15 +11,15 @@ from reconciler.features.page.cases import History, KnownReadiness, PageFacts
 from reconciler.features.page.html import as_html
 from reconciler.features.page.readiness import readiness_part
 from reconciler.model.case_outcome import CaseResult
-from reconciler.model.config_map import SettingsVersion
+from reconciler.model.content import SettingsVersion
 from reconciler.model.drains import Blocker, DrainProgress, Phase
 from reconciler.model.event import Kind, Reading, Signal, Status
 from reconciler.model.node import Node
 from reconciler.model.pod import Pod
+from reconciler.model.problems import Unseen
 from reconciler.model.readiness import Finding, FindingCode, Readiness, Severity, Workload, WorkloadFindings
 from reconciler.model.record import DrainRecord
-from reconciler.model.structs import replace
-from reconciler.model.unseen import Unseen
+from reconciler.model.values import replace
 from tests.support import builders
 from tests.support.builders import NOW, known, minutes, reading, record, reported, signal
 from tests.support.ended import ended

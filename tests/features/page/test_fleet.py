@@ -7,7 +7,7 @@ from reconciler.model.case_outcome import CaseResult
 from reconciler.model.plan import FleetNode, NodePlan, Plan
 from reconciler.model.record import PlatformStart, State
 from reconciler.model.schedule import CaseSchedule
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from tests.support.builders import NOW, known, record
 
 QUIET = NodePlan("a", "1", "web", State.OPERATIONAL, State.OPERATIONAL)

@@ -16,11 +16,11 @@ from reconciler.model.drains import Blocker, DrainProgress, Phase
 from reconciler.model.event import Kind, Status
 from reconciler.model.outcome import Outcome, Result
 from reconciler.model.plan import BudgetUse, DrainState, FleetNode, Hold, Plan, Preview
+from reconciler.model.problems import Unseen
 from reconciler.model.readiness import Finding, FindingCode, Readiness, Severity, Workload, WorkloadFindings
 from reconciler.model.record import DrainRecord
 from reconciler.model.schedule import CaseSchedule
-from reconciler.model.structs import replace
-from reconciler.model.unseen import Unseen
+from reconciler.model.values import replace
 from tests.features.page.reading import Element, parsed, section
 from tests.features.page.scene import facts
 from tests.features.planning.scene import case

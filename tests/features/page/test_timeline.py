@@ -12,7 +12,7 @@ from reconciler.model.case_outcome import CaseResult
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.record import DrainRecord
 from reconciler.model.schedule import CaseSchedule
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from tests.features.planning.scene import case
 from tests.support import builders
 from tests.support.builders import NOW, minutes, record

@@ -7,7 +7,7 @@ from datetime import timedelta
 from reconciler.features.planning.cases import Status
 from reconciler.model.event import Kind
 from reconciler.model.schedule import CaseSchedule
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from tests.features.planning.scene import DAY, HOUR, ahead, case, everything
 from tests.support.builders import NOW, event, judged, record
 

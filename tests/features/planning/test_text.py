@@ -12,7 +12,7 @@ from reconciler.features.planning.cases import PlanAhead
 from reconciler.features.planning.chart import ASCII
 from reconciler.features.planning.text import Screen, as_lines
 from reconciler.model.schedule import CaseSchedule
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from tests.features.planning.scene import DAY, HOUR, MISS, POOL, ahead, case, everything
 from tests.support.builders import NOW
 

@@ -10,7 +10,7 @@ import yaml
 
 from reconciler.features.publishing.drainsafe import Drainsafe
 from reconciler.features.publishing.registry import PUBLISHING
-from reconciler.model.maintenance import Stage
+from reconciler.model.writes import Stage
 from reconciler.settings.schema import Settings
 from reconciler.settings.sections.others import Sign
 from tests.docs.test_headings import headings, written

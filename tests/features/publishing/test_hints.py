@@ -15,7 +15,7 @@ from reconciler.model.keys import OwnKeys
 from reconciler.model.node import PREFERENCE, Node, Taint
 from reconciler.model.plan import JudgedEvent
 from reconciler.model.record import CaseRecord, State
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.passes.feature import NodeSigns
 from reconciler.passes.release import release
 from reconciler.passes.standing import Standing

@@ -10,9 +10,9 @@ from reconciler.features.publishing.node_maintenances import NodeMaintenances
 from reconciler.model.errors import Forbidden
 from reconciler.model.event import Kind
 from reconciler.model.holds import HoldCode
-from reconciler.model.lifecycle import MISSED
-from reconciler.model.maintenance import Maintenance, Stage
-from reconciler.model.structs import replace
+from reconciler.model.node import MISSED
+from reconciler.model.values import replace
+from reconciler.model.writes import Maintenance, Stage
 from reconciler.passes.feature import Fleet
 from reconciler.simulation.api import Call
 from tests.laws.histories import History

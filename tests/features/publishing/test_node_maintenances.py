@@ -9,12 +9,11 @@ import pytest
 
 from reconciler.features.publishing.node_maintenances import NodeMaintenances
 from reconciler.model.event import Kind, Status
-from reconciler.model.lifecycle import DRAINED, DRAINING, IN_PROGRESS, PLANNED
-from reconciler.model.maintenance import Maintenance, Stage
+from reconciler.model.node import DRAINED, DRAINING, IN_PROGRESS, PLANNED
 from reconciler.model.plan import JudgedEvent, NodePlan
 from reconciler.model.record import CaseRecord, State
-from reconciler.model.structs import replace
-from reconciler.model.writes import MaintenanceWrite
+from reconciler.model.values import replace
+from reconciler.model.writes import Maintenance, MaintenanceWrite, Stage
 from reconciler.passes.feature import Fleet, ObjectChanges
 from tests.support import builders
 from tests.support.builders import NOW, PREFIX, known

@@ -20,10 +20,9 @@ from reconciler.features.publishing.node_conditions import changes as lifecycle
 from reconciler.features.publishing.registry import removed_signs
 from reconciler.model.errors import SettingsError
 from reconciler.model.event import Kind, Status
-from reconciler.model.lifecycle import DRAINED, DRAINING, IN_PROGRESS, LIFECYCLE, PLANNED
-from reconciler.model.node import Condition, Node
+from reconciler.model.node import DRAINED, DRAINING, IN_PROGRESS, LIFECYCLE, PLANNED, Condition, Node
 from reconciler.model.record import CaseRecord, DrainRecord, State
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.model.writes import NodeWrite
 from reconciler.passes.feature import NodeSigns
 from reconciler.passes.release import release

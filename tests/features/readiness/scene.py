@@ -9,7 +9,7 @@ from reconciler.model.node import Node
 from reconciler.model.pod import Owner, Placement, Pod, PodDisruptionBudget, Volume
 from reconciler.model.readiness import Finding, Readiness, WebhookAnswers
 from reconciler.model.selector import LabelSelector
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from tests.support import builders
 from tests.support.builders import NOW
 

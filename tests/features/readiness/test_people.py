@@ -19,7 +19,7 @@ from reconciler.model.instructions import (
 )
 from reconciler.model.node import Node
 from reconciler.model.readiness import KeptByPeople, PeopleCode
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from tests.features.readiness.scene import node
 from tests.support import builders
 from tests.support.builders import NOW, PREFIX, minutes

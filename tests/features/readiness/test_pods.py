@@ -6,7 +6,7 @@ import pytest
 
 from reconciler.model.moments import shifted
 from reconciler.model.pod import Owner
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from tests.features.readiness.scene import budget, codes, judged, node, only, pod
 from tests.support.builders import NOW, minutes
 

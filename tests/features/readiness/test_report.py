@@ -12,9 +12,9 @@ from markdown_it import MarkdownIt
 
 from reconciler.features.readiness.report.document import MOST_NAMES, to_document
 from reconciler.features.readiness.report.text import MOST_WORKLOADS, as_markdown, as_text
+from reconciler.model.problems import Unseen
 from reconciler.model.readiness import KeptByPeople, PeopleCode, WebhookAnswers, WebhookRefusal
-from reconciler.model.structs import replace
-from reconciler.model.unseen import Unseen
+from reconciler.model.values import replace
 from reconciler.report.document import as_json
 from reconciler.report.values import Document
 from tests.features.readiness.scene import budget, judged, node, pod

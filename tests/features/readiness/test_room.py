@@ -10,7 +10,7 @@ from reconciler.features.readiness.room import Mounts, Shelter
 from reconciler.model.node import Taint
 from reconciler.model.pod import Owner, Placement, Pod, PodDisruptionBudget, Volume
 from reconciler.model.selector import LabelSelector, Requirement
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from tests.features.readiness.scene import codes, judged, node, only, pod
 
 NODES = (node("a"), node("b"))

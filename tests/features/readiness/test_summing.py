@@ -11,7 +11,7 @@ from reconciler.model.errors import Forbidden, Unauthorized
 from reconciler.model.pod import Volume
 from reconciler.model.readiness import WebhookAnswers, WebhookRefusal
 from reconciler.model.selector import parse_selector_text
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.simulation.api import Call
 from tests.features.readiness.scene import budget, codes, judged, node, only, pod
 from tests.support import builders

@@ -8,7 +8,7 @@ from reconciler.model.node import Node
 from reconciler.model.pod import Terms, Volume
 from reconciler.model.readiness import Readiness
 from reconciler.model.selector import Requirement
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from tests.features.readiness.scene import codes, judged, node, pod
 
 DISK_ZONE = "topology.disk.csi.azure.com/zone"

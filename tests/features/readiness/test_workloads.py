@@ -7,7 +7,7 @@ import pytest
 from reconciler.drain.workloads import workload_of
 from reconciler.features.readiness.summing import in_turn
 from reconciler.model.pod import Owner
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from tests.features.readiness.scene import pod
 
 

@@ -11,7 +11,7 @@ from reconciler.features.simulate.scorer import Fate
 from reconciler.model.case_outcome import CaseResult
 from reconciler.model.ended_case import EndedCase
 from reconciler.model.event import Kind
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from tests.features.simulate.playing import play
 from tests.support import builders
 from tests.support.builders import NOW, minutes

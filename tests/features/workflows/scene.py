@@ -8,11 +8,10 @@ from typing import Any
 
 from reconciler.features.workflows.checks import CHECK_TYPES
 from reconciler.features.workflows.input import CheckInput, Fleet, Member
-from reconciler.model.check_reads import ReadForChecks
 from reconciler.model.node import Node
 from reconciler.model.record import State
-from reconciler.model.structs import replace
-from reconciler.model.workflow import ProfileData, WorkflowData
+from reconciler.model.values import replace
+from reconciler.model.workflow import ProfileData, ReadForChecks, WorkflowData
 from reconciler.profiles.plugins import CheckResult
 from tests.support.builders import NOW, node
 

@@ -15,7 +15,17 @@ from hypothesis import strategies as st
 from reconciler.features.workflows.checks import CHECK_TYPES
 from reconciler.features.workflows.checks.cluster import version
 from reconciler.features.workflows.input import CheckInput, Member
-from reconciler.model.check_reads import (
+from reconciler.model.event import Kind
+from reconciler.model.instructions import Approval, Word, approval_text
+from reconciler.model.node import Node
+from reconciler.model.plan import JudgedEvent, Verdict
+from reconciler.model.pod import Placement, Pod
+from reconciler.model.record import State
+from reconciler.model.selector import Requirement
+from reconciler.model.values import replace
+from reconciler.model.workflow import (
+    STATUS,
+    Hypervisor,
     KubernikusAnswer,
     KubernikusQuery,
     LeaseRef,
@@ -26,16 +36,8 @@ from reconciler.model.check_reads import (
     PrometheusQuery,
     ReadForChecks,
     Sample,
+    Value,
 )
-from reconciler.model.event import Kind
-from reconciler.model.hypervisor import STATUS, Hypervisor, Value
-from reconciler.model.instructions import Approval, Word, approval_text
-from reconciler.model.node import Node
-from reconciler.model.plan import JudgedEvent, Verdict
-from reconciler.model.pod import Placement, Pod
-from reconciler.model.record import State
-from reconciler.model.selector import Requirement
-from reconciler.model.structs import replace
 from reconciler.profiles.plugins import CheckResult, failed, passed, unknown
 from reconciler.settings.schema import Settings
 from tests.features.workflows.scene import ask, at, config, given, member

@@ -15,7 +15,7 @@ from reconciler.model.instructions import PersonHold, Word
 from reconciler.model.node import Node
 from reconciler.model.outcome import Result
 from reconciler.model.plan import NodePlan, Plan
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.model.workflow import WorkflowMessage
 from reconciler.report.columns import COLUMNS
 from reconciler.report.document import to_document

@@ -12,8 +12,8 @@ import pytest
 
 from reconciler.features.workflows.kubernikus import KEPT, Kubernikus
 from reconciler.kubernetes.connection import Connection
-from reconciler.model.check_reads import KubernikusAnswer, KubernikusQuery
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
+from reconciler.model.workflow import KubernikusAnswer, KubernikusQuery
 from tests.support.stub import Answer, Asked, Stub, json_answer, status
 
 PASSWORD, TOKEN = "correct-horse", "gAAAA-token"

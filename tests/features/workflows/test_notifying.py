@@ -9,7 +9,7 @@ from reconciler.features.workflows.input import CheckInput
 from reconciler.features.workflows.notifying import Notification, after_sent, notified
 from reconciler.model.moments import to_text
 from reconciler.model.record import State
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.model.workflow import ProfileData, WorkflowData
 from reconciler.settings.load import parse_settings
 from tests.features.workflows.scene import PROFILE, given

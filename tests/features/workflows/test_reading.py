@@ -8,7 +8,10 @@ from datetime import timedelta
 import pytest
 
 from reconciler.features.workflows.reading import LEASES, read_for_checks
-from reconciler.model.check_reads import (
+from reconciler.model.errors import ClusterError, Forbidden, Unreachable
+from reconciler.model.values import replace
+from reconciler.model.workflow import (
+    Hypervisor,
     KubernikusAnswer,
     KubernikusQuery,
     LeaseRef,
@@ -19,9 +22,6 @@ from reconciler.model.check_reads import (
     ReadForChecks,
     Sample,
 )
-from reconciler.model.errors import ClusterError, Forbidden, Unreachable
-from reconciler.model.hypervisor import Hypervisor
-from reconciler.model.structs import replace
 from reconciler.simulation.world import World
 from tests.support.builders import NOW, node, pod
 from tests.support.worlds import world_of

@@ -11,7 +11,7 @@ from reconciler.features.workflows.shuffles import SERIES, Entered, ShuffleCount
 from reconciler.model.errors import Conflict
 from reconciler.model.plan import Plan
 from reconciler.model.pod import Workload, WorkloadKind
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.settings.load import parse_settings
 from reconciler.simulation.api import Call
 from reconciler.simulation.world import World

@@ -6,6 +6,7 @@ settings, people's hands, several events, the annotation and the record.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -16,10 +17,9 @@ from reconciler.model.event import Initiator, Kind, Signal, Status
 from reconciler.model.hooks import HookEnd, HookId, HookRecord, HookStep
 from reconciler.model.node import Node
 from reconciler.model.plan import NodePlan, Plan
-from reconciler.model.record import CaseRecord, Cordon, DrainRecord, State
-from reconciler.model.record_text import from_annotation
+from reconciler.model.record import CaseRecord, Cordon, DrainRecord, State, from_annotation
 from reconciler.model.scheduled_events import from_annotation as published_events
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.passes.release import release
 from tests.support import builders
 from tests.support.builders import (
@@ -399,9 +399,9 @@ def test_what_is_no_name_is_no_node() -> None:
 
 @pytest.mark.parametrize("silent", ["a", "b"])
 def test_an_event_that_one_report_shows_without_its_vms_may_be_about_any_vm(silent: str) -> None:
-    vague = replace(reboot(kind=Kind.UNKNOWN), resources=())
+    vague = dataclasses.replace(reboot(kind=Kind.UNKNOWN), resources=())
     # Another source says what it is, by the same id.
-    clear = replace(reboot(), source="condition:VMEventScheduled", resources=())
+    clear = dataclasses.replace(reboot(), source="condition:VMEventScheduled", resources=())
     readings = {name: reported(vague, clear) if name == silent else reported(reboot()) for name in ("a", "b")}
     plan = planned(snapshot(drained("a", 1), drained("b", 2), readings=readings), settings(WANTED))
 
@@ -410,7 +410,7 @@ def test_an_event_that_one_report_shows_without_its_vms_may_be_about_any_vm(sile
 
 
 def test_an_event_that_names_no_vm_is_not_acknowledged() -> None:
-    vague = replace(reboot(kind=Kind.UNKNOWN), resources=())
+    vague = dataclasses.replace(reboot(kind=Kind.UNKNOWN), resources=())
     held = record(events=(known(Kind.UNKNOWN, ids=("A1",)),))
     seen = snapshot(drained("a", 1, held), readings={"a": reported(vague)})
     plan = planned(seen, settings("events: {Unknown: {drain: true, acknowledge: true}}"))
@@ -428,7 +428,9 @@ def test_an_event_without_an_id_can_not_be_acknowledged() -> None:
 
 def test_an_event_that_is_reported_twice_is_acknowledged_once() -> None:
     same = reboot(vm_name(1))
-    seen = snapshot(drained("a", 1), readings={"a": reported(same, replace(same, description="again"))})
+    seen = snapshot(
+        drained("a", 1), readings={"a": reported(same, dataclasses.replace(same, description="again"))}
+    )
     plan = plan_of(planned(seen, settings(WANTED)))
 
     assert given(plan) == ["A1"]

@@ -8,7 +8,7 @@ import pytest
 
 from reconciler.model.record import CaseRecord, DrainRecord, SelfService
 from reconciler.model.snapshot import Ledger, Replaced
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.simulation.world import World
 from tests.support import builders
 from tests.support.builders import IMDS, NOW, REQUEST, minutes, node

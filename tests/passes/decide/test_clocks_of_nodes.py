@@ -7,9 +7,8 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from reconciler.model.node import Condition, Node
-from reconciler.model.own_times import own_times
-from reconciler.model.structs import replace
+from reconciler.model.node import Condition, Node, own_times
+from reconciler.model.values import replace
 from reconciler.settings.schema import Settings
 from tests.laws.histories import History
 from tests.support import builders

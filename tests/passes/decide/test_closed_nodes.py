@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from datetime import timedelta
 
 import pytest
@@ -12,7 +13,7 @@ from reconciler.model.plan import NodePlan, NoticeType
 from reconciler.model.pod import Pod
 from reconciler.model.record import CaseRecord, Cordon, DrainRecord
 from reconciler.model.snapshot import Agents, Ledger
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from tests.laws.histories import History
 from tests.support import builders
 from tests.support.builders import (
@@ -148,7 +149,9 @@ def test_once_it_may_begin_the_node_is_drained_for_it_and_then_its_machine_goes(
 )
 def test_pods_that_stay_hold_the_machine_and_are_named(stays: Pod, text: str) -> None:
     stuck = known(Kind.UNKNOWN, condition="KernelDeadlock", sources=("condition:KernelDeadlock",))
-    deadlock = replace(signal(Kind.UNKNOWN, source="condition:KernelDeadlock"), condition="KernelDeadlock")
+    deadlock = dataclasses.replace(
+        signal(Kind.UNKNOWN, source="condition:KernelDeadlock"), condition="KernelDeadlock"
+    )
     chosen = f"conditions: {{KernelDeadlock: {{replace: true}}}}\n{text}"
     plan = _plan(record(events=(stuck,)), chosen, deadlock, pods=(stays,))
 
@@ -180,7 +183,7 @@ def test_pods_of_daemon_sets_hold_no_machine_and_unknown_pods_do() -> None:
 def test_pods_hold_the_machine_until_the_platform_takes_it(
     kind: Kind, status: Status, date: object, goes: bool
 ) -> None:
-    told = replace(signal(kind, event_id="B2", status=status), not_before=date)  # type: ignore[arg-type]
+    told = dataclasses.replace(signal(kind, event_id="B2", status=status), not_before=date)  # type: ignore[arg-type]
     bare = builders.pod("bare", owner="")
     text = "events: {Redeploy: {replace: true}, Reboot: {replace: true}}"
     plan = _plan(record(events=(known(kind, ids=("B2",)),)), text, told, pods=(bare,))

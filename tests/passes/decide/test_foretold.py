@@ -8,7 +8,7 @@ import pytest
 
 from reconciler.model.errors import Forbidden, TooManyRequests
 from reconciler.model.node import AUTOSCALER_TAINT, Taint
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.passes.decide.facts import WARNED_AFTER
 from reconciler.profiles.schedule import GRACE, OF_OTHERS
 from reconciler.simulation.api import Call

@@ -18,7 +18,7 @@ from reconciler.model.instructions import PersonHold, Word, hold_text
 from reconciler.model.node import Node
 from reconciler.model.pod import Pod
 from reconciler.model.record import State
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.simulation.api import Call, Killed
 from tests.laws.histories import History
 from tests.support import builders

@@ -8,9 +8,9 @@ from datetime import timedelta
 import pytest
 
 from reconciler.model.errors import Conflict, Forbidden
-from reconciler.model.hypervisor import SPEC, STATUS, Hypervisor, Value
 from reconciler.model.outcome import Outcome, Result
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
+from reconciler.model.workflow import SPEC, STATUS, Hypervisor, Value
 from reconciler.settings.load import parse_settings
 from reconciler.settings.schema import Settings
 from reconciler.simulation.api import Call, Killed

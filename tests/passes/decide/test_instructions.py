@@ -22,7 +22,7 @@ from reconciler.model.instructions import (
 from reconciler.model.plan import NodePlan
 from reconciler.model.record import DrainRecord, KnownEvent, State
 from reconciler.model.snapshot import Ledger
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.settings.schema import Settings
 from tests.support import builders
 from tests.support.builders import (

@@ -9,7 +9,7 @@ from reconciler.model.event import Kind
 from reconciler.model.plan import NodePlan
 from reconciler.model.record import CaseFacts, CaseRecord, State
 from reconciler.model.snapshot import Ledger
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.passes.decide.reporting import lasted
 from tests.support import builders
 from tests.support.builders import NOW, known, minutes

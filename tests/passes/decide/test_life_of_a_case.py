@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from datetime import timedelta
 
 import pytest
@@ -23,10 +24,11 @@ from reconciler.model.record import (
     Record,
     SelfService,
     State,
+    from_annotation,
+    record_of,
 )
-from reconciler.model.record_text import from_annotation, record_of
 from reconciler.model.snapshot import Ledger, Remediator
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.model.writes import NodeWrite
 from reconciler.passes.release import release
 from reconciler.simulation.cluster import SimulatedCluster
@@ -192,9 +194,9 @@ def test_after_its_last_request_in_vain_a_node_comes_back_and_the_event_is_ignor
     asked = drained(SelfService(NOW - minutes(60), 3, "boot-1"))
     emptied = held_node(replace(asked, drain=DrainRecord(NOW - minutes(90), done=NOW - minutes(80))))
     vm = replace(emptied, provider_id=PROVIDER_ID, boot_id="boot-1")
-    plan = replace(OFFER, accept=True)
+    plan = dataclasses.replace(OFFER, accept=True)
     offered = signal(Kind.REDEPLOY, source="arm", not_before=START)
-    readings = {"a": reported(replace(offered, plan=plan))}
+    readings = {"a": reported(dataclasses.replace(offered, plan=plan))}
     given_up = plan_of(planned(snapshot(vm, node("b"), readings=readings), TAKEN))
 
     assert given_up.after is State.OPERATIONAL
@@ -225,7 +227,7 @@ def test_an_event_of_another_number_whose_kind_is_unknown_keeps_no_case_open() -
 def test_a_condition_that_shows_another_event_may_hide_the_one_that_the_case_is_about() -> None:
     about = known(sources=("condition:VMEventScheduled",), ids=("A1",))
     other = reading(signal(Kind.FREEZE, source="condition:VMEventScheduled", event_id="B2"))
-    readings = {"a": (replace(other, tells_one=True),)}
+    readings = {"a": (dataclasses.replace(other, tells_one=True),)}
     plan = plan_of(planned(snapshot(held_node(record(events=(about,))), node("b"), readings=readings)))
 
     [hold] = [one for one in plan.holds if one.code == "eventsGone"]
@@ -241,7 +243,7 @@ def test_a_node_that_the_settings_no_longer_select_in_mid_case_is_reported() -> 
 
 def test_a_node_whose_request_is_withdrawn_settles_though_a_plan_weeks_ahead_stays() -> None:
     far = signal(Kind.REDEPLOY, source="arm", not_before=NOW + timedelta(days=14))
-    far = replace(far, plan=PlatformPlan())
+    far = dataclasses.replace(far, plan=PlatformPlan())
     about = known(Kind.REDEPLOY, sources=("arm", REQUEST_SOURCE))
     held = held_node(record(events=(about,), drain=DrainRecord(NOW, done=NOW)))
     readings = {"a": reported(far)}

@@ -16,7 +16,7 @@ from reconciler.model.outcome import Result
 from reconciler.model.plan import NodePlan, NoticeType
 from reconciler.model.pod import Pod
 from reconciler.model.record import CaseFacts, PlatformStart, State
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.simulation.api import Call, Killed
 from reconciler.simulation.cluster import KubernetesEvent
 from tests.laws.histories import History

@@ -20,7 +20,7 @@ from reconciler.model.pod import Owner, Placement, Pod, PodDisruptionBudget, Tol
 from reconciler.model.schedule import CaseForecast, CaseSchedule
 from reconciler.model.selector import EVERYTHING, LabelSelector, Operator, Requirement
 from reconciler.model.snapshot import Resting
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.passes.observe import observe
 from reconciler.run import PARTS
 from reconciler.simulation.api import Call

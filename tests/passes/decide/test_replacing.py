@@ -14,7 +14,7 @@ from reconciler.model.outcome import Result
 from reconciler.model.plan import Plan
 from reconciler.model.record import CaseRecord
 from reconciler.model.snapshot import Ledger, Replaced
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.passes.act import act
 from reconciler.passes.assess import assess
 from reconciler.passes.decide import decide

@@ -13,7 +13,7 @@ from reconciler.model.plan import Plan
 from reconciler.model.record import DrainRecord
 from reconciler.model.selector import LabelSelector
 from reconciler.model.snapshot import Snapshot
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.passes.decide.draining import HEAD_START, STUCK_AFTER
 from reconciler.simulation.workloads import BudgetSpec
 from tests.laws.histories import History

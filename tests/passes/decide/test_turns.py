@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from reconciler.model.check_reads import LeaseRef
+from reconciler.model.workflow import LeaseRef
 from reconciler.settings.load import parse_settings
 from reconciler.simulation.api import Call, Killed
 from reconciler.simulation.world import World

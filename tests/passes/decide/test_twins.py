@@ -6,7 +6,7 @@ import pytest
 
 from reconciler.features.machines import aks, openshift
 from reconciler.model.node import Node
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.passes.decide.twins import twins_of
 from tests.passes.decide.test_replacing import SURGES, Fleet
 from tests.support import builders

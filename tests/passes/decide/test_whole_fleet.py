@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.model.calendar_text import CalendarText
+from reconciler.model.content import CalendarText
 from reconciler.model.node import Node
 from reconciler.model.plan import FleetNode
 from reconciler.model.snapshot import ReadForSettings
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.passes.decide.reporting import fleet_nodes
 from tests.support import builders
 from tests.support.builders import node

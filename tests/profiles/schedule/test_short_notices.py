@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.model.event import Kind
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.passes import decide
 from reconciler.simulation.platform import Reporter, VmEvent
 from tests.laws.hits import Hits

@@ -12,7 +12,7 @@ import pytest
 
 from reconciler.features.calendars.reading import Calendars
 from reconciler.kubernetes.connection import Connection
-from reconciler.model.calendar_text import CalendarPlace, CalendarText, Holder
+from reconciler.model.content import CalendarPlace, CalendarText, Holder
 from reconciler.settings.yaml import read_yaml
 from tests.support.builders import NOW
 from tests.support.controlplane.server import ControlPlane

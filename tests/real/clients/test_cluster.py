@@ -15,7 +15,7 @@ from reconciler.model import limits
 from reconciler.model.errors import Unauthorized
 from reconciler.model.selector import LabelSelector, Requirement
 from reconciler.model.snapshot import Agents, Ledger, Remediator, ServerVersion
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from tests.real.clients.conftest import PREFIX, WANTED
 from tests.support.controlplane import workloads
 from tests.support.controlplane.fill import fill

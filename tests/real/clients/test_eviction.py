@@ -13,7 +13,7 @@ from reconciler.kubernetes.objects import DeploymentSpec, RollingUpdate, Strateg
 from reconciler.kubernetes.restarting import RESTARTED_AT, resolved, why_not
 from reconciler.model.errors import Conflict, Forbidden, LockLost, NotFound, Rejected, TooManyRequests
 from reconciler.model.pod import Owner, Pod
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from tests.real.clients.conftest import PREFIX
 from tests.support.controlplane import workloads
 from tests.support.controlplane.api import ApiError, Object

@@ -9,8 +9,8 @@ import pytest
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import Connection
 from reconciler.model.errors import Conflict, LockLost, NotFound, Rejected
-from reconciler.model.hypervisor import SPEC, STATUS, HypervisorWrite
 from reconciler.model.limits import EVENTS, TEXT
+from reconciler.model.workflow import SPEC, STATUS, HypervisorWrite
 from tests.support.controlplane import hypervisors
 from tests.support.controlplane.server import ControlPlane
 

@@ -10,8 +10,8 @@ from reconciler.features.events.kubernetes_events import KubernetesEvents
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import Connection
 from reconciler.model.errors import LockLost
-from reconciler.model.notification import Notification
 from reconciler.model.plan import Notice, NoticeType
+from reconciler.model.ports import Notification
 from tests.real.clients.conftest import WANTED
 from tests.support.controlplane.fill import fill
 from tests.support.controlplane.server import ControlPlane

@@ -10,7 +10,7 @@ from reconciler.features.machines.providers import MachineProviders
 from reconciler.kubernetes.connection import Connection
 from reconciler.model.errors import Conflict, Forbidden, LockLost
 from reconciler.model.machine import Machine, MachineRef, Pool, Remove, ScaleUp
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from tests.support.controlplane.machines import NAMESPACE, MachineWorld, machine_name
 from tests.support.controlplane.server import ControlPlane
 from tests.support.controlplane.waiting import wait_for

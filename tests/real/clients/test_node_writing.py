@@ -11,9 +11,8 @@ from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import Connection
 from reconciler.model.errors import Conflict, Forbidden, LockLost, NotFound, Unreachable
 from reconciler.model.node import Node, Taint
-from reconciler.model.own import node_write, own_keys, used_keys
-from reconciler.model.structs import replace
-from reconciler.model.writes import ListChanges, NodeWrite
+from reconciler.model.values import replace
+from reconciler.model.writes import ListChanges, NodeWrite, node_write, own_keys, used_keys
 from tests.real.clients.conftest import PREFIX, WANTED
 from tests.support.controlplane.api import ApiError, Object
 from tests.support.controlplane.fill import Pool, fill

@@ -12,7 +12,7 @@ from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import Connection
 from reconciler.model.errors import Forbidden, LockLost, NotFound
 from reconciler.model.node import Node, Taint
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.model.writes import TaintWrite
 from tests.real.clients.conftest import PREFIX, WANTED
 from tests.support.controlplane.api import ApiError

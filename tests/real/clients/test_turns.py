@@ -8,8 +8,8 @@ import pytest
 
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import Connection
-from reconciler.model.check_reads import LeaseRef, LeaseTake
 from reconciler.model.errors import Conflict, LockLost, NotFound, Rejected
+from reconciler.model.workflow import LeaseRef, LeaseTake
 from tests.support.controlplane.server import ControlPlane
 
 REF = LeaseRef("default", "turn-0")

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from reconciler.kubernetes.paths import LEDGER
 from reconciler.model.errors import CloudError
 from reconciler.model.event import Answer, Kind, Status
+from reconciler.model.machine import InstanceEvent
 from reconciler.model.node import Node
-from reconciler.model.outside import Outside
-from reconciler.model.platforms import InstanceEvent
 from reconciler.model.polling import Memory, ScopeAnswer
+from reconciler.model.ports import Outside
 from reconciler.passes.assess import assess
 from reconciler.passes.decide import decide
 from reconciler.passes.observe import observe

@@ -9,11 +9,10 @@ import pytest
 
 from reconciler.features.publishing.node_maintenances import NodeMaintenances
 from reconciler.model.event import Kind, Status
-from reconciler.model.maintenance import Maintenance
 from reconciler.model.node import Node
 from reconciler.model.plan import NodePlan
-from reconciler.model.structs import replace
-from reconciler.model.writes import MaintenanceWrite
+from reconciler.model.values import replace
+from reconciler.model.writes import Maintenance, MaintenanceWrite
 from reconciler.passes.feature import Fleet
 from tests.real.manifests.applying import applied, kubectl
 from tests.real.passes.scene import Scene

@@ -10,7 +10,7 @@ from reconciler.features.publishing.drainsafe import (
     DRAINSAFE_STATE,
     DRAINSAFE_TYPE,
 )
-from reconciler.model.lifecycle import LIFECYCLE
+from reconciler.model.node import LIFECYCLE
 from tests.real.manifests.applying import applied
 from tests.real.passes.processes import Programs
 from tests.real.passes.scene import PREFIX, Scene

@@ -8,10 +8,10 @@ from datetime import timedelta
 
 import pytest
 
-from reconciler.model.platforms import PerformMaintenance, Planned, Scope
+from reconciler.model.machine import PerformMaintenance, Planned, Scope
 from reconciler.model.polling import Listing
 from reconciler.model.record import State
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.simulation.api import Call, Killed
 from reconciler.simulation.cluster import SimulatedCluster
 from tests.support.builders import NOW, minutes, pod

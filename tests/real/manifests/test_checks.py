@@ -18,11 +18,10 @@ from reconciler.features.workflows.kubernikus import KEY, Kubernikus
 from reconciler.features.workflows.reading import read_for_checks
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import Connection
-from reconciler.model.check_reads import LeaseRef, LeaseTake, Needs
 from reconciler.model.errors import ClusterError, Forbidden
-from reconciler.model.outside import Outside
-from reconciler.model.structs import replace
-from reconciler.model.workflow import WorkflowMessage
+from reconciler.model.ports import Outside
+from reconciler.model.values import replace
+from reconciler.model.workflow import LeaseRef, LeaseTake, Needs, WorkflowMessage
 from reconciler.settings.grants import grants_as_manifests, grants_of
 from reconciler.settings.load import parse_settings
 from tests.real.manifests.applying import K8S

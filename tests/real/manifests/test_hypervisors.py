@@ -9,10 +9,9 @@ import pytest
 from reconciler.features.workflows.reading import read_for_checks
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import Connection
-from reconciler.model.check_reads import Needs
 from reconciler.model.errors import ClusterError, Forbidden
-from reconciler.model.hypervisor import HypervisorWrite
-from reconciler.model.outside import Outside
+from reconciler.model.ports import Outside
+from reconciler.model.workflow import HypervisorWrite, Needs
 from tests.real.manifests.applying import applied
 from tests.real.manifests.permissions import granted, missing, unused, used
 from tests.support.controlplane import hypervisors

@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 
 from reconciler.features.publishing.drainsafe import DRAINSAFE_KEYS
-from reconciler.model.lifecycle import LIFECYCLE
+from reconciler.model.node import LIFECYCLE
 from tests.real.manifests.applying import applied
 from tests.support.controlplane.api import Api, ApiError, Object
 from tests.support.controlplane.fill import Pool

@@ -15,9 +15,8 @@ from reconciler.kubernetes import lease
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.eviction import Evictions
-from reconciler.model.outside import Self, WritableOutside
 from reconciler.model.plan import NodePlan
-from reconciler.model.ports import Machines, SourceClient
+from reconciler.model.ports import Machines, Self, SourceClient, WritableOutside
 from reconciler.model.scheduled_events import to_annotation
 from reconciler.report.document import to_document
 from reconciler.report.text import as_text

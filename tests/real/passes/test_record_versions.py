@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from reconciler.model.record_text import from_annotation
+from reconciler.model.record import from_annotation
 from tests.real.passes.processes import Programs
 from tests.real.passes.scene import Scene
 from tests.real.passes.test_drains import cover

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from reconciler.model.errors import Unauthorized
-from reconciler.model.examination import Examination
-from reconciler.model.explanation import NodeExplanation, PodExplanation
+from reconciler.model.explanation import Examination, NodeExplanation, PodExplanation
 from reconciler.model.pod import Pod
 from reconciler.passes.assess import assess
 from reconciler.report.explain import explain_node, explain_pod, find_pod

@@ -8,7 +8,7 @@ from reconciler.drain.workloads import owner_of
 from reconciler.model.plan import Preview
 from reconciler.model.pod import Owner
 from reconciler.model.selector import EVERYTHING
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.report.explain import find_pod
 from reconciler.report.explain.pods import owner_labels
 from reconciler.simulation.workloads import BudgetSpec

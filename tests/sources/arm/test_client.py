@@ -12,9 +12,9 @@ from azure.identity import CredentialUnavailableError
 
 from reconciler.http.bounded import LARGEST
 from reconciler.model.errors import CloudError
-from reconciler.model.platforms import PerformMaintenance, Planned, Scope, Vm
+from reconciler.model.machine import PerformMaintenance, Planned, Scope, Vm
 from reconciler.model.polling import Listing
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.run import rehearse
 from reconciler.sources.arm import client, source
 from reconciler.sources.arm.client import Arm, connect

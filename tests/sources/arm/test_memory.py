@@ -7,7 +7,7 @@ import json
 import pytest
 
 from reconciler.model.errors import SourceError
-from reconciler.model.platforms import Planned, Scope
+from reconciler.model.machine import Planned, Scope
 from reconciler.model.polling import Memory, ScopeAnswer
 from reconciler.sources.arm.source import ArmPlans
 from tests.support.builders import NOW, minutes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -11,10 +12,10 @@ from hypothesis import strategies as st
 
 from reconciler.kubernetes import ledger
 from reconciler.model.event import Answer, Initiator, Kind, Status
-from reconciler.model.platforms import Planned, Scope, Vm, vm_of
+from reconciler.model.machine import Planned, Scope, Vm, vm_of
 from reconciler.model.polling import Listing, Memory, ScopeAnswer
 from reconciler.model.record import Record, SelfService
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.passes.polled import SPARE
 from reconciler.passes.source import SourceContext
 from reconciler.run import PARTS
@@ -260,7 +261,7 @@ def test_an_offer_stands_in_its_window(moment: datetime, offered: bool) -> None:
     plan = reading.signals[0].plan
     assert plan is not None
     assert plan.open_at(moment) is offered
-    assert replace(plan, offered=False).open_at(moment) is False
+    assert dataclasses.replace(plan, offered=False).open_at(moment) is False
 
 
 def test_a_status_whose_window_is_over_is_history() -> None:

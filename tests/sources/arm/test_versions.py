@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from reconciler.model.platforms import PerformMaintenance, Scope, Vm
-from reconciler.model.structs import replace
+from reconciler.model.machine import PerformMaintenance, Scope, Vm
+from reconciler.model.values import replace
 from reconciler.run import rehearse
 from reconciler.sources.arm import client
 from reconciler.sources.arm.client import OLDEST, Arm

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from reconciler.model.errors import SourceError
-from reconciler.model.platforms import InstanceEvent
+from reconciler.model.machine import InstanceEvent
 from reconciler.model.polling import Memory, ScopeAnswer
 from reconciler.sources.aws.source import Ec2Events
 from tests.support.builders import NOW, minutes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -11,7 +12,7 @@ from reconciler.model.event import Signal
 from reconciler.model.node import Node, Taint
 from reconciler.model.plan import JudgedEvent
 from reconciler.model.polling import Memory
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.passes.assess import join
 from reconciler.passes.source import SourceContext
 from reconciler.settings.schema import Settings
@@ -141,7 +142,7 @@ def test_a_list_of_kinds_leaves_karpenter_these_kinds_only(leave: str, asks: boo
 def test_a_request_for_the_same_event_is_not_left_to_karpenter() -> None:
     chosen, now = settings(ON), START - minutes(20)
     ec2 = signal(chosen, now=now)
-    (event,) = join("a", [ec2, replace(ec2, source="request", id="", plan=None)])
+    (event,) = join("a", [ec2, dataclasses.replace(ec2, source="request", id="", plan=None)])
 
     disrupted = replace(KARPENTERS, taints=(Taint("karpenter.sh/disrupted"),))
     assert judged(event, chosen, now=now, on=disrupted).asks

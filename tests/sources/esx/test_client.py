@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from reconciler.model.platforms import HostState
+from reconciler.model.machine import HostState
 from reconciler.model.secret import Secret
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.settings.sections.sources import EsxSource, VCenter, VCenters
 from reconciler.sources.esx.client import PATIENCE, VCenterClient
 

@@ -11,10 +11,10 @@ import pytest
 
 from reconciler.model.errors import SettingsError
 from reconciler.model.event import Answer, Kind
+from reconciler.model.machine import HostState
 from reconciler.model.node import ZONE_LABEL
-from reconciler.model.platforms import HostState
 from reconciler.model.polling import Listing, Memory
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 from reconciler.passes.source import SourceContext
 from reconciler.run import PARTS, run_pass
 from reconciler.settings.load import parse_settings

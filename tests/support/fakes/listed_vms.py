@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from reconciler.model.platforms import Planned, Scope
+from reconciler.model.machine import Planned, Scope
 from reconciler.model.polling import Listing
 from reconciler.sources.arm import source as arm
 

@@ -34,9 +34,9 @@ from reconciler.kubernetes.connection import MERGE_PATCH, Request
 from reconciler.kubernetes.paths import ApiPath
 from reconciler.kubernetes.wire.shapes import OwnerReference
 from reconciler.model.errors import Conflict, NotFound, Rejected
+from reconciler.model.limits import is_object_name
 from reconciler.model.machine import Machine, MachineRef, Pool, Remove, ScaleUp
-from reconciler.model.names import is_object_name
-from reconciler.model.structs import replace
+from reconciler.model.values import replace
 
 _PLURALS = {"MachineSet": "machinesets", "MachineDeployment": "machinedeployments"}
 

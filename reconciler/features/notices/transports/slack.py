@@ -7,7 +7,7 @@ from typing import Any
 from reconciler.features.notices.deliveries import Delivery
 from reconciler.features.notices.transports.http import Http, Post
 from reconciler.features.notices.transports.transport import NotSent, masked, resolved
-from reconciler.model.printable import without_slack_markup
+from reconciler.model.limits import without_slack_markup
 from reconciler.settings.sections.notify import Slack
 
 LONGEST = 12_000

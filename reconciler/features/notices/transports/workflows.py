@@ -18,11 +18,10 @@ from reconciler.features.notices.transports.http import Http, Post
 from reconciler.features.notices.transports.mail import PATIENCE, smtp_failures
 from reconciler.features.notices.transports.slack import LONGEST, ThreadGone, post_message
 from reconciler.features.notices.transports.transport import NotSent, Sender
-from reconciler.model.check_reads import LeaseRef, LeaseSeen, LeaseTake
 from reconciler.model.errors import ClusterError
+from reconciler.model.limits import without_slack_markup
 from reconciler.model.moments import shifted
-from reconciler.model.printable import without_slack_markup
-from reconciler.model.workflow import WorkflowMessage
+from reconciler.model.workflow import LeaseRef, LeaseSeen, LeaseTake, WorkflowMessage
 from reconciler.report import safe
 from reconciler.settings.sections.notify import LINK_LOCAL, is_address
 from reconciler.settings.sections.notify_types import Mail, Slack, SlackThread

@@ -13,10 +13,10 @@ from msgspec import Struct
 from reconciler.features.workflows.input import CheckInput, Fleet, Member
 from reconciler.features.workflows.plugins import check_type
 from reconciler.model import limits
-from reconciler.model.check_reads import LeaseRef, LeaseTake, Needs, PrometheusQuery
 from reconciler.model.moments import shifted, to_text
 from reconciler.model.plan import Verdict
 from reconciler.model.value_expression import ValueExpressionError, parse_value_expression
+from reconciler.model.workflow import LeaseRef, LeaseTake, Needs, PrometheusQuery
 from reconciler.profiles.exemption import exempt_from, is_exempt
 from reconciler.profiles.plugins import CheckResult, failed, passed, unknown
 from reconciler.settings.sections.check_types import (

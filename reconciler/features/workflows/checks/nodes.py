@@ -8,11 +8,10 @@ from functools import partial
 from reconciler.features.workflows.input import CheckInput, Fleet
 from reconciler.features.workflows.plugins import check_type
 from reconciler.model import limits
-from reconciler.model.check_reads import KubernikusAnswer, KubernikusQuery, Needs
-from reconciler.model.hypervisor import Value
 from reconciler.model.pod import Pod
 from reconciler.model.record import State
 from reconciler.model.selector import Operator, Requirement
+from reconciler.model.workflow import KubernikusAnswer, KubernikusQuery, Needs, Value
 from reconciler.profiles.plugins import CheckResult, failed, passed, unknown
 from reconciler.settings.sections.check_types import (
     AffinityCheck,

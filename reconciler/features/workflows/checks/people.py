@@ -7,7 +7,7 @@ from reconciler.features.workflows.plugins import check_type
 from reconciler.model.hooks import hooks_of
 from reconciler.model.instructions import instructions_of
 from reconciler.model.moments import shifted, to_text
-from reconciler.model.own_times import own_times
+from reconciler.model.node import own_times
 from reconciler.profiles.plugins import CheckResult, failed, passed, unknown
 from reconciler.settings.sections.check_types import ApprovedCheck, HooksDoneCheck, NotAllowedCheck
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from reconciler.features.workflows.trigger import TriggerInput, Worked, trigger_type
-from reconciler.model.hypervisor import HypervisorWrite
 from reconciler.model.node import Taint
 from reconciler.model.record import Cordon, DrainRecord
-from reconciler.model.structs import replace
-from reconciler.model.upgrades import upgrade_of
+from reconciler.model.values import replace
+from reconciler.model.workflow import HypervisorWrite, upgrade_of
 from reconciler.settings.sections.trigger_types import (
     AlterAnnotation,
     AlterFinalizer,

@@ -11,7 +11,7 @@ import pytest
 from msgspec import Meta, Struct, field
 
 from reconciler.model import limits
-from reconciler.model.codec import Flat, Name, UnixMoment, Written, decoded, encoded, register
+from reconciler.model.values import Flat, Name, UnixMoment, Written, decoded, encoded, register
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reconciler.model.hypervisor import SPEC, STATUS
+from reconciler.model.workflow import SPEC, STATUS
 from reconciler.settings.sections.check_types import HypervisorCheck
 from reconciler.settings.sections.trigger_types import AlterHypervisor
 

@@ -1,13 +1,14 @@
-"""Which settings a pass uses: the name of their ConfigMap, their hash, and when they were loaded."""
+"""Where the settings and calendars are, and what was read of them."""
 
 from __future__ import annotations
 
 import hashlib
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
+from enum import StrEnum
 
 from msgspec import Struct
 
-from reconciler.model.names import is_object_name
+from reconciler.model.limits import is_object_name
 
 _HASH_LENGTH = 12
 
@@ -65,3 +66,50 @@ def parse_config_map(text: str) -> ConfigMapName | None:
     if len(parts) != 2 or not all(map(is_object_name, parts)):
         raise ValueError(f"{text!r} is not configmap/NAMESPACE/NAME; for a file, write ./{text}")
     return ConfigMapName(*parts)
+
+
+class Holder(StrEnum):
+    """What holds the content of a calendar."""
+
+    FILE = "file"
+    CONFIG_MAP = "ConfigMap"
+    SECRET = "Secret"
+
+
+class CalendarPlace(Struct, frozen=True):
+    """Where the content of a calendar is, and how it is read.
+
+    `path` is that of a file. An object has a `namespace` and an `object`; without a `key` its only key
+    counts. `problem` says why the place is not known. `zone` is for times without a zone; with `zone_given`
+    it also wins over the zone that the content names. With `aks`, the content is a maintenance
+    configuration of AKS.
+    """
+
+    name: str
+    holder: Holder = Holder.FILE
+    path: str = ""
+    namespace: str = ""
+    object: str = ""
+    key: str = ""
+    problem: str = ""
+    zone: tzinfo = UTC
+    zone_given: bool = False
+    aks: bool = False
+
+    def __str__(self) -> str:
+        """Return it for people: the path, or the object with its key."""
+        if self.holder is Holder.FILE:
+            return self.path
+        key = f"/{self.key}" if self.key else ""
+        return f"{self.holder} {self.namespace}/{self.object}{key}"
+
+
+class CalendarText(Struct, frozen=True):
+    """The content of a calendar: the last one that could be used. `unread` says why there is none.
+
+    `note` says what is wrong with the newest content while an older one still counts.
+    """
+
+    text: str = ""
+    unread: str = ""
+    note: str = ""

@@ -10,10 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.runtime.log_words import LogEvent, log_line
-from reconciler.model.case_line import EVENT, from_fields, to_fields
 from reconciler.model.case_outcome import ENDS, CaseResult
-from reconciler.model.ended_case import CasePlace, CaseTimes, EndedCase
-from reconciler.model.structs import replace
+from reconciler.model.ended_case import EVENT, CasePlace, CaseTimes, EndedCase, from_fields, to_fields
+from reconciler.model.values import replace
 from tests.support import strategies
 from tests.support.builders import NOW
 from tests.support.ended import ended, line

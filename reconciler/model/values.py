@@ -1,8 +1,12 @@
-"""Values as JSON documents and back, by their types.
+"""Values: copies of them with changes, and JSON documents by their types.
 
-A field has its name in camelCase, or the one that its Struct gives it. It is not written where it is None or
-has its default, except for `Written`. One that is missing is None or has its default, and other keys are
-ignored: so an earlier program reads of a later document what it knows.
+Values are frozen `msgspec.Struct`s. `replace` returns a changed copy of one.
+Those that the agent imports are dataclasses, because it uses only the standard library, and have
+`dataclasses.replace`.
+
+In a document, a field has its name in camelCase, or the one that its Struct gives it. It is not written where
+it is None or has its default, except for `Written`. One that is missing is None or has its default, and other
+keys are ignored: so an earlier program reads of a later document what it knows.
 
 What is read has limits: a text is cut to `limits.TEXT`, or to the `max_length` of its `Meta`. A list or a
 mapping has at most `limits.EVENTS` items, or as its `Meta` says. A number is a count, at most the `le` of its
@@ -16,12 +20,18 @@ from datetime import datetime, timedelta
 from enum import Enum
 from functools import lru_cache, partial
 from types import NoneType, UnionType
-from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, Union, get_args, get_origin
 
 from msgspec import NODEFAULT, Meta, Struct, structs
 
 from reconciler.model import limits
 from reconciler.model.moments import from_text, to_text
+
+if TYPE_CHECKING:
+    # With this one, mypy checks the names and types of the changes, for Structs too.
+    from dataclasses import replace as replace
+else:
+    from msgspec.structs import replace as replace
 
 Kind = TypeVar("Kind", bound=Struct)
 Value = TypeVar("Value")
