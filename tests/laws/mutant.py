@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.laws.operations import mutated
+from tests.laws.operations import changed, mutated
 from tests.laws.places import DoesNotFit, Index
 
 
@@ -17,6 +17,11 @@ class Edit:
     place: str
     operation: str
 
+    @property
+    def name(self) -> str:
+        """The qualified name of the place, without its module."""
+        return self.place.rpartition(":")[2]
+
     def file(self, index: Index) -> str:
         """Return the file of the place. Raise DoesNotFit if it is missing, or stands in more than one."""
         return self.place if "/" in self.place else index.file_of(self.place)
@@ -24,7 +29,7 @@ class Edit:
     def apply(self, text: str) -> str:
         """Return the text of the file after the edit. Raise DoesNotFit."""
         if "/" not in self.place:
-            return mutated(text, self.place.rpartition(":")[2], self.operation)
+            return mutated(text, self.name, self.operation)
         old, _, new = self.operation.partition(" ")[2].partition(" => ")
         if text.count(old) != 1:
             raise DoesNotFit(f"{old} is there {text.count(old)} times")
@@ -50,6 +55,14 @@ class Mutant:
             file = edit.file(index)
             texts[file] = edit.apply(texts.get(file) or (root / file).read_text(encoding="utf-8"))
         return texts
+
+    def check(self, index: Index, root: Path) -> None:
+        """Raise DoesNotFit if an edit does not fit. This takes half of the time of `files`."""
+        match self.edits:
+            case (edit,) if "/" not in edit.place:
+                changed((root / edit.file(index)).read_text(encoding="utf-8"), edit.name, edit.operation)
+            case _:
+                self.files(index, root)
 
 
 def read(lines: Iterable[str]) -> Iterator[Mutant]:

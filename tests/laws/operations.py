@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from tests.laws.places import BLOCKS, DoesNotFit, places
+from tests.laws.places import BLOCKS, DoesNotFit, places, spans_of
 
 _BLOCKS = (*BLOCKS, "cases")
 _FRAMES: tuple[tuple[str, Callable[[Any], list[ast.AST]]], ...] = (
@@ -51,15 +51,22 @@ def mutated(text: str, name: str, operation: str) -> str:
     Code is compared as a syntax tree, so its format does not matter. `if late:` names the block with this
     head. The module's statement around it loses its comments. Raise DoesNotFit unless the code is there once.
     """
-    tree = ast.parse(text)
-    found = [node for known, node in places(tree) if known == name]
-    if len(found) != 1:
-        raise DoesNotFit(f"{name} is there {len(found)} times")
+    tree, (first, last) = changed(text, name, operation)
+    lines = text.splitlines(keepends=True)
+    lines[first:last] = [f"{ast.unparse(tree)}\n"]
+    return "".join(lines)
+
+
+def changed(text: str, name: str, operation: str) -> tuple[ast.Module, tuple[int, int]]:
+    """Return what `mutated` writes as a syntax tree, and the lines that it replaces. Raise DoesNotFit."""
+    spans = spans_of(text).get(name, ())
+    if len(spans) != 1:
+        raise DoesNotFit(f"{name} is there {len(spans)} times")
+    ((first, last),) = spans
+    tree = ast.parse("".join(text.splitlines(keepends=True)[first:last]))
     verb, _, code = operation.partition(" ")
     old, arrow, new = code.partition(" => ")
-    spot = _only(found[0], old)
-    line = getattr(found[0], "lineno", 0)
-    around = next((part for part in tree.body if line and line <= (part.end_lineno or 0)), tree)
+    spot = _only(next(node for known, node in places(tree) if known == name), old)
     match verb, arrow:
         case "drop", "" if spot.index is not None and not isinstance(spot.parent, _PAIRED):
             spot.put([ast.Pass()] if isinstance(spot.node, ast.stmt) else [])
@@ -67,12 +74,7 @@ def mutated(text: str, name: str, operation: str) -> str:
             spot.put(_instead(spot.node, new))
         case _:
             raise DoesNotFit(f"{operation} is not possible")
-    if isinstance(around, ast.Module):
-        return ast.unparse(around)
-    lines = text.splitlines(keepends=True)
-    first = min(node.lineno for node in (around, *getattr(around, "decorator_list", ())))
-    lines[first - 1 : around.end_lineno] = [f"{ast.unparse(around)}\n"]
-    return "".join(lines)
+    return tree, (first, last)
 
 
 def _only(place: ast.AST, code: str) -> _Spot:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -36,15 +37,29 @@ def _below(node: ast.AST, prefix: str, *, local: bool) -> Iterator[tuple[str, as
                 yield from _below(child, prefix, local=local)
 
 
+@cache
+def spans_of(text: str) -> dict[str, list[tuple[int, int]]]:
+    """Return the lines of the module's statement around each place of a file, `*` with all lines.
+
+    Most rules share a file with others, and to parse it takes longer than to find a place in it.
+    """
+    spans = defaultdict(list, {"*": [(0, len(text.splitlines()))]})
+    for around in ast.parse(text).body:
+        first = min(node.lineno for node in (around, *getattr(around, "decorator_list", ())))
+        for name, _ in _below(ast.Module([around], []), "", local=False):
+            spans[name].append((first - 1, around.end_lineno or first))
+    return dict(spans)
+
+
 class Index:
-    """The places of all Python files of the program. Each file is parsed once."""
+    """The places of all Python files of the program."""
 
     def __init__(self, root: Path = ROOT) -> None:
         self._files: defaultdict[str, list[str]] = defaultdict(list)
         for path in sorted(path for folder in _FOLDERS for path in (root / folder).rglob("*.py")):
             file = path.relative_to(root).as_posix()
-            for name, _ in places(ast.parse(path.read_text(encoding="utf-8"))):
-                self._files[name].append(file)
+            for name, spans in spans_of(path.read_text(encoding="utf-8")).items():
+                self._files[name] += [file] * len(spans)
 
     def file_of(self, place: str) -> str:
         """Return the file of a place: `Lock._take`, or `lease:Lock._take` where several files have one.

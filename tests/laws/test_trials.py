@@ -52,7 +52,7 @@ def test_each_rule_has_its_place_and_its_code_there_once() -> None:
     index, wrong = Index(), []
     for mutant in MUTANTS:
         try:
-            mutant.files(index, ROOT)
+            mutant.check(index, ROOT)
         except (DoesNotFit, SyntaxError) as error:
             wrong.append(f"{mutant.rule}: {error}")
 

@@ -1,14 +1,11 @@
 """The lock: one holder at a time, no trust in clocks of others, and none in our own after a long sleep."""
 
 import json
-import signal
-import subprocess
-import sys
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import closing
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
 from datetime import datetime
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -27,41 +24,6 @@ NAMESPACE = "node-maintenance"
 NAME = "reconciler-lock"
 DURATION = 600
 """Seconds, far more than a test takes: no pause of the machine loses a lock."""
-Process = subprocess.Popen[str]
-Start = Callable[[str], Process]
-
-
-@pytest.fixture
-def start(cluster: ControlPlane, tmp_path: Path) -> Iterator[Start]:
-    """Start a process that wants the lock. Once `tmp_path` has a file of its name, it has slept."""
-    started: list[Process] = []
-
-    def run(identity: str) -> Process:
-        command = [sys.executable, "-m", "tests.real.clients.lock_process", str(cluster.kubeconfig), identity]
-        command += [str(DURATION), "1", str(tmp_path / identity)]
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8")
-        started.append(process)
-        return process
-
-    yield run
-    for process in started:
-        process.send_signal(signal.SIGCONT)
-        process.kill()
-        process.communicate()
-
-
-def said(process: Process) -> str:
-    """Its next line."""
-    assert process.stdout is not None
-    return process.stdout.readline().strip()
-
-
-def tell(process: Process, word: str) -> str:
-    """Tell it a word; its answer."""
-    assert process.stdin is not None
-    process.stdin.write(word + "\n")
-    process.stdin.flush()
-    return said(process)
 
 
 def lease(cluster: ControlPlane) -> Object:
@@ -70,86 +32,45 @@ def lease(cluster: ControlPlane) -> Object:
     return spec
 
 
-def shorten(cluster: ControlPlane) -> None:
-    """Let the lock run out in a second: who wants it waits for as long as the Lease says."""
-    cluster.api.patch("leases", NAME, {"spec": {"leaseDurationSeconds": 1}}, NAMESPACE)
-
-
-def test_the_second_of_two_processes_is_refused_and_the_first_goes_on(
-    cluster: ControlPlane, start: Start
-) -> None:
-    first = start("first")
-    assert said(first) == "held"
-    second = start("second")
-
-    assert said(second) == "refused first"
-    assert tell(first, "check") == "ours"
-    assert lease(cluster)["holderIdentity"] == "first"
-
-
-def test_of_many_that_begin_at_once_one_acts(cluster: ControlPlane, start: Start) -> None:
-    answers = sorted(said(process) for process in [start(f"p{number}") for number in range(4)])
-
-    assert answers[0] == "held"
-    assert all(answer.startswith("refused p") for answer in answers[1:]), answers
-
-
-def test_a_lock_that_was_given_back_is_taken_at_once(cluster: ControlPlane, start: Start) -> None:
-    first = start("first")
-    assert said(first) == "held"
-    assert tell(first, "release") == "released"
-    assert lease(cluster)["holderIdentity"] == ""
-    assert tell(first, "check").startswith("lost")
-    second = start("second")
-
-    assert said(second) == "held"
-
-
-def test_a_holder_that_was_stopped_finds_out_before_it_writes(
-    cluster: ControlPlane, start: Start, tmp_path: Path
-) -> None:
-    first = start("first")
-    assert said(first) == "held"
-    first.send_signal(signal.SIGSTOP)
-    (tmp_path / "first").touch()
-    shorten(cluster)
-    second = start("second")
-    assert said(second) == "held"
-    assert tell(second, "check") == "ours"
-    first.send_signal(signal.SIGCONT)
-
-    assert tell(first, "check").startswith("lost")
-    assert lease(cluster)["holderIdentity"] == "second"
-    assert tell(first, "release") == "released"
-    assert lease(cluster)["holderIdentity"] == "second"
-
-
-def test_a_holder_that_slept_too_long_loses_the_lock_even_if_no_one_took_it(
-    start: Start, tmp_path: Path
-) -> None:
-    first = start("first")
-    assert said(first) == "held"
-    first.send_signal(signal.SIGSTOP)
-    (tmp_path / "first").touch()
-    first.send_signal(signal.SIGCONT)
-
-    assert tell(first, "check").startswith("lost")
-
-
-def test_a_killed_holder_is_outlived(cluster: ControlPlane, start: Start) -> None:
-    first = start("first")
-    assert said(first) == "held"
-    first.kill()
-    first.wait()
-    shorten(cluster)
-
-    assert said(start("second")) == "held"
-    assert lease(cluster)["leaseTransitions"] == 1
-
-
 def make(connection: Connection, identity: str = "me", **clocks: Any) -> Lock:
     """A lock that renews only when the test is long over."""
     return Lock(connection, identity=identity, duration=DURATION, renew_every=60, **clocks)
+
+
+def test_of_many_that_begin_at_once_one_acts_and_the_next_begins_when_it_gives_the_lock_back(
+    cluster: ControlPlane,
+) -> None:
+    cluster.api.create_namespace(NAMESPACE)
+    with ExitStack() as connections, ThreadPoolExecutor() as threads:
+        locks = [
+            Lock(
+                connections.enter_context(closing(Connection(str(cluster.kubeconfig)))),
+                identity=f"p{number}",
+                duration=DURATION,
+                renew_every=0.2,
+            )
+            for number in range(4)
+        ]
+        failures = list(threads.map(lambda lock: _failure(lock.acquire), locks))
+        (first,) = [number for number, failure in enumerate(failures) if failure is None]
+        others = [number for number in range(4) if number != first]
+        assert [getattr(failures[number], "holder", None) for number in others] == [f"p{first}"] * 3
+        locks[first].check()
+
+        locks[first].release()
+        assert lease(cluster)["holderIdentity"] == ""
+        assert lost(locks[first])
+        with locks[others[0]] as second:
+            second.check()
+            assert lease(cluster)["leaseTransitions"] == 1
+
+
+def _failure(acquire: Callable[[], None]) -> LockHeld | None:
+    try:
+        acquire()
+    except LockHeld as error:
+        return error
+    return None
 
 
 def test_times_in_the_lease_are_not_trusted(cluster: ControlPlane, connection: Connection) -> None:

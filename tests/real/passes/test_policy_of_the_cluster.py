@@ -12,7 +12,6 @@ from tests.real.passes.test_report_rights import reader, removed
 from tests.support.controlplane.waiting import wait_for
 
 pytestmark = pytest.mark.slow
-THEIRS = "ours.example.com"
 DEFAULTS = "default settings: no ConfigMap node-maintenance/maintenance-policy in the cluster; pass --config"
 
 
@@ -48,34 +47,3 @@ def test_a_report_shows_the_policy_that_is_installed_with_the_role_that_we_ship(
 
     assert (before["mode"], before["defaultSettings"]) == ("Observe", None)
     assert (after["mode"], after["defaultSettings"]) == ("Enforce", None)
-
-
-def test_a_hold_and_a_drain_use_the_prefix_of_the_policy(scene: Scene, programs: Programs) -> None:
-    node = scene.node()
-    scene.workload("web", node)
-    first = programs.run("explain", node).out.splitlines()[0]
-    scene.api.create_namespace("node-maintenance")
-    policy = {
-        "metadata": {"name": "maintenance-policy", "namespace": "node-maintenance"},
-        "data": {"maintenance.yaml": f"mode: Enforce\nkeys: {{prefix: {THEIRS}}}\n"},
-    }
-    scene.api.create("configmaps", policy)
-
-    held = programs.run("hold", node, "--reason", "disk copy")
-    refused = programs.run("drain", node)
-    elsewhere = programs.run("drain", node, "--prefix", "node-maintenance.dev")
-
-    assert first == DEFAULTS
-    assert held.out.startswith(f"{node}: held by ")
-    annotations = scene.api.get("nodes", node)["metadata"]["annotations"]
-    assert {key for key in annotations if key.endswith("/hold")} == {f"{THEIRS}/hold"}
-    for done in (refused, elsewhere):
-        assert (done.code, "disk copy" in done.err) == (1, True)
-    assert not scene.cordoned(node)
-    assert scene.pods_on(node) == ["web"]
-
-    assert programs.run("resume", node).code == 0
-    assert programs.run("drain", node).code == 0
-    assert scene.pods_on(node) == []
-    assert programs.run("release", node).out == f"{node}: released and uncordoned\n"
-    assert not scene.cordoned(node)

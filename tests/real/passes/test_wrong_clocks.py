@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.real.passes.processes import ENFORCE, Programs, Running
+from tests.real.passes.processes import Programs, Running
 from tests.real.passes.scene import Scene
-from tests.support.controlplane.workloads import budget
 
 pytestmark = pytest.mark.slow
 
@@ -56,32 +55,3 @@ def test_with_a_wrong_local_clock_an_event_that_is_due_is_served(
     assert done.code == 0, done.err
     assert scene.cordoned(node)
     assert scene.pods_on(node) == []
-
-
-def test_a_jump_of_the_local_clock_ends_no_drain(scene: Scene, programs: Programs, tmp_path: Path) -> None:
-    node = scene.node()
-    scene.workload("web", node)
-    scene.api.create("poddisruptionbudgets", budget("web", min_available=1))
-    scene.condition_tells(node, minutes=30)
-    clock = WrongClock(tmp_path)
-    clock.set(0)
-    serving = clock.start(programs, "serve", "--every", "1h")
-    try:
-        serving.does("a cordon", lambda: scene.cordoned(node))
-        before = scene.record(node)
-        for number, ahead in enumerate((7200, -7200)):
-            clock.set(ahead)
-            loaded = len(serving.said("settings loaded"))
-            programs.configure(f"{ENFORCE}timeZone: {('Europe/Berlin', 'Europe/Paris')[number]}\n")
-            serving.wait_for("settings loaded", count=loaded + 1)
-            scene.condition_tells(node, minutes=30)
-        scene.api.delete("poddisruptionbudgets", "web", "default")
-        serving.does("the end of the drain", lambda: scene.pods_on(node) == [])
-        assert before is not None
-        after = scene.record(node)
-        assert after is not None
-        assert after["drain"]["attempt"] == before["drain"]["attempt"] == 1
-        assert after["drain"]["since"] == before["drain"]["since"]
-        assert "MaintenanceDrainTimedOut" not in serving.everything()
-    finally:
-        serving.kill()
