@@ -11,10 +11,8 @@ import json
 import re
 import threading
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -23,10 +21,9 @@ from azure.core.pipeline.policies import HeadersPolicy
 from reconciler.features.machines.agent_pools import API_VERSION, Pipeline, client_at
 from tests.support.controlplane.fill import Pool
 from tests.support.fakes.arm import SUBSCRIPTION, TOKEN, Refusal
-from tests.support.fakes.loopback import Loopback
+from tests.support.fakes.loopback import JsonAnswer, JsonLoopback
 
 Object = dict[str, Any]
-Answer = tuple[int, Object | None, dict[str, str]]
 
 CLUSTER = (
     f"/subscriptions/{SUBSCRIPTION}/resourceGroups/rg-shop"
@@ -60,7 +57,7 @@ class FakePool:
     leaving: list[str] = field(default_factory=list)
 
 
-class FakeAgentPools(Loopback):
+class FakeAgentPools(JsonLoopback):
     """Serves the pools it is given.
 
     `takes` is for how many reads an operation lasts. `page` is the length of a page of machines, `elsewhere`
@@ -84,7 +81,7 @@ class FakeAgentPools(Loopback):
         self.pools: dict[str, FakePool] = {}
         self._refusals: dict[str, list[Refusal]] = {}
         self._lock = threading.Lock()
-        super().__init__(self._handler())
+        super().__init__(self._respond)
 
     # What the tests say.
 
@@ -149,9 +146,16 @@ class FakeAgentPools(Loopback):
 
     # What is served.
 
+    def _respond(self, method: str, target: str, headers: dict[str, str], content: bytes) -> JsonAnswer:
+        with self._lock:
+            answer, reported = self._answer(method, target, headers, json.loads(content) if content else {})
+        for tell in reported:
+            tell()
+        return answer
+
     def _answer(
         self, method: str, target: str, headers: dict[str, str], body: Object
-    ) -> tuple[Answer, list[Callable[[], None]]]:
+    ) -> tuple[JsonAnswer, list[Callable[[], None]]]:
         url = urlsplit(target)
         self.requests.append(f"{method} {url.path.rpartition('/agentPools/')[2]}")
         self.user_agents.add(headers.get("user-agent", ""))
@@ -181,7 +185,7 @@ class FakeAgentPools(Loopback):
         self.violations.append(f"{method} {target}: no such operation")
         return _refused(405, "MethodNotAllowed", method), []
 
-    def _read(self, pool: FakePool) -> Answer:
+    def _read(self, pool: FakePool) -> JsonAnswer:
         answer = 200, self._document(pool), {"ETag": f'"{pool.etag}"'} if self.etags else {}
         if pool.busy:
             pool.busy -= 1
@@ -189,7 +193,7 @@ class FakeAgentPools(Loopback):
                 self._end(pool)
         return answer
 
-    def _machines(self, pool: FakePool, query: dict[str, list[str]]) -> Answer:
+    def _machines(self, pool: FakePool, query: dict[str, list[str]]) -> JsonAnswer:
         place = f"{CLUSTER}/agentPools/{pool.name}/machines"
         single = pool.properties.get("type") == "VirtualMachines"
         skip = int(query.get("$skipToken", ["0"])[0])
@@ -214,7 +218,7 @@ class FakeAgentPools(Loopback):
 
     def _put(
         self, pool: FakePool, headers: dict[str, str], body: Object
-    ) -> tuple[Answer, list[Callable[[], None]]]:
+    ) -> tuple[JsonAnswer, list[Callable[[], None]]]:
         if pool.busy:
             return _refused(409, "OperationNotAllowed", BUSY), []
         if "if-match" not in headers:
@@ -243,7 +247,7 @@ class FakeAgentPools(Loopback):
             reported.append(partial(self.added, name))
         return (200, self._document(pool), {}), reported
 
-    def _delete(self, pool: FakePool, body: Object) -> tuple[Answer, list[Callable[[], None]]]:
+    def _delete(self, pool: FakePool, body: Object) -> tuple[JsonAnswer, list[Callable[[], None]]]:
         if pool.busy:
             return _refused(409, "OperationNotAllowed", BUSY), []
         going = [name for name in body.get("machineNames", []) if name in pool.names]
@@ -274,43 +278,8 @@ class FakeAgentPools(Loopback):
         properties = {**pool.properties, **({"eTag": str(pool.etag)} if self.etags else {})}
         return {"id": place, "name": pool.name, "type": "agentPools", "properties": properties}
 
-    def _handler(self) -> type[BaseHTTPRequestHandler]:
-        fake = self
 
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def _serve(self) -> None:
-                content = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-                headers = {key.casefold(): text for key, text in self.headers.items()}
-                with fake._lock:
-                    (code, body, more), reported = fake._answer(
-                        self.command, self.path, headers, json.loads(content) if content else {}
-                    )
-                for tell in reported:
-                    tell()
-                sent = b"" if body is None else json.dumps(body).encode()
-                self.send_response(code)
-                for key, text in more.items():
-                    self.send_header(key, text)
-                self.send_header("Content-Type", "application/json; charset=utf-8")
-                self.send_header("Content-Length", str(len(sent)))
-                # Who has waited long enough is no longer there.
-                with suppress(ConnectionError):
-                    self.end_headers()
-                    self.wfile.write(sent)
-
-            do_GET = _serve  # noqa: N815 - http.server's name
-            do_PUT = _serve  # noqa: N815 - http.server's name
-            do_POST = _serve  # noqa: N815 - http.server's name
-
-            def log_message(self, *_: object) -> None:
-                """Say nothing."""
-
-        return Handler
-
-
-def _refused(status: int, code: str, message: str, headers: dict[str, str] | None = None) -> Answer:
+def _refused(status: int, code: str, message: str, headers: dict[str, str] | None = None) -> JsonAnswer:
     return status, {"error": {"code": code, "message": message}}, headers or {}
 
 

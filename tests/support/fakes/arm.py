@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 import threading
 import time
 from dataclasses import dataclass, field
 from datetime import datetime
-from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -20,7 +18,7 @@ from azure.mgmt.compute import ComputeManagementClient
 from reconciler.azure.access import transport
 from reconciler.sources.arm.client import Compute
 from tests.support.controlplane.fill import RESOURCE_GROUP, Pool
-from tests.support.fakes.loopback import Loopback
+from tests.support.fakes.loopback import JsonAnswer, JsonLoopback
 
 Object = dict[str, Any]
 
@@ -104,7 +102,7 @@ class FakeVm:
     silent: bool = False
 
 
-class FakeArm(Loopback):
+class FakeArm(JsonLoopback):
     """Serves the VMs it is given.
 
     `lists` counts lists begun, `pages` their pages, `views` the VMs whose instance view was read alone,
@@ -130,7 +128,7 @@ class FakeArm(Loopback):
         self.singles: dict[str, FakeVm] = {}
         self._page = page
         self._lock = threading.Lock()
-        super().__init__(self._handler())
+        super().__init__(self._respond)
 
     # What the tests say.
 
@@ -173,9 +171,11 @@ class FakeArm(Loopback):
 
     # What is served.
 
-    def _answer(
-        self, method: str, target: str, headers: dict[str, str]
-    ) -> tuple[int, Object, dict[str, str]]:
+    def _respond(self, method: str, target: str, headers: dict[str, str], _: bytes) -> JsonAnswer:
+        with self._lock:
+            return self._answer(method, target, headers)
+
+    def _answer(self, method: str, target: str, headers: dict[str, str]) -> JsonAnswer:
         url = urlsplit(target)
         path, query = (
             url.path.casefold(),
@@ -232,9 +232,7 @@ class FakeArm(Loopback):
             return self._perform(path, inside)
         return 404, {"error": {"code": "NotFound", "message": target}}, {}
 
-    def _list(
-        self, target: str, name: str, found: dict[str, FakeVm] | None, skip: int
-    ) -> tuple[int, Object, dict[str, str]]:
+    def _list(self, target: str, name: str, found: dict[str, FakeVm] | None, skip: int) -> JsonAnswer:
         if not skip:
             self.lists.append(name)
         self.pages += 1
@@ -270,7 +268,7 @@ class FakeArm(Loopback):
             view["maintenanceRedeployStatus"] = vm.maintenance
         return view
 
-    def _perform(self, path: str, inside: str) -> tuple[int, Object, dict[str, str]]:
+    def _perform(self, path: str, inside: str) -> JsonAnswer:
         uniform = re.fullmatch(
             rf"{inside}/virtualmachinescalesets/([^/]+)/virtualmachines/([^/]+)/performmaintenance", path
         )
@@ -287,34 +285,6 @@ class FakeArm(Loopback):
             return 409, {"error": {"code": "OperationNotAllowed", "message": "Not allowed."}}, {}
         self.performed.append(vm.name)
         return 202, {}, {"Location": f"{self.address}/operations/1?api-version=1"}
-
-    def _handler(self) -> type[BaseHTTPRequestHandler]:
-        fake = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def _serve(self) -> None:
-                self.rfile.read(int(self.headers.get("Content-Length") or 0))
-                headers = {key.casefold(): text for key, text in self.headers.items()}
-                with fake._lock:
-                    code, body, more = fake._answer(self.command, self.path, headers)
-                content = json.dumps(body).encode()
-                self.send_response(code)
-                for key, text in more.items():
-                    self.send_header(key, text)
-                self.send_header("Content-Type", "application/json; charset=utf-8")
-                self.send_header("Content-Length", str(len(content)))
-                self.end_headers()
-                self.wfile.write(content)
-
-            do_GET = _serve  # noqa: N815 - http.server's name
-            do_POST = _serve  # noqa: N815 - http.server's name
-
-            def log_message(self, *_: object) -> None:
-                """Say nothing."""
-
-        return Handler
 
 
 class _Credential:

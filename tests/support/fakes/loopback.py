@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import socketserver
 import threading
+from collections.abc import Callable
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
+
+JsonAnswer = tuple[int, dict[str, Any] | None, dict[str, str]]
+"""Status, body and headers."""
 
 
 class Served:
@@ -53,3 +59,35 @@ class Loopback(Served):
     def address(self) -> str:
         """The URL without a path."""
         return f"http://127.0.0.1:{self.port}"
+
+
+class JsonLoopback(Loopback):
+    """A server of JSON, in which `respond` answers each request: method, target, headers, and body."""
+
+    def __init__(self, respond: Callable[[str, str, dict[str, str], bytes], JsonAnswer]) -> None:
+        """Take what answers; the names of the headers that it is given are in lower case."""
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def _serve(self) -> None:
+                content = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                headers = {key.casefold(): text for key, text in self.headers.items()}
+                code, body, more = respond(self.command, self.path, headers, content)
+                sent = b"" if body is None else json.dumps(body).encode()
+                self.send_response(code)
+                for key, text in more.items():
+                    self.send_header(key, text)
+                self.send_header("Content-Type", "application/json; charset=utf-8")
+                self.send_header("Content-Length", str(len(sent)))
+                # Who has waited long enough is no longer there.
+                with suppress(ConnectionError):
+                    self.end_headers()
+                    self.wfile.write(sent)
+
+            do_GET = do_PUT = do_POST = _serve  # noqa: N815 - http.server's names
+
+            def log_message(self, *_: object) -> None:
+                """Say nothing."""
+
+        super().__init__(Handler)

@@ -16,10 +16,11 @@ from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import TracebackType
-from typing import Self
 from urllib.parse import urlsplit
 
 import yaml
+
+from tests.support.fakes.loopback import Served
 
 READING = ("GET", "HEAD", "OPTIONS")
 
@@ -35,7 +36,7 @@ class Cut:
         return f"{'before' if self.before else 'after'} write {self.number}"
 
 
-class Proxy:
+class Proxy(Served):
     """Serves on loopback for as long as the `with` lasts. `writes` are those that were forwarded or cut."""
 
     def __init__(self, kubeconfig: Path, cut: Cut | None = None) -> None:
@@ -49,7 +50,6 @@ class Proxy:
         self._cut = cut
         self._kill: Callable[[], None] = lambda: None
         self._lock = threading.Lock()
-        self._stopped = threading.Event()
         self._victim_known = threading.Event()
         self.writes: list[str] = []
         self.instead: Callable[[str, str], bytes | None] = lambda method, path: None
@@ -63,27 +63,17 @@ class Proxy:
         class Handler(_Handler):
             owner = proxy
 
-        self._server = _Server(("127.0.0.1", 0), Handler)
-        self._thread = threading.Thread(
-            target=self._server.serve_forever, args=(0.02,), name="proxy", daemon=True
-        )
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
+        super().__init__(_Server(("127.0.0.1", 0), Handler))
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._stopped.set()
         self._victim_known.set()
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        super().__exit__(kind, error, trace)
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_port}"
+        return f"http://127.0.0.1:{self.port}"
 
     def write_kubeconfig(self, path: Path) -> Path:
         """Write the client's kubeconfig; its token is invalid."""
@@ -119,7 +109,7 @@ class Proxy:
         if method in READING:
             return 0
         with self._lock:
-            if self._stopped.is_set():
+            if self.stopping.is_set():
                 return None
             self.writes.append(f"{method} {path.partition('?')[0]}")
             number = len(self.writes)
@@ -128,11 +118,11 @@ class Proxy:
     def is_answered(self, number: int) -> bool:
         """Whether the write's answer goes on to the client; where it does not the client is ended."""
         with self._lock:
-            return not self._stopped.is_set() and not self._ended_at(number, before=False)
+            return not self.stopping.is_set() and not self._ended_at(number, before=False)
 
     def delay(self) -> None:
         """Keep an answer back for as long as answers are late."""
-        self._stopped.wait(self.late)
+        self.stopping.wait(self.late)
 
     def _ended_at(self, number: int, *, before: bool) -> bool:
         if self._cut is None or self._cut.before != before or self._cut.number != number:
@@ -140,7 +130,7 @@ class Proxy:
         # No other write begins from here on, since the lock is held until the client is dead.
         self._victim_known.wait(60)
         self._kill()
-        self._stopped.set()
+        self.stopping.set()
         return True
 
 
