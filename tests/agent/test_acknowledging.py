@@ -17,6 +17,9 @@ from tests.agent.stepping import ALWAYS, NEVER, World, stepped_agent
 from tests.support.controlplane.waiting import wait_for
 from tests.support.fakes.imds import Answer, FakeImds, event, started
 
+pytestmark = pytest.mark.heavy
+
+
 REBOOT = event(VM, "Reboot", event_id="A")
 OTHERS = event("aks-np-12345678-vmss_10", "Reboot", event_id="B")
 

@@ -24,6 +24,8 @@ from tests.agent.stepping import INTERVAL, NEVER, HandClock, stepped_agent
 from tests.support.controlplane.waiting import wait_for
 from tests.support.fakes.imds import Answer, FakeImds, event, started
 
+pytestmark = pytest.mark.heavy
+
 
 def test_an_event_is_published_as_it_came_then_as_started_then_as_none(
     imds: FakeImds, api: FakeNodeApi, start_agent: StartAgent

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from jobs.agent.figures import FAMILIES, PREFIX, Figures
@@ -12,6 +13,8 @@ from tests.agent.conftest import StartAgent
 from tests.agent.fake_node_api import VM, Failure, FakeNodeApi
 from tests.support.controlplane.waiting import wait_for
 from tests.support.fakes.imds import Answer, FakeImds, event
+
+pytestmark = pytest.mark.heavy
 
 
 def read(text: str) -> dict[tuple[str, ...], float]:

@@ -6,10 +6,15 @@ import gc
 import re
 import sys
 
+import pytest
+
 from tests.agent.conftest import StartAgent
 from tests.agent.fake_node_api import VM, FakeNodeApi
 from tests.agent.stepping import ALWAYS, HandClock, World, stepped_agent
 from tests.support.fakes.imds import FakeImds, event, started
+
+pytestmark = pytest.mark.heavy
+
 
 OURS = {
     "jobs",

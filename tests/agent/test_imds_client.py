@@ -55,6 +55,7 @@ def test_what_is_no_document_is_an_error_with_its_reason(
     assert isinstance(caught.value, SourceError)
 
 
+@pytest.mark.heavy
 def test_the_largest_answer_of_any_shape_leaves_the_agent_memory(imds: FakeImds) -> None:
     # The worst shape: an empty list takes 64 bytes in memory and 3 in JSON.
     events = b'{"Events": [], "x": [' + b",".join([b"[]"] * (LARGEST_BODY // 3 - 10)) + b"]}"

@@ -157,6 +157,7 @@ def test_every_folder_that_is_applied_is_ours_or_the_one_that_the_page_creates()
     assert f"mkdir {OURS}" in {" ".join(one.words) for one in TYPED if one.page == "install.md"}
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("folder", sorted((_folders("apply") | _folders("delete")) - {OURS}))
 def test_every_folder_that_is_applied_builds(folder: str) -> None:
     kubectl = shutil.which("kubectl")

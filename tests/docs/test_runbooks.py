@@ -52,6 +52,7 @@ def test_every_page_has_a_command() -> None:
     assert {one.page for one in TYPED} >= PAGES
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     "command", [*OF_KUBECTL, *(one for one in SUGGESTED if one.program == "kubectl")], ids=str
 )

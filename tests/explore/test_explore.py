@@ -46,6 +46,7 @@ def test_every_move_is_drawn() -> None:
     assert drawn == set(MOVES)
 
 
+@pytest.mark.heavy
 def test_ten_days_break_no_law_and_every_law_is_checked() -> None:
     total = Sum()
     for one in explore(5049, 10):
@@ -57,6 +58,7 @@ def test_ten_days_break_no_law_and_every_law_is_checked() -> None:
     assert {law: total.checked[law] for law in laws if not total.checked[law]} == {}
 
 
+@pytest.mark.heavy
 def test_a_history_gives_the_same_result_again() -> None:
     first, second = exploring.play(draw(10)), exploring.play(draw(10))
 

@@ -31,6 +31,7 @@ def test_a_calm_stream_is_as_the_server_sent_it(content_type: str) -> None:
     assert (tried, got) == ([], b"".join(_events(content_type)))
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("content_type", [JSON, PROTOBUF])
 def test_every_kind_of_fault_happens_and_changes_the_stream(content_type: str) -> None:
     seen: set[str] = set()

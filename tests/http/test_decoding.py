@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 # Each round has types that nobody has decoded before, and threads that change places all the time.
 _FIRST_DECODINGS = """
 import sys
@@ -38,6 +40,7 @@ for number in range(100):
 """
 
 
+@pytest.mark.heavy
 def test_threads_that_decode_a_type_first_do_not_crash_the_process() -> None:
     command = [sys.executable, "-c", _FIRST_DECODINGS]
     ended = subprocess.run(command, check=False, capture_output=True, text=True)

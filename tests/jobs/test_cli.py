@@ -83,6 +83,7 @@ def test_the_old_name_of_the_reports_option_works_and_is_not_in_the_help() -> No
     assert "-o, --output" in report.get_help(click.Context(report))
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("arguments", [["--help"], ["schema"], ["no-such-command"]])
 def test_a_command_imports_no_other(arguments: list[str]) -> None:
     code = (

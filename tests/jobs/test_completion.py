@@ -303,6 +303,7 @@ def test_contexts_are_those_of_each_kubeconfig_that_can_be_read(
     assert asked(capfd, "report", "--kubeconfig", str(first), "--context", "")[0] == ["prod"]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("words", "imported"), [(["re"], []), (["--h"], []), (["schema", ""], ["jobs.commands.schema"])]
 )
@@ -334,6 +335,7 @@ def test_an_unknown_instruction_of_a_shell_has_no_answer(instruction: str) -> No
     assert answer_shell(commands, instruction) == ""
 
 
+@pytest.mark.heavy
 def test_the_script_works_in_bash(tmp_path: Path) -> None:
     bash = shutil.which("bash")
     if bash is None:

@@ -33,6 +33,7 @@ def api(tmp_path: Path) -> Iterator[Stub]:
         yield cluster.stub
 
 
+@pytest.mark.heavy
 def test_a_whole_drain_imports_neither_a_pass_nor_the_settings_nor_the_official_client(
     api: Stub, tmp_path: Path
 ) -> None:

@@ -190,6 +190,7 @@ def test_the_headers_permit_the_style_of_the_page_and_nothing_else(page: LivePag
     assert headers["Referrer-Policy"] == "no-referrer"
 
 
+@pytest.mark.heavy
 def test_a_process_that_nobody_asks_for_its_page_does_not_load_what_makes_it() -> None:
     code = (
         "import sys, jobs.commands.serve, jobs.commands.report;"

@@ -201,6 +201,7 @@ def test_metrics_are_sent_to_no_other_address(url: str, capsys: pytest.CaptureFi
     assert "--metrics-push" in capsys.readouterr().err
 
 
+@pytest.mark.heavy
 def test_no_command_loads_what_it_needs_for_metrics_unless_they_are_wanted() -> None:
     commands = ", ".join(f"jobs.commands.{name}" for name in ("drain", "report", "serve", "sweep"))
     code = f"import sys, {commands}; print('prometheus_client' in sys.modules)"

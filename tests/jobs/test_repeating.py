@@ -151,6 +151,7 @@ def test_a_pause_is_longer_after_a_long_look() -> None:
     assert watched(text("a"), spent=30.0) == [120.0]
 
 
+@pytest.mark.heavy
 def test_it_ends_without_a_word_once_nobody_reads_it() -> None:
     code = (
         "import sys; from datetime import timedelta; from itertools import count\n"
@@ -240,6 +241,7 @@ def test_what_a_command_shows_changes_with_the_cluster_and_not_with_time(
     assert not is_unchanged(later, other)
 
 
+@pytest.mark.heavy
 def test_an_explanation_is_written_in_place_on_a_terminal(
     node: Node, kubeconfig: Path, tmp_path: Path
 ) -> None:

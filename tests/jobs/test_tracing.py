@@ -102,6 +102,7 @@ def values(span: ReadableSpan) -> dict[str, object]:
 # Off.
 
 
+@pytest.mark.heavy
 def test_without_an_endpoint_nothing_of_opentelemetry_is_loaded() -> None:
     code = (
         "import sys, jobs.commands.serve, jobs.commands.sweep\n"

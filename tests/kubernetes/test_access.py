@@ -308,6 +308,7 @@ def test_an_incomplete_service_account_is_reported(
         loading.load_access(None, None)
 
 
+@pytest.mark.heavy
 def test_a_plain_kubeconfig_leaves_the_official_package_unloaded(tmp_path: Path) -> None:
     path = write(tmp_path / "config", "http://127.0.0.1:1", {}, PLAIN)
     program = (

@@ -20,6 +20,9 @@ from reconciler.model.pod import Pod
 from reconciler.model.selector import Requirement
 from tests.support.stub import JSON, PROTOBUF, Answer, Asked, Stub, StubMaker, json_answer
 
+pytestmark = pytest.mark.heavy
+
+
 SIZE = 250 << 10
 COUNT = 40
 MOST_KIB = 6 << 10

@@ -110,6 +110,7 @@ def test_what_is_no_date_is_left_out(date: str | None) -> None:
     assert not scene.time.known
 
 
+@pytest.mark.heavy
 def test_the_plugin_of_a_mac_has_a_clock() -> None:
     without = "import time; del time.CLOCK_BOOTTIME; "
     program = f"{without}from jobs.runtime.clock import SystemClock; SystemClock().now()"

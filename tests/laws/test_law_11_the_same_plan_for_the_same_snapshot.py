@@ -8,6 +8,7 @@ import subprocess
 import sys
 from datetime import datetime, timedelta
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -72,6 +73,7 @@ def test_the_order_in_which_things_were_seen_changes_nothing(
     assert _plan(shuffled, policy, NOW) == plan
 
 
+@pytest.mark.heavy
 def test_the_plan_does_not_hang_on_how_this_process_hashes_text() -> None:
     code = "from tests.laws.one_report import report; print(report())"
     reported = [

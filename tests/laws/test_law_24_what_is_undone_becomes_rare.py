@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -143,6 +144,7 @@ _undoings = st.sampled_from((*ADMISSION, CONFLICT, RETURNS, UNCORDONED, *STRIPS)
 hits = Hits()
 
 
+@pytest.mark.heavy
 @hits.at_least(30)
 @settings(max_examples=examples(80))
 @given(undoes=_undoings, every=st.integers(1, 90), passes=st.integers(30, 120))

@@ -48,6 +48,7 @@ def test_a_copy_has_what_tests_read_and_nothing_that_was_built(tmp_path: Path) -
     assert {file.relative_to(copy).as_posix() for file in copy.rglob("*") if file.is_file()} == read
 
 
+@pytest.mark.heavy
 def test_each_rule_has_its_place_and_its_code_there_once() -> None:
     index, wrong = Index(), []
     for mutant in MUTANTS:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 import yaml
 
 from tests.monitoring.rules import MONITORING, ROOT
@@ -32,6 +33,7 @@ def test_the_dashboard_is_a_config_map_that_the_sidecar_finds() -> None:
     assert found["data"] == {"dashboard.json": (MONITORING / "dashboard.json").read_text(encoding="utf-8")}
 
 
+@pytest.mark.heavy
 def test_the_kustomization_of_the_page_labels_what_prometheus_selects(tmp_path: Path) -> None:
     page = (ROOT / "docs" / "monitoring.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)

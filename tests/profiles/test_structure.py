@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
+import pytest
+
 import reconciler
 
 ROOM = Path(reconciler.__file__).parent
@@ -25,6 +27,7 @@ def files() -> list[Path]:
     return found
 
 
+@pytest.mark.heavy
 def test_no_function_of_a_stage_takes_more_than_six_parameters() -> None:
     counted, wide = 0, []
     for file in files():
@@ -40,6 +43,7 @@ def test_no_function_of_a_stage_takes_more_than_six_parameters() -> None:
     assert wide == []
 
 
+@pytest.mark.heavy
 def test_no_value_that_stages_hand_on_has_twenty_fields() -> None:
     wide = []
     for file in (*files(), *sorted((ROOM / "model").rglob("*.py"))):

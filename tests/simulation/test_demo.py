@@ -12,6 +12,8 @@ from jobs.commands.demo import run
 from reconciler.model.errors import OutputError
 from tests.features.page.reading import parsed, section
 
+pytestmark = pytest.mark.heavy
+
 GOLDEN = Path(__file__).parent / "demo.txt"
 # What a stranger has to find, in this order; each line is of one story.
 STORY = (

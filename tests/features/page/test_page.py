@@ -392,6 +392,7 @@ def test_every_part_has_a_heading_every_table_a_caption_and_every_drawing_words(
     assert {one.removeprefix("#") for one in used} <= set(ids)
 
 
+@pytest.mark.heavy
 def test_5000_nodes_with_300_cases_take_less_than_1_mib() -> None:
     found = facts(5000, 345)
     html = as_html(found)

@@ -84,6 +84,7 @@ def served(events: list[Announced], shorts: list[Short], text: str) -> int:
 BETTER = Hits()
 
 
+@pytest.mark.heavy
 @BETTER.at_least(10)
 @settings(max_examples=examples(40))
 @given(

@@ -298,6 +298,7 @@ def test_a_credential_plugin_that_hangs_is_given_up(tmp_path: Path) -> None:
     ended.set()
 
 
+@pytest.mark.heavy
 def test_the_official_package_is_not_imported_before_it_is_needed() -> None:
     names = "import reconciler.kubernetes.cluster, sys; print(sorted(name for name in sys.modules))"
     loaded = run([sys.executable, "-c", names], capture_output=True, encoding="utf-8", check=True).stdout

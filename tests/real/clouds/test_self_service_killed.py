@@ -106,6 +106,7 @@ def test_undisturbed_it_is_done_once_and_the_node_comes_back() -> None:
     assert cluster.nodes["a"].provider_id == PROVIDER_ID
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("kill", kills(15))
 def test_killed_at_any_write_it_is_done_once_and_the_node_comes_back(kill: int, after: bool) -> None:

@@ -75,6 +75,7 @@ def kustomized(folder: Path, *blocks: str) -> str:
     return done.stdout
 
 
+@pytest.mark.heavy
 def test_the_kustomization_to_copy_does_what_it_says(tmp_path: Path) -> None:
     made = kustomized(tmp_path, BLOCKS[0])
 
@@ -83,6 +84,7 @@ def test_the_kustomization_to_copy_does_what_it_says(tmp_path: Path) -> None:
     assert set(re.findall(r"image: (\S+)", made)) == {f"REGISTRY/node-maintenance-reconciler:{__version__}"}
 
 
+@pytest.mark.heavy
 def test_the_agent_alone_comes_from_the_readers_registry(tmp_path: Path) -> None:
     blocks = re.findall(r"```yaml\n(.*?)```", (DOCS / "agent.md").read_text(encoding="utf-8"), re.DOTALL)
 
@@ -97,6 +99,7 @@ def test_no_page_applies_a_folder_whose_image_has_no_registry() -> None:
         assert {"agent", "cronjob", "deployment"}.isdisjoint(applied), page.name
 
 
+@pytest.mark.heavy
 def test_the_patches_for_another_prefix_change_it_everywhere(tmp_path: Path) -> None:
     made = kustomized(tmp_path, *BLOCKS[:2])
 
@@ -114,6 +117,7 @@ def test_the_patches_for_another_prefix_change_it_everywhere(tmp_path: Path) -> 
     assert "node-maintenance.dev" not in str(policies)
 
 
+@pytest.mark.heavy
 def test_the_patch_for_another_port_adds_it_to_those_of_the_reconciler(tmp_path: Path) -> None:
     page = (DOCS / "notices.md").read_text(encoding="utf-8")
     (patch,) = re.findall(r"```yaml\n(patches:\n.*?)```", page, re.DOTALL)
@@ -130,6 +134,7 @@ def test_the_patch_for_another_port_adds_it_to_those_of_the_reconciler(tmp_path:
     assert after == before
 
 
+@pytest.mark.heavy
 def test_the_patch_for_keys_of_triggers_replaces_each_list(tmp_path: Path) -> None:
     made = kustomized(tmp_path, BLOCKS[0], BLOCKS[2])
 
