@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from datetime import datetime
-from pkgutil import resolve_name
 
-from reconciler.features import FEATURES
+from reconciler import plugins
 from reconciler.model.explanation import Examination
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
@@ -20,11 +19,10 @@ from reconciler.passes.parts import Parts
 from reconciler.passes.preview import preview
 from reconciler.passes.sources import Sources
 from reconciler.settings.schema import Settings
-from reconciler.sources import SOURCES
 
 PARTS = Parts(
-    Sources(*(resolve_name(f"reconciler.sources.{name}")() for name in SOURCES)),
-    tuple(resolve_name(f"reconciler.features.{name}") for name in FEATURES),
+    Sources(*(source for module in plugins.modules("source") for source in module.SOURCES)),
+    tuple(module.FEATURE for module in plugins.modules("feature")),
 )
 """Every source and every feature."""
 

@@ -11,6 +11,9 @@ from msgspec import Meta, Struct
 from reconciler.model import limits
 from reconciler.model.values import Name
 
+CONDITION = "condition:"
+"""What the name of a source begins with that is a node condition."""
+
 MAIN = "VMEventScheduled"
 """The node condition of AKS's node-problem-detector that reports every kind of scheduled event."""
 
@@ -158,7 +161,7 @@ OPENSHIFT_MACHINE = "machine.openshift.io/machine"
 class MachineRef(Struct, frozen=True):
     """A node's machine as the node itself names it, before a request to its provider.
 
-    `provider` is the provider's name in `machines/registry.py`. For Karpenter `name` is the node's own,
+    `provider` is the provider's name in `machines/feature.py`. For Karpenter `name` is the node's own,
     because its NodeClaim is found by the node. For AKS it is the machine's name in its agent pool, `pool`,
     which is the node's name as well. `provider_id` is the node's `spec.providerID`. All of this is what the
     node says of itself, so the provider compares it with its own list before it changes anything. `drained`

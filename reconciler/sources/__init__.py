@@ -1,17 +1,7 @@
-"""Every source of maintenance: to add one, add its file or folder, and a line here.
+"""Every source of maintenance: to add one, add its file or folder, and its name here.
 
-The lines are in the order of a node's readings in reports. They are text, so that a program that needs a file
-of one source, such as the node agent, loads no other.
+The names are in the order of a node's readings in reports. `reconciler/plugins.py` loads only the parts
+that a program needs.
 """
 
-SOURCES = (
-    "condition:AksConditions",
-    "imds:PublishedEvents",
-    "request.source:Requests",
-    "condition:NamedConditions",
-    "arm.source:ArmPlans",
-    "aws.source:Ec2Events",
-    "esx.labels:EsxHosts",
-    "esx.vcenter:VCenterHosts",
-    "kubernikus:KubeletVersions",
-)
+SOURCES = ("condition", "imds", "request", "named_condition", "arm", "aws", "esx", "kubernikus")

@@ -1,4 +1,4 @@
-"""Node conditions as a source: those of AKS's node-problem-detector, and those that the settings name.
+"""The node conditions of AKS's node-problem-detector as a source.
 
 AKS documents `VMEventScheduled` (azure-aks-docs, node-problem-detector.md). `PreemptionScheduled` is newer.
 The five `…Scheduled` conditions are from 2022 (Azure/AKS#2062). Each condition is a source of its own, so
@@ -8,19 +8,17 @@ that one that is Unknown is not hidden by another that is True.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from datetime import timedelta
 
 from reconciler.model import limits
 from reconciler.model.event import Answer, Initiator, Kind, Reading, Signal, Status
-from reconciler.model.machine import CONDITIONS, MAIN, NOTICES, RELATIVES
+from reconciler.model.machine import CONDITION, CONDITIONS, MAIN, NOTICES, RELATIVES
 from reconciler.model.moments import from_text
 from reconciler.model.node import Condition, Node
 from reconciler.model.scheduled_events import is_degraded
 from reconciler.passes.source import Source, SourceContext, Wants
 from reconciler.settings.schema import Settings
-
-PREFIX = "condition:"
 
 # '<Type> <Status>[: <date>]. DurationInSeconds: <n>. <description> For more information, see <link>[.]
 # [EventId: <guid>]', as AKS's check_scheduledevent_consolidated.sh writes it; white space varies.
@@ -52,12 +50,12 @@ class AksConditions(Source):
     def reading_names(self, settings: Settings) -> Collection[str]:
         """Return a name for each of AKS's conditions."""
         del settings
-        return [PREFIX + one for one in CONDITIONS]
+        return [CONDITION + one for one in CONDITIONS]
 
     def notice_names(self, settings: Settings) -> Collection[str]:
         """Return the names of the conditions that report planned maintenance."""
         del settings
-        return [PREFIX + condition for condition in NOTICES]
+        return [CONDITION + condition for condition in NOTICES]
 
     def wants(self, settings: Settings) -> Wants:
         """Return AKS's conditions, and AKS's remediator, which acts on some of them."""
@@ -69,26 +67,7 @@ class AksConditions(Source):
         return read(node, context.settings.sources.node_conditions.stale_after)
 
 
-class NamedConditions(Source):
-    """Conditions that the settings name, such as `KernelDeadlock`."""
-
-    name = "conditions"
-
-    def enabled(self, settings: Settings) -> bool:
-        """Whether the settings name any conditions."""
-        return bool(settings.condition_types())
-
-    def reading_names(self, settings: Settings) -> Collection[str]:
-        """Return a name for each named condition, except AKS's own: AKS's source decides on those."""
-        return [PREFIX + one for one in settings.condition_types() - CONDITIONS]
-
-    def wants(self, settings: Settings) -> Wants:
-        """Return the named conditions."""
-        return Wants(conditions=settings.condition_types())
-
-    def read(self, node: Node, context: SourceContext) -> tuple[Reading, ...]:
-        """Return a reading per named condition that the node has."""
-        return read_named(node, context.settings.condition_types())
+SOURCES = (AksConditions(),)
 
 
 def parse_message(source: str, message: str) -> Signal:
@@ -162,7 +141,7 @@ def read(node: Node, stale_after: timedelta | None = None) -> tuple[Reading, ...
             if node.is_windows
             else f"it has no condition {MAIN}"
         )
-        readings.append(Reading(PREFIX + MAIN, Answer.UNKNOWN, because=where, installed=False))
+        readings.append(Reading(CONDITION + MAIN, Answer.UNKNOWN, because=where, installed=False))
     else:
         readings.append(_read_one(main, stale_after))
     readings.extend(_read_one(found, stale_after) for found in node.conditions if found.type in RELATIVES)
@@ -170,7 +149,7 @@ def read(node: Node, stale_after: timedelta | None = None) -> tuple[Reading, ...
 
 
 def _read_one(condition: Condition, stale_after: timedelta | None) -> Reading:
-    source = PREFIX + condition.type
+    source = CONDITION + condition.type
     if "heartbeat" in condition.unreadable:
         # Without its age, what it says may be of a detector that died long ago.
         because = f"the heartbeat of {condition.type} is outside of the years 2000 to 2100"
@@ -193,36 +172,3 @@ def _read_one(condition: Condition, stale_after: timedelta | None) -> Reading:
     return Reading(
         source, Answer.UNKNOWN, because=because, as_of=condition.heartbeat, stale_after=stale_after
     )
-
-
-def read_named(node: Node, types: Iterable[str]) -> tuple[Reading, ...]:
-    """Return what the named conditions report about a node; an absent condition reports nothing.
-
-    They have no age: the kubelet and node-problem-detector write heartbeats at very different intervals.
-    """
-    readings = []
-    for condition_type in sorted(types):
-        found = node.condition(condition_type)
-        if found is None:
-            continue
-        source = PREFIX + condition_type
-        if found.status == "True" and "transition" in found.unreadable:
-            because = f"the time of {condition_type} is outside of the years 2000 to 2100"
-            readings.append(Reading(source, Answer.UNKNOWN, because=because))
-        elif found.status == "True":
-            signal = Signal(
-                source,
-                Kind.UNKNOWN,
-                Status.STARTED,
-                description=limits.text(f"{condition_type}: {found.message or found.reason}"),
-                condition=condition_type,
-                since=found.transition,
-            )
-            readings.append(Reading(source, Answer.EVENT, (signal,)))
-        elif found.status == "False":
-            readings.append(Reading(source, Answer.NO_EVENT))
-        else:
-            readings.append(
-                Reading(source, Answer.UNKNOWN, because=f"{condition_type} is {limits.text(found.status)}")
-            )
-    return tuple(readings)

@@ -56,6 +56,9 @@ class PublishedEvents(Source):
         return (read(node, context.settings.keys.prefix, context.agents),)
 
 
+SOURCES = (PublishedEvents(),)
+
+
 def read(node: Node, prefix: str, agents: Agents) -> Reading:
     """Return what IMDS reported about the node's VM when its agent last published."""
     text = node.annotations.get(keys_of(prefix).imds)

@@ -41,6 +41,9 @@ class KubeletVersions(Source):
         return (read(node, context.server),)
 
 
+SOURCES = (KubeletVersions(),)
+
+
 def read(node: Node, server: ServerVersion) -> Reading:
     """Return an event if the kubelet of the node has another version than the API server."""
     if server.problem:

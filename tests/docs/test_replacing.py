@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from reconciler.features.machines import cluster_api, openshift
-from reconciler.features.machines.registry import PROVIDERS
+from reconciler.features.machines.feature import PROVIDERS
 from reconciler.model.event import Kind
 from reconciler.model.node import CONTROL_PLANE_LABELS, KARPENTER_LABEL
 from reconciler.settings.load import parse_settings

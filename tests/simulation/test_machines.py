@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reconciler.features.machines import aks, karpenter, openshift
-from reconciler.features.machines.registry import machine_of
+from reconciler.features.machines.feature import machine_of
 from reconciler.model.errors import Conflict, Unreachable
 from reconciler.model.machine import Machine, Remove, ScaleUp
 from reconciler.simulation.machines import MachinePool, SimulatedMachines

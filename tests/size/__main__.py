@@ -17,6 +17,9 @@ from typing import NamedTuple
 
 _ROOT = Path(__file__).parents[2]
 _NOT_CORE = ("features", "simulation", "sources")
+_STAGES = ("commands", "feature", "settings", "source")
+"""Files of features and sources that the core loads by these names."""
+
 _TOOLS = ("bench", "charts", "image", "release", "website")
 
 
@@ -112,7 +115,9 @@ def _fields(node: ast.ClassDef) -> Iterator[str]:
 
 def _joinable(path: Path) -> bool:
     """Say whether the module is neither a package's face nor a plugin, so that it could join another."""
-    return path.stem not in ("__init__", "__main__") and path.parent.name not in ("checks", "triggers")
+    if path.stem in ("__init__", "__main__") or path.parent.name in ("checks", "triggers"):
+        return False
+    return path.stem not in _STAGES or path.parts[1] not in ("features", "sources")
 
 
 if __name__ == "__main__":

@@ -79,7 +79,7 @@ CLIENTS: Mapping[str, Callable[[Surroundings], MachineClient]] = {
     cluster_api.NAME: _cluster_api,
     aks.NAME: _aks,
 }
-"""The factory of each provider's client, by the provider's name in `features/machines/registry.py`."""
+"""The factory of each provider's client, by the provider's name in `features/machines/feature.py`."""
 
 
 class NotSetUp(Struct, frozen=True):

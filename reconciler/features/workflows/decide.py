@@ -12,7 +12,6 @@ from reconciler.features.workflows.data import to_annotation
 from reconciler.features.workflows.input import CheckInput
 from reconciler.features.workflows.members import Members, members_of
 from reconciler.features.workflows.notifying import notified
-from reconciler.features.workflows.reading import read_for_checks
 from reconciler.features.workflows.run import Ran, claim_of, maintained, run, waiting_drain
 from reconciler.features.workflows.trigger import Worked
 from reconciler.model.drains import DrainOptions, DrainOrder, DrainProgress, KeptPods, Phase
@@ -21,19 +20,16 @@ from reconciler.model.holds import HoldCode
 from reconciler.model.keys import keys_of
 from reconciler.model.moments import shifted, to_text
 from reconciler.model.plan import Hold, Notice, NoticeType, Transition
-from reconciler.model.ports import Outside
 from reconciler.model.record import Claim, ClaimedDrain, ClaimKind, Cordon, DrainRecord, Record, State
 from reconciler.model.snapshot import Snapshot
 from reconciler.model.values import replace
-from reconciler.model.workflow import ReadForChecks, WorkflowData, upgrade_on
+from reconciler.model.workflow import WorkflowData, upgrade_on
 from reconciler.model.writes import used_keys
 from reconciler.passes.decide.context import PassContext
 from reconciler.passes.decide.pods import pods_left, with_returns
 from reconciler.passes.decide.progress import Progress
 from reconciler.passes.decide.seen import Seen
 from reconciler.passes.decide.workflow_step import WorkflowStep
-from reconciler.passes.feature import Feature
-from reconciler.passes.source import Wants
 from reconciler.profiles.checks.people import not_held
 from reconciler.profiles.checks.platform import left_to_us
 from reconciler.profiles.orders import drain_order
@@ -400,18 +396,3 @@ def _order(one: Seen, config: Draining, drain: DrainRecord, context: PassContext
         escalation=replace(order.escalation, force_late=config.force_eviction),
         slots=None if settings.only_workflows else settings.drain.max_concurrent_nodes,
     )
-
-
-# What the pass is given.
-
-
-def _reads(settings: Settings) -> Wants:
-    needs = workflows_of(settings.profiles).needs
-    return Wants(conditions=needs.conditions, annotations=needs.annotations, labels=needs.labels)
-
-
-def _read_checks(outside: Outside, settings: Settings) -> ReadForChecks:
-    return read_for_checks(outside, workflows_of(settings.profiles).needs)
-
-
-WORKFLOWS = Feature("workflows", reads=_reads, read_checks=_read_checks, beside=NodeWorkflows)

@@ -189,6 +189,9 @@ class ArmPlans(PolledSource[Scope, Planned]):
         return {**document, "answers": answers}
 
 
+SOURCES = (ArmPlans(),)
+
+
 def _signal(found: Planned, name: str) -> Signal:
     words = ["planned maintenance with a restart"]
     if found.start or found.end:

@@ -156,6 +156,9 @@ class Ec2Events(PolledSource[str, InstanceEvent]):
         return {"answers": answers}
 
 
+SOURCES = (Ec2Events(),)
+
+
 def _signal(event: InstanceEvent, instance: str, now: datetime) -> Signal:
     words = [f"{event.code}: {event.description}".removesuffix(": ")]
     if event.not_after:

@@ -42,6 +42,9 @@ class Requests(Source):
         return (read(node, context.settings.keys.prefix),)
 
 
+SOURCES = (Requests(),)
+
+
 def read(node: Node, prefix: str) -> Reading:
     """Return the request on a node; one that can't be read is an event of kind Unknown that says why."""
     text = node.annotations.get(keys_of(prefix).request)

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from reconciler.features.machines import aks, karpenter, openshift
+from reconciler.features.machines.feature import PROVIDERS
 from reconciler.features.machines.providers import CLIENTS, MachineProviders, Surroundings
-from reconciler.features.machines.registry import PROVIDERS
 from reconciler.kubernetes.connection import Connection
 from reconciler.model.machine import Machine, MachineRef, Remove, ScaleUp
 from tests.support.nowhere import connection_to_nowhere

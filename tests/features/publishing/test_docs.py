@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from reconciler.features.publishing.drainsafe import Drainsafe
-from reconciler.features.publishing.registry import PUBLISHING
+from reconciler.features.publishing.feature import FEATURE
 from reconciler.model.writes import Stage
 from reconciler.settings.schema import Settings
 from reconciler.settings.sections.others import Sign
@@ -27,8 +27,8 @@ def definition() -> dict[str, Any]:
 def test_every_annotation_condition_and_column_has_its_heading() -> None:
     columns = {one["name"] for one in definition()["additionalPrinterColumns"] if "priority" not in one}
 
-    assert PUBLISHING.reads is not None
-    signs = PUBLISHING.reads(Settings())
+    assert FEATURE.reads is not None
+    signs = FEATURE.reads(Settings())
     assert signs.annotations | signs.conditions | columns <= headings("publishing.md")
 
 

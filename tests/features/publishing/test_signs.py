@@ -16,8 +16,8 @@ from reconciler.features.publishing.drainsafe import (
     value_of,
 )
 from reconciler.features.publishing.drainsafe import changes as drainsafe
+from reconciler.features.publishing.feature import removed_signs
 from reconciler.features.publishing.node_conditions import changes as lifecycle
-from reconciler.features.publishing.registry import removed_signs
 from reconciler.model.errors import SettingsError
 from reconciler.model.event import Kind, Status
 from reconciler.model.node import DRAINED, DRAINING, IN_PROGRESS, LIFECYCLE, PLANNED, Condition, Node

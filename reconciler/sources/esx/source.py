@@ -17,7 +17,7 @@ from reconciler.passes.polled import PolledSource
 from reconciler.passes.source import SourceContext
 from reconciler.settings.schema import Settings
 from reconciler.settings.sections.sources import VCenters
-from reconciler.sources.esx.labels import HOST, signal
+from reconciler.sources.esx.labels import HOST, EsxHosts, signal
 
 _MAINTENANCE, _ALARM = Kind.REBOOT, Kind.REDEPLOY
 """The kinds of the signals before the settings choose others."""
@@ -73,3 +73,6 @@ class VCenterHosts(PolledSource[str, HostState]):
     def read_scope(self, document: object) -> str:
         """Parse the zone."""
         return str(document)
+
+
+SOURCES = (EsxHosts(), VCenterHosts())

@@ -20,7 +20,7 @@ from reconciler.run import PARTS, run_pass
 from reconciler.settings.load import parse_settings
 from reconciler.settings.schema import Settings
 from reconciler.sources.esx.labels import HOST, LABEL
-from reconciler.sources.esx.vcenter import VCenterHosts
+from reconciler.sources.esx.source import VCenterHosts
 from tests.laws.histories import small_world
 from tests.support import builders
 from tests.support.builders import NOW, minutes

@@ -31,4 +31,4 @@ def _reads(settings: Settings) -> Wants:
     return Wants(annotations=frozenset().union(*(provider.annotations for provider in PROVIDERS)))
 
 
-MACHINES = Feature("machines", reads=_reads, machine_of=machine_of)
+FEATURE = Feature("machines", reads=_reads, machine_of=machine_of)

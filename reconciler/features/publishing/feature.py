@@ -119,7 +119,7 @@ def _signs(node: Node, standing: Standing, settings: Settings, now: datetime) ->
     return node_signs(node, standing, Showing(settings.publish, settings.keys.prefix, now, settings.hints))
 
 
-PUBLISHING = Feature(
+FEATURE = Feature(
     "publishing",
     reads=_reads,
     read_objects=read_objects,

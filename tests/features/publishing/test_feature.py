@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.features.publishing import registry
+from reconciler.features.publishing import feature
 from reconciler.features.publishing.drainsafe import DRAINSAFE_OWNER, DRAINSAFE_STATE
-from reconciler.features.publishing.publisher import Showing
-from reconciler.features.publishing.registry import (
+from reconciler.features.publishing.feature import (
     AS_OBJECTS,
     ON_NODES,
     bears_signs,
@@ -16,6 +15,7 @@ from reconciler.features.publishing.registry import (
     read_objects,
     removed_signs,
 )
+from reconciler.features.publishing.publisher import Showing
 from reconciler.model.errors import Forbidden
 from reconciler.model.node import Node
 from reconciler.passes.feature import Fleet, NodeSigns, ObjectChanges
@@ -109,7 +109,7 @@ class Toy:
 def test_a_publisher_is_added_by_a_line_of_the_registry(monkeypatch: pytest.MonkeyPatch) -> None:
     there = World(NOW)
     there.cluster.add_node(builders.node(annotations={REQUEST: builders.DRAIN_NOW}))
-    monkeypatch.setattr(registry, "ON_NODES", (Toy(),))
+    monkeypatch.setattr(feature, "ON_NODES", (Toy(),))
     run_pass(there.outside, builders.settings(), NOW)
 
     assert there.cluster.nodes["a"].annotations["toy.example/state"] == "in-maintenance"

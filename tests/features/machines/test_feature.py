@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from reconciler.features.machines import registry
+from reconciler.features.machines import feature
+from reconciler.features.machines.feature import FEATURE, PROVIDERS, machine_of
 from reconciler.features.machines.provider import MachineProvider
-from reconciler.features.machines.registry import MACHINES, PROVIDERS, machine_of
 from reconciler.model.machine import MachineRef
 from reconciler.model.node import Node
 from reconciler.model.values import replace
@@ -75,14 +75,14 @@ def test_the_first_provider_that_knows_the_node_has_its_machine(found: Node, pro
 
 
 def test_the_annotations_that_providers_read_are_asked_for() -> None:
-    assert MACHINES.reads is not None
-    assert MACHINES.reads(Settings()).annotations == {*OPENSHIFT, *CLUSTER_API}
+    assert FEATURE.reads is not None
+    assert FEATURE.reads(Settings()).annotations == {*OPENSHIFT, *CLUSTER_API}
     assert len({provider.name for provider in PROVIDERS}) == len(PROVIDERS)
 
 
 def test_a_provider_is_added_by_a_line_of_the_registry(monkeypatch: pytest.MonkeyPatch) -> None:
     toy = MachineProvider("Toy", lambda node: MachineRef(node.name, node.uid, "Toy", f"toy-{node.name}"))
-    monkeypatch.setattr(registry, "PROVIDERS", (*PROVIDERS, toy))
+    monkeypatch.setattr(feature, "PROVIDERS", (*PROVIDERS, toy))
 
     assert machine_of(node(OPENSHIFT)) == OF_OPENSHIFT
     assert machine_of(node()) == MachineRef("a", "uid-a", "Toy", "toy-a")

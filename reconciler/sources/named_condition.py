@@ -1,0 +1,70 @@
+"""Node conditions that the settings name as a source."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from reconciler.model import limits
+from reconciler.model.event import Answer, Kind, Reading, Signal, Status
+from reconciler.model.machine import CONDITION, CONDITIONS
+from reconciler.model.node import Node
+from reconciler.passes.source import Source, SourceContext, Wants
+from reconciler.settings.schema import Settings
+
+
+class NamedConditions(Source):
+    """Conditions that the settings name, such as `KernelDeadlock`."""
+
+    name = "conditions"
+
+    def enabled(self, settings: Settings) -> bool:
+        """Whether the settings name any conditions."""
+        return bool(settings.condition_types())
+
+    def reading_names(self, settings: Settings) -> Collection[str]:
+        """Return a name for each named condition, except AKS's own: AKS's source decides on those."""
+        return [CONDITION + one for one in settings.condition_types() - CONDITIONS]
+
+    def wants(self, settings: Settings) -> Wants:
+        """Return the named conditions."""
+        return Wants(conditions=settings.condition_types())
+
+    def read(self, node: Node, context: SourceContext) -> tuple[Reading, ...]:
+        """Return a reading per named condition that the node has."""
+        return read_named(node, context.settings.condition_types())
+
+
+SOURCES = (NamedConditions(),)
+
+
+def read_named(node: Node, types: Iterable[str]) -> tuple[Reading, ...]:
+    """Return what the named conditions report about a node; an absent condition reports nothing.
+
+    They have no age: the kubelet and node-problem-detector write heartbeats at very different intervals.
+    """
+    readings = []
+    for condition_type in sorted(types):
+        found = node.condition(condition_type)
+        if found is None:
+            continue
+        source = CONDITION + condition_type
+        if found.status == "True" and "transition" in found.unreadable:
+            because = f"the time of {condition_type} is outside of the years 2000 to 2100"
+            readings.append(Reading(source, Answer.UNKNOWN, because=because))
+        elif found.status == "True":
+            signal = Signal(
+                source,
+                Kind.UNKNOWN,
+                Status.STARTED,
+                description=limits.text(f"{condition_type}: {found.message or found.reason}"),
+                condition=condition_type,
+                since=found.transition,
+            )
+            readings.append(Reading(source, Answer.EVENT, (signal,)))
+        elif found.status == "False":
+            readings.append(Reading(source, Answer.NO_EVENT))
+        else:
+            readings.append(
+                Reading(source, Answer.UNKNOWN, because=f"{condition_type} is {limits.text(found.status)}")
+            )
+    return tuple(readings)
