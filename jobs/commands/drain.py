@@ -29,8 +29,8 @@ from reconciler.drain.filters import Action
 from reconciler.drain.survey import Survey, survey
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import Connection
-from reconciler.kubernetes.cordon_owner import BY_HAND
-from reconciler.kubernetes.fleet_holds import read_holds
+from reconciler.kubernetes.ledger import read_holds
+from reconciler.kubernetes.node_writing import BY_HAND
 from reconciler.model.drains import DrainOptions, DrainOrder, DrainProgress, Phase, WaitLimit
 from reconciler.model.errors import ClusterError, Forbidden, NotFound, Rejected, Unauthorized
 from reconciler.model.instructions import PersonHold, instructions_of

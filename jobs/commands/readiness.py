@@ -17,7 +17,7 @@ from reconciler.features.readiness.report.document import to_document
 from reconciler.features.readiness.report.text import as_markdown, as_text
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import Connection
-from reconciler.kubernetes.volumes import Volumes
+from reconciler.kubernetes.workloads import Volumes
 from reconciler.model.readiness import Readiness
 from reconciler.model.selector import EVERYTHING, LabelSelector
 from reconciler.settings.schema import Settings

@@ -16,7 +16,7 @@ from jobs.runtime.leftovers import objects_of_ours
 from jobs.runtime.terminal import echo
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import Connection
-from reconciler.kubernetes.fleet_holds import read_holds
+from reconciler.kubernetes.ledger import read_holds
 from reconciler.model.errors import ClusterError, NotFound, RecordUnreadable
 from reconciler.model.keys import Writer, keys_of
 from reconciler.model.node import Node, Wanted

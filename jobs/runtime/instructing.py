@@ -212,7 +212,7 @@ def _consequences(word: Word, nodes: list[Node], scene: Scene) -> list[dict[str,
 def hold_many(hold: PersonHold, scene: Scene) -> str:
     """Hold all nodes, or a pool, with the ledger; return in words what was done."""
     # The ledger knows every source, and their settings: few commands need it.
-    from reconciler.kubernetes.fleet_holds import change_holds
+    from reconciler.kubernetes.ledger import change_holds
 
     def change(before: tuple[PersonHold, ...]) -> tuple[PersonHold, ...]:
         others = (
@@ -230,7 +230,7 @@ def hold_many(hold: PersonHold, scene: Scene) -> str:
 
 def resume_many(scope: str, scene: Scene) -> tuple[str, tuple[PersonHold, ...]]:
     """End the hold of all nodes, or of a pool; return in words what was done, and the holds that ended."""
-    from reconciler.kubernetes.fleet_holds import change_holds
+    from reconciler.kubernetes.ledger import change_holds
 
     def change(before: tuple[PersonHold, ...]) -> tuple[PersonHold, ...]:
         return tuple(one for one in before if one.word.scope != scope)

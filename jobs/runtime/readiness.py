@@ -33,7 +33,7 @@ def read_readiness(connection: Connection, target: Target, settings: Settings) -
     """Return what would keep nodes from a drain now; raises ClusterError."""
     from reconciler.features.readiness import judge_nodes, read, summed_up
     from reconciler.kubernetes.cluster import Cluster
-    from reconciler.kubernetes.volumes import Volumes
+    from reconciler.kubernetes.workloads import Volumes
 
     seen = read(Cluster(connection, namespace=target.namespace), Volumes(connection), settings)
     now = connection.time.now()

@@ -12,7 +12,7 @@ from watchfiles import watch
 from jobs.runtime.pacing import Cause
 from jobs.runtime.supervised import Ending, Supervised
 from reconciler.kubernetes.connection import Connection
-from reconciler.kubernetes.node_watch import watch_nodes
+from reconciler.kubernetes.watching import watch_nodes
 from reconciler.model.node import Wanted
 from reconciler.settings.load import read_settings
 

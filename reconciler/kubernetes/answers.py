@@ -9,7 +9,8 @@ from msgspec import Struct
 
 from reconciler.http.failures import decode_json
 from reconciler.http.retry_after import retry_after
-from reconciler.kubernetes.wire import messages
+from reconciler.kubernetes.wire import protobuf
+from reconciler.kubernetes.wire.protobuf import MAGIC
 from reconciler.model.errors import ClusterError, Rejected, error_for
 
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
@@ -43,7 +44,6 @@ def right(method: str, path: str) -> str:
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 JSON = "application/json"
-MAGIC = b"k8s\x00"
 FORBIDDEN = 403
 GONE = 410
 
@@ -90,7 +90,7 @@ def read_status(content_type: str, body: bytes) -> StatusBody:
             return _from_protobuf(body)
         if content_type == JSON:
             return _from_json(body)
-    except (msgspec.DecodeError, messages.DecodeError):
+    except (msgspec.DecodeError, protobuf.DecodeError):
         pass
     return StatusBody(body[:300].decode(errors="replace").strip())
 
@@ -130,7 +130,7 @@ def _from_json(body: bytes) -> StatusBody:
 
 
 def _from_protobuf(body: bytes) -> StatusBody:
-    status = messages.Status.FromString(messages.Unknown.FromString(body[len(MAGIC) :]).raw)
+    status = protobuf.Status.FromString(protobuf.Unknown.FromString(body[len(MAGIC) :]).raw)
     return StatusBody(
         status.message,
         status.reason,

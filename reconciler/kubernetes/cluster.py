@@ -16,12 +16,13 @@ from typing import Any, TypeVar
 
 from reconciler.http.guard import Guard, read_only
 from reconciler.http.retrying import patiently, write_until_settled
-from reconciler.kubernetes import hypervisors, kept_records, maintenances, node_writing, objects, turns
+from reconciler.kubernetes import kept_records, maintenances, node_writing, objects
 from reconciler.kubernetes import ledger as ledgers
 from reconciler.kubernetes.connection import MERGE_PATCH, Connection, Request
-from reconciler.kubernetes.cordon_owner import CordonOwner
+from reconciler.kubernetes.node_writing import CordonOwner
 from reconciler.kubernetes.paths import BUDGETS, CORE, LEDGER, NODES, PODS, VERSION, api, core, on_node
 from reconciler.kubernetes.wire.lists import budget_format, list_all, node_format, pod_format
+from reconciler.kubernetes.workflow_objects import read_hypervisors, read_lease, take_lease, write_hypervisor
 from reconciler.model import limits
 from reconciler.model.errors import Conflict, Forbidden, NotFound, Rejected, Unauthorized
 from reconciler.model.limits import is_object_name
@@ -210,11 +211,11 @@ class Cluster:
 
     def lease(self, ref: LeaseRef) -> LeaseSeen | None:
         """Return a Lease of a check, None if it does not exist."""
-        return turns.read(self._connection, ref)
+        return read_lease(self._connection, ref)
 
     def hypervisors(self) -> tuple[Hypervisor, ...] | None:
         """Return all Hypervisors, None if the cluster does not have the kind."""
-        return hypervisors.read(self._connection)
+        return read_hypervisors(self._connection)
 
     def skew(self) -> timedelta | None:
         """Return the time of passes minus what answers say that contradict it, None before the first."""
@@ -242,12 +243,12 @@ class Cluster:
         maintenances.write(self._connection, self._guard, write)
 
     def take_lease(self, take: LeaseTake) -> None:
-        """Take a Lease for a node; see turns.take."""
-        turns.take(self._connection, self._guard, take)
+        """Take a Lease for a node; see workflow_objects.take_lease."""
+        take_lease(self._connection, self._guard, take)
 
     def write_hypervisor(self, write: HypervisorWrite) -> None:
-        """Set fields of a Hypervisor; see hypervisors.write."""
-        hypervisors.write(self._connection, self._guard, write)
+        """Set fields of a Hypervisor; see workflow_objects.write_hypervisor."""
+        write_hypervisor(self._connection, self._guard, write)
 
     def write_ledger(self, ledger: Ledger) -> None:
         """Write our ConfigMap, or create it; the last start never moves back."""

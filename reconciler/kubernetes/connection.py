@@ -16,9 +16,9 @@ from msgspec.structs import force_setattr
 
 from reconciler import USER_AGENT
 from reconciler.http.bounded import Bounds, bound, within_bounds
+from reconciler.kubernetes.access import load_access
 from reconciler.kubernetes.answers import media_type, to_error
 from reconciler.kubernetes.credentials import Credentials, within
-from reconciler.kubernetes.loading import load_access
 from reconciler.kubernetes.paths import ApiPath
 from reconciler.kubernetes.server_time import ServerTime
 from reconciler.model.errors import ClusterError, Rejected, TooLarge, Unauthorized, Unreachable

@@ -1,6 +1,6 @@
 """Access by the official `kubernetes` package, of which only the configuration and the transport are used.
 
-Importing it runs its whole `__init__` (dynamic client, informers, websockets), so plain_access.py comes
+Importing it runs its whole `__init__` (dynamic client, informers, websockets), so access.py comes
 first. This file serves every other form of credentials: credential plugins, auth providers, passwords,
 several kubeconfig files, proxies.
 """

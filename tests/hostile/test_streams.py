@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from reconciler.kubernetes.answers import JSON, PROTOBUF, read_status
-from reconciler.kubernetes.wire import messages, protobuf
+from reconciler.kubernetes.wire import protobuf
 from tests.hostile import streams
 from tests.hostile.streams import Bender
 
@@ -45,7 +45,7 @@ def test_every_kind_of_fault_happens_and_changes_the_stream(content_type: str) -
 
 def test_the_event_of_an_old_version_is_one_for_the_program() -> None:
     frame = streams._expired(PROTOBUF)
-    event = protobuf.parse(messages.WatchEvent, frame[4:])
+    event = protobuf.parse(protobuf.WatchEvent, frame[4:])
 
     status = read_status(PROTOBUF, event.object.raw)
     assert (int.from_bytes(frame[:4], "big"), event.type) == (len(frame) - 4, "ERROR")

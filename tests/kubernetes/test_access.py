@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives import serialization
 
-from reconciler.kubernetes import loading, official, plain_access
+from reconciler.kubernetes import access, official
 from reconciler.kubernetes.connection import Connection, Request
 from reconciler.kubernetes.paths import ApiPath
 from reconciler.model.errors import Unauthorized, Unreachable
@@ -107,7 +107,7 @@ def test_a_token_and_a_client_certificate_need_no_official_package(
     cluster, user = clusters[authority], users[identity]
     server = stub(serving(certificates, asks=identity != "token"))
     path = write(tmp_path / "config", server.url, {**cluster, "extensions": [{"name": "x"}]}, user)
-    monkeypatch.setattr(loading, "_official_kubeconfig", never)
+    monkeypatch.setattr(access, "_official_kubeconfig", never)
     connection = Connection(path)
     connection.send(Request("GET", ApiPath("x")))
     connection.close()
@@ -179,8 +179,8 @@ def test_everything_else_is_left_to_the_official_package(
     path = write(tmp_path / "config", "https://127.0.0.1:1", cluster, user)
     plain = write(tmp_path / "plain", "https://127.0.0.1:1", {}, PLAIN)
 
-    assert plain_access.kubeconfig(path, None) is None
-    assert plain_access.kubeconfig(plain, None) is not None
+    assert access.plain_kubeconfig(path, None) is None
+    assert access.plain_kubeconfig(plain, None) is not None
 
 
 def test_a_proxy_of_the_environment_and_several_files_are_left_to_the_official_package(
@@ -188,9 +188,9 @@ def test_a_proxy_of_the_environment_and_several_files_are_left_to_the_official_p
 ) -> None:
     path = write(tmp_path / "config", "https://127.0.0.1:1", {}, PLAIN)
 
-    assert plain_access.kubeconfig(f"{path}{os.pathsep}{path}", None) is None
+    assert access.plain_kubeconfig(f"{path}{os.pathsep}{path}", None) is None
     monkeypatch.setenv("https_proxy", "http://127.0.0.1:1")
-    assert plain_access.kubeconfig(path, None) is None
+    assert access.plain_kubeconfig(path, None) is None
 
 
 def test_an_encrypted_key_never_asks_for_its_password(tmp_path: Path, certificates: Certificates) -> None:
@@ -204,9 +204,9 @@ def test_an_encrypted_key_never_asks_for_its_password(tmp_path: Path, certificat
         "client-key-data": base64.b64encode(key).decode(),
     }
 
-    with pytest.raises(plain_access._NotPlain):
-        plain_access._tls({}, user, tmp_path)
-    assert plain_access.kubeconfig(write(tmp_path / "c", "https://127.0.0.1:1", {}, user), None) is None
+    with pytest.raises(access._NotPlain):
+        access._tls({}, user, tmp_path)
+    assert access.plain_kubeconfig(write(tmp_path / "c", "https://127.0.0.1:1", {}, user), None) is None
 
 
 @pytest.mark.parametrize("user", [PLAIN, {"username": "a", "password": "b"}])
@@ -234,11 +234,11 @@ def test_the_named_context_is_used_and_another_user_is_not(tmp_path: Path) -> No
 
     tokens = []
     for context in (None, "other"):
-        access = plain_access.kubeconfig(str(path), context)
-        assert access is not None
-        tokens.append(access.authorization())
+        own = access.plain_kubeconfig(str(path), context)
+        assert own is not None
+        tokens.append(own.authorization())
     assert tokens == ["Bearer mine", "Bearer yours"]
-    assert plain_access.kubeconfig(str(path), "nowhere") is None
+    assert access.plain_kubeconfig(str(path), "nowhere") is None
 
 
 @pytest.fixture
@@ -246,7 +246,7 @@ def mounted(tmp_path: Path, certificates: Certificates, monkeypatch: pytest.Monk
     """A pod's ServiceAccount."""
     (tmp_path / "token").write_text("first\n")
     (tmp_path / "ca.crt").write_bytes(certificates.authority.read_bytes())
-    monkeypatch.setattr(plain_access, "SERVICE_ACCOUNT", tmp_path)
+    monkeypatch.setattr(access, "SERVICE_ACCOUNT", tmp_path)
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
     return tmp_path
 
@@ -260,7 +260,7 @@ def test_inside_a_cluster_the_service_account_is_used_and_its_token_read_again(
     now = [0.0]
     server = stub(serving(certificates))
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", server.url.rpartition(":")[2])
-    monkeypatch.setattr(loading, "_official_service_account", never)
+    monkeypatch.setattr(access, "_official_service_account", never)
     connection = Connection(clock=lambda: now[0])
     connection.send(Request("GET", ApiPath("x")))
     (mounted / "token").write_text("second\n")
@@ -282,10 +282,10 @@ def test_an_ipv6_address_of_the_server_is_written_in_brackets(
 ) -> None:
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "fd00::1")
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
-    access = plain_access.service_account()
+    own = access.plain_service_account()
 
-    assert access is not None
-    assert access.host == "https://[fd00::1]:443"
+    assert own is not None
+    assert own.host == "https://[fd00::1]:443"
 
 
 @pytest.mark.parametrize("broken", ["no authority", "empty authority", "empty token", "no port"])
@@ -303,9 +303,9 @@ def test_an_incomplete_service_account_is_reported(
         case "no port":
             monkeypatch.delenv("KUBERNETES_SERVICE_PORT")
 
-    assert plain_access.service_account() is None
+    assert access.plain_service_account() is None
     with pytest.raises(Unauthorized, match="ServiceAccount can't be used"):
-        loading.load_access(None, None)
+        access.load_access(None, None)
 
 
 @pytest.mark.heavy

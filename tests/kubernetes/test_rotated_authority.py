@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.kubernetes import plain_access
 from reconciler.kubernetes.connection import RELOAD_EVERY, Connection, Request
 from reconciler.kubernetes.paths import ApiPath
 from reconciler.model.errors import Unreachable
@@ -61,7 +60,7 @@ def mounted(tmp_path: Path, server: Stub, old: Certificates, monkeypatch: pytest
     (folder / "token").write_text("secret", encoding="utf-8")
     shutil.copy(old.authority, folder / "ca.crt")
     host, _, port = server.url.removeprefix("https://").partition(":")
-    monkeypatch.setattr(plain_access, "SERVICE_ACCOUNT", folder)
+    monkeypatch.setattr("reconciler.kubernetes.access.SERVICE_ACCOUNT", folder)
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", host)
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", port)
     monkeypatch.delenv("KUBECONFIG", raising=False)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.kubernetes.volumes import TERMS, Volumes
+from reconciler.kubernetes.workloads import TERMS, Volumes
 from reconciler.model.errors import Forbidden
 from reconciler.model.pod import Volume
 from reconciler.model.selector import Requirement

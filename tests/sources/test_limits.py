@@ -157,9 +157,9 @@ def test_half_a_surrogate_pair_in_a_record_is_replaced() -> None:
 
 @pytest.mark.parametrize("seconds", [-(2**63), -62135596801, 253402300800, 2**63 - 1])
 def test_times_of_nodes_and_pods_outside_of_the_calendar_break_no_list(seconds: int) -> None:
-    from reconciler.kubernetes.wire import messages
+    from reconciler.kubernetes.wire import protobuf
 
-    node = messages.Node()
+    node = protobuf.Node()
     node.metadata.name = "a"
     condition = node.status.conditions.add()
     condition.type, condition.status = "Ready", "False"
@@ -167,7 +167,7 @@ def test_times_of_nodes_and_pods_outside_of_the_calendar_break_no_list(seconds: 
     (ready,) = node_format(WANTED).from_protobuf(node.SerializeToString()).conditions
     assert ready.unreadable == ("heartbeat", "transition")
 
-    pod = messages.Pod()
+    pod = protobuf.Pod()
     pod.metadata.deletionTimestamp.seconds = seconds
     pod.spec.terminationGracePeriodSeconds = 10**12
     found = pod_format().from_protobuf(pod.SerializeToString())
@@ -176,9 +176,9 @@ def test_times_of_nodes_and_pods_outside_of_the_calendar_break_no_list(seconds: 
 
 
 def test_the_end_of_a_pod_is_not_the_api_servers_sum_where_that_overflows() -> None:
-    from reconciler.kubernetes.wire import messages
+    from reconciler.kubernetes.wire import protobuf
 
-    pod = messages.Pod()
+    pod = protobuf.Pod()
     pod.metadata.deletionTimestamp.seconds = 1_800_000_000
     for grace, found in ((30, datetime.fromtimestamp(1_800_000_000, UTC)), (2**63 - 1, limits.LATEST)):
         pod.metadata.deletionGracePeriodSeconds = grace
@@ -221,9 +221,9 @@ def test_replaced_nodes_beyond_the_limits_are_forgotten(have: object) -> None:
 
 
 def test_texts_that_are_no_utf_8_break_no_list() -> None:
-    from reconciler.kubernetes.wire import messages
+    from reconciler.kubernetes.wire import protobuf
 
-    node = messages.Node()
+    node = protobuf.Node()
     node.metadata.name = "a"
     node.metadata.annotations[IMDS] = node.spec.providerID = node.status.nodeInfo.bootID = "BROKEN"
     condition = node.status.conditions.add()
@@ -237,9 +237,9 @@ def test_texts_that_are_no_utf_8_break_no_list() -> None:
 
 @pytest.mark.parametrize("where", ["annotation", "phase", "condition", "owner"])
 def test_texts_of_a_pod_that_are_no_utf_8_break_no_list(where: str) -> None:
-    from reconciler.kubernetes.wire import messages
+    from reconciler.kubernetes.wire import protobuf
 
-    pod = messages.Pod()
+    pod = protobuf.Pod()
     pod.metadata.name = "web"
     match where:
         case "annotation":
@@ -258,9 +258,9 @@ def test_texts_of_a_pod_that_are_no_utf_8_break_no_list(where: str) -> None:
 
 
 def test_a_budget_with_texts_that_are_no_utf_8_breaks_no_list() -> None:
-    from reconciler.kubernetes.wire import messages
+    from reconciler.kubernetes.wire import protobuf
 
-    budget = messages.PodDisruptionBudget()
+    budget = protobuf.PodDisruptionBudget()
     budget.metadata.name = budget.metadata.namespace = "BROKEN"
     budget.spec.selector.matchLabels["app"] = "BROKEN"
     broken = budget.SerializeToString().replace(b"BROKEN", b"a\xff\xfe\xfdbc")
@@ -269,9 +269,9 @@ def test_a_budget_with_texts_that_are_no_utf_8_breaks_no_list() -> None:
 
 
 def test_a_key_that_is_no_utf_8_is_refused_and_no_other_error() -> None:
-    from reconciler.kubernetes.wire import messages
+    from reconciler.kubernetes.wire import protobuf
 
-    node = messages.Node()
+    node = protobuf.Node()
     node.metadata.labels["BROKEN"] = "x"
     with pytest.raises(Rejected):
         node_format(WANTED).from_protobuf(node.SerializeToString().replace(b"BROKEN", b"a\xff\xfe\xfdbc"))

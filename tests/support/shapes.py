@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from reconciler.kubernetes.wire import messages
+from reconciler.kubernetes.wire import protobuf
 
 Object = dict[str, Any]
 
@@ -118,8 +118,8 @@ def as_json(kind: str, items: list[Object], token: str = "") -> bytes:
 
 def as_protobuf(kind: str, items: list[Object], token: str = "") -> bytes:
     """A list as Kubernetes' protobuf."""
-    message = messages.Node if kind == "NodeList" else messages.Pod
-    meta = messages.ListMeta(resourceVersion="7", **{"continue": token})
+    message = protobuf.Node if kind == "NodeList" else protobuf.Pod
+    meta = protobuf.ListMeta(resourceVersion="7", **{"continue": token})
     raw = _field(1, meta.SerializeToString())
     raw += b"".join(_field(2, encoded(message(), item)) for item in items)
     return envelope(kind, raw)
@@ -127,7 +127,7 @@ def as_protobuf(kind: str, items: list[Object], token: str = "") -> bytes:
 
 def envelope(kind: str, raw: bytes) -> bytes:
     """What stands around every protobuf body: the magic and a runtime.Unknown, its empty fields too."""
-    type_meta = messages.TypeMeta(apiVersion="v1", kind=kind).SerializeToString()
+    type_meta = protobuf.TypeMeta(apiVersion="v1", kind=kind).SerializeToString()
     return b"k8s\x00" + _field(1, type_meta) + _field(2, raw) + _field(3, b"") + _field(4, b"")
 
 

@@ -17,7 +17,7 @@ from reconciler.http.retrying import PATIENCE, patiently
 from reconciler.kubernetes.answers import GONE, JSON, PROTOBUF
 from reconciler.kubernetes.connection import Connection, Request, Stream
 from reconciler.kubernetes.paths import ApiPath
-from reconciler.kubernetes.wire import messages, protobuf, shapes
+from reconciler.kubernetes.wire import protobuf, shapes
 from reconciler.kubernetes.wire.reducing import FROM_JSON, FROM_MESSAGES, budget_of, node_reducer, pod_reducer
 from reconciler.model.errors import ClusterError, Rejected, TooLarge, Unreachable
 from reconciler.model.node import Node, Wanted
@@ -68,20 +68,20 @@ class ListResult(Struct, Generic[Value]):
 def node_format(wanted: Wanted) -> Format[Node]:
     """Return how nodes are read, with the parts that are wanted."""
     from_message, from_json = node_reducer(wanted, FROM_MESSAGES), node_reducer(wanted, FROM_JSON)
-    of_messages = _of_messages(messages.Node, from_message)
+    of_messages = _of_messages(protobuf.Node, from_message)
     return _format("NodeList", of_messages, shapes.NodeObject, shapes.Page[shapes.NodeObject], from_json)
 
 
 def pod_format(*, placement: bool = False) -> Format[Pod]:
     """Return how pods are read, with their placement if `placement` asks for it."""
     from_json = pod_reducer(FROM_JSON, placement=placement)
-    of_messages = _of_messages(messages.Pod, pod_reducer(FROM_MESSAGES, placement=placement))
+    of_messages = _of_messages(protobuf.Pod, pod_reducer(FROM_MESSAGES, placement=placement))
     return _format("PodList", of_messages, shapes.PodObject, shapes.Page[shapes.PodObject], from_json)
 
 
 def budget_format() -> Format[PodDisruptionBudget]:
     """Return how PodDisruptionBudgets are read."""
-    of_messages = _of_messages(messages.PodDisruptionBudget, budget_of)
+    of_messages = _of_messages(protobuf.PodDisruptionBudget, budget_of)
     page = shapes.Page[shapes.BudgetObject]
     return _format("PodDisruptionBudgetList", of_messages, shapes.BudgetObject, page, budget_of)
 

@@ -1,6 +1,6 @@
 """Objects of the API as JSON gives them: only the fields that we read, so that the decoder skips the rest.
 
-A node or a pod has the same attributes here as in the protobuf messages of messages.py, so that one reducer
+A node or a pod has the same attributes here as in the protobuf messages of protobuf.py, so that one reducer
 reads both; what JSON writes in another way (times, quantities, a volume's source) is said in reducing.py and
 here. `null` and absent mean the same: Go writes `null` for an empty list or map. Times are texts: one that
 Python can't hold must not break the decoding of the whole list.

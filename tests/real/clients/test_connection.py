@@ -14,9 +14,8 @@ import pytest
 
 from reconciler import USER_AGENT
 from reconciler.http.retrying import patiently
-from reconciler.kubernetes import credentials, plain_access
+from reconciler.kubernetes import access, credentials
 from reconciler.kubernetes.connection import Connection, Request
-from reconciler.kubernetes.loading import load_access
 from reconciler.kubernetes.paths import NODES, ApiPath
 from reconciler.model.errors import (
     ClusterError,
@@ -222,7 +221,7 @@ def test_inside_a_cluster_behind_a_proxy_the_official_package_uses_the_service_a
     (tmp_path / "token").write_text("mounted", encoding="utf-8")
     (tmp_path / "ca.crt").write_text("only looked at for not being empty", encoding="utf-8")
     package = importlib.import_module("kubernetes.config.incluster_config")
-    monkeypatch.setattr(plain_access, "SERVICE_ACCOUNT", tmp_path)
+    monkeypatch.setattr(access, "SERVICE_ACCOUNT", tmp_path)
     # Proxies are for the official package.
     monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:1")
     monkeypatch.setattr(package, "SERVICE_TOKEN_FILENAME", str(tmp_path / "token"))
@@ -230,10 +229,10 @@ def test_inside_a_cluster_behind_a_proxy_the_official_package_uses_the_service_a
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "1")
     monkeypatch.delenv("KUBECONFIG", raising=False)
-    access = load_access(None, None)
+    official = access.load_access(None, None)
 
-    assert access.host == "https://127.0.0.1:1"
-    assert access.authorization() == "bearer mounted"
+    assert official.host == "https://127.0.0.1:1"
+    assert official.authorization() == "bearer mounted"
 
 
 def test_an_unknown_context_is_reported(tmp_path: Path) -> None:

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from reconciler.kubernetes.connection import Connection
-from reconciler.kubernetes.eviction import Evictions
+from reconciler.kubernetes.eviction import RESTARTED_AT, Evictions, resolved, why_not
 from reconciler.kubernetes.objects import DeploymentSpec, RollingUpdate, Strategy
-from reconciler.kubernetes.restarting import RESTARTED_AT, resolved, why_not
 from reconciler.model.errors import Conflict, Forbidden, LockLost, NotFound, Rejected, TooManyRequests
 from reconciler.model.pod import Owner, Pod
 from reconciler.model.values import replace

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from reconciler.kubernetes.answers import GONE
 from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.paths import BUDGETS, NODES, PODS
-from reconciler.kubernetes.wire import messages, protobuf
+from reconciler.kubernetes.wire import protobuf
 from reconciler.kubernetes.wire.lists import ListResult, budget_format, list_all, node_format, pod_format
 from reconciler.model.errors import ClusterError, Rejected, Unreachable
 from reconciler.model.node import Node, Wanted
@@ -247,7 +247,7 @@ def test_an_answer_that_is_no_list_is_refused_with_the_reason(
 
 
 def test_a_refusal_in_protobuf_is_read(stub: StubMaker) -> None:
-    refused = messages.Status(message="no such field", reason="Invalid", code=422)
+    refused = protobuf.Status(message="no such field", reason="Invalid", code=422)
     refused.details.causes.add(reason="FieldValueInvalid", message="spec.x")
     body = shapes.envelope("Status", refused.SerializeToString())
     _, connection = stub(lambda _: Answer(body, 422, PROTOBUF))

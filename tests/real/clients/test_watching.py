@@ -12,8 +12,7 @@ from reconciler.kubernetes import watching
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.eviction import Evictions
-from reconciler.kubernetes.node_watch import NodeChange, watch_nodes
-from reconciler.kubernetes.watching import Watching
+from reconciler.kubernetes.watching import NodeChange, Watching, watch_nodes
 from reconciler.model.errors import Forbidden
 from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.ports import BudgetGone, Listed, PodGone

@@ -1,8 +1,8 @@
-"""Access without a plugin, a refresh or a proxy: a token, a client certificate, a ServiceAccount.
+"""Chooses the credentials, and reads those that need no plugin, no refresh and no proxy:
 
-The import of the official package takes longer than everything else that a short process does before its
-first request. So this file reads the plain cases itself. For all other cases, and for mistakes, it returns
-None: the official package then loads the same files, or reports what is wrong with them.
+a token, a client certificate, a ServiceAccount. The import of the official package takes longer than
+everything else that a short process does before its first request. For all other cases, and for mistakes, the
+official package loads the same files, or reports what is wrong with them.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class _Token(Struct, frozen=True):
         return f"Bearer {text}"
 
 
-def service_account() -> ApiAccess | None:
+def plain_service_account() -> ApiAccess | None:
     """Return the access that every pod has, None if it is not plain or not complete."""
     host, port = os.environ.get("KUBERNETES_SERVICE_HOST"), os.environ.get("KUBERNETES_SERVICE_PORT")
     if not host or not port or _may_need_proxy():
@@ -72,7 +72,7 @@ def service_account() -> ApiAccess | None:
     return ApiAccess(f"https://{host}:{port}", pool, token.header, authority)
 
 
-def kubeconfig(path: str, context: str | None) -> ApiAccess | None:
+def plain_kubeconfig(path: str, context: str | None) -> ApiAccess | None:
     """Return the access of a kubeconfig's context (None: the current one), None if it is not plain."""
     if os.pathsep in path or _may_need_proxy():
         return None
@@ -187,3 +187,39 @@ def _may_need_proxy() -> bool:
     """Whether the environment names a proxy, or the platform may (macOS and Windows have settings for it)."""
     named = any(name.lower() in _PROXIES and value for name, value in os.environ.items())
     return named or not sys.platform.startswith("linux")
+
+
+_DEFAULT = "~/.kube/config"
+
+
+def load_access(kubeconfig: str | None, context: str | None) -> ApiAccess:
+    """Return the access by the first of these that exists.
+
+    The explicit path, the files in the environment's KUBECONFIG, the pod's ServiceAccount, ~/.kube/config. A
+    named context excludes the ServiceAccount. Raises Unauthorized with what to change.
+    """
+    path = kubeconfig or os.environ.get("KUBECONFIG") or None
+    if kubeconfig and not Path(kubeconfig).expanduser().is_file():
+        raise Unauthorized(f"there is no kubeconfig file {kubeconfig}; name one that exists")
+    in_cluster = path is None and context is None and "KUBERNETES_SERVICE_HOST" in os.environ
+    if in_cluster and (SERVICE_ACCOUNT / "token").is_file():
+        return plain_service_account() or _official_service_account()
+    if path is None and not Path(_DEFAULT).expanduser().is_file():
+        raise Unauthorized(
+            "no credentials for a cluster: there is no KUBECONFIG, no ServiceAccount token (is"
+            f" automountServiceAccountToken off?) and no {_DEFAULT}; name a kubeconfig file"
+        )
+    path = path or _DEFAULT
+    return plain_kubeconfig(path, context) or _official_kubeconfig(path, context)
+
+
+def _official_service_account() -> ApiAccess:
+    from reconciler.kubernetes import official
+
+    return official.service_account()
+
+
+def _official_kubeconfig(paths: str, context: str | None) -> ApiAccess:
+    from reconciler.kubernetes import official
+
+    return official.kubeconfig(paths, context)
