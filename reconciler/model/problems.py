@@ -46,9 +46,14 @@ def guarded(what: str, work: Callable[[], Value], otherwise: Other) -> tuple[Val
 
 
 class Faults(Struct):
-    """The errors of single nodes in steps that go over all nodes, by node name: each holds its own node."""
+    """The errors in steps that go over all nodes.
+
+    Those of single nodes are by node name: each holds its own node. `steps` has those of whole steps, in
+    words.
+    """
 
     nodes: dict[str, str] = field(default_factory=dict)
+    steps: list[str] = field(default_factory=list)
 
     def of(self, node: str, what: str, work: Callable[[], Value], otherwise: Other) -> Value | Other:
         """Return what `work` returns; after an exception `otherwise`, and the node has a fault."""
@@ -58,6 +63,12 @@ class Faults(Struct):
             problem = internal(f"node {node}: {what}", error)
             self.nodes.setdefault(node, problem)
             return otherwise
+
+    def step(self, what: str, work: Callable[[], Value], otherwise: Other) -> Value | Other:
+        """Return what `work` returns; after an exception `otherwise`, and the step has a fault."""
+        result, problems = guarded(what, work, otherwise)
+        self.steps += problems
+        return result
 
 
 PODS = "the pods"

@@ -8,6 +8,8 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
+from msgspec import Struct
+
 from reconciler.drain.groups import GROUP_LABELS, MOST, group_of, in_one_namespace
 from reconciler.model.content import CalendarText
 from reconciler.model.errors import CloudError, ClusterError, Unauthorized, Unreachable
@@ -79,90 +81,46 @@ def observe(
     """Return the snapshot of one pass; raises ClusterError if the nodes or the ledger can't be read.
 
     Whatever is wrong with one node, or with another read, is a problem in the snapshot. A rehearsed pass
-    needs permissions on nodes only; what else it may not read is in the problems.
+    needs permissions on nodes only. `capacity` keeps what a preview needs to find room on other nodes, and
+    `now` is aware. Services are queried if the settings enable their source and the ledger says that a query
+    is due; machine providers, only for nodes that may be replaced.
 
-    Pods are read for the nodes that are being drained, for those on which a drain has left pods, and for
-    those on which the platform has started while they may not be empty, one request each; there are no other
-    requests per node but those of `outside.ahead`, which are bounded. If two nodes or more wait for a drain,
-    the pods of groups are read, with one list for each kind of group, and then those of the nodes with pods
-    of the same group. `capacity` keeps what a
-    preview needs to find room on other nodes. Polled sources query their services if the settings enable
-    them and the ledger says that a query is due. `now` is aware.
-    Machine providers are queried only for nodes that may be replaced.
+    Pods are read, with a request each, for the nodes that drain, those on which a drain has left pods, and
+    those on which the platform has started while they may not be empty. There are no other requests per node
+    but those of `outside.ahead`, which are bounded. If two nodes or more wait for a drain, the pods of groups
+    are read, with one list for each kind of group, and then those of the nodes with pods of the same group.
     """
-    reader = outside.reader
-    gaps = Gaps(rehearsed)
-    needed = parts.wants(settings)
-    if isinstance(reader, EarlyReader):
-        # With an API server that answers slowly, a cordon waits for each read that comes before it.
-        reader.read_ahead(agents=needed.agents, remediator=needed.remediator, server=needed.server)
-    read = reader.nodes(_wanted(needed, settings, capacity=capacity))
-    # After the list: the answer of the API server shows how far our own clock is off.
-    times = own_times(now, reader.skew())
-    nodes = tuple(node.believed(times) for node in read)
-    agents = _agents(reader, gaps) if needed.agents else Agents()
-    remediator = _remediator(reader, gaps) if needed.remediator else Remediator()
-    server = _server_version(reader) if needed.server else ServerVersion()
-    records, node_problems = _records(nodes, settings.keys.prefix)
-    records, unanswered = guarded(
-        "hooks are not asked", partial(_with_answers, records, nodes, outside.hooks), records
-    )
-    nodes = _with_owners(reader, nodes, records)
-    readable = {name: one for name, one in records.items() if isinstance(one, Record)}
+    reader, gaps = outside.reader, Gaps(rehearsed)
+    context = _Context(outside, parts, settings, now, gaps)
+    wants = parts.wants(settings)
+    fleet = _fleet(context, wants, capacity=capacity)
     ledger = _ledger(reader, settings, gaps)
-    objects, problems = parts.read_objects(reader, settings, ledger.published, gaps)
-    polled = [
-        (source, outside.clients.get(source.name))
-        for source in parts.sources.polled
-        if source.enabled(settings)
-    ]
-    memories, unpolled = _poll(polled, nodes, ledger, readable, settings, now)
-    context = SourceContext(settings, now, agents, memories, server)
-    busy = [name for name, one in readable.items() if one.being_drained or one.keeps_pods]
-    on = parts.sources.switched_on(settings)
-    readings, struck, unread_nodes = _readings(nodes, on, context, readable)
-    node_problems |= unread_nodes
-    busy += [name for name in struck if name not in busy]
-    machines = _machines(outside.machines, parts.machine_of, nodes, readings, readable, settings)
-    # Pods that a drain has left hold the machine of their node.
-    busy += [
-        name for name in machines if name not in busy and name in readable and readable[name].in_maintenance
-    ]
+    objects, unread_objects = parts.read_objects(reader, settings, ledger.published, gaps)
+    reports = _reports(context, fleet, ledger)
+    machines = _machines(
+        outside.machines, parts.machine_of, fleet.nodes, reports.readings, fleet.records, settings
+    )
+    busy = _busy(fleet.records, reports.struck, machines)
     pods, unread_pods = _pods(reader, busy, gaps)
-    namespaces, namespaces_problem = _namespaces(reader, settings, gaps)
-    calendars, unread = _calendars(outside, settings, now)
-    waiting = _may_start(nodes, readings, readable, settings)
-    groups, ungrouped = _groups(reader, waiting, settings, gaps)
-    # A mode that cordons nothing has the time to read.
-    cordons = settings.mode is not Mode.OBSERVE
-    soon = _short_and_new(waiting, readings, readable, now) if cordons else frozenset()
-    asked = sorted(waiting.difference(busy, soon), key=lambda name: (_first_date(readings[name]), name))
-    # A preview reads all labels. It must not know more than the passes whose forecast it shows.
-    ahead, unasked = _ahead(outside.ahead, asked, soon, busy, _labels(needed, settings), now)
+    for_settings, namespaces_problem, notes = _for_settings(context, fleet, reports, busy, wants)
     return Snapshot(
-        nodes=nodes,
-        readings=readings,
-        records=records,
+        nodes=fleet.nodes,
+        readings=reports.readings,
+        records=fleet.annotations,
         pods=pods,
-        for_settings=ReadForSettings(
-            namespaces,
-            parts.read_checks(outside, settings),
-            groups,
-            calendars,
-            ahead,
-        ),
-        agents=agents,
-        remediator=remediator,
+        for_settings=for_settings,
+        agents=fleet.agents,
+        remediator=fleet.remediator,
         ledger=ledger,
-        memories=memories,
+        memories=reports.memories,
         skew=reader.skew(),
         own_node=outside.itself.node,
         own_pod=outside.itself.pod,
         leads_since=outside.itself.leads_since,
         published=objects,
         problems=Problems(
-            (*problems, *unpolled, *unread, *ungrouped, *unasked, *unanswered),
-            node_problems,
+            (*unread_objects, *reports.notes, *notes, *fleet.notes),
+            {**fleet.problems, **reports.problems},
             unread_pods,
             namespaces_problem,
             tuple(gaps.unseen.values()),
@@ -170,6 +128,109 @@ def observe(
         machines=machines,
         resting=reader.resting() if isinstance(reader, PartialReader) else (),
     )
+
+
+class _Context(Struct, frozen=True):
+    """What a pass reads with; `now` is aware, `gaps` notes what it may not read."""
+
+    outside: Outside
+    parts: Parts
+    settings: Settings
+    now: datetime
+    gaps: Gaps
+
+
+class _Fleet(Struct, frozen=True):
+    """The nodes, and what says the same of all of them.
+
+    `annotations` has each record, or why it can't be read, and `records` those that can. `problems` are those
+    of single nodes, `notes` all others.
+    """
+
+    nodes: tuple[Node, ...]
+    annotations: Mapping[str, Record | Unreadable]
+    records: Mapping[str, Record]
+    agents: Agents
+    remediator: Remediator
+    server: ServerVersion
+    problems: Mapping[str, str]
+    notes: tuple[str, ...]
+
+
+def _fleet(context: _Context, wants: Wants, *, capacity: bool) -> _Fleet:
+    reader, settings, gaps = context.outside.reader, context.settings, context.gaps
+    if isinstance(reader, EarlyReader):
+        # With an API server that answers slowly, a cordon waits for each read that comes before it.
+        reader.read_ahead(agents=wants.agents, remediator=wants.remediator, server=wants.server)
+    read = reader.nodes(_wanted(wants, settings, capacity=capacity))
+    # After the list: the answer of the API server shows how far our own clock is off.
+    times = own_times(context.now, reader.skew())
+    nodes = tuple(node.believed(times) for node in read)
+    agents = _agents(reader, gaps) if wants.agents else Agents()
+    remediator = _remediator(reader, gaps) if wants.remediator else Remediator()
+    server = _server_version(reader) if wants.server else ServerVersion()
+    annotations, problems = _records(nodes, settings.keys.prefix)
+    annotations, notes = guarded(
+        "hooks are not asked", partial(_with_answers, annotations, nodes, context.outside.hooks), annotations
+    )
+    nodes = _with_owners(reader, nodes, annotations)
+    records = {name: record for name, record in annotations.items() if isinstance(record, Record)}
+    return _Fleet(nodes, annotations, records, agents, remediator, server, problems, notes)
+
+
+def _for_settings(
+    context: _Context, fleet: _Fleet, reports: _Reports, busy: Sequence[str], wants: Wants
+) -> tuple[ReadForSettings, str, tuple[str, ...]]:
+    """Return what only these settings need, why the namespaces can't be read, and notes."""
+    outside, settings, now = context.outside, context.settings, context.now
+    namespaces, namespaces_problem = _namespaces(outside.reader, settings, context.gaps)
+    calendars, unread = _calendars(outside, settings, now)
+    waiting = _may_start(fleet.nodes, reports.readings, fleet.records, settings)
+    groups, ungrouped = _groups(outside.reader, waiting, settings, context.gaps)
+    # A mode that cordons nothing has the time to read.
+    cordons = settings.mode is not Mode.OBSERVE
+    soon = _short_and_new(waiting, reports.readings, fleet.records, now) if cordons else frozenset()
+    asked = sorted(
+        waiting.difference(busy, soon), key=lambda name: (_first_date(reports.readings[name]), name)
+    )
+    # A preview reads all labels. It must not know more than the passes whose forecast it shows.
+    ahead, unasked = _ahead(outside.ahead, asked, soon, busy, _labels(wants, settings), now)
+    checks = context.parts.read_checks(outside, settings)
+    read = ReadForSettings(namespaces, checks, groups, calendars, ahead)
+    return read, namespaces_problem, (*unread, *ungrouped, *unasked)
+
+
+class _Reports(Struct, frozen=True):
+    """What the sources say of each node, which nodes the platform has met, and what went wrong."""
+
+    readings: Mapping[str, tuple[Reading, ...]]
+    struck: Sequence[str]
+    memories: Mapping[str, AnyMemory]
+    problems: Mapping[str, str]
+    notes: tuple[str, ...]
+
+
+def _reports(context: _Context, fleet: _Fleet, ledger: Ledger) -> _Reports:
+    settings, now, sources = context.settings, context.now, context.parts.sources
+    polled = [
+        (source, context.outside.clients.get(source.name))
+        for source in sources.polled
+        if source.enabled(settings)
+    ]
+    memories, notes = _poll(polled, fleet.nodes, ledger, fleet.records, settings, now)
+    readable = SourceContext(settings, now, fleet.agents, memories, fleet.server)
+    readings, struck, problems = _readings(
+        fleet.nodes, sources.switched_on(settings), readable, fleet.records
+    )
+    return _Reports(readings, struck, memories, problems, notes)
+
+
+def _busy(records: Mapping[str, Record], struck: Iterable[str], machines: Mapping[str, Machine]) -> list[str]:
+    """Return the nodes whose pods are read."""
+    draining = [name for name, record in records.items() if record.being_drained or record.keeps_pods]
+    # Pods that a drain has left hold the machine of their node.
+    held = [name for name in machines if name in records and records[name].in_maintenance]
+    return list(dict.fromkeys((*draining, *struck, *held)))
 
 
 def _readings(

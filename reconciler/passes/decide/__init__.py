@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 
-from reconciler.model.keys import keys_of
+from msgspec import Struct
+
 from reconciler.model.moments import shifted
 from reconciler.model.node import Node
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.polling import Memory
-from reconciler.model.problems import Faults, guarded
+from reconciler.model.problems import Faults
 from reconciler.model.record import State
 from reconciler.model.schedule import CaseSchedule
-from reconciler.model.snapshot import Assessment, Ledger, Snapshot
+from reconciler.model.snapshot import Assessment, Ledger, Resting, Snapshot
 from reconciler.model.values import replace
 from reconciler.model.workflow import upgraded_pools
 from reconciler.passes.decide.acknowledging import acknowledgements
@@ -53,167 +54,248 @@ def decide(
     """Return the plan; the same arguments give the same plan. `now` is aware, UTC."""
     # A step that goes over all nodes has a boundary around each: what fails holds this node only.
     faults = Faults()
+    context = _context(snapshot, settings, now, parts, faults)
+    fleet = _fleet(assessment, context, faults)
+    progress = _progress(fleet, context, faults)
+    fleet = replace(fleet, known=_queue(fleet, context, faults))
+    for node in sorted(fleet.known, key=partial(_turn, snapshot.own_node, fleet.ours)):
+        progress.plans.append(decide_safely(node, context, progress))
+    plans = _in_order(fleet.known, progress, snapshot)
+    shown = _shown(plans, context, faults)
+    _keep(progress, plans, shown, context)
+    return _plan(plans, shown, fleet, assessment, context, progress, faults)
+
+
+def _context(
+    snapshot: Snapshot, settings: Settings, now: datetime, parts: Parts, faults: Faults
+) -> PassContext:
     # Needed only where a pass may do something to a VM.
     changes_vms = bool(snapshot.machines) or settings.sources.arm.self_service
-    twins = twins_of(snapshot.nodes, faults) if changes_vms else {}
-    context = PassContext(
+    return PassContext(
         snapshot,
         settings,
         now,
         parts,
         parts.sources.reading_names(settings),
-        twins,
+        twins_of(snapshot.nodes, faults) if changes_vms else {},
         parts.sources.notice_names(settings),
         upgraded_pools(snapshot.nodes, faults),
     )
-    fleet = [
+
+
+class _Fleet(Struct, frozen=True):
+    """What is known of the nodes before the first is decided on.
+
+    `selected` are those of `nodeSelector`, `resting` those of them that were only counted. `marked` are also
+    those that it selects no more while they have our record or hints, and `known` what is known of those with
+    something to decide or report. `ours` says why a node has a place of ours.
+    """
+
+    selected: tuple[Node, ...]
+    resting: tuple[Resting, ...]
+    marked: tuple[Node, ...]
+    known: tuple[Seen, ...]
+    ours: Mapping[str, str]
+
+
+def _fleet(assessment: Assessment, context: PassContext, faults: Faults) -> _Fleet:
+    snapshot, settings = context.snapshot, context.settings
+    selected = tuple(
         node
         for node in snapshot.nodes
         if faults.of(node.name, "it may be selected", partial(settings.in_fleet, node.labels), True)
-    ]
-    resting = tuple(one for one in snapshot.resting if settings.in_fleet(one.node.labels))
-    chosen = {node.name for node in fleet}
-    ours_or_theirs = [
+    )
+    names = {node.name for node in selected}
+    marked = tuple(
         node
         for node in snapshot.nodes
-        # A node that the settings no longer select stays in the plan while it has our record or hints.
-        if node.name in chosen
-        or faults.of(
-            node.name, "it may have a record or hints", partial(_is_marked, node, settings, parts), True
-        )
-    ]
-    looked = [look_safely(node, assessment.of(node.name), context) for node in ours_or_theirs]
-    seen = [one for one in looked if one is not None]
-    held = {one.node.name: _place(one, faults) for one in seen}
-    ours = {name: because for name, because in held.items() if because}
+        if node.name in names
+        or faults.of(node.name, "it may have a record or hints", partial(_is_marked, node, context), True)
+    )
+    looked = [look_safely(node, assessment.of(node.name), context) for node in marked]
+    known = tuple(facts for facts in looked if facts is not None)
+    places = {facts.node.name: _place(facts, faults) for facts in known}
+    return _Fleet(
+        selected,
+        tuple(resting for resting in snapshot.resting if settings.in_fleet(resting.node.labels)),
+        marked,
+        known,
+        {name: because for name, because in places.items() if because},
+    )
+
+
+def _progress(fleet: _Fleet, context: PassContext, faults: Faults) -> Progress:
+    """Return what the decisions about nodes share, before the first."""
+    snapshot, settings, now = context.snapshot, context.settings, context.now
     read = snapshot.ledger.believed(context.times)
-    missing, problems = guarded(
+    missing = faults.step(
         "no replacement is missed",
-        lambda: still_missing(read.replaced, fleet, settings.budget, now, resting),
+        lambda: still_missing(read.replaced, fleet.selected, settings.budget, now, fleet.resting),
         read.replaced,
     )
-    ledger, unspaced = _spaced(read, settings, context.second)
-    places = count_places(fleet, ours, settings.budget, now, missing, faults).beside(resting)
+    ledger = _spaced(read, settings, context.second)
+    places = count_places(fleet.selected, fleet.ours, settings.budget, now, missing, faults)
+    places = places.beside(fleet.resting)
     none: Mapping[str, tuple[Acknowledgement, ...]] = {}
-    acknowledged, unacknowledged = guarded(
-        "no event is acknowledged", lambda: acknowledgements(seen, snapshot.nodes, settings, faults), none
+    acknowledged = faults.step(
+        "no event is acknowledged",
+        lambda: acknowledgements(fleet.known, snapshot.nodes, settings, faults),
+        none,
     )
     nothing: Mapping[str, CaseSchedule] = {}
-    planned_starts, unplanned = guarded(
+    planned = faults.step(
         "no start is planned",
-        lambda: with_prospects(schedules(seen, places, ledger, context, faults), seen, context, faults),
+        lambda: with_prospects(
+            schedules(fleet.known, places, ledger, context, faults), fleet.known, context, faults
+        ),
         nothing,
     )
-    progress = Progress(
+    holders = [drain for drain in snapshot.drains.values() if holds_slot(drain)]
+    return Progress(
         places,
         replace(ledger, replaced=missing),
         acknowledged,
-        pools_in_replacement(seen, snapshot.machines, faults),
-        holding={one.node.name for one in seen if holds_slot(snapshot.drains.get(one.node.name))},
-        schedules=planned_starts,
-        beside=parts.beside(snapshot, settings),
-        slot_free_at=min(
-            (
-                drain.blocked_at
-                for drain in snapshot.drains.values()
-                if holds_slot(drain) and drain.blocked_at is not None and drain.blocked_at > now
-            ),
-            default=None,
-        ),
+        pools_in_replacement(fleet.known, snapshot.machines, faults),
+        holding={
+            facts.node.name for facts in fleet.known if holds_slot(snapshot.drains.get(facts.node.name))
+        },
+        schedules=planned,
+        beside=context.parts.beside(snapshot, settings),
+        slot_free_at=earliest_after(now, (drain.blocked_at for drain in holders if drain.blocked_at)),
     )
+
+
+def _queue(fleet: _Fleet, context: PassContext, faults: Faults) -> tuple[Seen, ...]:
+    """Return what is known of the nodes, by urgency; each with a fault is one that can't be judged."""
     keys = {
-        one.node.name: faults.of(
-            one.node.name,
+        facts.node.name: faults.of(
+            facts.node.name,
             "its place in the queue is not known",
-            partial(queue_key, one, snapshot.own_node),
-            last_key(one.node.name),
+            partial(queue_key, facts, context.snapshot.own_node),
+            last_key(facts.node.name),
         )
-        for one in seen
+        for facts in fleet.known
     }
-    for node in ours_or_theirs:
-        keys.setdefault(node.name, last_key(node.name))
-    seen = _with_faults(seen, ours_or_theirs, faults, context)
-    queue = sorted(seen, key=lambda one: keys[one.node.name])
-    # Nodes in maintenance first: their places and slots are counted before another node needs one.
-    # Those with fewer attempts come first: a process that lives for a minute would never come to the others.
-    # Those that the platform has started come last: they need no place, and may take none from the others.
-    own = snapshot.own_node
+    known = _with_faults(fleet.known, fleet.marked, faults, context)
+    return tuple(sorted(known, key=lambda facts: keys.get(facts.node.name) or last_key(facts.node.name)))
 
-    def turn(one: Seen) -> tuple[bool, bool, bool, int]:
-        waits = one.node.name not in ours
-        return (waits, waits and any(map(has_struck, one.judged)), one.node.name == own, one.attempts)
 
-    for one in sorted(queue, key=turn):
-        progress.plans.append(decide_safely(one, context, progress))
-    asked = {name: memory for name, memory in snapshot.memories.items() if memory != Memory()}
-    if asked:
-        progress.ledger = replace(progress.ledger, memories={**progress.ledger.memories, **asked})
-    order = {one.node.name: position for position, one in enumerate(queue)}
+def _turn(own_node: str | None, ours: Mapping[str, str], facts: Seen) -> tuple[bool, bool, bool, int]:
+    """Return the sort key of a node in this pass.
+
+    Nodes in maintenance first: their places and slots are counted before another node needs one. Those with
+    fewer attempts come first: a process that lives for a minute would never come to the others. Those that
+    the platform has started come last: they need no place, and may take none from the others.
+    """
+    waits = facts.node.name not in ours
+    struck = waits and any(map(has_struck, facts.judged))
+    return (waits, struck, facts.node.name == own_node, facts.attempts)
+
+
+def _in_order(queue: Sequence[Seen], progress: Progress, snapshot: Snapshot) -> tuple[NodePlan, ...]:
+    """Return the plans that are reported, with their schedules, in the order of the queue."""
+    order = {facts.node.name: position for position, facts in enumerate(queue)}
     scheduled = [_with_schedule(plan, progress.schedules.get(plan.node)) for plan in progress.plans]
-    plans = (
-        *sorted((plan for plan in scheduled if is_reported(plan)), key=lambda plan: order[plan.node]),
-        *orphaned_drains(snapshot, order),
-    )
-    nodes = {node.name: node for node in snapshot.nodes}
-    shown, unshown = guarded(
+    reported = sorted(filter(is_reported, scheduled), key=lambda plan: order[plan.node])
+    return (*reported, *orphaned_drains(snapshot, order))
+
+
+def _shown(plans: tuple[NodePlan, ...], context: PassContext, faults: Faults) -> ObjectChanges:
+    snapshot, nodes = context.snapshot, {node.name: node for node in context.snapshot.nodes}
+    fleet = Fleet(plans, nodes, context.settings, context.now)
+    return faults.step(
         "objects for other tools are not changed",
-        lambda: parts.object_changes(
-            snapshot.published, Fleet(plans, nodes, settings, now), snapshot.ledger.published
-        ),
+        lambda: context.parts.object_changes(snapshot.published, fleet, snapshot.ledger.published),
         ObjectChanges(signs=snapshot.ledger.published),
     )
-    answers, uncounted = guarded(
+
+
+def _keep(progress: Progress, plans: Iterable[NodePlan], shown: ObjectChanges, context: PassContext) -> None:
+    """Put into the ledger what later passes have to know."""
+    memories = context.snapshot.memories.items()
+    asked = {name: memory for name, memory in memories if memory != Memory()}
+    ledger = progress.ledger
+    progress.ledger = replace(
+        ledger,
+        memories={**ledger.memories, **asked} if asked else ledger.memories,
+        published=shown.signs,
+        lasted=lasted(context.snapshot.ledger.lasted, progress.plans, context.second),
+        undone=tuple(plan.todo.undone for plan in plans if plan.todo.undone is not None),
+    )
+
+
+def _plan(
+    plans: tuple[NodePlan, ...],
+    shown: ObjectChanges,
+    fleet: _Fleet,
+    assessment: Assessment,
+    context: PassContext,
+    progress: Progress,
+    faults: Faults,
+) -> Plan:
+    snapshot, settings, now = context.snapshot, context.settings, context.now
+    answers = faults.step(
         "the answers of the sources are not counted",
         lambda: source_states(snapshot, assessment, context.reading_names, now),
         (),
     )
-    lengths = lasted(snapshot.ledger.lasted, progress.plans, context.second)
-    undone = tuple(plan.todo.undone for plan in plans if plan.todo.undone is not None)
-    progress.ledger = replace(progress.ledger, published=shown.signs, lasted=lengths, undone=undone)
+    believed = snapshot.ledger.believed(context.times)
+    labels = {node.name: node.labels for node in snapshot.nodes}
     return Plan(
         now=now,
         mode=settings.mode.value,
         nodes=plans,
-        managed=sum(
-            1
-            for node in fleet
-            if faults.of(node.name, "it may be managed", partial(settings.manages, node.labels), False)
-        )
-        + sum(one.count for one in resting if settings.manages(one.node.labels)),
+        managed=_managed(fleet, settings, faults),
         budget=progress.places.use(),
         ledger=progress.ledger if progress.ledger != snapshot.ledger else None,
         notes=(
-            *unspaced,
+            *_unspaced(believed, settings),
             *held_by_people(snapshot, now),
-            *of_the_future(seen, read != snapshot.ledger),
-            *problems,
-            *unacknowledged,
-            *unshown,
-            *unplanned,
-            *uncounted,
-            *notes(snapshot, fleet, settings, resting),
+            *of_the_future(fleet.known, believed != snapshot.ledger),
+            *faults.steps,
+            *notes(snapshot, fleet.selected, settings, fleet.resting),
             *assessment.notes,
         ),
-        next_change=earliest_after(
-            now,
-            (
-                *moments(plans, now),
-                *expiries(seen),
-                *parts.sources.changes(snapshot.memories, now),
-                *_eased(progress.ledger, settings),
-                *_turns(progress),
-                *shown.moments,
-            ),
-        ),
+        next_change=_next_change(plans, shown, fleet, context, progress),
         publications=shown.writes,
         settings=settings.version,
         time_zone=settings.time_zone.key,
         unseen=snapshot.problems.unseen,
         uids=frozenset(node.uid for node in snapshot.nodes),
-        labels={plan.node: nodes[plan.node].labels for plan in plans if plan.node in nodes},
+        labels={plan.node: labels[plan.node] for plan in plans if plan.node in labels},
         fleet=fleet_nodes(snapshot, settings),
         calendars=snapshot.for_settings.calendars,
         sources=answers,
+    )
+
+
+def _managed(fleet: _Fleet, settings: Settings, faults: Faults) -> int:
+    managed = (
+        faults.of(node.name, "it may be managed", partial(settings.manages, node.labels), False)
+        for node in fleet.selected
+    )
+    resting = (part.count for part in fleet.resting if settings.manages(part.node.labels))
+    return sum(managed) + sum(resting)
+
+
+def _next_change(
+    plans: tuple[NodePlan, ...],
+    shown: ObjectChanges,
+    fleet: _Fleet,
+    context: PassContext,
+    progress: Progress,
+) -> datetime | None:
+    """Return when the plan changes next by time alone (UTC), None if it does not."""
+    return earliest_after(
+        context.now,
+        (
+            *moments(plans, context.now),
+            *expiries(fleet.known),
+            *context.parts.sources.changes(context.snapshot.memories, context.now),
+            *_eased(progress.ledger, context.settings),
+            *_turns(progress),
+            *shown.moments,
+        ),
     )
 
 
@@ -233,9 +315,9 @@ def _with_schedule(plan: NodePlan, schedule: CaseSchedule | None) -> NodePlan:
     return replace(plan, schedule=schedule)
 
 
-def _is_marked(node: Node, settings: Settings, parts: Parts) -> bool:
-    prefix = settings.keys.prefix
-    return keys_of(prefix).record in node.annotations or parts.outlived(node, prefix).any
+def _is_marked(node: Node, context: PassContext) -> bool:
+    keys = context.keys
+    return keys.record in node.annotations or context.parts.outlived(node, keys.prefix).any
 
 
 def _has_place(one: Seen) -> str:
@@ -261,18 +343,21 @@ def _with_faults(
     return list(found.values())
 
 
-def _spaced(ledger: Ledger, settings: Settings, now: datetime) -> tuple[Ledger, tuple[str, ...]]:
-    """Return the ledger with a last start for the spacing, and a note where it could not be read.
+def _spaced(ledger: Ledger, settings: Settings, now: datetime) -> Ledger:
+    """Return the ledger with a last start for the spacing, also where it could not be read.
 
     The last start was before now, so a whole spacing from now keeps the spacing. The ledger is written, so
     the wait begins once.
     """
-    if not ledger.unread:
-        return ledger, ()
-    note = f"the last start in the ledger can't be read: {ledger.unread}"
-    if settings.budget.spacing <= timedelta():
-        return ledger, (note,)
-    return replace(ledger, last_start=now, unread=""), (f"{note}; budget.spacing counts from now",)
+    if not ledger.unread or settings.budget.spacing <= timedelta():
+        return ledger
+    return replace(ledger, last_start=now, unread="")
+
+
+def _unspaced(ledger: Ledger, settings: Settings) -> Iterator[str]:
+    if ledger.unread:
+        counts = "" if settings.budget.spacing <= timedelta() else "; budget.spacing counts from now"
+        yield f"the last start in the ledger can't be read: {ledger.unread}{counts}"
 
 
 def _turns(progress: Progress) -> Iterable[datetime]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from operator import attrgetter
@@ -157,7 +157,7 @@ def _count(nodes: Iterable[Node], has: Callable[[Node], bool]) -> int:
 
 
 def notes(
-    snapshot: Snapshot, fleet: list[Node], settings: Settings, resting: Iterable[Resting] = ()
+    snapshot: Snapshot, fleet: Sequence[Node], settings: Settings, resting: Iterable[Resting] = ()
 ) -> tuple[str, ...]:
     """Return the notes about the whole cluster, one sentence each."""
     notes = list(snapshot.problems.cluster)
