@@ -15,6 +15,7 @@ from reconciler.model.drains import (
     WaitLimit,
 )
 from reconciler.model.holds import HoldCode
+from reconciler.model.hooks import HookRun
 from reconciler.model.moments import shifted
 from reconciler.model.node import AUTOSCALER_TAINT, Node
 from reconciler.model.plan import (
@@ -97,88 +98,146 @@ def follow_drain(
     `before` is the case before the state machine ran.
     """
     node, found = one.node, context.snapshot.drains.get(one.node.name)
-    stale = found if found is not None and found.uid != node.uid else None
-    drained = None if stale is not None else found
+    drained = found if found is not None and found.uid == node.uid else None
+    hooked = follow_hooks(one, walked, view, context)
     drain = walked.effects.record.drain if walked.state is State.IN_MAINTENANCE else None
     under_way = drain is not None and drain.done is None
-    wanted = cases.wants_drain(walked.effects.record, view)
-    hooked = follow_hooks(one, walked, view, context)
+    goes_on = under_way and cases.wants_drain(walked.effects.record, view)
     step = _Step(hooked.record)
-    # While a node is drained, what holds its uncordon does not matter yet.
-    holds = list(hooked.holds)
-    if drain is not None and under_way and wanted:
+    if goes_on:
         held = drain_hold(one, step.record, view, context)
-        begun = _Begun(node, one.case, step.record, view, drained, held)
-        step, holds = _go_on(begun, context, progress), []
+        step = _go_on(_Begun(node, one.case, step.record, view, drained, held), context, progress)
     progress.holding.discard(node.name)
-    record = step.record
-    # Count with the new record: when the last other node is drained, our own node starts in this pass.
-    if under_way and node.name != context.snapshot.own_node and _is_awaited(step, drained, context.now):
-        progress.undrained += 1
-        since = record.drain.since if record.drain is not None else context.now
-        progress.begun = max(since, progress.begun or since)
-        stuck_at = _stuck_at(drained, context.now)
-        if stuck_at is not None:
-            progress.stuck_at = min(stuck_at, progress.stuck_at or stuck_at)
-    if not (under_way and wanted) and _waits_for_its_end(walked.state, view):
-        holds += unattended(one, record, context)
+    if under_way:
+        _count(node, step, drained, context, progress)
+    # While a node is drained, what holds its uncordon does not matter yet.
+    holds = [] if goes_on else list(hooked.holds)
+    if not goes_on and _waits_for_its_end(walked.state, view):
+        holds += unattended(one, step.record, context)
     unread = context.snapshot.problems.pods.get(node.name)
     if unread and under_way:
         holds.append(Hold(node.name, HoldCode.PODS_READABLE, f"its pods can't be read: {unread}"))
-    order = step.order if step.hold is None else None
-    if step.order is not None and step.hold is not None:
-        holds.append(step.hold)
+    ordered = _ordered(one, step, drained, context, progress)
+    done = step.record.drain is not None and step.record.drain.done is not None
+    first = drain is not None and drain.attempt == 1
+    waits = under_way and first and _waits_to_begin(step, ordered.order, drained)
+    has_begun = done or (drain is not None and not waits)
+    case = CaseStep(
+        before,
+        step.record,
+        view,
+        has_begun,
+        (*holds, *ordered.holds),
+        progress.schedules.get(node.name),
+    )
+    # A drain that ended with an earlier case does not belong to this one.
+    shown = drained if drain is not None or running(drained) else None
+    stop = ordered.order is None and not _unjudged(ordered.stopped) and running(found)
+    return _planned(
+        one, walked, case, _Drain(step, ordered.order, shown, stop), hooked.runs, context, progress
+    )
+
+
+class _Ordered(Struct, frozen=True):
+    """The order for the drainer, the hold in whose place it is not given, and all holds of the drain."""
+
+    order: DrainOrder | None
+    stopped: Hold | None
+    holds: tuple[Hold, ...]
+
+
+def _ordered(
+    one: Seen, step: _Step, drained: DrainProgress | None, context: PassContext, progress: Progress
+) -> _Ordered:
+    """Return what the drainer has to do for the case, or else for the workflows of the node."""
+    order, stopped = (step.order, None) if step.hold is None else (None, step.hold)
+    holds = [step.hold] if step.order is not None and step.hold is not None else []
     waiting = one.workflows.order if one.workflows is not None else None
-    stopped = step.hold
     if order is None and waiting is not None:
         order, stopped = _for_workflow(waiting, one, drained, context, progress)
         holds += [stopped] if stopped is not None else []
     if order is not None:
         progress.drains += order.slots is not None and not _yields(drained)
-        if step.waits is not None:
-            holds.append(step.waits)
-        if drained is not None:
-            holds += [Hold(node.name, HoldCode.DRAIN, f"{b.pod}: {b.because}") for b in drained.blockers]
-    done = record.drain is not None and record.drain.done is not None
-    waits = under_way and drain is not None and drain.attempt == 1 and _waits_to_begin(step, order, drained)
-    has_begun = done or (drain is not None and not waits)
-    schedule = progress.schedules.get(node.name)
-    telling = tell(CaseStep(before, record, view, has_begun, tuple(holds), schedule), one, context)
+        holds += [step.waits] if step.waits is not None else []
+        blockers = drained.blockers if drained is not None else ()
+        holds += [Hold(one.node.name, HoldCode.DRAIN, f"{b.pod}: {b.because}") for b in blockers]
+    return _Ordered(order, stopped, tuple(holds))
+
+
+def _count(
+    node: Node, step: _Step, drained: DrainProgress | None, context: PassContext, progress: Progress
+) -> None:
+    """Count a drain for which our own node waits.
+
+    The new record counts: when the last other node is drained, our own node starts in this pass.
+    """
+    if node.name == context.snapshot.own_node or not _is_awaited(step, drained, context.now):
+        return
+    progress.undrained += 1
+    drain = step.record.drain
+    since = drain.since if drain is not None else context.now
+    progress.begun = max(since, progress.begun or since)
+    stuck_at = _stuck_at(drained, context.now)
+    if stuck_at is not None:
+        progress.stuck_at = min(stuck_at, progress.stuck_at or stuck_at)
+
+
+class _Drain(Struct, frozen=True):
+    """The drain of a node in its plan: the step, the order, what is shown, and whether it has to stop."""
+
+    step: _Step
+    order: DrainOrder | None
+    shown: DrainProgress | None
+    stop: bool
+
+
+def _planned(
+    one: Seen,
+    walked: Walk,
+    case: CaseStep,
+    drain: _Drain,
+    runs: tuple[HookRun, ...],
+    context: PassContext,
+    progress: Progress,
+) -> NodePlan:
+    """Return the plan with what the case has to say, its signs, and its patches."""
+    telling = tell(case, one, context)
     record = telling.record
-    over = timed_out(one, record, view, context)
+    over = timed_out(one, record, case.view, context)
     noted = telling.noted
     if over and record.open:
         noted = told(noted or record)
-    standing = Standing(walked.state, record, view, tuple(holds), draining=order is not None)
+    draining = drain.order is not None
+    standing = Standing(walked.state, record, case.view, case.holds, draining=draining)
     word = acknowledged(one, walked, record, progress.acknowledgements, context)
-    signs = context.parts.signs(node, standing, context.settings, context.now)
+    signs = context.parts.signs(one.node, standing, context.settings, context.now)
     signs = replace(signs, annotations={**signs.annotations, **word})
     write = node_patch(one, walked, record, signs, context)
+    workflows = one.workflows
     todo = Actions(
         write=write,
-        drain=order,
-        stop_drain=order is None and not _unjudged(stopped) and (running(drained) or running(stale)),
+        drain=drain.order,
+        stop_drain=drain.stop,
         perform=walked.effects.perform,
         machine=walked.effects.machine,
         notices=(
-            *(one.workflows.notices if one.workflows is not None else ()),
+            *(workflows.notices if workflows is not None else ()),
             *walked.effects.notices,
-            *step.notices,
+            *drain.step.notices,
             *telling.fresh,
         ),
         publications=signs.writes,
-        hooks=hooked.runs,
+        hooks=runs,
         pending=(*telling.pending, *over),
         noted=second_patch(one, write, noted, context) if noted is not None else None,
-        takes=one.workflows.takes if one.workflows is not None else (),
-        hypervisor=one.workflows.hypervisor if one.workflows is not None else None,
-        messages=one.workflows.messages if one.workflows is not None else (),
-        next_message=one.workflows.next_message if one.workflows is not None else None,
+        takes=workflows.takes if workflows is not None else (),
+        hypervisor=workflows.hypervisor if workflows is not None else None,
+        messages=workflows.messages if workflows is not None else (),
+        next_message=workflows.next_message if workflows is not None else None,
     )
-    # A drain that ended with an earlier case does not belong to this one.
-    shown = drained if drain is not None or running(drained) else None
-    decided = Decided(walked.state, record, tuple(holds), telling.ended)
-    return node_plan(one, walked, decided, todo, _drain_state(one, record, step.kept, shown, context))
+    decided = Decided(walked.state, record, case.holds, telling.ended)
+    shown = _drain_state(one, record, drain.step.kept, drain.shown, context)
+    return node_plan(one, walked, decided, todo, shown)
 
 
 def _for_workflow(

@@ -104,7 +104,7 @@ class CaseStep(Struct, frozen=True):
     after: CaseRecord
     view: cases.CaseView
     begun: bool
-    holds: Sequence[Hold]
+    holds: tuple[Hold, ...]
     schedule: CaseSchedule | None = None
 
 
