@@ -7,8 +7,9 @@ Sources are the same below `reconciler.sources`, with the stage `source`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib import import_module
+from importlib.machinery import PathFinder
 from importlib.util import find_spec
 from types import ModuleType
 
@@ -20,17 +21,18 @@ def modules(stage: str) -> Iterator[ModuleType]:
     """Import the module of this stage of each plugin that has one, and nothing else; features come first."""
     for room, own in _ROOMS.items():
         for package in _packages(room):
-            single = _is_file(package)
-            if not single and find_spec(f"{package}.{stage}"):
+            folder = _folder(package)
+            # `find_spec` of importlib.util would import the package.
+            if folder is not None and PathFinder.find_spec(f"{package}.{stage}", folder):
                 yield import_module(f"{package}.{stage}")
-            elif single and stage == own:
+            elif folder is None and stage == own:
                 yield import_module(package)
 
 
 def faces() -> Iterator[ModuleType]:
     """Import the `__init__.py` of each plugin that is a folder: it says what the plugin brings."""
     for room in _ROOMS:
-        yield from (import_module(package) for package in _packages(room) if not _is_file(package))
+        yield from (import_module(package) for package in _packages(room) if _folder(package) is not None)
 
 
 def _packages(room: str) -> list[str]:
@@ -39,8 +41,9 @@ def _packages(room: str) -> list[str]:
     return [f"reconciler.{room}.{name}" for name in getattr(listed, room.upper())]
 
 
-def _is_file(package: str) -> bool:
+def _folder(package: str) -> Sequence[str] | None:
+    """Return where the modules of a plugin are, None for a plugin of one file."""
     spec = find_spec(package)
     if spec is None:
         raise ImportError(f"{package} is listed, but there is no such file or folder", name=package)
-    return spec.submodule_search_locations is None
+    return spec.submodule_search_locations

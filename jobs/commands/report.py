@@ -171,8 +171,10 @@ def _page(seen: _Seen) -> str:
 
 def _notices(connection: Connection, target: Target, settings: Settings) -> tuple[str, ...]:
     """Return the notes about notices that can't be sent, as the process that sends them has saved them."""
+    from reconciler.features.notices.settings import NOTIFY
+
     instances = settings.profiles.instances.notify
-    if not settings.notify and not instances:
+    if not NOTIFY.of(settings) and not instances:
         return ()
     from reconciler.features.notices.memory import from_text
     from reconciler.features.notices.stored_memory import NoticeMemory
@@ -183,4 +185,4 @@ def _notices(connection: Connection, target: Target, settings: Settings) -> tupl
     except (ClusterError, ValueError) as error:
         why = f"needs {error.needs}" if isinstance(error, ClusterError) and error.needs else error
         return (f"notices: whether they can be sent is not known: {why}",)
-    return failing(known, settings.notify, instances)
+    return failing(known, NOTIFY.of(settings), instances)

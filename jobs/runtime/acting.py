@@ -17,6 +17,7 @@ from jobs.runtime.outside import Wiring
 from jobs.runtime.tracing import NOTHING, Tracing
 from reconciler.features.events.own_pod import OwnPodEvents
 from reconciler.features.notices.escalations import Escalations
+from reconciler.features.notices.settings import NOTIFY
 from reconciler.features.notices.stored_memory import NoticeMemory
 from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.lease import Lock
@@ -154,7 +155,7 @@ class Acting:
     def _start_notices(self) -> None:
         """Begin to read what was sent before, so that it is there when the pass ends."""
         instances = self.settings.profiles.instances.notify
-        if self._notices is None and (self.settings.notify or instances):
+        if self._notices is None and (NOTIFY.of(self.settings) or instances):
             # Most clusters tell nobody, and need none of this.
             from reconciler.features.notices.concerned import Concerned
             from reconciler.features.notices.queue import Around, NoticeQueue
@@ -178,7 +179,7 @@ class Acting:
                 )
             )
         if self._notices is not None:
-            self._notices.start(self.settings.notify, self.settings.time_zone, instances)
+            self._notices.start(NOTIFY.of(self.settings), self.settings.time_zone, instances)
 
     def _with_notices(self, plan: Plan, outcomes: tuple[Outcome, ...]) -> tuple[Plan, tuple[Outcome, ...]]:
         """Put the messages about a pass into the queue, and say in its notes what can't be sent."""

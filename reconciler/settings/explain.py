@@ -7,19 +7,18 @@ from datetime import datetime, timedelta
 from typing import TypedDict
 
 from reconciler.calendar.formatting import format_local, in_zone
-from reconciler.calendar.values import Limit, format_days, format_duration, parse_moment, to_utc
+from reconciler.calendar.values import Limit, format_duration, parse_moment, to_utc
 from reconciler.calendar.windows import Interval, NotAllowed
 from reconciler.model.event import Kind
 from reconciler.model.hooks import HookStep
 from reconciler.model.keys import keys_of
 from reconciler.model.moments import to_text
-from reconciler.model.notices import Topic
 from reconciler.model.record import State
 from reconciler.model.selector import LabelSelector, Operator
 from reconciler.settings.grants import grants_as_words, grants_of
 from reconciler.settings.policies import ApprovalMissing, EventPolicy, OutsideWindow, Treatment, UserInitiated
 from reconciler.settings.schema import Mode, Settings
-from reconciler.settings.sections.notify import Notify
+from reconciler.settings.selectors import for_nodes
 
 _MODES = {
     Mode.OBSERVE: "Observe: report only, write nothing",
@@ -84,10 +83,9 @@ def _lines(settings: Settings, name: str) -> Iterator[str]:
         yield ""
         yield "Hooks"
         yield from hooks
-    if settings.notify:
-        yield ""
-        yield "Notices"
-        yield from map(_notices, settings.notify)
+    for part in settings.of_features:
+        if lines := list(part.explained(settings)):
+            yield from ("", part.title, *lines)
 
 
 def _workflows(settings: Settings) -> Iterator[str]:
@@ -178,7 +176,7 @@ def _when(policy: EventPolicy, *, condition: bool) -> str:
 def _windows(settings: Settings) -> Iterator[str]:
     calendar = settings.calendar
     for window in calendar.windows:
-        yield f"  {_named(window.name, str(window.times))}{_for_nodes(window.selector)}."
+        yield f"  {_named(window.name, str(window.times))}{for_nodes(window.selector)}."
     if not calendar.windows:
         yield "  No windows: drains may start at any time."
     elif not any(window.selector.selects_all for window in calendar.windows):
@@ -187,15 +185,11 @@ def _windows(settings: Settings) -> Iterator[str]:
         why = f", {freeze.reason}" if freeze.reason else ""
         beaten = "even at a deadline" if freeze.absolute else "except at a deadline"
         named = _named(freeze.name, str(freeze.times))
-        yield f"  Not allowed: {named}{why}{_for_nodes(freeze.selector)}; {beaten}."
+        yield f"  Not allowed: {named}{why}{for_nodes(freeze.selector)}; {beaten}."
 
 
 def _named(name: str, times: str) -> str:
     return name if name == times else f"{name}: {times}"
-
-
-def _for_nodes(selector: LabelSelector) -> str:
-    return "" if selector.selects_all else f", on nodes with {selector}"
 
 
 def _budget(settings: Settings) -> Iterator[str]:
@@ -221,28 +215,13 @@ def _hooks(settings: Settings) -> Iterator[str]:
     if not found:
         return
     for step, one in found:
-        yield f"  {step}.{one.name} ({one.kind}) holds {step.held}{_for_nodes(one.node_selector)}."
+        yield f"  {step}.{one.name} ({one.kind}) holds {step.held}{for_nodes(one.node_selector)}."
     longest = settings.hooks.timeout
     yield (
         f"  Each for {format_duration(longest)} at most."
         if longest
         else "  They have no time, and hold nothing."
     )
-
-
-def _notices(entry: Notify) -> str:
-    """Return who gets which notices. What a transport needs may be a secret, so it is not shown."""
-    if entry.alertmanager is not None:
-        matchers = ", ".join(map(str, entry.alertmanager.matchers))
-        return f"  {entry.name} (alertmanager): silences {matchers}{_for_nodes(entry.node_selector)}."
-    topics = [one for one in Topic if one in entry.topics]
-    what = "all topics" if len(topics) == len(Topic) else ", ".join(topics)
-    kinds = f", for {', '.join(entry.kinds)}" if entry.kinds else ""
-    nodes = _for_nodes(entry.node_selector)
-    when = f", at {entry.at.time} on {format_days(entry.at.days)}" if entry.at is not None else ""
-    owners = ", also to the owners of workloads" if entry.to is not None else ""
-    again = f", again every {format_duration(entry.every)}" if entry.every is not None else ""
-    return f"  {entry.name} ({entry.transport}): {what}{kinds}{nodes}{owners}{when}{again}."
 
 
 def _limit(limit: Limit) -> str:

@@ -15,7 +15,7 @@ from reconciler.model.errors import SettingsError
 from reconciler.model.limits import LARGEST_SETTINGS
 from reconciler.settings.go_yaml import read_go_yaml, unlike
 from reconciler.settings.mistakes import Mistake, Path, mistakes_of, spelt
-from reconciler.settings.schema import Settings
+from reconciler.settings.schema import Settings, whole_settings
 from reconciler.settings.sections.sources import Sources
 from reconciler.settings.tree import keys_at
 from reconciler.settings.variables import NO_VARIABLES, with_variables
@@ -132,19 +132,19 @@ def parse_settings(text: str, name: str, environment: Mapping[str, str] = NO_VAR
             path = mistake.path[1:] if foreign and mistake.path[:1] == below else mistake.path
             return document.place(path), Mistake(path, mistake.message)
 
-        whole = around(value) if foreign else value
-        found += [in_file(mistake) for mistake in _named_twice(whole)]
-        if "profiles" in whole:
-            content, unset = with_variables(whole["profiles"], environment, below)
-            whole = {**whole, "profiles": content}
+        sections = around(value) if foreign else value
+        found += [in_file(mistake) for mistake in _named_twice(sections)]
+        if "profiles" in sections:
+            content, unset = with_variables(sections["profiles"], environment, below)
+            sections = {**sections, "profiles": content}
             found += [in_file(mistake) for mistake in unset]
         try:
-            settings = Settings.model_validate(whole, by_alias=True, by_name=False)
+            settings = whole_settings().model_validate(sections, by_alias=True, by_name=False)
         except ValidationError as error:
             found += [
                 in_file(mistake)
                 for details in error.errors(include_url=False)
-                for mistake in mistakes_of(details, lambda path: keys_at(Settings, path))
+                for mistake in mistakes_of(details, lambda path: keys_at(whole_settings(), path))
             ]
         if settings is not None and foreign:
             settings = settings.of_maintenance_controller()

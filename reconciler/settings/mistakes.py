@@ -35,6 +35,18 @@ class Mistake(Struct, frozen=True):
     message: str
 
 
+class Warned(Struct, frozen=True):
+    """A warning: the key of the file, such as `budget.spacing`, what happens, and what to change."""
+
+    key: str
+    message: str
+    change: str
+
+    def __str__(self) -> str:
+        """Return the warning as one line."""
+        return f"{self.key}: {self.message}; {self.change}"
+
+
 class Mistakes(ValueError):
     """Several mistakes at once, so that a validator does not stop at the first."""
 

@@ -28,9 +28,8 @@ from reconciler.model.record import State
 from reconciler.model.secret import Secret
 from reconciler.model.selector import LabelSelector
 from reconciler.settings.policies import CONDITION_DEFAULT, DEFAULTS, EventPolicy
-from reconciler.settings.schema import Settings
+from reconciler.settings.schema import whole_settings
 from reconciler.settings.sections.meanings import ConditionMeaning, EventMeaning
-from reconciler.settings.sections.notify import Matcher
 from reconciler.settings.sections.workflows import Chain
 from reconciler.settings.tree import Key, keys
 
@@ -52,7 +51,6 @@ _TYPES: dict[object, str] = {
     Kind: "kind",
     tuple[Kind, ...]: "kinds",
     tuple[Topic, ...]: "topics",
-    Matcher: "matcher",
     Secret: "secret",
 }
 
@@ -91,7 +89,7 @@ class _Row(Struct, frozen=True):
 def _blocks() -> Iterator[str]:
     """Write a heading and a list for each section of the file."""
     rows: dict[str, _Row] = {}
-    for key in keys(Settings):
+    for key in keys(whole_settings()):
         name = _named(key.name)
         if name is not None and name not in rows:
             rows[name] = _row(name, key)
@@ -201,6 +199,8 @@ def _type(annotation: Any) -> str:
         return f"one of {_listed(annotation)}"
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return ""
+    if isinstance(annotation, type) and issubclass(annotation, Struct):
+        return annotation.__name__.lower()
     raise TypeError(f"add {annotation} to the types of the reference")
 
 

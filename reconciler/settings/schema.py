@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from datetime import timedelta
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
 from enum import StrEnum
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Any, ClassVar, Generic, Literal, Never, TypeVar
 from zoneinfo import ZoneInfo
 
-from pydantic import Field, PrivateAttr, model_validator
+from msgspec import Struct
+from pydantic import Field, PrivateAttr, create_model, model_validator
 from pydantic.alias_generators import to_camel
 
+from reconciler import plugins
 from reconciler.calendar.windows import Calendar, NotAllowed, Window
 from reconciler.model.content import CalendarPlace, CalendarText, SettingsVersion
 from reconciler.model.event import Kind
 from reconciler.model.keys import DEFAULT_PREFIX, keys_of
 from reconciler.model.limits import CALENDARS
 from reconciler.model.node import HOSTED_LABEL, LIFECYCLE
-from reconciler.model.selector import EVERYTHING
+from reconciler.model.selector import EVERYTHING, LabelSelector
 from reconciler.settings.calendars import rules_of
-from reconciler.settings.mistakes import Mistake, Mistakes
+from reconciler.settings.mistakes import Mistake, Mistakes, Warned
 from reconciler.settings.mistakes import Path as KeyPath
 from reconciler.settings.policies import CONDITION_DEFAULT, DEFAULTS, EventPolicy, UserInitiated
 from reconciler.settings.sections.budget import Budget
@@ -30,8 +32,6 @@ from reconciler.settings.sections.draining import Drain
 from reconciler.settings.sections.fields import ConditionType, Duration, Flag, Prefix, Selector, Zone
 from reconciler.settings.sections.hooks import Hooks
 from reconciler.settings.sections.meanings import ConditionMeaning, Events
-from reconciler.settings.sections.notify import MOST as MOST_RECEIVERS
-from reconciler.settings.sections.notify import Notify, named_twice
 from reconciler.settings.sections.others import Adoptable, Coexist, Hints, Sign
 from reconciler.settings.sections.replace import Replacing
 from reconciler.settings.sections.section import Section
@@ -85,8 +85,42 @@ class Override(Section):
     )
 
 
+T = TypeVar("T")
+
+
+def _nothing(*_: object) -> tuple[Never, ...]:
+    return ()
+
+
+class FeatureSection(Struct, Generic[T], frozen=True, kw_only=True):
+    """A section that a feature brings in the list SECTIONS of its `settings.py`.
+
+    `type` is that of its value, with pydantic's limits, if any. The functions get the whole settings, and
+    return what is wrong with them although each section is valid, what to warn of at a moment, what they do
+    in words (under the heading `title`), and the selectors of nodes whose labels have to be read.
+    """
+
+    key: str
+    type: Any
+    default: T
+    description: str
+    title: str = ""
+    mistakes: Callable[[Settings], Iterable[Mistake]] = _nothing
+    warnings: Callable[[Settings, datetime], Iterable[Warned]] = _nothing
+    explained: Callable[[Settings], Iterable[str]] = _nothing
+    selectors: Callable[[Settings], Iterable[LabelSelector]] = _nothing
+
+    def of(self, settings: Settings) -> T:
+        """Return the value of the section; without it in the settings, its default."""
+        value: T = getattr(settings, self.key, self.default)
+        return value
+
+
 class Settings(Section):
-    """The whole file. `Settings()` is the value of an empty file: every default."""
+    """The settings file as the core knows it. `Settings()` is the value of an empty file: every default.
+
+    A loaded file is of the type `whole_settings()`, which has the sections of features as well.
+    """
 
     api_version: Literal["node-maintenance.dev/v1alpha1"] = Field(
         default="node-maintenance.dev/v1alpha1", description="The format."
@@ -144,12 +178,6 @@ class Settings(Section):
         default=timedelta(days=7),
         description="How long NodeMaintenance objects are kept.",
     )
-    notify: tuple[Notify, ...] = Field(
-        default=(),
-        max_length=MOST_RECEIVERS,
-        description="Who gets notices, how, and when, by one transport each. See docs/notices.md. Default: "
-        "none.",
-    )
     hints: Hints = Field(
         default=Hints(),
         description="Hints (docs/publishing.md#scheduling-hints) on announced nodes.",
@@ -165,6 +193,8 @@ class Settings(Section):
         default=(),
         description="Other settings for some nodes. Later entries win, key by key. Default: none.",
     )
+
+    of_features: ClassVar[tuple[FeatureSection[Any], ...]] = ()
 
     _version: SettingsVersion | None = PrivateAttr(default=None)
     _only_workflows: bool = PrivateAttr(default=False)
@@ -197,9 +227,9 @@ class Settings(Section):
         return self
 
     @model_validator(mode="after")
-    def _receivers_named_once(self) -> Settings:
-        if found := named_twice(self.notify):
-            raise Mistakes(tuple(Mistake(("notify", *one.path), one.message) for one in found))
+    def _features_agree(self) -> Settings:
+        if found := tuple(mistake for part in self.of_features for mistake in part.mistakes(self)):
+            raise Mistakes(found)
         return self
 
     @model_validator(mode="after")
@@ -357,7 +387,7 @@ class Settings(Section):
         """Return the keys of all labels that node selectors use. A reader of nodes may drop the others."""
         selectors = [self.node_selector, *(override.node_selector for override in self.overrides)]
         selectors += [times.node_selector for times in (*self.windows, *self.not_allowed)]
-        selectors += [entry.node_selector for entry in self.notify]
+        selectors += [selector for part in self.of_features for selector in part.selectors(self)]
         selectors += [calendar.node_selector for calendar in self.calendars]
         selectors += [hook.node_selector for hook in self.hooks.configured]
         return frozenset(one.key for selector in selectors for one in selector.requirements)
@@ -403,3 +433,17 @@ class Settings(Section):
             ]
             + freezes,
         )
+
+
+@cache
+def whole_settings() -> type[Settings]:
+    """Return the type of the whole file: the settings of the core with the sections of all features."""
+    sections: tuple[FeatureSection[Any], ...] = tuple(
+        section for module in plugins.modules("settings") for section in module.SECTIONS
+    )
+    fields: dict[str, Any] = {
+        each.key: (each.type, Field(default=each.default, description=each.description)) for each in sections
+    }
+    built = create_model("Settings", __base__=Settings, __doc__=Settings.__doc__, **fields)
+    built.of_features = sections
+    return built

@@ -97,3 +97,8 @@ def _expression(value: object, path: tuple[str | int, ...], mistakes: list[Mista
     if len(mistakes) > before:
         return []
     return [Requirement(str(key), Operator(str(operator)), tuple(str(each) for each in values))]
+
+
+def for_nodes(selector: LabelSelector) -> str:
+    """Return the end of a sentence about the nodes that it selects; empty for all nodes."""
+    return "" if selector.selects_all else f", on nodes with {selector}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
-from msgspec import Struct
 from pydantic.alias_generators import to_camel
 
 from reconciler.calendar.occurrences import HORIZON
@@ -15,7 +14,7 @@ from reconciler.model.event import Kind
 from reconciler.settings.go_templates import mistake_in
 from reconciler.settings.load import WITHOUT_EFFECT
 from reconciler.settings.message_fields import KNOWN
-from reconciler.settings.mistakes import Path, spelt
+from reconciler.settings.mistakes import Path, Warned, spelt
 from reconciler.settings.policies import DEFAULTS, ApprovalMissing, EventPolicy, OutsideWindow
 from reconciler.settings.schema import Mode, Settings
 from reconciler.settings.sections.loose import ignored_keys
@@ -32,25 +31,14 @@ _LOST = (Kind.PREEMPT, Kind.TERMINATE)
 """Kinds after which the VM is gone, with all pods that are still on it."""
 
 
-class Warned(Struct, frozen=True):
-    """A warning: the key of the file, such as `budget.spacing`, what happens, and what to change."""
-
-    key: str
-    message: str
-    change: str
-
-    def __str__(self) -> str:
-        """Return the warning as one line."""
-        return f"{self.key}: {self.message}; {self.change}"
-
-
 def warnings(settings: Settings, now: datetime) -> tuple[Warned, ...]:
     """Return what a person should check in the settings, given that it is `now` (aware).
 
     Only what the file says is warned of, not the defaults.
     """
     found = (*_calendar(settings, now), *_budget(settings), *_events(settings), *_drain(settings))
-    return (*found, *_sources(settings), *_workflows(settings), *_notices(settings))
+    of_features = [each for part in settings.of_features for each in part.warnings(settings, now)]
+    return (*found, *_sources(settings), *_workflows(settings), *of_features)
 
 
 def _policies(settings: Settings) -> Iterator[tuple[str, Kind, EventPolicy]]:
@@ -286,19 +274,3 @@ def _ignored(settings: Settings, outer: Path) -> Iterator[Warned]:
     for path in ignored_keys(settings.profiles, outer):
         message, change = WITHOUT_EFFECT.get(path[len(outer) :]) or WITHOUT_EFFECT.get(path[-1:], _NO_KEY)
         yield Warned(spelt(path), message, change)
-
-
-def _notices(settings: Settings) -> Iterator[Warned]:
-    for index, entry in enumerate(settings.notify):
-        for key, secret in entry.secrets():
-            if secret.is_written_out:
-                where = f"notify[{index}] ({entry.name}).{key}"
-                message = "is a secret that everyone who may read the settings can see"
-                yield Warned(where, message, "name it, as ${NAME} or ${file:/path}")
-        if entry.mail is not None and entry.to is not None and entry.to.namespace_label is not None:
-            where = f"notify[{index}] ({entry.name}).to.namespaceLabel"
-            yield Warned(where, "finds nobody: a label can't have a mail address", "use namespaceAnnotation")
-        if not settings.only_workflows and settings.mode is Mode.OBSERVE:
-            yield Warned(
-                f"notify[{index}] ({entry.name})", "gets nothing in mode Observe", "set another mode"
-            )

@@ -12,6 +12,7 @@ import pytest
 
 from jobs.cli import commands
 from jobs.commands import COMMANDS
+from reconciler.features.notices.settings import TRANSPORTS
 from reconciler.features.planning.document import ahead_document
 from reconciler.features.readiness.report.document import to_document as readiness_document
 from reconciler.model.explanation import NodeExplanation
@@ -26,7 +27,6 @@ from reconciler.profiles.triggers import TRIGGERS
 from reconciler.report.document import to_document
 from reconciler.report.explained import to_document as explained
 from reconciler.report.values import schedule_value
-from reconciler.settings.sections.notify import TRANSPORTS
 from reconciler.settings.sections.notify_types import NOTIFY_TYPES, SCHEDULE_TYPES
 from tests.features.planning.scene import everything
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.features.notices.settings import NOTIFY, TRANSPORTS
 from reconciler.features.notices.transports import registry
 from reconciler.settings.load import parse_settings
-from reconciler.settings.sections.notify import TRANSPORTS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "notices.md").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"^### `(\w+)`\n(.*?)(?=^##|\Z)", PAGE, re.MULTILINE | re.DOTALL))
@@ -24,4 +24,4 @@ def test_each_heading_is_a_transport_and_each_transport_has_a_heading() -> None:
 def test_each_transport_has_an_example_that_loads(name: str) -> None:
     (example,) = re.findall(r"```yaml\n(.*?)```", SECTIONS[name], re.DOTALL)
 
-    assert {entry.transport for entry in parse_settings(example, "notices.md").notify} == {name}
+    assert {entry.transport for entry in NOTIFY.of(parse_settings(example, "notices.md"))} == {name}

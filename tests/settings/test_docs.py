@@ -11,7 +11,7 @@ from reconciler.model.record import State
 from reconciler.settings import reference
 from reconciler.settings.load import parse_settings
 from reconciler.settings.policies import CONDITION_DEFAULT
-from reconciler.settings.schema import Settings
+from reconciler.settings.schema import whole_settings
 from reconciler.settings.tree import keys
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
@@ -52,7 +52,7 @@ def test_a_condition_has_the_defaults_of_conditions() -> None:
 
 
 def test_every_key_is_described_and_every_description_has_its_key() -> None:
-    expected = dict.fromkeys(filter(None, (documented(key.name) for key in keys(Settings))))
+    expected = dict.fromkeys(filter(None, (documented(key.name) for key in keys(whole_settings()))))
 
     assert list(described()) == list(expected)
 
@@ -69,12 +69,12 @@ def test_sections_with_the_same_keys_share_their_descriptions() -> None:
 
 
 def test_every_key_says_what_it_is() -> None:
-    assert [key.name for key in keys(Settings) if not key.field.description] == []
+    assert [key.name for key in keys(whole_settings()) if not key.field.description] == []
 
 
 def test_the_table_of_kinds_has_the_defaults() -> None:
     for kind in Kind:
-        policy = Settings().event_policy(kind, {})
+        policy = whole_settings()().event_policy(kind, {})
         row = next(line for line in PAGE.splitlines() if line.startswith(f"| {kind} |"))
         assert f"| {str(policy.drain).lower()} |" in row
         assert f"| {policy.outside_window} | {policy.empty_dir} | {policy.unmanaged_pods} |" in row

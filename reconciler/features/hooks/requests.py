@@ -25,8 +25,8 @@ from reconciler.http.secrets import SecretMissing, from_environment, from_file
 from reconciler.model.hooks import HookAnswer, HookKey, HookRun, HookState
 from reconciler.model.moments import to_text
 from reconciler.model.secret import Secret
+from reconciler.settings.sections.fields import check_url
 from reconciler.settings.sections.hooks import WebhookHook
-from reconciler.settings.sections.notify import check_url
 
 AT_ONCE = 8
 """Requests in flight. Further ones wait for a later pass."""

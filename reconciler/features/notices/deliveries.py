@@ -11,12 +11,12 @@ from msgspec import Struct
 from reconciler.calendar.formatting import in_zone
 from reconciler.calendar.notice_times import Weekly
 from reconciler.features.notices.memory import OLDEST, Memory
+from reconciler.features.notices.settings import Notify
 from reconciler.model import limits
 from reconciler.model.moments import shifted, to_text
 from reconciler.model.notices import Message, Topic
 from reconciler.model.values import replace
 from reconciler.report import safe
-from reconciler.settings.sections.notify import Notify
 from reconciler.settings.templates import TemplateFailed, rendered
 
 MOST = 50

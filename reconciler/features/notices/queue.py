@@ -22,6 +22,7 @@ from reconciler.features.notices.deliveries import Delivery
 from reconciler.features.notices.deriving import Pass, after_pass
 from reconciler.features.notices.memory import Memory
 from reconciler.features.notices.owners import ForOwners, Namespace, for_owners
+from reconciler.features.notices.settings import Notify
 from reconciler.features.notices.silences import WantedSilences, look_again, wanted_silences
 from reconciler.features.notices.transports.transport import NotSent, Sender, Transport
 from reconciler.features.notices.workflow_messages import (
@@ -42,7 +43,6 @@ from reconciler.model.ports import Clock
 from reconciler.model.problems import internal
 from reconciler.model.workflow import WorkflowMessage
 from reconciler.settings import templates
-from reconciler.settings.sections.notify import Notify
 from reconciler.settings.sections.workflows import NotifyInstance
 
 log = logging.getLogger(__name__)

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from msgspec import Struct
 
 from reconciler.features.notices.facts import kind_of
+from reconciler.features.notices.settings import Alertmanager, Matcher, Notify
 from reconciler.model import limits
 from reconciler.model.holds import HoldCode
 from reconciler.model.moments import shifted
@@ -19,7 +20,6 @@ from reconciler.model.outcome import Outcome
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.record import Cordon, State
 from reconciler.report import safe
-from reconciler.settings.sections.notify import Alertmanager, Matcher, Notify
 
 AUTHOR = "node-maintenance-reconciler"
 MOST = 1000

@@ -6,11 +6,11 @@ from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 
 from reconciler.features.notices.memory import OLDEST, WORKFLOW_PENDING, WORKFLOW_SENT, Memory
+from reconciler.features.notices.settings import Notify
 from reconciler.model.moments import shifted, to_text
 from reconciler.model.values import replace
 from reconciler.model.workflow import WorkflowMessage
 from reconciler.report import safe
-from reconciler.settings.sections.notify import Notify
 from reconciler.settings.sections.workflows import NotifyInstance
 
 _WORKFLOW = "instances.notify/"

@@ -21,6 +21,7 @@ from reconciler.calendar.values import (
 )
 from reconciler.model.limits import is_object_name
 from reconciler.model.machine import CONDITIONS
+from reconciler.model.secret import REFERENCE, Secret
 from reconciler.model.selector import LabelSelector
 from reconciler.settings.selectors import parse_selector
 
@@ -96,11 +97,68 @@ def _namespaces(value: object) -> tuple[str, ...] | LabelSelector:
     return parse_selector(value)
 
 
+_LONGEST_SECRET = 4096
+_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
+_URL = re.compile(
+    r"https?://(?:[^\s/?#@]*@)?(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?(?:[/?#]\S*)?"
+)
+LINK_LOCAL = "169.254."
+"""The first characters of link-local addresses, at which clouds serve credentials."""
+
+
+def _secret(value: object) -> Secret:
+    # No message repeats the value.
+    if isinstance(value, Secret):
+        return value
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError("is not text; write it in quotes, or name it like ${NAME} or ${file:/path}")
+    if len(value) > _LONGEST_SECRET:
+        raise ValueError(f"is longer than {_LONGEST_SECRET} characters")
+    if "${" in REFERENCE.sub("", value):
+        raise ValueError("has a reference that can't be read; write it like ${NAME} or ${file:/path}")
+    return Secret(value)
+
+
+def _url(value: object) -> Secret:
+    secret = _secret(value)
+    if secret.is_written_out:
+        check_url(secret.text)
+    return secret
+
+
+def check_url(text: str) -> None:
+    """Raise ValueError, without the text, if it is not a URL that notices may be sent to."""
+    found = _URL.fullmatch(text)
+    if found is None:
+        raise ValueError("is not a URL; write it like https://example.com/path")
+    if found["host"].startswith(LINK_LOCAL):
+        raise ValueError("is a link-local address, where clouds serve credentials; nothing is sent there")
+
+
+def _header(value: object) -> str:
+    if not isinstance(value, str) or not _HEADER.fullmatch(value):
+        raise ValueError(f"{literal(value)} is not the name of an HTTP header")
+    return value
+
+
+def _host(value: object) -> str:
+    if not isinstance(value, str) or not re.fullmatch(r"[A-Za-z0-9.:_-]{1,253}", value):
+        raise ValueError(f"{literal(value)} is not the name of a server")
+    if value.startswith(LINK_LOCAL):
+        raise ValueError("is a link-local address, where clouds serve credentials; nothing is sent there")
+    return value
+
+
+def is_address(text: str) -> bool:
+    """Whether a text can be the address of one person; it has no characters that begin another header."""
+    return re.fullmatch(r"[^\s<>,;:\"()\\@]{1,64}@[A-Za-z0-9.-]{1,253}", text) is not None
+
+
 _DURATION = {
     "type": ["string", "integer"],
     "pattern": "^(0|([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?)$",
 }
-_TEXT = {"type": "string", "minLength": 1}
+TEXT = {"type": "string", "minLength": 1}
 _SELECTOR = {
     "anyOf": [
         {"type": "object", "additionalProperties": {"type": "string"}},
@@ -119,8 +177,8 @@ _DAYS = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": ["str
 Flag = Annotated[bool, Strict()]
 Whole = Annotated[int, Strict()]
 Duration = Annotated[timedelta, PlainValidator(parse_duration), WithJsonSchema(_DURATION)]
-Text = Annotated[str, PlainValidator(_text), WithJsonSchema(_TEXT)]
-Zone = Annotated[ZoneInfo, PlainValidator(parse_zone), WithJsonSchema(_TEXT)]
+Text = Annotated[str, PlainValidator(_text), WithJsonSchema(TEXT)]
+Zone = Annotated[ZoneInfo, PlainValidator(parse_zone), WithJsonSchema(TEXT)]
 Selector = Annotated[LabelSelector, PlainValidator(parse_selector), WithJsonSchema(_SELECTOR)]
 Days = Annotated[frozenset[int], PlainValidator(parse_days), WithJsonSchema(_DAYS)]
 TimeOrMoment = Annotated[
@@ -130,12 +188,16 @@ Share = Annotated[
     Limit, PlainValidator(parse_limit), WithJsonSchema({"type": ["integer", "string"], "minimum": 0})
 ]
 Count = Annotated[int, PlainValidator(_positive), WithJsonSchema({"type": "integer", "minimum": 1})]
-ClusterId = Annotated[str, PlainValidator(_cluster_id), WithJsonSchema(_TEXT)]
-ObjectName = Annotated[str, PlainValidator(_object_name), WithJsonSchema(_TEXT)]
-Prefix = Annotated[str, PlainValidator(_prefix), WithJsonSchema(_TEXT)]
-ConditionType = Annotated[str, PlainValidator(_condition_type), WithJsonSchema(_TEXT)]
+ClusterId = Annotated[str, PlainValidator(_cluster_id), WithJsonSchema(TEXT)]
+ObjectName = Annotated[str, PlainValidator(_object_name), WithJsonSchema(TEXT)]
+Prefix = Annotated[str, PlainValidator(_prefix), WithJsonSchema(TEXT)]
+ConditionType = Annotated[str, PlainValidator(_condition_type), WithJsonSchema(TEXT)]
 Namespaces = Annotated[
     tuple[str, ...] | LabelSelector,
     PlainValidator(_namespaces),
-    WithJsonSchema({"anyOf": [{"type": "array", "items": _TEXT}, _SELECTOR]}),
+    WithJsonSchema({"anyOf": [{"type": "array", "items": TEXT}, _SELECTOR]}),
 ]
+SecretText = Annotated[Secret, PlainValidator(_secret), WithJsonSchema(TEXT)]
+Url = Annotated[Secret, PlainValidator(_url), WithJsonSchema(TEXT)]
+Header = Annotated[str, PlainValidator(_header), WithJsonSchema(TEXT)]
+Host = Annotated[str, PlainValidator(_host), WithJsonSchema(TEXT)]

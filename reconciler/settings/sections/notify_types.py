@@ -12,6 +12,7 @@ from pydantic import Field
 from reconciler.calendar import notice_times
 from reconciler.calendar.values import literal
 from reconciler.model.limits import is_object_name
+from reconciler.settings.sections.fields import LINK_LOCAL, check_url, is_address
 from reconciler.settings.sections.loose import (
     ClockTime,
     GoDuration,
@@ -23,7 +24,6 @@ from reconciler.settings.sections.loose import (
     LooseTexts,
     RequiredText,
 )
-from reconciler.settings.sections.notify import LINK_LOCAL, check_url, is_address
 
 _SMTP = 25
 _DIGITS_OF_A_PORT = 5

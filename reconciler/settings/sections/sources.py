@@ -12,8 +12,7 @@ from pydantic import Field, model_validator
 from reconciler.model import limits
 from reconciler.model.event import Kind, WaitForNotice
 from reconciler.settings.mistakes import Mistake, Mistakes
-from reconciler.settings.sections.fields import Duration, Flag, Text
-from reconciler.settings.sections.notify import LINK_LOCAL, SecretText
+from reconciler.settings.sections.fields import LINK_LOCAL, Duration, Flag, SecretText, Text
 from reconciler.settings.sections.section import Section
 
 

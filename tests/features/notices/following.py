@@ -6,9 +6,9 @@ from datetime import datetime
 
 from reconciler.features.notices.deriving import Pass, after_pass
 from reconciler.features.notices.memory import Memory, Pending, from_text, to_text
+from reconciler.features.notices.settings import NOTIFY, Notify
 from reconciler.model.notices import Message, Topic
 from reconciler.model.values import replace
-from reconciler.settings.sections.notify import Notify
 from reconciler.simulation.world import World
 from tests.support import builders
 from tests.support.builders import NOW, REQUEST
@@ -27,7 +27,7 @@ def asking(*names: str, request: str = ASKING) -> World:
 
 def entries(text: str = ANY) -> tuple[Notify, ...]:
     """The entries of `notify` in a text."""
-    return builders.settings(text).notify
+    return NOTIFY.of(builders.settings(text))
 
 
 class Following:
@@ -42,7 +42,7 @@ class Following:
         plan, outcomes = look(self.world, self.settings, now)
         before = {(one.message.id, one.to) for one in self.memory.pending}
         seen = Pass.of(plan, outcomes)
-        self.memory = after_pass(self.memory, seen, self.settings.notify, now or self.world.now)
+        self.memory = after_pass(self.memory, seen, NOTIFY.of(self.settings), now or self.world.now)
         assert from_text(to_text(self.memory)) == self.memory
         carry_on(self.world)
         return [one.message for one in self.memory.pending if (one.message.id, one.to) not in before]

@@ -8,6 +8,7 @@ import pytest
 
 from reconciler.features.notices.deliveries import ripe_at
 from reconciler.features.notices.memory import Memory
+from reconciler.features.notices.settings import NOTIFY
 from reconciler.model.errors import Forbidden, Rejected
 from reconciler.model.notices import Topic
 from reconciler.model.selector import EVERYTHING
@@ -290,7 +291,7 @@ def test_that_a_drain_is_blocked_is_told_before_the_platform_starts(
     while not (told := following.step()):
         world.advance(timedelta(seconds=1))
     (blocked,) = told
-    (receiver,) = following.settings.notify
+    (receiver,) = NOTIFY.of(following.settings)
 
     assert ripe_at(receiver, blocked, blocked.at, UTC) - blocked.at == pytest.approx(
         wait, abs=timedelta(seconds=4)

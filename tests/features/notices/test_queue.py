@@ -17,6 +17,7 @@ from reconciler.features.notices.deliveries import Delivery
 from reconciler.features.notices.memory import Memory
 from reconciler.features.notices.owners import Namespace
 from reconciler.features.notices.queue import Around, NoticeQueue
+from reconciler.features.notices.settings import Notify
 from reconciler.features.notices.silences import WantedSilences
 from reconciler.features.notices.transports.transport import NotSent, Transport
 from reconciler.model.errors import Forbidden, LockLost, Unreachable
@@ -24,7 +25,6 @@ from reconciler.model.notices import Message, Topic
 from reconciler.model.plan import Notice, Plan
 from reconciler.model.workflow import WorkflowMessage
 from reconciler.settings.load import parse_settings
-from reconciler.settings.sections.notify import Notify
 from reconciler.settings.sections.workflows import NotifyInstance
 from tests.features.notices.following import asking, entries, message, told
 from tests.support import builders

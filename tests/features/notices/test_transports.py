@@ -13,15 +13,15 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from reconciler.features.notices import settings as notify
 from reconciler.features.notices.deliveries import delivery_of
+from reconciler.features.notices.settings import Notify
 from reconciler.features.notices.transports.http import Http, Post
 from reconciler.features.notices.transports.registry import TRANSPORTS, transport_of
 from reconciler.features.notices.transports.slack import LONGEST, shortened
 from reconciler.features.notices.transports.transport import NotSent
 from reconciler.model.notices import Message, Topic
 from reconciler.model.values import replace
-from reconciler.settings.sections import notify
-from reconciler.settings.sections.notify import Notify
 from tests.features.notices.following import entries, message
 from tests.support.stub import Answer, Asked, Stub, json_answer
 

@@ -6,11 +6,11 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 
+from reconciler.features.notices.settings import Alertmanager, Matcher, Notify
 from reconciler.features.notices.silences import MOST, Silence, WantedSilences, author_of, changes, uid_in
 from reconciler.features.notices.transports.http import Http, Post
 from reconciler.features.notices.transports.transport import NotSent, resolved
 from reconciler.model.moments import from_text, to_text
-from reconciler.settings.sections.notify import Alertmanager, Matcher, Notify
 
 LARGEST = 16 << 20
 """Bytes of a list of silences; Alertmanager keeps those that have ended for five days."""

@@ -6,8 +6,9 @@ import logging
 from typing import Any
 
 from reconciler.features.notices.deliveries import Delivery
+from reconciler.features.notices.settings import Apprise
 from reconciler.features.notices.transports.transport import NotSent, resolved
-from reconciler.settings.sections.notify import LINK_LOCAL, Apprise
+from reconciler.settings.sections.fields import LINK_LOCAL
 
 
 class AppriseTransport:

@@ -14,11 +14,12 @@ import urllib3
 from msgspec import Struct, field
 
 from reconciler import USER_AGENT
+from reconciler.features.notices.settings import MOST
 from reconciler.features.notices.transports.transport import NotSent, masked, tls_failure
 from reconciler.http.bounded import Bounds, bound, within_bounds
 from reconciler.http.failures import in_words
 from reconciler.http.retry_after import retry_after
-from reconciler.settings.sections.notify import MOST, check_url
+from reconciler.settings.sections.fields import check_url
 
 TOTAL = 10.0
 """Seconds for one request with its answer."""

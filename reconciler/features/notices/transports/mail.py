@@ -11,8 +11,8 @@ from email.message import EmailMessage
 from email.utils import make_msgid
 
 from reconciler.features.notices.deliveries import Delivery
+from reconciler.features.notices.settings import Mail, Tls
 from reconciler.features.notices.transports.transport import NotSent, masked, resolved, tls_failure
-from reconciler.settings.sections.notify import Mail, Tls
 
 PATIENCE = 10.0
 """Seconds for each answer of the server."""

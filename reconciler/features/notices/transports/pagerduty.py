@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from reconciler.features.notices.deliveries import Delivery
+from reconciler.features.notices.settings import PagerDuty
 from reconciler.features.notices.transports.http import Http, Post
 from reconciler.features.notices.transports.transport import resolved
 from reconciler.model.moments import to_text
 from reconciler.model.notices import Message, Topic
 from reconciler.report import safe
-from reconciler.settings.sections.notify import PagerDuty
 
 _LONGEST_SUMMARY = 1024
 _LONGEST_KEY = 255

@@ -2,75 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING
 
+from reconciler.features.notices.settings import Notify
 from reconciler.features.notices.transports.http import Http
 from reconciler.features.notices.transports.transport import Transport
-from reconciler.settings.sections.notify import Notify
-
-
-def _slack(entry: Notify, http: Http) -> Transport | None:
-    from reconciler.features.notices.transports.slack import SlackTransport
-
-    return SlackTransport(entry.slack, http) if entry.slack is not None else None
-
-
-def _teams(entry: Notify, http: Http) -> Transport | None:
-    from reconciler.features.notices.transports.teams import TeamsTransport
-
-    return TeamsTransport(entry.teams, http) if entry.teams is not None else None
-
-
-def _mail(entry: Notify, http: Http) -> Transport | None:
-    del http
-    from reconciler.features.notices.transports.mail import MailTransport
-
-    return MailTransport(entry.mail) if entry.mail is not None else None
-
-
-def _pagerduty(entry: Notify, http: Http) -> Transport | None:
-    from reconciler.features.notices.transports.pagerduty import PagerDutyTransport
-
-    return PagerDutyTransport(entry.pagerduty, http) if entry.pagerduty is not None else None
-
-
-def _webhook(entry: Notify, http: Http) -> Transport | None:
-    from reconciler.features.notices.transports.webhook import WebhookTransport
-
-    return WebhookTransport(entry.webhook, http) if entry.webhook is not None else None
-
-
-def _apprise(entry: Notify, http: Http) -> Transport | None:
-    del http
-    from reconciler.features.notices.transports.apprise import AppriseTransport
-
-    return AppriseTransport(entry.apprise) if entry.apprise is not None else None
-
 
 if TYPE_CHECKING:
     from reconciler.features.notices.transports.alertmanager import Silencer
 
-TransportFactory = Callable[[Notify, Http], Transport | None]
-"""Creates a transport, or returns None if the entry does not use it."""
-
-TRANSPORTS: Mapping[str, TransportFactory] = {
-    "slack": _slack,
-    "teams": _teams,
-    "mail": _mail,
-    "pagerduty": _pagerduty,
-    "webhook": _webhook,
-    "apprise": _apprise,
+TRANSPORTS: Mapping[str, str] = {
+    "slack": "slack:SlackTransport",
+    "teams": "teams:TeamsTransport",
+    "mail": "mail:MailTransport",
+    "pagerduty": "pagerduty:PagerDutyTransport",
+    "webhook": "webhook:WebhookTransport",
+    "apprise": "apprise:AppriseTransport",
 }
 """An entry with `alertmanager` sends no messages: see `silencer_of`."""
 
+_WITHOUT_HTTP = frozenset({"mail", "apprise"})
+
 
 def transport_of(entry: Notify, http: Http) -> Transport:
-    """Return the transport of an entry; ValueError if no transport has its key."""
-    made = TRANSPORTS[entry.transport](entry, http)
-    if made is None:
-        raise ValueError(f"notify {entry.name}: no transport")
-    return made
+    """Return the transport of an entry."""
+    key = entry.transport
+    made = resolve_name(f"reconciler.features.notices.transports.{TRANSPORTS[key]}")
+    settings = getattr(entry, key)
+    transport: Transport = made(settings) if key in _WITHOUT_HTTP else made(settings, http)
+    return transport
 
 
 def silencer_of(entry: Notify, http: Http) -> Silencer:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from reconciler.features.notices.deliveries import Delivery
+from reconciler.features.notices.settings import Slack
 from reconciler.features.notices.transports.http import Http, Post
 from reconciler.features.notices.transports.transport import NotSent, masked, resolved
 from reconciler.model.limits import without_slack_markup
-from reconciler.settings.sections.notify import Slack
 
 LONGEST = 12_000
 """Characters of a message. Slack recommends 4,000, and cuts off what is above 40,000 without a word."""

@@ -6,10 +6,10 @@ import json
 from typing import Any
 
 from reconciler.features.notices.deliveries import Delivery
+from reconciler.features.notices.settings import Teams
 from reconciler.features.notices.transports.http import Http, Post
 from reconciler.features.notices.transports.transport import resolved
 from reconciler.report import safe
-from reconciler.settings.sections.notify import Teams
 
 _LARGEST = 24_000
 """Bytes of all lines, as they are sent. Teams refuses a message above 28 KB."""

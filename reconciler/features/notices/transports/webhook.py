@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from reconciler.features.notices.deliveries import Delivery
+from reconciler.features.notices.settings import Webhook
 from reconciler.features.notices.transports.http import Http, Post
 from reconciler.features.notices.transports.transport import resolved
 from reconciler.model.moments import to_text
 from reconciler.model.notices import Message
-from reconciler.settings.sections.notify import Webhook
 
 TYPE = "dev.node-maintenance.notice"
 ONE = "application/cloudevents+json"

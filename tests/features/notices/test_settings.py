@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from reconciler.features.notices.settings import NOTIFY
 from reconciler.model.errors import SettingsError
 from reconciler.model.secret import Secret
 from reconciler.settings.explain import explain_settings
@@ -28,7 +29,7 @@ def mistake(entry: str) -> str:
     ],
 )
 def test_a_reference_needs_no_quotes(text: str) -> None:
-    (entry,) = parse_settings(text, "x").notify
+    (entry,) = NOTIFY.of(parse_settings(text, "x"))
 
     assert entry.slack is not None
     assert entry.slack.webhook == Secret("${SLACK_URL}")

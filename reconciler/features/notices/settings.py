@@ -4,66 +4,45 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Annotated
 
+from annotated_types import Len
 from msgspec import Struct
 from pydantic import Field, PlainValidator, WithJsonSchema, model_validator
 from pydantic.alias_generators import to_camel
 
 from reconciler.calendar.notice_times import EVERY_DAY
-from reconciler.calendar.values import TimeOfDay, literal, parse_time
+from reconciler.calendar.values import TimeOfDay, format_days, format_duration, literal, parse_time
 from reconciler.model.event import Kind
 from reconciler.model.notices import Topic
-from reconciler.model.secret import REFERENCE, Secret
-from reconciler.model.selector import EVERYTHING
+from reconciler.model.secret import Secret
+from reconciler.model.selector import EVERYTHING, LabelSelector
 from reconciler.model.values import replace
-from reconciler.settings.mistakes import Mistake, Mistakes
-from reconciler.settings.sections.fields import Days, Duration, Selector, Text, Zone
+from reconciler.settings.mistakes import Mistake, Mistakes, Warned
+from reconciler.settings.schema import FeatureSection, Mode, Settings
+from reconciler.settings.sections.fields import (
+    TEXT,
+    Days,
+    Duration,
+    Header,
+    Host,
+    SecretText,
+    Selector,
+    Text,
+    Url,
+    Zone,
+    is_address,
+)
 from reconciler.settings.sections.section import Section
+from reconciler.settings.selectors import for_nodes
 from reconciler.settings.templates import LONGEST, mistake_in
 
 MOST = 20
 """Entries of `notify`."""
 
-_LONGEST_SECRET = 4096
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
-_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
-_URL = re.compile(
-    r"https?://(?:[^\s/?#@]*@)?(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?(?:[/?#]\S*)?"
-)
-LINK_LOCAL = "169.254."
-"""The first characters of link-local addresses, at which clouds serve credentials."""
-
-
-def _secret(value: object) -> Secret:
-    # No message repeats the value.
-    if isinstance(value, Secret):
-        return value
-    if not isinstance(value, str) or not value.strip():
-        raise ValueError("is not text; write it in quotes, or name it like ${NAME} or ${file:/path}")
-    if len(value) > _LONGEST_SECRET:
-        raise ValueError(f"is longer than {_LONGEST_SECRET} characters")
-    if "${" in REFERENCE.sub("", value):
-        raise ValueError("has a reference that can't be read; write it like ${NAME} or ${file:/path}")
-    return Secret(value)
-
-
-def _url(value: object) -> Secret:
-    secret = _secret(value)
-    if secret.is_written_out:
-        check_url(secret.text)
-    return secret
-
-
-def check_url(text: str) -> None:
-    """Raise ValueError, without the text, if it is not a URL that notices may be sent to."""
-    found = _URL.fullmatch(text)
-    if found is None:
-        raise ValueError("is not a URL; write it like https://example.com/path")
-    if found["host"].startswith(LINK_LOCAL):
-        raise ValueError("is a link-local address, where clouds serve credentials; nothing is sent there")
 
 
 def _name(value: object) -> str:
@@ -74,26 +53,7 @@ def _name(value: object) -> str:
     return value
 
 
-def _header(value: object) -> str:
-    if not isinstance(value, str) or not _HEADER.fullmatch(value):
-        raise ValueError(f"{literal(value)} is not the name of an HTTP header")
-    return value
-
-
-def _host(value: object) -> str:
-    if not isinstance(value, str) or not re.fullmatch(r"[A-Za-z0-9.:_-]{1,253}", value):
-        raise ValueError(f"{literal(value)} is not the name of a server")
-    if value.startswith(LINK_LOCAL):
-        raise ValueError("is a link-local address, where clouds serve credentials; nothing is sent there")
-    return value
-
-
-_SECRET = {"type": "string", "minLength": 1}
-SecretText = Annotated[Secret, PlainValidator(_secret), WithJsonSchema(_SECRET)]
-Url = Annotated[Secret, PlainValidator(_url), WithJsonSchema(_SECRET)]
-Name = Annotated[str, PlainValidator(_name), WithJsonSchema(_SECRET)]
-Header = Annotated[str, PlainValidator(_header), WithJsonSchema(_SECRET)]
-Host = Annotated[str, PlainValidator(_host), WithJsonSchema(_SECRET)]
+Name = Annotated[str, PlainValidator(_name), WithJsonSchema(TEXT)]
 Time = Annotated[TimeOfDay, PlainValidator(parse_time), WithJsonSchema({"type": "string"})]
 
 
@@ -176,11 +136,6 @@ class Mail(Section):
         return self
 
 
-def is_address(text: str) -> bool:
-    """Whether a text can be the address of one person; it has no characters that begin another header."""
-    return re.fullmatch(r"[^\s<>,;:\"()\\@]{1,64}@[A-Za-z0-9.-]{1,253}", text) is not None
-
-
 class PagerDuty(Section):
     """PagerDuty: an alert for each case with a problem, resolved when the case ends."""
 
@@ -249,7 +204,7 @@ def _matcher(value: object) -> Matcher:
     return matcher
 
 
-MatcherText = Annotated[Matcher, PlainValidator(_matcher), WithJsonSchema(_SECRET)]
+MatcherText = Annotated[Matcher, PlainValidator(_matcher), WithJsonSchema(TEXT)]
 
 
 class Alertmanager(Section):
@@ -466,15 +421,66 @@ def _given(*pairs: tuple[str, Secret | None]) -> Iterator[tuple[str, Secret]]:
     yield from ((key, secret) for key, secret in pairs if secret is not None)
 
 
-def named_twice(entries: tuple[Notify, ...]) -> list[Mistake]:
-    """Return a mistake for each entry whose name an earlier one has."""
+def _named_twice(settings: Settings) -> Iterator[Mistake]:
     seen: dict[str, int] = {}
-    found = []
-    for index, entry in enumerate(entries):
+    for index, entry in enumerate(NOTIFY.of(settings)):
         if entry.name in seen:
             message = (
                 f"{literal(entry.name)} is also the name of notify[{seen[entry.name]}]; names are unique"
             )
-            found.append(Mistake((index, "name"), message))
+            yield Mistake(("notify", index, "name"), message)
         seen.setdefault(entry.name, index)
-    return found
+
+
+def _warnings(settings: Settings, now: datetime) -> Iterator[Warned]:
+    del now
+    for index, entry in enumerate(NOTIFY.of(settings)):
+        for key, secret in entry.secrets():
+            if secret.is_written_out:
+                where = f"notify[{index}] ({entry.name}).{key}"
+                message = "is a secret that everyone who may read the settings can see"
+                yield Warned(where, message, "name it, as ${NAME} or ${file:/path}")
+        if entry.mail is not None and entry.to is not None and entry.to.namespace_label is not None:
+            where = f"notify[{index}] ({entry.name}).to.namespaceLabel"
+            yield Warned(where, "finds nobody: a label can't have a mail address", "use namespaceAnnotation")
+        if not settings.only_workflows and settings.mode is Mode.OBSERVE:
+            where = f"notify[{index}] ({entry.name})"
+            yield Warned(where, "gets nothing in mode Observe", "set another mode")
+
+
+def _selectors(settings: Settings) -> list[LabelSelector]:
+    return [entry.node_selector for entry in NOTIFY.of(settings)]
+
+
+def _explained(settings: Settings) -> list[str]:
+    return [_words(entry) for entry in NOTIFY.of(settings)]
+
+
+def _words(entry: Notify) -> str:
+    """Return who gets which notices. What a transport needs may be a secret, so it is not shown."""
+    if entry.alertmanager is not None:
+        matchers = ", ".join(map(str, entry.alertmanager.matchers))
+        return f"  {entry.name} (alertmanager): silences {matchers}{for_nodes(entry.node_selector)}."
+    topics = [one for one in Topic if one in entry.topics]
+    what = "all topics" if len(topics) == len(Topic) else ", ".join(topics)
+    kinds = f", for {', '.join(entry.kinds)}" if entry.kinds else ""
+    nodes = for_nodes(entry.node_selector)
+    when = f", at {entry.at.time} on {format_days(entry.at.days)}" if entry.at is not None else ""
+    owners = ", also to the owners of workloads" if entry.to is not None else ""
+    again = f", again every {format_duration(entry.every)}" if entry.every is not None else ""
+    return f"  {entry.name} ({entry.transport}): {what}{kinds}{nodes}{owners}{when}{again}."
+
+
+NOTIFY: FeatureSection[tuple[Notify, ...]] = FeatureSection(
+    key="notify",
+    type=Annotated[tuple[Notify, ...], Len(max_length=MOST)],
+    default=(),
+    description="Who gets notices, how, and when, by one transport each. See docs/notices.md. Default: none.",
+    title="Notices",
+    mistakes=_named_twice,
+    warnings=_warnings,
+    explained=_explained,
+    selectors=_selectors,
+)
+
+SECTIONS = (NOTIFY,)
