@@ -18,8 +18,10 @@ _IN_ORDER = ("--dist", "loadscope", "--no-loadscope-reorder")
 # Five workers keep two cores busy, because most tests of the API server wait. Each has a control plane of its
 # own.
 PARALLEL = ("-n", "5", *_IN_ORDER)
-# Without the API server tests wait little, and each worker needs 3 seconds of CPU time to import them all.
-QUICK = ("-n", "3", *_IN_ORDER)
+# Tests of one stage hardly wait, and each worker needs 3 seconds of CPU time to import them all. What goes
+# over the whole project is left out.
+_OVER_ALL = ("charts", "docs", "examples", "explore", "hostile", "image", "monitoring", "real", "release")
+QUICK = ("-n", "2", "--dist", "worksteal", *(f"--ignore=tests/{folder}" for folder in _OVER_ALL))
 # Two of these tests take a minute each, so they begin first, and the others run beside them.
 TOOLS = ("-n", "3", *_IN_ORDER)
 _BIN = Path(sys.executable).parent
@@ -77,7 +79,7 @@ def versions(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def quick(session: nox.Session) -> None:
-    """Run the tests that need neither API server nor much time, with few examples: half a minute."""
+    """Run the tests of each stage and the laws, with few examples: half a minute."""
     command = [PYTHON, "-m", "pytest", *QUICK, "-m", "not cluster and not tools and not heavy"]
     session.run(*command, *session.posargs, env={"LAWS_PROFILE": "quick"})
 

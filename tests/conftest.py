@@ -97,7 +97,8 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, None, None]:
 @pytest.hookimpl(wrapper=True)
 def pytest_report_to_serializable() -> Generator[None, Any, Any]:
     """Let a report with half of a surrogate pair, from a log for example, reach the main process."""
-    return _encodable((yield))
+    found = yield
+    return _encodable(found) if found and (found.get("sections") or found.get("longrepr")) else found
 
 
 def _encodable(value: Any) -> Any:

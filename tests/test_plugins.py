@@ -34,6 +34,7 @@ def test_the_parts_of_a_stage_are_in_the_order_of_the_names() -> None:
     assert list(plugins.modules("nothing")) == []
 
 
+@pytest.mark.heavy
 def test_a_folder_is_known_by_its_face_and_no_other_file_is_loaded() -> None:
     loaded = subprocess.run([sys.executable, "-c", LOADED], check=True, capture_output=True, text=True)
 

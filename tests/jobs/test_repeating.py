@@ -206,6 +206,7 @@ def kubeconfig(node: Node, tmp_path: Path) -> Iterator[Path]:
     stub.close()
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("command", "module"), [(["report"], report), (["explain", "n"], explain), (["plan"], plan)]
 )

@@ -317,6 +317,7 @@ def test_a_receiver_that_refuses_is_a_warning_once(monkeypatch: pytest.MonkeyPat
     assert warned == ["traces can't be sent, and are lost"]
 
 
+@pytest.mark.heavy
 def test_neither_a_pass_nor_the_end_waits_for_a_receiver_that_hangs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -76,6 +76,7 @@ def never(*_: object) -> Any:
     raise AssertionError("the official package was asked")
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("authority", ["file", "data", "none, insecure"])
 @pytest.mark.parametrize("identity", ["token", "files", "data", "relative files and token"])
 @pytest.mark.filterwarnings("ignore::urllib3.exceptions.InsecureRequestWarning")

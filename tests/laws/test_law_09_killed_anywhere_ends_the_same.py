@@ -131,6 +131,7 @@ def _mechanics() -> World:
     return world_of([busy, done], [builders.pod("web", "n0")])
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("make", "text", "steps"),
     [

@@ -692,6 +692,7 @@ ANSWERS["windowOpen"] = {
 }
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("check", "seen", "expected"),
     [

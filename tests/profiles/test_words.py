@@ -52,6 +52,7 @@ def test_a_check_that_may_pass_without_a_reason_has_words_for_it(name: str) -> N
     assert not RAW.search(CHECKS[name].ordinarily)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("text", EXPRESSIONS)
 @settings(max_examples=examples(30))
 @given(VERDICTS)

@@ -38,6 +38,7 @@ def _drain(scene: Scene, options: DrainOptions, *, timeout: timedelta = 3 * HOUR
     return drive
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("marks", "asks"),
     [

@@ -170,6 +170,7 @@ def test_an_object_that_has_no_calendar_says_why(server: Server, answer: Answer,
     assert unread in Calendars(server.connection).read([MAP], NOW)["c"].unread
 
 
+@pytest.mark.heavy
 def test_an_api_server_that_is_away_is_asked_once(server: Server, tmp_path: Path) -> None:
     server.answers[AT] = status(503, "ServiceUnavailable")
     path = tmp_path / "a.yaml"

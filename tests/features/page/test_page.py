@@ -404,6 +404,7 @@ def test_5000_nodes_with_300_cases_take_less_than_1_mib() -> None:
     assert len(html.encode()) < 1 << 20
 
 
+@pytest.mark.heavy
 def test_texts_of_any_length_do_not_make_the_page_larger_than_1_mib() -> None:
     """Each of these characters takes six bytes on the page, and each name is as long as names can be."""
     long = "\u202e" * 5000

@@ -24,6 +24,7 @@ def document(*policies: tuple[str, Settings]) -> Document:
     return to_document(PLAYED, [Policy(name, one, play(PLAYED, one)) for name, one in policies])
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("width", [60, 80, 200])
 def test_no_line_is_wider_than_the_terminal(width: int) -> None:
     text = as_text(document(("new.yaml", TWO), ("a folder with a long name/old.yaml", ONE)), width)

@@ -711,6 +711,7 @@ def test_a_wait_ends_once_and_when_it_says(begins: int, length: int, excluded: l
         assert ask("waitExclude", at(scene, answer.until + later), **keys).verdict is Verdict.PASSED
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("kind", "seen", "keys", "expected"),
     [

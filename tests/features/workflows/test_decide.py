@@ -587,6 +587,7 @@ def ours() -> Settings:
     return parse_settings(f"mode: Enforce\nkeys: {{prefix: cloud.sap}}\nprofiles:\n{below}", "ours.yaml")
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("profile", ["draining", "chained"])
 def test_a_file_of_maintenance_controller_cordons_such_a_node_again_less_and_less_often(profile: str) -> None:
     world = with_pod(profile)

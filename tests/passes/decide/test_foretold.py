@@ -215,6 +215,7 @@ def test_an_event_that_is_refused_for_good_is_not_asked_for_in_every_pass() -> N
     assert (warned(history), history.api.writes) == ([], writes)
 
 
+@pytest.mark.heavy
 def test_that_the_deadline_passes_is_no_new_reason() -> None:
     history = two('events: {Reboot: {outsideWindow: Never}}\nwindows: [{start: "22:00", end: "23:00"}]')
     history.until_still()

@@ -400,6 +400,7 @@ def played(number: int, when: str) -> tuple[History, Kept]:
     return scene, kept
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_killed_anywhere_a_case_is_kept_at_least_once_and_each_time_as_the_same(when: str) -> None:
     whole, expected = played(0, when)

@@ -334,6 +334,7 @@ def test_observe_records_nothing() -> None:
     assert (plan.todo.pending, plan.todo.noted) == ((), None)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("number", range(1, 9))
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_killed_anywhere_each_warning_is_sent_at_least_once(number: int, when: str) -> None:

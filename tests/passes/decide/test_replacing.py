@@ -409,6 +409,7 @@ def test_a_raise_that_the_pool_refused_is_asked_for_again() -> None:
     assert [type(one) for one in fleet.machines.asked] == [ScaleUp]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("text", [REPLACES, SURGES])
 @pytest.mark.parametrize("provider", [aks.NAME, openshift.NAME], ids=["agent pool", "machine set"])
 @pytest.mark.parametrize("when", ["before_write", "after_write"])

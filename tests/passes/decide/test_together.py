@@ -81,6 +81,7 @@ def test_the_plan_says_why_they_start_together() -> None:
     assert schedule.planned_start == NOW + ALONE
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("text", "labels"),
     [
