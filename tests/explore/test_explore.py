@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.drain.drainer.one import NodeDrain
+from reconciler.drain.drainer.node_drain import NodeDrain
 from reconciler.model import case_outcome
 from reconciler.model.node import Node
 from reconciler.model.outcome import Outcome, Result

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from reconciler.drain.drainer import Limits
 from reconciler.drain.drainer.messages import BudgetNews
-from reconciler.drain.drainer.one import AWAITED
+from reconciler.drain.drainer.node_drain import AWAITED
 from reconciler.model.drains import DrainOptions, Escalation, WaitLimit
 from reconciler.model.errors import ReconcilerError, Unreachable
 from reconciler.model.pod import Pod, PodDisruptionBudget

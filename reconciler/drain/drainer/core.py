@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
+from msgspec import Struct, field
+
 from reconciler.drain.drainer.messages import (
     AttachmentsSeen,
     BudgetNews,
@@ -23,7 +25,7 @@ from reconciler.drain.drainer.messages import (
     WatchPods,
     WriteDone,
 )
-from reconciler.drain.drainer.one import NodeDrain
+from reconciler.drain.drainer.node_drain import NodeDrain
 from reconciler.drain.drainer.pdb_tracker import PdbTracker, backoff
 from reconciler.drain.drainer.places import Places
 from reconciler.drain.drainer.refusals import throttles
@@ -31,6 +33,25 @@ from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.errors import TooManyRequests
 from reconciler.model.ports import Listed
 from reconciler.model.problems import internal
+
+
+class _BudgetWatches(Struct):
+    """The watches of budgets: their namespaces by number, and those without their first list.
+
+    `namespaces` are those with pods to move, and `due` is when the evictions begin without news (UTC).
+    """
+
+    watches: dict[int, str] = field(default_factory=dict)
+    unlisted: set[int] = field(default_factory=set)
+    namespaces: frozenset[str] = frozenset()
+    due: datetime | None = None
+
+
+class _BrokenWatches(Struct):
+    """When the watches of a node's pods, or of budgets (None), open again, and how often they failed."""
+
+    reopen: dict[str | None, datetime] = field(default_factory=dict)
+    failures: dict[str | None, int] = field(default_factory=dict)
 
 
 class DrainCore:
@@ -44,12 +65,8 @@ class DrainCore:
         self._places = Places(self._limits)
         self._number = 0
         self._watches: dict[str, int] = {}
-        self._budget_watches: dict[int, str] = {}
-        self._unlisted: set[int] = set()
-        self._namespaces: frozenset[str] = frozenset()
-        self._budgets_due: datetime | None = None
-        self._reopen: dict[str | None, datetime] = {}
-        self._breaks: dict[str | None, int] = {}
+        self._budgets = _BudgetWatches()
+        self._broken = _BrokenWatches()
         self._quiet_until: datetime | None = None
         self._dirty: set[str] = set()
         self._last: datetime | None = None
@@ -77,9 +94,9 @@ class DrainCore:
 
     def next_wake(self) -> datetime | None:
         """Return when the next Tick is due if nothing else happens (UTC). None: never."""
-        times = [drain.wake for drain in self._drains.values() if drain.wake is not None]
-        times += self._reopen.values()
-        times += [self._budgets_due] if self._budgets_due is not None else []
+        times = [drain.alarm.wake for drain in self._drains.values() if drain.alarm.wake is not None]
+        times += self._broken.reopen.values()
+        times += [self._budgets.due] if self._budgets.due is not None else []
         times += [self._quiet_until] if self._quiet_until is not None else []
         return min(times, default=None)
 
@@ -109,9 +126,9 @@ class DrainCore:
         for drain in self._drains.values():
             drain.end(Phase.FAILED, now, because)
             self._number += 1
-            drain.number, drain.in_flight = self._number, 0
+            drain.number, drain.requests.in_flight = self._number, 0
         self._pdbs, self._places = PdbTracker(), Places(self._limits)
-        self._reopen.clear()
+        self._broken.reopen.clear()
         self._dirty.clear()
         self._quiet_until = None
         commands: list[Command] = []
@@ -156,7 +173,7 @@ class DrainCore:
                     self._drains[node].end(Phase.STOPPED, now, because)
             case PodNews(node, watch, change):
                 if self._watches.get(node) == watch:
-                    self._breaks.pop(node, None)
+                    self._broken.failures.pop(node, None)
                     self._drains[node].see(change, now)
                     self._dirty.add(node)
             case BudgetNews():
@@ -224,7 +241,7 @@ class DrainCore:
             self._dirty.add(write.node)
             if isinstance(event.error, TooManyRequests) and throttles(event.error):
                 self._quiet_until = now + self._limits.asked_wait(event.error.retry_after)
-        self._dirty.update(node for node in self._live if self._drains[node].starved)
+        self._dirty.update(node for node in self._live if self._drains[node].needs.places)
         self._dirty_waiting(released)
 
     def _budget_changed(self, event: BudgetNews) -> None:
@@ -232,20 +249,20 @@ class DrainCore:
             key = self._pdbs.see(event.change)
             self._dirty_waiting({key} if key is not None else ())
             return
-        if event.watch not in self._unlisted:
+        if event.watch not in self._budgets.unlisted:
             return
-        self._unlisted.discard(event.watch)
-        if not self._unlisted:
+        self._budgets.unlisted.discard(event.watch)
+        if not self._budgets.unlisted:
             self._pdbs.only = self._watched_namespaces()
             self._pdbs.see(event.change)
-            self._breaks.pop(None, None)
+            self._broken.failures.pop(None, None)
             self._dirty.update(self._drains)
 
     def _watch_ended(self, event: WatchEnded, now: datetime, commands: list[Command]) -> None:
         if event.node is None:
-            if event.watch not in self._budget_watches:
+            if event.watch not in self._budgets.watches:
                 return
-            del self._budget_watches[event.watch]
+            del self._budgets.watches[event.watch]
             self._unwatch_budgets(commands)
             self._pdbs.forget(broken=True)
             self._dirty.update(self._drains)
@@ -253,23 +270,23 @@ class DrainCore:
             return
         else:
             self._watches.pop(event.node)
-            self._drains[event.node].lose_sight()
-        failures = self._breaks.get(event.node, 0)
-        self._breaks[event.node] = failures + 1
+            self._drains[event.node].pods.lose_sight()
+        failures = self._broken.failures.get(event.node, 0)
+        self._broken.failures[event.node] = failures + 1
         pause = backoff(failures, self._limits.backoff_first, self._limits.backoff_last)
-        self._reopen[event.node] = now + pause
+        self._broken.reopen[event.node] = now + pause
 
     def _wake_up(self, now: datetime) -> None:
         if self._quiet_until is not None and self._quiet_until <= now:
             self._quiet_until = None
             self._dirty.update(self._drains)
-        if self._budgets_due is not None and (not self._unlisted or self._budgets_due <= now):
+        if self._budgets.due is not None and (not self._budgets.unlisted or self._budgets.due <= now):
             # Without news the evictions are tried. The server still refuses those that a budget forbids.
-            self._pdbs.broken = bool(self._unlisted)
-            self._budgets_due = None
+            self._pdbs.broken = bool(self._budgets.unlisted)
+            self._budgets.due = None
             self._dirty.update(self._drains)
         for node, drain in self._drains.items():
-            if drain.wake is not None and drain.wake <= now:
+            if drain.alarm.wake is not None and drain.alarm.wake <= now:
                 self._dirty.add(node)
 
     def _advance(self, now: datetime, commands: list[Command]) -> None:
@@ -281,7 +298,7 @@ class DrainCore:
             for node, drain in self._drains.items():
                 if node not in self._dirty:
                     continue
-                drain.slot_free = self._slot_free(drain)
+                drain.slot.free = self._slot_free(drain)
                 try:
                     wanted = drain.advance(self._pdbs, places, now)
                 except Exception as error:  # noqa: BLE001 - one drain's data harms that drain only
@@ -293,15 +310,17 @@ class DrainCore:
             self._touched |= self._dirty
             # Each of them takes its slot now, or leaves the line.
             self._dirty = self._next_in_line()
-        if None not in self._reopen and any(self._lacks_budgets(self._drains[node]) for node in self._live):
+        if None not in self._broken.reopen and any(
+            self._lacks_budgets(self._drains[node]) for node in self._live
+        ):
             self._open_budgets(now, commands)
 
     def _slot_free(self, drain: NodeDrain) -> bool:
         """Return whether there is a slot for the drain, after those that wait for one for longer."""
         slots = drain.order.slots
-        if slots is None or drain.holds_slot:
+        if slots is None or drain.slot.held:
             return True
-        used = sum(self._drains[node].holds_slot for node in self._live if self._drains[node].running)
+        used = sum(self._drains[node].slot.held for node in self._live if self._drains[node].running)
         for node in self._line:
             if node == drain.order.node:
                 break
@@ -312,14 +331,14 @@ class DrainCore:
         return {node for node in self._line if self._slot_free(self._drains[node])}
 
     def _stand_in_line(self, drain: NodeDrain) -> None:
-        if drain.running and drain.waits_for_slot:
+        if drain.running and drain.slot.awaited:
             self._line.setdefault(drain.order.node)
         else:
             self._line.pop(drain.order.node, None)
 
     def _reopen_watches(self, now: datetime, commands: list[Command]) -> None:
-        for node in [node for node, at in self._reopen.items() if at <= now]:
-            del self._reopen[node]
+        for node in [node for node, at in self._broken.reopen.items() if at <= now]:
+            del self._broken.reopen[node]
             if node is None:
                 if self.running():
                     self._open_budgets(now, commands)
@@ -329,35 +348,37 @@ class DrainCore:
                 commands.append(WatchPods(node, self._number))
 
     def _lacks_budgets(self, drain: NodeDrain) -> bool:
-        if not drain.budgets_of:
+        if not drain.needs.budgets_of:
             return False
         watched = self._watched_namespaces()
-        return not self._budget_watches or bool(watched and drain.budgets_of - watched)
+        return not self._budgets.watches or bool(watched and drain.needs.budgets_of - watched)
 
     def _open_budgets(self, now: datetime, commands: list[Command]) -> None:
         """Watch the budgets of the namespaces that have pods to move. If there are many, watch all."""
-        self._namespaces = self._namespaces.union(*(self._drains[node].budgets_of for node in self._live))
+        self._budgets.namespaces = self._budgets.namespaces.union(
+            *(self._drains[node].needs.budgets_of for node in self._live)
+        )
         wanted = self._watched_namespaces() or {""}
-        if "" in wanted and self._budget_watches:
+        if "" in wanted and self._budgets.watches:
             self._unwatch_budgets(commands)
             self._pdbs.forget(broken=self._pdbs.broken)
-        for namespace in sorted(wanted.difference(self._budget_watches.values())):
+        for namespace in sorted(wanted.difference(self._budgets.watches.values())):
             self._number += 1
-            self._budget_watches[self._number] = namespace
-            self._unlisted.add(self._number)
+            self._budgets.watches[self._number] = namespace
+            self._budgets.unlisted.add(self._number)
             commands.append(WatchBudgets(self._number, namespace))
-        self._budgets_due = now + self._limits.reread_every
+        self._budgets.due = now + self._limits.reread_every
 
     def _watched_namespaces(self) -> frozenset[str]:
         """Return the namespaces whose budgets are watched. If there is none, those of all are."""
-        few = len(self._namespaces) <= self._limits.namespaces
-        return self._namespaces if few else frozenset()
+        few = len(self._budgets.namespaces) <= self._limits.namespaces
+        return self._budgets.namespaces if few else frozenset()
 
     def _unwatch_budgets(self, commands: list[Command]) -> None:
-        commands += [Unwatch(watch) for watch in sorted(self._budget_watches)]
-        self._budget_watches.clear()
-        self._unlisted.clear()
-        self._budgets_due = None
+        commands += [Unwatch(watch) for watch in sorted(self._budgets.watches)]
+        self._budgets.watches.clear()
+        self._budgets.unlisted.clear()
+        self._budgets.due = None
 
     def _close(self, commands: list[Command]) -> None:
         """Stop the watches of drains that have ended."""
@@ -366,13 +387,13 @@ class DrainCore:
             self._touched.add(node)
             self._ended += 1
             self._unwatch(node, commands)
-        if not self.running() and self._budget_watches:
+        if not self.running() and self._budgets.watches:
             self._unwatch_budgets(commands)
             self._pdbs.forget()
-            self._namespaces = frozenset()
+            self._budgets.namespaces = frozenset()
 
     def _unwatch(self, node: str, commands: list[Command]) -> None:
-        self._reopen.pop(node, None)
+        self._broken.reopen.pop(node, None)
         watch = self._watches.pop(node, None)
         if watch is not None:
             commands.append(Unwatch(watch))
@@ -381,14 +402,14 @@ class DrainCore:
         wanted = set(keys)
         if wanted:
             self._dirty.update(
-                node for node, one in self._drains.items() if not wanted.isdisjoint(one.waits_on)
+                node for node, one in self._drains.items() if not wanted.isdisjoint(one.needs.refused_by)
             )
 
     def _clock_went_back(self, now: datetime) -> None:
         self._pdbs.hurry(now)
         self._quiet_until = None
-        self._budgets_due = min(self._budgets_due, now) if self._budgets_due is not None else None
-        self._reopen = {node: min(at, now) for node, at in self._reopen.items()}
+        self._budgets.due = min(self._budgets.due, now) if self._budgets.due is not None else None
+        self._broken.reopen = {node: min(at, now) for node, at in self._broken.reopen.items()}
         for drain in self._drains.values():
             drain.hurry(now)
 

@@ -56,14 +56,14 @@ def decide(
     faults = Faults()
     context = _context(snapshot, settings, now, parts, faults)
     fleet = _fleet(assessment, context, faults)
-    progress = _progress(fleet, context, faults)
-    fleet = replace(fleet, known=_queue(fleet, context, faults))
+    progress = _progress(fleet, context)
+    fleet = replace(fleet, known=_queue(fleet, context))
     for node in sorted(fleet.known, key=partial(_turn, snapshot.own_node, fleet.ours)):
         progress.plans.append(decide_safely(node, context, progress))
     plans = _in_order(fleet.known, progress, snapshot)
     shown = _shown(plans, context, faults)
     _keep(progress, plans, shown, context)
-    return _plan(plans, shown, fleet, assessment, context, progress, faults)
+    return _plan(plans, shown, fleet, assessment, context, progress)
 
 
 def _context(
@@ -96,6 +96,7 @@ class _Fleet(Struct, frozen=True):
     marked: tuple[Node, ...]
     known: tuple[Seen, ...]
     ours: Mapping[str, str]
+    faults: Faults
 
 
 def _fleet(assessment: Assessment, context: PassContext, faults: Faults) -> _Fleet:
@@ -121,12 +122,13 @@ def _fleet(assessment: Assessment, context: PassContext, faults: Faults) -> _Fle
         marked,
         known,
         {name: because for name, because in places.items() if because},
+        faults,
     )
 
 
-def _progress(fleet: _Fleet, context: PassContext, faults: Faults) -> Progress:
+def _progress(fleet: _Fleet, context: PassContext) -> Progress:
     """Return what the decisions about nodes share, before the first."""
-    snapshot, settings, now = context.snapshot, context.settings, context.now
+    snapshot, settings, now, faults = context.snapshot, context.settings, context.now, fleet.faults
     read = snapshot.ledger.believed(context.times)
     missing = faults.step(
         "no replacement is missed",
@@ -165,8 +167,9 @@ def _progress(fleet: _Fleet, context: PassContext, faults: Faults) -> Progress:
     )
 
 
-def _queue(fleet: _Fleet, context: PassContext, faults: Faults) -> tuple[Seen, ...]:
+def _queue(fleet: _Fleet, context: PassContext) -> tuple[Seen, ...]:
     """Return what is known of the nodes, by urgency; each with a fault is one that can't be judged."""
+    faults = fleet.faults
     keys = {
         facts.node.name: faults.of(
             facts.node.name,
@@ -231,9 +234,8 @@ def _plan(
     assessment: Assessment,
     context: PassContext,
     progress: Progress,
-    faults: Faults,
 ) -> Plan:
-    snapshot, settings, now = context.snapshot, context.settings, context.now
+    snapshot, settings, now, faults = context.snapshot, context.settings, context.now, fleet.faults
     answers = faults.step(
         "the answers of the sources are not counted",
         lambda: source_states(snapshot, assessment, context.reading_names, now),

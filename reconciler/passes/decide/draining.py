@@ -134,7 +134,7 @@ def follow_drain(
     shown = drained if drain is not None or running(drained) else None
     stop = ordered.order is None and not _unjudged(ordered.stopped) and running(found)
     return _planned(
-        one, walked, case, _Drain(step, ordered.order, shown, stop), hooked.runs, context, progress
+        one, walked, case, _Drain(step, ordered.order, shown, stop, hooked.runs), context, progress
     )
 
 
@@ -183,12 +183,16 @@ def _count(
 
 
 class _Drain(Struct, frozen=True):
-    """The drain of a node in its plan: the step, the order, what is shown, and whether it has to stop."""
+    """The drain of a node in its plan: the step, the order, what is shown, and whether it has to stop.
+
+    `hooks` are those to run for it.
+    """
 
     step: _Step
     order: DrainOrder | None
     shown: DrainProgress | None
     stop: bool
+    hooks: tuple[HookRun, ...]
 
 
 def _planned(
@@ -196,7 +200,6 @@ def _planned(
     walked: Walk,
     case: CaseStep,
     drain: _Drain,
-    runs: tuple[HookRun, ...],
     context: PassContext,
     progress: Progress,
 ) -> NodePlan:
@@ -227,7 +230,7 @@ def _planned(
             *telling.fresh,
         ),
         publications=signs.writes,
-        hooks=runs,
+        hooks=drain.hooks,
         pending=(*telling.pending, *over),
         noted=second_patch(one, write, noted, context) if noted is not None else None,
         takes=workflows.takes if workflows is not None else (),

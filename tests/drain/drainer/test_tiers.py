@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from reconciler.drain.drainer import Limits
-from reconciler.drain.drainer.one import AHEAD, AWAITED
+from reconciler.drain.drainer.node_drain import AHEAD, AWAITED
 from reconciler.model.drains import (
     Behavior,
     DrainOptions,

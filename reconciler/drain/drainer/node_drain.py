@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
-from enum import Enum, auto
-from operator import attrgetter
 
 from msgspec import Struct, field
 
@@ -22,6 +20,18 @@ from reconciler.drain.drainer.messages import (
     Write,
     WriteDone,
 )
+from reconciler.drain.drainer.parts import (
+    Alarm,
+    CordonReads,
+    Former,
+    Needs,
+    PodsOnNode,
+    Requests,
+    Slot,
+    Stage,
+    Tracked,
+    Volumes,
+)
 from reconciler.drain.drainer.pdb_tracker import PdbTracker, backoff
 from reconciler.drain.drainer.places import Places
 from reconciler.drain.drainer.refusals import (
@@ -31,10 +41,9 @@ from reconciler.drain.drainer.refusals import (
     two_budgets,
     waits_for,
 )
-from reconciler.drain.drainer.returns import Returns
 from reconciler.drain.filters import Action, PodDeleteStatus, Tier, judge
 from reconciler.drain.refusal import may_be_restarted
-from reconciler.drain.survey import NO_KEY, QueueKey, queue_key, summarise
+from reconciler.drain.survey import summarise
 from reconciler.model.drains import Blocker, DrainOrder, DrainProgress, Phase
 from reconciler.model.errors import Forbidden, NotFound, ReconcilerError, Rejected, Unreachable
 from reconciler.model.instructions import stopping_hold
@@ -57,57 +66,6 @@ AHEAD = timedelta(minutes=2)
 """A pod whose turn has not come goes so long before its grace period only just fits."""
 
 
-class Stage(Enum):
-    """The progress of one pod."""
-
-    QUEUED = auto()
-    IN_FLIGHT = auto()
-    LEAVING = auto()
-    RESTARTED = auto()
-
-
-class Tracked(Struct):
-    """One pod of the node, and the results of its requests.
-
-    `looks_before` is how many reads of the node were sent before the pod appeared. It is 0 for the pods that
-    were there at the start of the drain. `denied_by` names a webhook while its denial is the last answer, and
-    `denied_since` is when the first denial came (UTC).
-    """
-
-    judged: PodDeleteStatus
-    stage: Stage = Stage.QUEUED
-    retry_at: datetime | None = None
-    failures: int = 0
-    because: str = ""
-    budget: str = ""
-    denied_by: str = ""
-    denied_since: datetime | None = None
-    asked_at: datetime | None = None
-    no_restart: str = ""
-    hastened: bool = False
-    forced: bool = False
-    looks_before: int = 0
-    _key_of: PodDeleteStatus | None = None
-    _key: QueueKey = NO_KEY
-
-    @property
-    def pod(self) -> Pod:
-        """The last known state of the pod."""
-        return self.judged.pod
-
-    @property
-    def remains(self) -> bool:
-        """Whether the drain must wait for it."""
-        return self.stage is not Stage.QUEUED or self.judged.goes or self.judged.action is Action.WAIT
-
-    @property
-    def key(self) -> QueueKey:
-        """The place in the order of evictions, which is asked for after every event."""
-        if self._key_of is not self.judged:
-            self._key_of, self._key = self.judged, queue_key(self.judged)
-        return self._key
-
-
 class NodeDrain(Struct):
     """One attempt at one node. `number` distinguishes its answers from those of earlier attempts."""
 
@@ -117,50 +75,15 @@ class NodeDrain(Struct):
     phase: Phase = Phase.RUNNING
     error: str = ""
     finished: datetime | None = None
-    listed: bool = False
-    wake: datetime | None = None
-    starved: bool = False
-    waits_on: set[str] = field(default_factory=set)
-    budgets_of: frozenset[str] = frozenset()
-    wants_budgets: bool = False
-    in_flight: int = 0
     now: datetime | None = None
-    slot_free: bool = True
-    holds_slot: bool = False
-    waits_for_slot: bool = False
-    blocked_since: datetime | None = None
-    blocked_at: datetime | None = None
-    _pods: dict[str, Tracked] = field(default_factory=dict)
-    _had: set[str] = field(default_factory=set)
-    _had_before: frozenset[str] = frozenset()
-    _evicted_before: frozenset[str] = frozenset()
-    _drained_before: datetime | None = None
-    _in_this_watch: set[str] = field(default_factory=set)
-    _evicted: set[str] = field(default_factory=set)
-    _stages: dict[str, str] = field(default_factory=dict)
-    _ready: bool | None = None
-    _check_asked: datetime | None = None
-    _looks: int = 0
-    _last_look: int = 0
-    _at_start: bool = True
-    _cordoned_at: datetime | None = None
-    _listing: bool = False
-    _read_at: datetime | None = None
-    _seen_since_read: set[str] = field(default_factory=set)
-    _gone_since_read: set[str] = field(default_factory=set)
-    _gone: set[str] = field(default_factory=set)
-    _confirmed: bool = False
-    _attachments_asked: bool = False
-    _attachments_at: datetime | None = None
-    _empty_since: datetime | None = None
-    _left_attached: tuple[str, ...] = ()
-    _retry_at: datetime | None = None
-    _progress_at: datetime | None = None
-    _sent_at: datetime | None = None
-    _looked: bool = False
-    _wakes: list[datetime] = field(default_factory=list)
-    _returns: Returns = field(default_factory=Returns)
-    _refused_since: dict[str, datetime] = field(default_factory=dict)
+    pods: PodsOnNode = field(default_factory=PodsOnNode)
+    cordon: CordonReads = field(default_factory=CordonReads)
+    volumes: Volumes = field(default_factory=Volumes)
+    slot: Slot = field(default_factory=Slot)
+    former: Former = field(default_factory=Former)
+    needs: Needs = field(default_factory=Needs)
+    requests: Requests = field(default_factory=Requests)
+    alarm: Alarm = field(default_factory=Alarm)
 
     @property
     def running(self) -> bool:
@@ -175,13 +98,13 @@ class NodeDrain(Struct):
         same = former.order.since == self.order.since
         if former.phase is Phase.TIMED_OUT or (same and former.phase is Phase.DRAINED):
             # In both the node was cordoned all the time.
-            self._returns.continue_after(former._returns, frozenset(former._had))
+            self.pods.returns.continue_after(former.pods.returns, frozenset(former.pods.had))
         if not same:
             return
-        self._had = set(former._had)
-        self._had_before = frozenset(former._had)
-        self._evicted_before = former._evicted_before | former._evicted
-        self._drained_before = former.finished if former.phase is Phase.DRAINED else None
+        self.pods.had = set(former.pods.had)
+        self.former.had = frozenset(former.pods.had)
+        self.former.evicted = former.former.evicted | former.requests.evicted
+        self.former.drained = former.finished if former.phase is Phase.DRAINED else None
 
     # Events.
 
@@ -189,35 +112,27 @@ class NodeDrain(Struct):
         """Handle one event of the pod watch."""
         match change:
             case Listed():
-                if not self.listed:
+                if not self.pods.listed:
                     # Pods that are not in the list have disappeared while there was no watch.
-                    self._forget_all_but(self._in_this_watch)
-                self.listed, self._at_start = True, False
+                    self.pods.forget_all_but(self.pods.in_this_watch)
+                self.pods.listed, self.pods.at_start = True, False
             case PodGone(uid):
-                if self._pods.pop(uid, None) is not None:
-                    self._progress_at = now
-                self._returns.gone(uid)
-                self._gone.add(uid)
-                self._gone_since_read.add(uid)
+                if self.pods.remove(uid):
+                    self.slot.progress_at = now
             case pod:
-                if not self.listed:
+                if not self.pods.listed:
                     # It comes from the watch's list, which is newer than all earlier events.
-                    self._gone.discard(pod.uid)
-                if pod.uid in self._gone:
+                    self.pods.gone.discard(pod.uid)
+                if pod.uid in self.pods.gone:
                     # A late event. A UID never comes back.
                     return
-                self._in_this_watch.add(pod.uid)
-                self._seen_since_read.add(pod.uid)
+                self.pods.in_this_watch.add(pod.uid)
+                self.pods.seen_since_read.add(pod.uid)
                 self._see_pod(pod, now)
-
-    def lose_sight(self) -> None:
-        """Handle the end of the watch. The drain pauses until the pods have been listed again."""
-        self.listed = self._at_start = False
-        self._in_this_watch.clear()
 
     def see_node(self, found: Node | None, now: datetime) -> None:
         """Handle the answer to CheckNode."""
-        asked, self._check_asked = self._check_asked, None
+        asked = self.cordon.answered()
         if found is None:
             self.end(Phase.NODE_GONE, now, "the node no longer exists")
         elif found.uid != self.order.uid:
@@ -228,10 +143,10 @@ class NodeDrain(Struct):
             self.end(Phase.STOPPED, now, held)
         else:
             # The node was cordoned when the request was sent; it may have changed before the answer.
-            self._cordoned_at = asked or now
-            self._last_look = self._looks
+            self.cordon.seen_at = asked or now
+            self.cordon.last_read = self.cordon.reads
             self._readable()
-            self._ready = found.ready if found.condition("Ready") is not None else None
+            self.cordon.ready = found.ready if found.condition("Ready") is not None else None
 
     def _held(self, found: Node, now: datetime) -> str:
         """Return in words which hold stops this drain, empty if none does."""
@@ -240,8 +155,8 @@ class NodeDrain(Struct):
 
     def node_unread(self, error: ReconcilerError, now: datetime) -> None:
         """Handle a failed CheckNode. The drain pauses until the node can be read."""
-        self._check_asked = None
-        self._cordoned_at = None
+        self.cordon.asked_at = None
+        self.cordon.seen_at = None
         self._unreadable(f"the node can't be read: {error}")
         self._attempt_later(now)
 
@@ -251,32 +166,32 @@ class NodeDrain(Struct):
         The watch may have reported changes since the list was requested. Those count, because a UID that is
         gone never comes back, and a pod that is too new for the list is there.
         """
-        self._listing = self._at_start = False
+        self.pods.listing = self.pods.at_start = False
         self._readable()
         listed = {pod.uid for pod in pods}
-        self._forget_all_but(listed | self._seen_since_read)
-        self._gone -= listed - self._gone_since_read
+        self.pods.forget_all_but(listed | self.pods.seen_since_read)
+        self.pods.gone -= listed - self.pods.gone_since_read
         for pod in pods:
-            if pod.uid not in self._gone:
+            if pod.uid not in self.pods.gone:
                 self._see_pod(pod, now)
-        self.listed = True
+        self.pods.listed = True
         # A list that shows a pod that is gone is too old to show that no other pod is left.
-        self._confirmed = not self._remaining() and not listed & self._gone_since_read
+        self.pods.confirmed = not self.pods.remaining() and not listed & self.pods.gone_since_read
 
     def pods_unread(self, error: ReconcilerError, now: datetime) -> None:
         """Handle a failed ListPods. The node may not be empty."""
-        self._listing = False
+        self.pods.listing = False
         self._unreadable(f"the pods can't be read: {error}")
         self._attempt_later(now)
 
     def see_attachments(self, names: tuple[str, ...], now: datetime) -> None:
         """Handle the list of attached volumes."""
-        self._attachments_asked = False
-        self._left_attached = names
-        self._attachments_at = now + self.limits.attachments_every
-        since = self._empty_since or now
+        self.volumes.asked = False
+        self.volumes.left = names
+        self.volumes.next_at = now + self.limits.attachments_every
+        since = self.volumes.empty_since or now
         # The volume of a pod that stays is not detached, so do not wait for it.
-        staying = any(tracked.pod.claims for tracked in self._pods.values())
+        staying = any(tracked.pod.claims for tracked in self.pods.tracked.values())
         if not names or staying or now >= since + self.limits.attachments:
             self.end(Phase.DRAINED, now)
 
@@ -287,47 +202,47 @@ class NodeDrain(Struct):
     def written(self, answer: WriteDone, pdbs: PdbTracker, now: datetime) -> str:
         """Handle the answer to a write. Return the reason to stop all drains, or an empty text."""
         uid, error, restarted = answer.write.pod.uid, answer.error, answer.restarted
-        self.in_flight -= 1
+        self.requests.in_flight -= 1
         pdbs.release(uid)
-        tracked = self._pods.get(uid)
+        tracked = self.pods.tracked.get(uid)
         if error is not None and not isinstance(error, Unreachable):
             # Without an answer, the write may have succeeded.
-            self._stages.pop(uid, None)
+            self.requests.stages.pop(uid, None)
         if tracked is None:
             # The pod is gone, and the watch was faster than the answer.
             if error is None and not restarted:
-                self._evicted.add(uid)
+                self.requests.evicted.add(uid)
             return ""
         if error is not None:
             return self._refused(tracked, answer.write, error, pdbs, now)
         tracked.failures, tracked.because, tracked.budget, tracked.retry_at = 0, "", "", None
         tracked.denied_by = ""
-        self._refused_since.pop(tracked.pod.namespace, None)
-        tracked.asked_at = self._progress_at = now
+        self.requests.refused_since.pop(tracked.pod.namespace, None)
+        tracked.asked_at = self.slot.progress_at = now
         if restarted:
             tracked.stage = Stage.RESTARTED
             tracked.because = (
                 f"waits for the restart of {restarted}: the new pod starts on another node first"
             )
         else:
-            if uid not in self._evicted:
+            if uid not in self.requests.evicted:
                 pdbs.spent(tracked.pod)
             tracked.stage = Stage.LEAVING
-            self._evicted.add(uid)
+            self.requests.evicted.add(uid)
         return ""
 
     def uids(self) -> tuple[str, ...]:
         """Return the UIDs of the pods that it knows."""
-        return tuple(self._pods)
+        return tuple(self.pods.tracked)
 
     def end(self, phase: Phase, now: datetime, error: str = "") -> None:
         """End the drain."""
         if self.running:
             # If there was nothing left to do, the drain has ended already, and it counts as one.
-            again = phase is Phase.DRAINED and self._had == self._had_before
-            finished = (self._drained_before or now) if again else now
+            again = phase is Phase.DRAINED and self.pods.had == self.former.had
+            finished = (self.former.drained or now) if again else now
             self.phase, self.finished, self.error = phase, finished, error
-            self.wake = None
+            self.alarm.wake = None
 
     def _readable(self) -> None:
         if self.running:
@@ -342,20 +257,9 @@ class NodeDrain(Struct):
         """Retry everything now, because the clock went back: no moment of this drain may be in the future."""
         if not self.running:
             return
-        for tracked in self._pods.values():
-            tracked.retry_at = _not_after(now, tracked.retry_at)
-            tracked.asked_at = _not_after(now, tracked.asked_at)
-            tracked.denied_since = _not_after(now, tracked.denied_since)
-        self._cordoned_at = None
-        self._read_at = _not_after(now, self._read_at)
-        self._retry_at = _not_after(now, self._retry_at)
-        self._refused_since = {place: min(at, now) for place, at in self._refused_since.items()}
-        self._attachments_at = _not_after(now, self._attachments_at)
-        self._empty_since = _not_after(now, self._empty_since)
-        self._progress_at = _not_after(now, self._progress_at)
-        self._sent_at = _not_after(now, self._sent_at)
-        self.blocked_since = _not_after(now, self.blocked_since)
-        self.wake = now
+        self.cordon.seen_at = None
+        for part in (self.pods, self.volumes, self.slot, self.requests, self.alarm):
+            part.hurry(now)
 
     # Commands.
 
@@ -368,63 +272,65 @@ class NodeDrain(Struct):
         self.now = now
         if not self.running:
             return []
-        self._wakes.clear()
-        self.waits_on.clear()
-        self.starved = self.waits_for_slot = False
+        self.alarm.moments.clear()
+        self.needs.refused_by.clear()
+        self.needs.places = self.slot.awaited = False
         commands = list(self._advance(pdbs, places, now))
         if self.running:
             self._count_progress(now)
-        self.wake = min(self._wakes, default=None) if self.running else None
+        self.alarm.wake = min(self.alarm.moments, default=None) if self.running else None
         return commands
 
     def progress(self) -> DrainProgress:
         """Return the progress."""
         now = self.now or self.order.since
-        seen = summarise(tracked.judged for tracked in self._pods.values())
-        remaining = {tracked.pod.uid for tracked in self._remaining()}
+        seen = summarise(tracked.judged for tracked in self.pods.tracked.values())
+        remaining = {tracked.pod.uid for tracked in self.pods.remaining()}
         blockers = () if self.phase is Phase.DRAINED else tuple(self._blockers(now))
         return DrainProgress(
             node=self.order.node,
             uid=self.order.uid,
             phase=self.phase,
-            total=len(self._had),
-            gone=len(self._had - remaining),
-            evicted=len(self._evicted_before | self._evicted),
+            total=len(self.pods.had),
+            gone=len(self.pods.had - remaining),
+            evicted=len(self.former.evicted | self.requests.evicted),
             kept=(*seen.kept, *seen.refused),
             blockers=blockers,
             warnings=(*seen.warnings, *self._still_attached()),
             escalations=tuple(self._escalations(blockers, now)),
             error=self.error,
             finished=self.finished,
-            slot=self.running and self.order.slots is not None and (self.holds_slot or self._begins),
-            waits_for_slot=self.running and self.waits_for_slot,
-            blocked_since=self.blocked_since if self.running else None,
-            blocked_at=self.blocked_at if self.running else None,
-            returned=frozenset(uid for uid in self._returns.left if uid in self._pods),
+            slot=self.running and self.order.slots is not None and (self.slot.held or self._begins),
+            waits_for_slot=self.running and self.slot.awaited,
+            blocked_since=self.slot.blocked_since if self.running else None,
+            blocked_at=self.slot.blocked_at if self.running else None,
+            returned=frozenset(uid for uid in self.pods.returns.left if uid in self.pods.tracked),
         )
 
     @property
     def _begins(self) -> bool:
         """Whether it has not seen yet what there is to evict."""
-        return not self._looked and not self.error
+        return not self.pods.looked and not self.error
 
     def _count_progress(self, now: datetime) -> None:
         """Note since when it is blocked, and give its slot back if it is."""
-        remaining = [tracked for tracked in self._pods.values() if tracked.remains]
-        self.blocked_at = self._late_at(remaining)
-        leaves = self.blocked_at is not None and not self._due(self.blocked_at, now)
+        remaining = [tracked for tracked in self.pods.tracked.values() if tracked.remains]
+        self.slot.blocked_at = self._late_at(remaining)
+        leaves = self.slot.blocked_at is not None and not self.alarm.due(self.slot.blocked_at, now)
         goes_on = leaves or self._begins or (not remaining and not self.error)
-        self.blocked_since = None if goes_on else self.blocked_since or now
+        self.slot.blocked_since = None if goes_on else self.slot.blocked_since or now
         # A budget that allows one eviction at a time does not cost the slot after each of them.
-        kept_until = self._progress_at + self.limits.slot_kept if self._progress_at is not None else now
-        kept = self.holds_slot and not self._due(kept_until, now)
+        kept_until = (
+            self.slot.progress_at + self.limits.slot_kept if self.slot.progress_at is not None else now
+        )
+        kept = self.slot.held and not self.alarm.due(kept_until, now)
         if not leaves:
-            self.blocked_at = kept_until if kept else None
+            self.slot.blocked_at = kept_until if kept else None
         # An eviction that a webhook keeps hanging costs the slot, as one that a budget refuses does.
-        sent = self.holds_slot and self.in_flight > 0 and self._sent_at is not None
-        hangs = sent and self._due((self._sent_at or now) + self.limits.slot_kept, now)
-        asks = (sent and not hangs) or self._check_asked is not None
-        self.holds_slot = self.holds_slot and (goes_on or kept or asks)
+        sent = self.slot.held and self.requests.in_flight > 0 and self.slot.sent_at is not None
+        hangs = sent and self.alarm.due((self.slot.sent_at or now) + self.limits.slot_kept, now)
+        asks = (sent and not hangs) or self.cordon.asked_at is not None
+        self.slot.held = self.slot.held and (goes_on or kept or asks)
 
     def _late_at(self, remaining: list[Tracked]) -> datetime | None:
         """Return when the last pod that is on its way is late (UTC), None if there is none.
@@ -464,44 +370,43 @@ class NodeDrain(Struct):
 
     def _may_evict(self) -> bool:
         """Return whether it needs no slot or holds one; take one if one is free."""
-        if self.order.slots is None or self.holds_slot:
-            return True
-        self.holds_slot, self.waits_for_slot = self.slot_free, not self.slot_free
-        return self.holds_slot
+        return self.order.slots is None or self.slot.take()
 
     def _advance(self, pdbs: PdbTracker, places: Places | None, now: datetime) -> Iterator[Command]:
         timeout = self.order.timeout
-        if timeout is not None and self._due(shifted(self.order.since, timeout), now):
+        if timeout is not None and self.alarm.due(shifted(self.order.since, timeout), now):
             self.end(Phase.TIMED_OUT, now, f"not drained within {timeout}")
             return
         loud = self.order.escalation.warn_after
         if loud is not None:
-            self._due(shifted(self.order.since, loud), now)
-        if self._cordoned_at is None:
+            self.alarm.due(shifted(self.order.since, loud), now)
+        if self.cordon.seen_at is None:
             yield from self._check(now)
             return
         yield from self._reread(now)
-        if not self.listed:
+        if not self.pods.listed:
             return
-        self._looked = True
+        self.pods.looked = True
         self._rejudge(now)
-        refused = [tracked for tracked in self._pods.values() if tracked.judged.action is Action.REFUSE]
+        refused = [
+            tracked for tracked in self.pods.tracked.values() if tracked.judged.action is Action.REFUSE
+        ]
         if refused:
             # Like kubectl: if one pod may not be evicted, none is.
             self.end(Phase.FAILED, now, "some pods may not be evicted, so none was evicted")
             return
-        remaining = self._remaining()
+        remaining = self.pods.remaining()
         if not remaining:
             yield from self._finish(now)
             return
-        self._confirmed, self._empty_since = False, None
-        if self._due(self._cordoned_at + self.limits.check_idle, now):
+        self.pods.confirmed, self.volumes.empty_since = False, None
+        if self.alarm.due(self.cordon.seen_at + self.limits.check_idle, now):
             yield from self._check(now)
-        if not all(self._seen_cordoned_with(tracked) for tracked in remaining):
+        if not all(self.cordon.shows(tracked) for tracked in remaining):
             # Nothing is scheduled to a cordoned node, so somebody may have uncordoned it.
             yield from self._check(now)
         writes = list(self._writes(remaining, pdbs, places, now)) if places is not None else []
-        seen_for = now - self._cordoned_at
+        seen_for = now - self.cordon.seen_at
         if places is not None and writes and seen_for > self.limits.check_every:
             self._take_back(writes, pdbs, places)
             yield from self._check(now)
@@ -509,41 +414,36 @@ class NodeDrain(Struct):
         if writes and seen_for > self.limits.check_ahead:
             # Evictions go on while the answer is on its way.
             yield from self._check(now)
-        self.in_flight += len(writes)
-        self._sent_at = now if writes else self._sent_at
+        self.requests.in_flight += len(writes)
+        self.slot.sent_at = now if writes else self.slot.sent_at
         yield from writes
 
     def _check(self, now: datetime) -> Iterator[Command]:
-        if self._check_asked is None and not self._later(now):
-            self._check_asked = now
-            self._looks += 1
+        if self.cordon.asked_at is None and not self.alarm.later(now):
+            self.cordon.begin(now)
             yield CheckNode(self.order.node, self.number)
-
-    def _seen_cordoned_with(self, tracked: Tracked) -> bool:
-        """Return whether the node was seen cordoned by a read that was sent after the pod appeared."""
-        return self._last_look > tracked.looks_before
 
     def _finish(self, now: datetime) -> Iterator[Command]:
         """Confirm with a consistent read that no pods are left, and wait for volumes, within a limit."""
-        if self._listing or self._attachments_asked or self._later(now):
+        if self.pods.listing or self.volumes.asked or self.alarm.later(now):
             return
-        if not self._confirmed:
+        if not self.pods.confirmed:
             yield self._list(now)
             return
-        self._empty_since = self._empty_since or now
-        if self._attachments_at is None or self._due(self._attachments_at, now):
-            self._attachments_asked = True
+        self.volumes.empty_since = self.volumes.empty_since or now
+        if self.volumes.next_at is None or self.alarm.due(self.volumes.next_at, now):
+            self.volumes.asked = True
             yield ListAttachments(self.order.node, self.number)
 
     def _reread(self, now: datetime) -> Iterator[Command]:
         """List the pods again when an expected event is overdue, and after `reread_every` in any case."""
-        self._read_at = self._read_at or now
-        due = self._read_at + self.limits.reread_every
-        for tracked in self._pods.values():
+        self.pods.read_at = self.pods.read_at or now
+        due = self.pods.read_at + self.limits.reread_every
+        for tracked in self.pods.tracked.values():
             gone = self._gone_at(tracked)
-            if gone is not None and self._read_at < gone < due:
+            if gone is not None and self.pods.read_at < gone < due:
                 due = gone
-        if not self._listing and self._due(due, now) and not self._later(now):
+        if not self.pods.listing and self.alarm.due(due, now) and not self.alarm.later(now):
             yield self._list(now)
 
     def _gone_at(self, tracked: Tracked) -> datetime | None:
@@ -557,9 +457,7 @@ class NodeDrain(Struct):
         return shifted(tracked.asked_at, timedelta(seconds=seconds) + self.limits.overdue)
 
     def _list(self, now: datetime) -> ListPods:
-        self._listing, self._read_at = True, now
-        self._seen_since_read.clear()
-        self._gone_since_read.clear()
+        self.pods.begin_list(now)
         return ListPods(self.order.node, self.number)
 
     def _writes(
@@ -572,29 +470,31 @@ class NodeDrain(Struct):
         queued = sum(tracked.stage is Stage.QUEUED and tracked.judged.goes for tracked in here)
         in_turn = {tracked.pod.uid for tracked in here}
         if queued >= self.limits.budgets_from:
-            self.wants_budgets = True
-        if self.wants_budgets:
-            self.budgets_of = frozenset(one.pod.namespace for one in remaining)
+            self.needs.budgets = True
+        if self.needs.budgets:
+            self.needs.budgets_of = frozenset(one.pod.namespace for one in remaining)
         # Without the budgets, many evictions would be refused. If they can't be read, evict and retry.
-        waiting_for_budgets = self.wants_budgets and not pdbs.knows(self.budgets_of) and not pdbs.broken
+        waiting_for_budgets = self.needs.budgets and not pdbs.knows(self.needs.budgets_of) and not pdbs.broken
         for tracked in remaining:
-            if tracked.stage is Stage.IN_FLIGHT or not self._seen_cordoned_with(tracked):
+            if tracked.stage is Stage.IN_FLIGHT or not self.cordon.shows(tracked):
                 continue
-            if tracked.retry_at is not None and not self._due(tracked.retry_at, now):
+            if tracked.retry_at is not None and not self.alarm.due(tracked.retry_at, now):
                 continue
             if not places.has_room(self.order.node, tracked.pod.namespace):
-                self.starved = True
+                self.needs.places = True
                 continue
             write = self._escalated(tracked, now)
             if write is None and tracked.pod.uid in in_turn and not waiting_for_budgets:
                 write = self._ordinary(tracked, pdbs, now)
                 if tracked.judged.overruled and isinstance(write, Evict | Delete):
-                    self._stages[tracked.pod.uid] = f"{tracked.pod.key} goes: {tracked.judged.overruled}"
+                    self.requests.stages[tracked.pod.uid] = (
+                        f"{tracked.pod.key} goes: {tracked.judged.overruled}"
+                    )
             if write is not None:
                 places.take(self.order.node, tracked.pod.namespace)
                 tracked.stage = Stage.IN_FLIGHT
                 if not isinstance(write, Restart):
-                    self._returns.sent(tracked.pod)
+                    self.pods.returns.sent(tracked.pod)
                 yield write
 
     def _is_awaited(self, tracked: Tracked, pdbs: PdbTracker, now: datetime) -> bool:
@@ -608,14 +508,14 @@ class NodeDrain(Struct):
             return tracked.judged.until is None
         gone = self._gone_at(tracked)
         if gone is not None:
-            return (until is None or gone <= until) and not self._due(gone, now)
+            return (until is None or gone <= until) and not self.alarm.due(gone, now)
         if tracked.stage is Stage.RESTARTED:
-            return not self._due((tracked.asked_at or now) + _RESTARTED_WITHIN, now)
+            return not self.alarm.due((tracked.asked_at or now) + _RESTARTED_WITHIN, now)
         denied = self._denied_until(tracked)
         if denied is not None:
-            return not self._due(denied, now)
-        since = self._refused_since.get(pod.namespace)
-        if since is not None and self._due(since + AWAITED, now):
+            return not self.alarm.due(denied, now)
+        since = self.requests.refused_since.get(pod.namespace)
+        if since is not None and self.alarm.due(since + AWAITED, now):
             # Also those of the namespace that were not tried yet: there may be hundreds, each of which hangs.
             return False
         budgets = pdbs.covering(pod)
@@ -630,7 +530,7 @@ class NodeDrain(Struct):
         if deadline is None or tracked.judged.tier is Tier.OWN:
             return False
         needed = timedelta(seconds=self._grace_seconds(tracked.pod)) + AHEAD
-        return self._due(shifted(deadline, -needed), now)
+        return self.alarm.due(shifted(deadline, -needed), now)
 
     def _may_restart(self, tracked: Tracked, budgets: tuple[PodDisruptionBudget, ...]) -> bool:
         """Whether its Deployment is restarted instead of an eviction, because its budget refuses that."""
@@ -654,8 +554,8 @@ class NodeDrain(Struct):
         if len(budgets) == 1:
             closed = pdbs.closed_until(budgets[0], pod, now, self.limits.backoff_last)
             if closed is not None:
-                self.waits_on.add(budgets[0].key)
-                self._wakes.append(closed)
+                self.needs.refused_by.add(budgets[0].key)
+                self.alarm.moments.append(closed)
                 if self._may_restart(tracked, budgets):
                     return Restart(node, number, pod) if self._may_evict() else None
                 tracked.because, tracked.budget = waits_for(budgets[0]), budgets[0].key
@@ -666,7 +566,7 @@ class NodeDrain(Struct):
             return None
         counted = tuple(budget for budget in budgets if asks(budget, pod))
         if not pdbs.take(counted, pod.uid):
-            self.waits_on.update(budget.key for budget in counted)
+            self.needs.refused_by.update(budget.key for budget in counted)
             return None
         return Evict(node, number, pod, self._grace(pod), own)
 
@@ -687,13 +587,13 @@ class NodeDrain(Struct):
                     )
             elif tracked.judged.goes and tracked.stage in (Stage.QUEUED, Stage.RESTARTED):
                 grace = self._grace_seconds(pod)
-                if self._due(shifted(steps.deadline, -timedelta(seconds=grace)), now):
+                if self.alarm.due(shifted(steps.deadline, -timedelta(seconds=grace)), now):
                     tracked.hastened = True
                     instead = "is deleted instead of evicted, to be gone by the deadline"
                     return self._stage(pod, min(grace, left), instead)
         if not tracked.forced and tracked.remains and tracked.judged.action is not Action.KEEP:
             stuck_at, because = self._stuck_at(pod)
-            if stuck_at is not None and self._due(stuck_at, now):
+            if stuck_at is not None and self.alarm.due(stuck_at, now):
                 tracked.forced = True
                 return self._stage(pod, 0, f"is deleted with grace period 0, because {because}")
         return None
@@ -709,7 +609,7 @@ class NodeDrain(Struct):
         return None, ""
 
     def _stage(self, pod: Pod, grace: int, done: str) -> Delete:
-        self._stages[pod.uid] = f"{pod.key} {done}"
+        self.requests.stages[pod.uid] = f"{pod.key} {done}"
         return Delete(self.order.node, self.number, pod, grace)
 
     def _refused(
@@ -737,7 +637,7 @@ class NodeDrain(Struct):
             case RefusalMeaning.STOP:
                 return refusal.because
             case RefusalMeaning.BUDGET:
-                self.wants_budgets = True
+                self.needs.budgets = True
                 if refusal.budget:
                     pdbs.exhausted(refusal.budget, now, limits.backoff_first, limits.backoff_last)
                 if [one.key for one in pdbs.covering(pod)] == [refusal.budget] and refusal.wait is None:
@@ -754,7 +654,7 @@ class NodeDrain(Struct):
                 pass
         tracked.failures += 1
         if refusal.meaning is not RefusalMeaning.BUDGET:
-            self._refused_since.setdefault(pod.namespace, now)
+            self.requests.refused_since.setdefault(pod.namespace, now)
         tracked.hastened = tracked.forced = False
         tracked.retry_at = now + max(pause, limits.asked_wait(refusal.wait))
         return ""
@@ -777,39 +677,36 @@ class NodeDrain(Struct):
         for write in writes:
             pdbs.release(write.pod.uid)
             places.release(write.node, write.pod.namespace)
-            tracked = self._pods[write.pod.uid]
-            tracked.stage = Stage.LEAVING if write.pod.uid in self._evicted else Stage.QUEUED
+            tracked = self.pods.tracked[write.pod.uid]
+            tracked.stage = Stage.LEAVING if write.pod.uid in self.requests.evicted else Stage.QUEUED
             tracked.hastened = tracked.forced = False
-            self._stages.pop(write.pod.uid, None)
+            self.requests.stages.pop(write.pod.uid, None)
 
     # Helpers.
 
     @property
     def _node_ready(self) -> bool:
-        return self.order.node_ready if self._ready is None else self._ready
+        return self.order.node_ready if self.cordon.ready is None else self.cordon.ready
 
     def _see_pod(self, pod: Pod, now: datetime) -> None:
-        tracked = self._pods.get(pod.uid)
+        tracked = self.pods.tracked.get(pod.uid)
         if tracked is not None and tracked.pod.deleting_until is not None and pod.deleting_until is None:
             # A late event. A deletion is never taken back.
             return
         if tracked is None:
-            self._returns.arrived(pod, at_start=self._at_start)
+            self.pods.returns.arrived(pod, at_start=self.pods.at_start)
         judged = self._judge(pod, now)
         if tracked is None:
-            tracked = self._pods[pod.uid] = Tracked(judged, looks_before=0 if self._at_start else self._looks)
+            tracked = self.pods.tracked[pod.uid] = Tracked(
+                judged, looks_before=0 if self.pods.at_start else self.cordon.reads
+            )
         else:
             if pod.deleting_until is not None and tracked.pod.deleting_until is None:
                 # Whatever refused its eviction, the pod leaves now.
                 tracked.because = tracked.budget = tracked.denied_by = ""
             tracked.judged = judged
         if tracked.remains:
-            self._had.add(pod.uid)
-
-    def _forget_all_but(self, there: set[str]) -> None:
-        for uid in [uid for uid in self._pods if uid not in there]:
-            del self._pods[uid]
-            self._returns.gone(uid)
+            self.pods.had.add(pod.uid)
 
     def _judge(self, pod: Pod, now: datetime) -> PodDeleteStatus:
         order = self.order
@@ -819,12 +716,12 @@ class NodeDrain(Struct):
             now=now,
             namespaces=order.namespaces,
             own_pod=order.own_pod,
-            returned=pod.uid in self._returns.left,
+            returned=pod.uid in self.pods.returns.left,
         )
 
     def _rejudge(self, now: datetime) -> None:
         """Update the verdicts that depend on the time."""
-        for tracked in self._pods.values():
+        for tracked in self.pods.tracked.values():
             pod = tracked.pod
             if pod.deleting_until is not None and self.order.options.skip_terminating_after:
                 tracked.judged = self._judge(pod, now)
@@ -832,7 +729,7 @@ class NodeDrain(Struct):
                     tracked.stage = Stage.QUEUED
                 else:
                     at = shifted(pod.deleting_until, self.order.options.skip_terminating_after)
-                    self._wakes.append(shifted(at, timedelta(seconds=1)))
+                    self.alarm.moments.append(shifted(at, timedelta(seconds=1)))
             elif tracked.judged.action is Action.WAIT and (
                 pod.deleting_until is None or tracked.judged.until is not None
             ):
@@ -841,17 +738,14 @@ class NodeDrain(Struct):
                 if tracked.judged.action is Action.SKIP:
                     tracked.stage = Stage.QUEUED
                 elif tracked.judged.until is not None:
-                    self._due(tracked.judged.until, now)
+                    self.alarm.due(tracked.judged.until, now)
             elif (
                 tracked.stage is Stage.LEAVING
                 and pod.deleting_until is None
                 and tracked.asked_at is not None
-                and self._due(tracked.asked_at + _SPARED_AFTER, now)
+                and self.alarm.due(tracked.asked_at + _SPARED_AFTER, now)
             ):
                 tracked.stage = Stage.QUEUED
-
-    def _remaining(self) -> list[Tracked]:
-        return sorted((one for one in self._pods.values() if one.remains), key=attrgetter("key"))
 
     def _grace(self, pod: Pod) -> int | None:
         """Return the grace period for the request, in seconds. None: that of the pod."""
@@ -867,25 +761,12 @@ class NodeDrain(Struct):
         grace = self._grace(pod)
         return grace_seconds(pod.grace if grace is None else grace)
 
-    def _due(self, at: datetime, now: datetime) -> bool:
-        """Return whether `at` has come. If not, set a wake-up for it."""
-        if at <= now:
-            return True
-        self._wakes.append(at)
-        return False
-
     def _attempt_later(self, now: datetime) -> None:
-        self._retry_at = now + self.limits.backoff_first
-
-    def _later(self, now: datetime) -> bool:
-        if self._retry_at is None or self._due(self._retry_at, now):
-            self._retry_at = None
-            return False
-        return True
+        self.alarm.retry_at = now + self.limits.backoff_first
 
     def _blockers(self, now: datetime) -> Iterator[Blocker]:
         limit = self._until()
-        for tracked in self._remaining():
+        for tracked in self.pods.remaining():
             pod = tracked.pod
             if tracked.because:
                 because = tracked.because
@@ -914,12 +795,8 @@ class NodeDrain(Struct):
             for blocker in blockers:
                 yield f"not drained after {loud}: {blocker.pod} {blocker.because}"
         # Also for pods that are gone by now.
-        yield from self._stages.values()
+        yield from self.requests.stages.values()
 
     def _still_attached(self) -> Iterator[str]:
-        if self.phase is Phase.DRAINED and self._left_attached:
-            yield f"still attached: {', '.join(self._left_attached)}"
-
-
-def _not_after(now: datetime, moment: datetime | None) -> datetime | None:
-    return min(moment, now) if moment is not None else None
+        if self.phase is Phase.DRAINED and self.volumes.left:
+            yield f"still attached: {', '.join(self.volumes.left)}"
