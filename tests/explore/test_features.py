@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from reconciler.drain.drainer import one as drainer
+from reconciler.drain.drainer import node_drain as drainer
 from reconciler.features.workflows import decide, run
 from reconciler.features.workflows.trigger import TriggerInput, Worked
 from reconciler.features.workflows.triggers import nodes as triggers
