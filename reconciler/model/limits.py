@@ -76,7 +76,7 @@ def moment(value: datetime) -> datetime:
     """Return an aware moment in UTC; ValueError where it is not from 2000 to 2100."""
     # The years first: near the ends of the calendar a conversion to UTC overflows.
     if EARLIEST.year - 1 <= value.year <= LATEST.year + 1:
-        found = value.astimezone(UTC)
+        found = value if value.tzinfo is UTC else value.astimezone(UTC)
         if EARLIEST <= found <= LATEST:
             return found
     raise ValueError("a time outside of the years 2000 to 2100")

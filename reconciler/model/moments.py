@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
+from functools import lru_cache
 
 from reconciler.model import limits
 
 
 def to_text(moment: datetime) -> str:
     """Return an aware moment as `2026-11-21T03:04:05Z`, cut to whole seconds as Kubernetes does."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    # isoformat is three times as fast as strftime, and a record has a dozen moments.
+    return f"{moment.astimezone(UTC).isoformat()[:19]}Z"
 
 
 def to_micro_text(moment: datetime) -> str:
@@ -27,7 +29,12 @@ def from_text(text: str) -> datetime:
     A wrong weekday is ignored: Azure's own documentation has one (scheduled-events.md, "Mon, 11 Apr
     2026"). Raises ValueError for any other text, and for a moment that is not from 2000 to 2100.
     """
-    text = limits.moment_text(text.strip())
+    return _parsed(limits.moment_text(text.strip()))
+
+
+# The few moments of a case are read in each pass, and each of them stands in several places.
+@lru_cache(maxsize=4096)
+def _parsed(text: str) -> datetime:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:

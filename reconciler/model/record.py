@@ -25,7 +25,7 @@ from reconciler.model.event import Kind, MaintenanceEvent, Signal
 from reconciler.model.hooks import MOST_HOOKS, HookEnd, HookId, HookKind, HookRecord, HookStep
 from reconciler.model.keys import keys_of
 from reconciler.model.node import Node, OwnTimes
-from reconciler.model.values import Flat, Written, decoded, encoded, register, replace
+from reconciler.model.values import Flat, Written, decoded, encoded, parsed, register, replace
 
 # Two moments that differ by no more are the same one, because clocks and formats differ.
 SAME_MOMENT = timedelta(minutes=1)
@@ -589,7 +589,7 @@ def from_annotation(text: str, uid: str) -> Record | None:
     Raises RecordUnreadable if the text is no record or has a newer version.
     """
     try:
-        document = limits.loads(text)
+        document = parsed(text)
         version = document["version"]
         if not isinstance(version, int) or isinstance(version, bool) or version < 1:
             raise RecordUnreadable(f"its version is {limits.excerpt(version)}")

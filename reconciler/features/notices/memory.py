@@ -11,7 +11,7 @@ from msgspec import Meta, Struct, field
 
 from reconciler.model import limits
 from reconciler.model.notices import Message, Topic
-from reconciler.model.values import Flat, Names, UnixMoment, decoded, encoded, replace
+from reconciler.model.values import Flat, Names, UnixMoment, decoded, encoded, parsed, replace
 from reconciler.model.workflow import WorkflowMessage
 
 CASES = 2000
@@ -156,13 +156,14 @@ def from_text(text: str) -> Memory:
     """Return the memory that a text contains; ValueError if it can't be read."""
     if not text:
         return Memory()
-    document = limits.loads(text, LARGEST)
+    document = parsed(text, LARGEST)
     version = document.get("version") if isinstance(document, dict) else None
     if version != _VERSION:
         raise ValueError(f"it has version {limits.excerpt(version)}")
+    topics = set(Topic)
     try:
         # A later program may know more topics.
-        known = [pending for pending in document.get("pending", ()) if pending["topic"] in set(Topic)]
+        known = [pending for pending in document.get("pending", ()) if pending["topic"] in topics]
     except (TypeError, KeyError) as error:
         raise ValueError(limits.text(repr(error))) from error
     return decoded(Memory, {**document, "pending": known})
