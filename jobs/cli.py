@@ -102,7 +102,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         return int(commands.main(arguments, prog_name=called(), standalone_mode=False) or 0)
     except ReconcilerError as error:
-        from jobs.runtime.terminal import echo
+        from jobs.runtime.output import echo
 
         echo(str(error), err=True)
         return error.exit_code

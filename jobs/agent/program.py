@@ -23,8 +23,7 @@ from jobs.agent.figures import Figures
 from jobs.agent.imds import DEFAULT_ADDRESS, Imds, ImdsError
 from jobs.agent.own_node import Access, OwnNode, OwnNodeClient, in_cluster
 from jobs.runtime.health import HealthServer
-from jobs.runtime.log_line import write_lines, write_utf8
-from jobs.runtime.log_words import Level, LogEvent, log_line
+from jobs.runtime.log_line import Level, LogEvent, log_line, write_lines, write_utf8
 from reconciler import USER_AGENT
 from reconciler.model import scheduled_events
 from reconciler.model.errors import ClusterError, ReconcilerError

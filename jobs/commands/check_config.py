@@ -9,10 +9,9 @@ from pathlib import Path
 import click
 
 from jobs import options
-from jobs.runtime.calendars_now import with_calendars
 from jobs.runtime.environment import Target
-from jobs.runtime.settings_source import SettingsSource, settings_from
-from jobs.runtime.terminal import echo
+from jobs.runtime.output import echo
+from jobs.runtime.settings_source import SettingsSource, settings_from, with_calendars
 from reconciler.model.content import Holder
 from reconciler.settings.explain import explain_settings
 from reconciler.settings.grants import grants_as_manifests, grants_of

@@ -17,13 +17,11 @@ import click
 from msgspec import Struct
 
 from jobs import options
-from jobs.runtime.asking import person
+from jobs.runtime.by_hand import person, prefix_in_use
 from jobs.runtime.clock import SystemClock
 from jobs.runtime.environment import Target
-from jobs.runtime.installed_prefix import prefix_in_use
-from jobs.runtime.output import echo_for_programs, for_programs
-from jobs.runtime.signals import ended_by_signals
-from jobs.runtime.terminal import echo
+from jobs.runtime.output import echo, echo_for_programs, for_programs
+from jobs.runtime.supervised import ended_by_signals
 from reconciler.drain.claim import ClaimRefused, claim
 from reconciler.drain.filters import Action
 from reconciler.drain.survey import Survey, survey
@@ -41,7 +39,7 @@ from reconciler.model.values import replace
 from reconciler.model.writes import NAMES, other_prefixes
 
 if TYPE_CHECKING:
-    from jobs.runtime.events_by_hand import EventsByHand
+    from jobs.runtime.by_hand import EventsByHand
 
 
 _MOST_COMPLAINTS = 3
@@ -350,7 +348,7 @@ def _drain(
     orders = [order for node in claimed if (order := _order(node, asked, cluster, clock, told)) is not None]
     failed |= len(orders) < len(claimed)
 
-    from jobs.runtime.events_by_hand import EventsByHand
+    from jobs.runtime.by_hand import EventsByHand
     from jobs.runtime.progress import Bars
     from jobs.runtime.tracing_variables import tracing_of
     from reconciler.drain.drainer import Drainer

@@ -8,14 +8,13 @@ import click
 
 from jobs import options
 from jobs.completion import values
-from jobs.runtime.asking import check_nodes
+from jobs.runtime.by_hand import check_nodes
 from jobs.runtime.clock import ServerClock
 from jobs.runtime.environment import Target
 from jobs.runtime.looks import Shown, print_again_and_again
-from jobs.runtime.output import in_form
+from jobs.runtime.output import in_form, width
 from jobs.runtime.outside import Wiring
 from jobs.runtime.settings_source import SettingsSource, settings_in_use
-from jobs.runtime.terminal import width
 from reconciler.calendar.values import near
 from reconciler.kubernetes.connection import Connection
 from reconciler.model.errors import Forbidden, NotFound

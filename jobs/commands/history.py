@@ -9,8 +9,7 @@ import click
 
 from jobs import options
 from jobs.runtime.history_file import MOST_CASES, HistoryLines, TooManyCases
-from jobs.runtime.output import echo_document
-from jobs.runtime.terminal import echo
+from jobs.runtime.output import echo, echo_document
 from reconciler.features.history.document import to_document
 from reconciler.features.history.text import as_text
 

@@ -8,9 +8,8 @@ import click
 
 from jobs import options
 from jobs.runtime.environment import Target
-from jobs.runtime.output import echo_document
+from jobs.runtime.output import echo, echo_document
 from jobs.runtime.settings_source import SettingsSource, settings_in_use
-from jobs.runtime.terminal import echo
 from reconciler.features.readiness import in_turn, judge_nodes, read, summed_up
 from reconciler.features.readiness.dry_evictions import ask_webhooks
 from reconciler.features.readiness.report.document import to_document

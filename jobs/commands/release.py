@@ -8,12 +8,9 @@ import click
 from msgspec import Struct
 
 from jobs import options
-from jobs.runtime.asking import person
+from jobs.runtime.by_hand import EventsByHand, objects_of_ours, person, prefix_in_use
 from jobs.runtime.environment import Target
-from jobs.runtime.events_by_hand import EventsByHand
-from jobs.runtime.installed_prefix import prefix_in_use
-from jobs.runtime.leftovers import objects_of_ours
-from jobs.runtime.terminal import echo
+from jobs.runtime.output import echo
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.ledger import read_holds

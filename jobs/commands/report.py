@@ -11,16 +11,15 @@ import click
 from msgspec import Struct
 
 from jobs import options
-from jobs.runtime.asking import check_nodes
+from jobs.runtime.by_hand import check_nodes
 from jobs.runtime.clock import ServerClock
 from jobs.runtime.environment import Target
 from jobs.runtime.looks import Shown, print_again_and_again
 from jobs.runtime.metrics_output import MetricsOfRun, MetricsOutput
-from jobs.runtime.output import check_output, echo_form, in_form, write_output
+from jobs.runtime.output import check_output, echo, echo_form, in_form, width, write_output
 from jobs.runtime.outside import Wiring
 from jobs.runtime.readiness import for_page, read_readiness
 from jobs.runtime.settings_source import SettingsInUse, SettingsSource, settings_in_use
-from jobs.runtime.terminal import echo, width
 from reconciler.kubernetes.connection import Connection
 from reconciler.model.errors import ClusterError
 from reconciler.model.plan import Plan

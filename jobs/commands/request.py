@@ -9,13 +9,13 @@ import click
 from msgspec import Struct
 
 from jobs import options
-from jobs.runtime.asking import check_nodes
+from jobs.runtime.by_hand import check_nodes
 from jobs.runtime.clock import ServerClock
 from jobs.runtime.environment import Target
 from jobs.runtime.instructing import check_prefix
+from jobs.runtime.output import echo, width
 from jobs.runtime.outside import Wiring
 from jobs.runtime.settings_source import SettingsSource, settings_in_use
-from jobs.runtime.terminal import echo, width
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import Connection
 from reconciler.model.errors import ClusterError, Conflict, NotFound, SettingsError, Unauthorized, Unreachable

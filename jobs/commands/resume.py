@@ -8,7 +8,7 @@ import click
 
 from jobs import options
 from jobs.runtime import instructing
-from jobs.runtime.asking import person
+from jobs.runtime.by_hand import person
 from jobs.runtime.environment import Target
 from jobs.runtime.instructing import Asked, Chosen, Scene, carry_out, holds_of_many, resume_many
 from jobs.runtime.settings_source import SettingsSource

@@ -14,23 +14,21 @@ from pathlib import Path
 import click
 
 from jobs import options
-from jobs.runtime.acting import NOBODY, Acting, Listeners
+from jobs.runtime.acting import NOBODY, Acting, Listeners, Yields
 from jobs.runtime.clock import ServerClock, SystemClock
 from jobs.runtime.environment import Target
 from jobs.runtime.health import Document, HealthServer
 from jobs.runtime.history_file import CaseHistory, HistoryFile, Past, recent_cases
 from jobs.runtime.last_scrape import LastScrape
 from jobs.runtime.live_page import LivePage
-from jobs.runtime.log_words import LogEvent
+from jobs.runtime.log_line import LogEvent
 from jobs.runtime.logs import PassLog, log_as_json
 from jobs.runtime.outside import Wiring
-from jobs.runtime.pacing import Cause
-from jobs.runtime.pass_loop import PassLoop, Yields
+from jobs.runtime.pass_loop import Cause, PassLoop
 from jobs.runtime.readiness import LiveReadiness, read_apart
 from jobs.runtime.settings_source import Look, SettingsFile, SettingsWarning, warn_of_no_settings
 from jobs.runtime.shuffles import ShuffleCounter
-from jobs.runtime.signals import ended_by_signals, wait_until_set
-from jobs.runtime.supervised import Ending
+from jobs.runtime.supervised import Ending, ended_by_signals, wait_until_set
 from jobs.runtime.tracing_variables import tracing_of
 from jobs.runtime.watching import FileWatcher, NodeWatcher
 from reconciler.features.events.own_pod import OwnPodEvents

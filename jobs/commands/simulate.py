@@ -9,12 +9,10 @@ import click
 from msgspec import Struct
 
 from jobs import options
-from jobs.runtime.calendars_now import with_calendars
 from jobs.runtime.environment import Target
 from jobs.runtime.history_file import MOST_CASES, HistoryLines, TooManyCases
-from jobs.runtime.output import echo_document
-from jobs.runtime.settings_source import SettingsInUse, SettingsSource, settings_in_use
-from jobs.runtime.terminal import echo
+from jobs.runtime.output import echo, echo_document
+from jobs.runtime.settings_source import SettingsInUse, SettingsSource, settings_in_use, with_calendars
 from reconciler.features.simulate.document import Policy, to_document
 from reconciler.features.simulate.made_up import made_up
 from reconciler.features.simulate.play import play

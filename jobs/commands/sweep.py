@@ -14,17 +14,15 @@ import click
 from msgspec import Struct
 
 from jobs import options
-from jobs.runtime.acting import Acting, Listeners
+from jobs.runtime.acting import Acting, Listeners, Yields
 from jobs.runtime.clock import ServerClock, SystemClock
 from jobs.runtime.environment import Target
 from jobs.runtime.history_file import CaseHistory, HistoryFile
 from jobs.runtime.metrics_output import MetricsOfRun, MetricsOutput
-from jobs.runtime.output import echo_document, echo_for_programs, for_programs
+from jobs.runtime.output import echo, echo_document, echo_for_programs, for_programs
 from jobs.runtime.outside import Wiring
-from jobs.runtime.pass_loop import Yields
 from jobs.runtime.settings_source import SettingsSource, settings_from
-from jobs.runtime.signals import ended_by_signals
-from jobs.runtime.terminal import echo
+from jobs.runtime.supervised import ended_by_signals
 from jobs.runtime.tracing_variables import tracing_of
 from reconciler.kubernetes.connection import Connection
 from reconciler.model.drains import DrainProgress, Phase

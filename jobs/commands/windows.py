@@ -8,12 +8,10 @@ from datetime import UTC, datetime
 import click
 
 from jobs import options
-from jobs.runtime.calendars_now import with_calendars
 from jobs.runtime.environment import Target
 from jobs.runtime.looks import echo_lines, screen
-from jobs.runtime.output import echo_for_programs, for_programs
-from jobs.runtime.settings_source import SettingsInUse, SettingsSource, settings_in_use
-from jobs.runtime.terminal import echo
+from jobs.runtime.output import echo, echo_for_programs, for_programs
+from jobs.runtime.settings_source import SettingsInUse, SettingsSource, settings_in_use, with_calendars
 from reconciler.features.planning.chart import Line, Look
 from reconciler.features.planning.fortnight import fortnight
 from reconciler.model.errors import SettingsError

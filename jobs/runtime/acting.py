@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -12,7 +12,6 @@ from msgspec import Struct
 from jobs.runtime.counting import CountedHistory, Counting
 from jobs.runtime.environment import Target, identity
 from jobs.runtime.history_file import OpenCases
-from jobs.runtime.lazy_drainer import DrainerWhenNeeded
 from jobs.runtime.outside import Wiring
 from jobs.runtime.tracing import NOTHING, Tracing
 from reconciler.features.events.own_pod import OwnPodEvents
@@ -21,7 +20,7 @@ from reconciler.features.notices.settings import NOTIFY
 from reconciler.features.notices.stored_memory import NoticeMemory
 from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.lease import Lock
-from reconciler.model.drains import DrainOrder, DrainProgress
+from reconciler.model.drains import DrainOrder, DrainProgress, Phase
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
 from reconciler.model.pod import Pod
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from reconciler.drain.drainer import Drainer
     from reconciler.features.events.pod_events import PodEvents
     from reconciler.features.notices.queue import NoticeQueue
+
 
 LAST_NOTICES = 10.0
 """Seconds that the end of a process waits for messages that are due."""
@@ -227,3 +227,59 @@ class Acting:
     def _let_go(self) -> None:
         self._leaving = True
         self._lock.release()
+
+
+class DrainerWhenNeeded:
+    """The drainer that `make` returns, created when the first drain starts."""
+
+    def __init__(
+        self, make: Callable[[], Drainer], on_order: Callable[[DrainOrder], None] | None = None
+    ) -> None:
+        """Use this function to create the drainer; `on_order` gets each order."""
+        self._make, self._on_order = make, on_order
+        self._made: Drainer | None = None
+
+    def start(self, order: DrainOrder) -> None:
+        """Start a node's drain, or continue it."""
+        if self._made is None:
+            self._made = self._make()
+        if self._on_order is not None:
+            self._on_order(order)
+        self._made.start(order)
+
+    def stop(self, node: str) -> None:
+        """Stop evictions from a node."""
+        if self._made is not None:
+            self._made.stop(node)
+
+    def progress(self) -> Mapping[str, DrainProgress]:
+        """Return the progress of each drain that was ever started here."""
+        return self._made.progress() if self._made is not None else {}
+
+    def wait(self, timeout: float | None) -> bool:
+        """Wait up to `timeout` seconds until a drain ends or none runs; return whether that happened."""
+        return self._made is None or self._made.wait(timeout)
+
+    def close(self) -> None:
+        """Stop all drains, and return when no request is in flight."""
+        if self._made is not None:
+            self._made.close()
+
+
+class Yields:
+    """What was seen of the drains so far. A drain that is blocked tries again and again; it counts once."""
+
+    def __init__(self) -> None:
+        """Start with no drain seen."""
+        self._yielded: set[str] = set()
+
+    def see(self, progress: DrainProgress) -> bool:
+        """Return whether the drain gives a slot away for the first time since it last made progress."""
+        node = progress.node
+        if progress.phase is not Phase.RUNNING or progress.blocked_since is None:
+            self._yielded.discard(node)
+            return False
+        if progress.slot or progress.waits_for_slot or node in self._yielded:
+            return False
+        self._yielded.add(node)
+        return True

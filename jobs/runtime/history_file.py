@@ -14,8 +14,7 @@ from typing import IO
 
 from msgspec import Struct
 
-from jobs.runtime.log_line import write_lines
-from jobs.runtime.log_words import LogEvent, log_line
+from jobs.runtime.log_line import LogEvent, log_line, write_lines
 from jobs.runtime.output import check_output
 from reconciler.model import limits
 from reconciler.model.ended_case import EVENT, EndedCase, ended_case, from_fields, to_fields

@@ -12,12 +12,10 @@ from msgspec import Struct
 
 from jobs import options
 from jobs.completion import values
-from jobs.runtime.asking import check_nodes, person
+from jobs.runtime.by_hand import EventsByHand, check_nodes, person
 from jobs.runtime.environment import Target
-from jobs.runtime.events_by_hand import EventsByHand
-from jobs.runtime.output import echo_for_programs, for_programs
+from jobs.runtime.output import echo, echo_for_programs, for_programs, width
 from jobs.runtime.settings_source import SettingsInUse, SettingsSource, settings_in_use
-from jobs.runtime.terminal import echo, width
 from reconciler.calendar.formatting import parse_ahead
 from reconciler.calendar.values import literal
 from reconciler.features.approvals.instruct import Instructed, consequence

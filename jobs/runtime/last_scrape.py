@@ -6,8 +6,7 @@ import time
 from collections.abc import Callable
 
 from jobs.runtime.health import HealthServer
-from jobs.runtime.signals import wait_until_set
-from jobs.runtime.supervised import Ending
+from jobs.runtime.supervised import Ending, wait_until_set
 
 LONGEST = 20.0
 """Seconds after the signal in which the last scrape may come. Kubernetes kills a Pod after 30 by default."""

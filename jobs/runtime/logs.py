@@ -12,8 +12,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from jobs.runtime.log_line import LARGEST_TRACEBACK, write_lines, write_utf8
-from jobs.runtime.log_words import Level, LogEvent, log_line
+from jobs.runtime.log_line import LARGEST_TRACEBACK, Level, LogEvent, log_line, write_lines, write_utf8
 from reconciler.model.content import SettingsVersion
 from reconciler.model.moments import to_text
 from reconciler.model.outcome import Outcome, Result

@@ -14,8 +14,7 @@ import click
 from msgspec import Struct
 from msgspec.structs import astuple
 
-from jobs.runtime.output import echo_form, for_programs
-from jobs.runtime.terminal import echo
+from jobs.runtime.output import echo, echo_form, for_programs
 from reconciler.calendar.values import format_duration
 from reconciler.features.planning.chart import ASCII, BLOCKS, Line
 from reconciler.features.planning.text import Screen

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import stat
+import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-import yaml
 
-from jobs.runtime.terminal import echo, width
+from jobs.program import in_own_words
 from reconciler.model.errors import OutputError
 from reconciler.report import safe
 from reconciler.report.document import as_json
 from reconciler.report.values import Document
+
+if TYPE_CHECKING:
+    import yaml
 
 
 def for_programs(output: str) -> bool:
@@ -28,8 +33,6 @@ def machine_text(json_text: str, output: str) -> str:
     """Return the JSON text of a document in the form json or yaml, with one line's end."""
     if output == "json":
         return f"{json_text.rstrip()}\n"
-    # Few people want YAML, and its import takes a tenth of a second.
-
     return as_yaml(json_text)
 
 
@@ -45,14 +48,6 @@ _NUMERIC = tuple("+-.0123456789")
 _TRUTHS = ("y", "Y", "n", "N")
 
 
-class _Plain(yaml.SafeDumper):
-    """A writer of our own, because what is set on PyYAML's counts for every user of it."""
-
-
-class _Fast(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
-    """The same in C, if PyYAML has it."""
-
-
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     # Only between double quotes can a character be an escape. Without quotes, some readers take `1e3` for a
     # number and `y` for true.
@@ -61,23 +56,39 @@ def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 
-for _dumper in (_Plain, _Fast):
-    _dumper.add_representer(str, _text)
+@cache
+def _dumpers() -> tuple[Any, Any]:
+    """Return the writers in C, if PyYAML has them, and in Python.
+
+    They are our own, because what is set on PyYAML's counts for every user of it. Few people want YAML, and
+    its import takes long.
+    """
+    import yaml
+
+    fast, plain = getattr(yaml, "CSafeDumper", yaml.SafeDumper), yaml.SafeDumper
+    dumpers: tuple[Any, Any] = type("Fast", (fast,), {}), type("Plain", (plain,), {})
+    for dumper in dumpers:
+        dumper.add_representer(str, _text)
+    return dumpers
 
 
 def as_yaml(json_text: str) -> str:
     """Return the document of a JSON text as YAML, with its keys in order and one line's end."""
     document = json.loads(json_text)
+    fast, plain = _dumpers()
     try:
-        written = _dumped(document, _Fast)
+        written = _dumped(document, fast)
     except UnicodeEncodeError:
         # Half of a surrogate pair: the library in C takes UTF-8 only.
-        written = _dumped(document, _Plain)
+        written = _dumped(document, plain)
     return "\n".join(map(_escaped, written.split("\n")))
 
 
 def _dumped(document: Any, dumper: Any) -> str:
-    return str(yaml.dump(document, Dumper=dumper, sort_keys=False, allow_unicode=True, width=_NO_FOLDING))
+    import yaml
+
+    text = yaml.dump(document, Dumper=dumper, sort_keys=False, allow_unicode=True, width=_NO_FOLDING)
+    return str(text)
 
 
 def _escaped(line: str) -> str:
@@ -137,3 +148,16 @@ def write_output(path: Path, text: str) -> None:
             fresh.unlink(missing_ok=True)
     except OSError as error:
         raise OutputError(f"{path}: can't be written: {error.strerror or error}") from error
+
+
+def width(output: str = "text") -> int | None:
+    """Return the number of columns to fold lines at, None if stdout is no terminal or `output` is wide."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() and output != "wide" else None
+
+
+def echo(text: str, *, err: bool = False, nl: bool = True) -> None:
+    """Print the text to stdout, or to stderr; control characters become visible escapes.
+
+    Commands of the program stand in it as the person who reads it types them.
+    """
+    click.echo(safe.lines(in_own_words(text)), err=err, nl=nl)

@@ -1,36 +1,110 @@
-"""Runs passes in a thread of its own: on a schedule, and early when something asks for one."""
+"""Runs passes in a thread of its own: on a schedule, at once for what is new, and not too often else."""
 
 from __future__ import annotations
 
 import logging
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 
 from apscheduler.schedulers.background import BackgroundScheduler
+from msgspec import Struct
 
-from jobs.runtime.pacing import APART, Cause, Pacer
 from jobs.runtime.supervised import Ending, Trouble, can_be_repeated, pause_after
-from reconciler.model.drains import DrainProgress, Phase
+
+TOGETHER = 0.05
+"""Seconds. Changes come in groups (taint, label and condition of a node). One pass handles them together."""
+
+APART = 1.0
+"""Seconds between the passes for a cause that keeps changing."""
+
+QUIET = 10.0
+"""Seconds after the last pass for a cause until its next change counts as a first one again."""
+
+MOST_FIRST = 10
+"""Passes at once within `QUIET` seconds for first changes that are not urgent."""
 
 
-class Yields:
-    """What was seen of the drains so far. A drain that is blocked tries again and again; it counts once."""
+class Cause(Struct, frozen=True):
+    """What asks for a pass, by name: a node, the settings, a drain that has ended.
+
+    An urgent change of a node is a cause of its own, so that other changes of that node do not delay it.
+    """
+
+    name: str
+    urgent: bool = False
+
+
+class _Wish(Struct, frozen=True):
+    """A cause that waits: since when, and whether it is the first change after a quiet time."""
+
+    since: float
+    first: bool
+
+
+class Pacer:
+    """Decides when the next pass starts. Times are arguments, in seconds of a clock that never goes back.
+
+    A pass serves all causes that wait. The first change of a cause starts a pass at once. Further changes of
+    the same cause start one pass a second. They also wait until a second after any other pass, so that many
+    nodes that keep changing cost no more than one. Urgent causes wait for their own last pass only. No change
+    waits longer than `APART` and `TOGETHER`, except where passes take longer than a second: then half of the
+    time is left to other work.
+    """
 
     def __init__(self) -> None:
-        """Start with no drain seen."""
-        self._yielded: set[str] = set()
+        """Start with nothing that waits."""
+        self._waiting: dict[Cause, _Wish] = {}
+        self._served: dict[Cause, float] = {}
+        self._first_passes: deque[float] = deque(maxlen=MOST_FIRST)
+        self._began = float("-inf")
+        self._rest = APART
+        self._due: float | None = None
 
-    def see(self, progress: DrainProgress) -> bool:
-        """Return whether the drain gives a slot away for the first time since it last made progress."""
-        node = progress.node
-        if progress.phase is not Phase.RUNNING or progress.blocked_since is None:
-            self._yielded.discard(node)
-            return False
-        if progress.slot or progress.waits_for_slot or node in self._yielded:
-            return False
-        self._yielded.add(node)
-        return True
+    def note(self, cause: Cause, now: float) -> None:
+        """Note that something has changed. A cause that waits already keeps its place."""
+        if cause in self._waiting:
+            return
+        served = self._served.get(cause)
+        first = served is None or now - served >= QUIET
+        if first and not cause.urgent and self._first_used_up(now):
+            first = False
+        self._waiting[cause] = wish = _Wish(now, first)
+        start = self._start(cause, wish)
+        self._due = start if self._due is None else min(self._due, start)
+
+    def due(self) -> float | None:
+        """Return when the next pass starts, in the past if it is late; None if nothing waits."""
+        return self._due
+
+    def begin(self, now: float) -> None:
+        """Note that a pass begins. It reads everything, so it serves all that wait."""
+        if any(wish.first and not cause.urgent for cause, wish in self._waiting.items()):
+            self._first_passes.append(now)
+        self._served = {cause: at for cause, at in self._served.items() if now - at < QUIET}
+        self._served.update(dict.fromkeys(self._waiting, now))
+        self._waiting.clear()
+        self._began, self._due = now, None
+
+    def end(self, now: float) -> None:
+        """Note that the pass has ended: what keeps changing then rests as long as the pass took."""
+        self._rest = max(APART, 2 * (now - self._began))
+        starts = [self._start(cause, wish) for cause, wish in self._waiting.items()]
+        self._due = min(starts, default=None)
+
+    def _start(self, cause: Cause, wish: _Wish) -> float:
+        """Return when the pass for a cause starts."""
+        soon = wish.since + TOGETHER
+        if wish.first:
+            return soon
+        if cause.urgent:
+            return max(soon, self._served.get(cause, float("-inf")) + APART)
+        return max(soon, self._began + self._rest)
+
+    def _first_used_up(self, now: float) -> bool:
+        passes = self._first_passes
+        return len(passes) == MOST_FIRST and now - passes[0] < QUIET
 
 
 Failed = Callable[[Exception, int, float], None]

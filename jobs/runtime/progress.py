@@ -8,7 +8,7 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from jobs.runtime.terminal import echo
+from jobs.runtime.output import echo
 from reconciler.model.drains import DrainProgress
 from reconciler.report import safe
 

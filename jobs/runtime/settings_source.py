@@ -15,12 +15,11 @@ from textwrap import wrap
 from msgspec import Struct
 
 from jobs.runtime.environment import Target, VariablesAsWritten, itself
-from jobs.runtime.output import for_programs
-from jobs.runtime.terminal import echo, width
+from jobs.runtime.output import echo, for_programs, width
 from reconciler.features.events.own_pod import OwnPodEvents
 from reconciler.kubernetes.connection import Connection
-from reconciler.model.content import ConfigMapName
-from reconciler.model.errors import SettingsError
+from reconciler.model.content import CalendarText, ConfigMapName, Holder
+from reconciler.model.errors import ClusterError, SettingsError
 from reconciler.model.moments import to_text
 from reconciler.model.plan import Notice, NoticeType
 from reconciler.report.values import Document
@@ -167,7 +166,6 @@ def settings_in_use(source: SettingsSource | None, target: Target, now: datetime
     if source is not None:
         return SettingsInUse(settings_from(source, target, now), str(source))
     from reconciler.kubernetes.config_maps import read_installed
-    from reconciler.kubernetes.connection import Connection
 
     connection = Connection(target.kubeconfig, target.context)
     try:
@@ -190,7 +188,6 @@ def settings_from(source: SettingsSource, target: Target, now: datetime) -> Sett
     if isinstance(source, Path):
         return load_settings(source, now, os.environ)
     from reconciler.kubernetes.config_maps import read_settings
-    from reconciler.kubernetes.connection import Connection
 
     connection = Connection(target.kubeconfig, target.context)
     try:
@@ -254,3 +251,33 @@ def warn_of_no_settings(error: SettingsError, target: Target) -> None:
             connection.close()
     except Exception as failure:  # noqa: BLE001 - the mistakes in the settings are what the process reports
         log.warning("the Event %s was not written: %s: %s", REJECTED, type(failure).__name__, failure)
+
+
+def with_calendars(settings: Settings, target: Target | None, now: datetime) -> tuple[Settings, list[str]]:
+    """Return the settings with what their calendars say `now` (aware), and a note for each that is unread.
+
+    The API server is asked only for calendars in ConfigMaps and Secrets, and not without a `target`.
+    """
+    places = settings.calendar_places()
+    if not places:
+        return settings, []
+    from reconciler.features.calendars.reading import Calendars
+
+    found: dict[str, CalendarText]
+    if target is None or all(place.holder is Holder.FILE for place in places):
+        found = dict(Calendars().read(places, now))
+    else:
+        try:
+            connection = Connection(target.kubeconfig, target.context)
+        except ClusterError as error:
+            unread = CalendarText(unread=str(error))
+            found = {place.name: unread for place in places if place.holder is not Holder.FILE}
+            files = [place for place in places if place.holder is Holder.FILE]
+            found.update(Calendars().read(files, now))
+        else:
+            try:
+                found = dict(Calendars(connection).read(places, now))
+            finally:
+                connection.close()
+    notes = [f"the calendar {name} can't be read: {one.unread}" for name, one in found.items() if one.unread]
+    return settings.with_calendars(found), notes

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from watchfiles import watch
 
-from jobs.runtime.pacing import Cause
+from jobs.runtime.pass_loop import Cause
 from jobs.runtime.supervised import Ending, Supervised
 from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.watching import watch_nodes

@@ -24,7 +24,6 @@ OURS = {
     "jobs.runtime",
     "jobs.runtime.health",
     "jobs.runtime.log_line",
-    "jobs.runtime.log_words",
     "reconciler",
     "reconciler.http",
     "jobs.agent.imds",

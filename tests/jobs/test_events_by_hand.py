@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from jobs.runtime.asking import person
+from jobs.runtime.by_hand import person
 from tests.jobs.stub_cluster import StubCluster, node
 from tests.support.stub import Answer, Asked, status
 

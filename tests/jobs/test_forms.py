@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from jobs.runtime.output import for_programs, machine_text
-from jobs.runtime.terminal import width
+from jobs.runtime.output import for_programs, machine_text, width
 
 HOSTILE = "\x1b[2J", "\u202enode", "\u2028", "\x85", "\udc00", "line\nline", "\U000e0001", "tab\t", "\r"
 LOOKS_LIKE_ANOTHER_VALUE = "no", "y", "1e3", "12e45", "0o7", "2026-11-21T12:00:00Z", "", "null", "- a", "a: b"

@@ -15,8 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.agent import program
-from jobs.runtime.log_line import LARGEST_LINE, to_line
-from jobs.runtime.log_words import LogEvent
+from jobs.runtime.log_line import LARGEST_LINE, LogEvent, to_line
 from jobs.runtime.logs import PassLog, log_as_json
 from reconciler.model.content import SettingsVersion
 from reconciler.model.plan import Actions, NodePlan, Plan, Transition

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.runtime.pacing import APART, MOST_FIRST, QUIET, TOGETHER, Cause, Pacer
+from jobs.runtime.pass_loop import APART, MOST_FIRST, QUIET, TOGETHER, Cause, Pacer
 
 NOISY = Cause("node noisy")
 OTHER = Cause("node other")

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from jobs.runtime.log_words import LogEvent, LogField
+from jobs.runtime.log_line import LogEvent, LogField
 from jobs.runtime.logs import PassLog
 from reconciler.model.outcome import Outcome, Result
 from reconciler.model.plan import Hold, NodePlan, Plan

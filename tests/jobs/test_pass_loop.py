@@ -9,8 +9,7 @@ from queue import Queue
 import pytest
 
 from jobs.runtime import pass_loop
-from jobs.runtime.pacing import Cause
-from jobs.runtime.pass_loop import PassLoop
+from jobs.runtime.pass_loop import Cause, PassLoop
 from jobs.runtime.supervised import Ending
 from tests.support.controlplane.waiting import wait_for
 

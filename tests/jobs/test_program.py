@@ -13,8 +13,7 @@ from jobs.__main__ import main as entry
 from jobs.cli import main
 from jobs.commands import COMMANDS
 from jobs.program import PLUGIN, called, in_own_words
-from jobs.runtime.output import echo_for_programs
-from jobs.runtime.terminal import echo
+from jobs.runtime.output import echo, echo_for_programs
 
 ROOT = Path(__file__).parents[2]
 

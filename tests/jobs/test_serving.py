@@ -17,8 +17,7 @@ from jobs.runtime import pass_loop
 from jobs.runtime.acting import Listeners
 from jobs.runtime.environment import Target
 from jobs.runtime.metering import Meter
-from jobs.runtime.pacing import Cause
-from jobs.runtime.pass_loop import PassLoop
+from jobs.runtime.pass_loop import Cause, PassLoop
 from jobs.runtime.supervised import Ending
 from reconciler.features.workflows.shuffles import ShuffleCounts, ShuffleRow
 from reconciler.kubernetes.connection import Connection

@@ -8,10 +8,10 @@ import textwrap
 
 WAITING = """
     import os, signal, threading, time
-    from jobs.runtime import signals
-    from jobs.runtime.signals import ended_by_signals, wait_until_set
+    from jobs.runtime import supervised
+    from jobs.runtime.supervised import ended_by_signals, wait_until_set
 
-    signals.LOOK_EVERY = 0.05
+    supervised.LOOK_EVERY = 0.05
     stop, waits = threading.Event(), threading.Event()
 
     class Main(threading.Event):

@@ -12,7 +12,7 @@ import watchfiles
 
 import jobs.runtime.supervised as supervised
 import jobs.runtime.watching as watching
-from jobs.runtime.pacing import Cause
+from jobs.runtime.pass_loop import Cause
 from jobs.runtime.supervised import LONGEST_PAUSE, Ending, Supervised, pause_after
 from jobs.runtime.watching import FileWatcher
 from reconciler.model.errors import Forbidden

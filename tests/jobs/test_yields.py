@@ -11,10 +11,9 @@ from typing import cast
 import pytest
 
 from jobs.commands import sweep
-from jobs.runtime.acting import Acting
+from jobs.runtime.acting import Acting, Yields
 from jobs.runtime.clock import SystemClock
 from jobs.runtime.metrics_output import MetricsOfRun, MetricsOutput
-from jobs.runtime.pass_loop import Yields
 from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.values import replace
 from tests.support.builders import NOW

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.runtime.log_words import LogEvent, log_line
+from jobs.runtime.log_line import LogEvent, log_line
 from reconciler.model.case_outcome import ENDS, CaseResult
 from reconciler.model.ended_case import EVENT, CasePlace, CaseTimes, EndedCase, from_fields, to_fields
 from reconciler.model.values import replace

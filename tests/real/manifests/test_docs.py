@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from jobs.agent.program import main
-from jobs.runtime.log_words import LogEvent
+from jobs.runtime.log_line import LogEvent
 from reconciler import __version__
 from tests.real.manifests.applying import K8S
 

@@ -1,0 +1,128 @@
+"""What commands by hand have in common: who runs them, which nodes and keys, and the Events about it."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import socket
+from collections.abc import Callable, Collection, Iterable
+
+from jobs.runtime.environment import VariablesAsWritten
+from jobs.runtime.output import echo
+from reconciler.calendar.values import near
+from reconciler.features.events.kubernetes_events import KubernetesEvents
+from reconciler.features.notices import stored_memory as notice_memory
+from reconciler.kubernetes import lease, objects
+from reconciler.kubernetes.config_maps import read_installed
+from reconciler.kubernetes.connection import Connection
+from reconciler.kubernetes.paths import LEDGER, api, core
+from reconciler.model.errors import ClusterError, NotFound, SettingsError
+from reconciler.model.keys import DEFAULT_PREFIX
+from reconciler.model.limits import excerpt, is_object_name
+from reconciler.model.node import Node
+from reconciler.model.plan import Notice
+from reconciler.model.ports import Notification
+
+
+def person() -> str:
+    """Return who runs the command, as user@host; a container may have no name for its user."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):
+        user = str(os.getuid())
+    return f"{user}@{socket.gethostname()}"
+
+
+_HELPED = 5
+"""Names for which a similar one is looked up, which takes long among thousands."""
+
+
+def check_nodes(names: Iterable[str], known: Collection[str]) -> None:
+    """Raise NotFound, with a line for each name that no node has."""
+    missing = [name for name in dict.fromkeys(names) if name not in known]
+    if missing:
+        every = sorted(known)
+        lines = [_line(name, every if place < _HELPED else []) for place, name in enumerate(missing)]
+        raise NotFound("\n".join(lines), status=404)
+
+
+def _line(name: str, known: list[str]) -> str:
+    shown, similar = (name, near(name, known)) if is_object_name(name) else (excerpt(name), "")
+    return f"{shown}: there is no such node{similar}"
+
+
+class EventsByHand:
+    """Writes Events on nodes about what a person does, with the reasons that a pass uses.
+
+    Nothing depends on them. After one that can't be written, for example because of a missing permission, a
+    warning is printed once, and no other is tried.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        """Use this connection."""
+        self._events = KubernetesEvents(connection, guard=lambda: None)
+        self._off = False
+
+    def write(self, node: Node, notice: Notice) -> None:
+        """Write one Event on the node; it raises nothing for an Event that can't be written."""
+        self._try(lambda: self._events.send(Notification(node.name, node.uid, notice)))
+
+    def write_about_all(self, namespace: str, notice: Notice) -> None:
+        """Write one Event about many nodes on the ledger of this namespace; it raises nothing, too."""
+        self._try(lambda: self._events.send_about_config_map(namespace, LEDGER, notice))
+
+    def _try(self, send: Callable[[], None]) -> None:
+        if self._off:
+            return
+        try:
+            send()
+        except ClusterError as error:
+            self._off = True
+            because = f"needs {error.needs}" if error.needs else str(error)
+            echo(f"warning: no Events are written ({because}); everything else goes on", err=True)
+
+
+def prefix_in_use(given: str | None, connection: Connection, namespace: str) -> str:
+    """Return the prefix that a person has given, or that of the settings that are installed in the cluster.
+
+    If there are none, or they may not be read, it is the default one, and a first line on stderr says so.
+    Raises SettingsError for settings that can't be used, and the errors of ClusterError.
+    """
+    if given is not None:
+        return given
+    found = read_installed(connection, namespace)
+    if isinstance(found, str):
+        echo(f"default prefix {DEFAULT_PREFIX}: {found}; pass --prefix", err=True)
+        return DEFAULT_PREFIX
+    name, content = found
+    if b"prefix" not in content:
+        return DEFAULT_PREFIX
+    # To load settings takes half a second.
+    from reconciler.settings.load import parse_content
+
+    try:
+        return parse_content(content, name, None, VariablesAsWritten(os.environ)).keys.prefix
+    except SettingsError as error:
+        raise SettingsError((*error.mistakes, "or name the prefix of the keys with --prefix")) from error
+
+
+def objects_of_ours(connection: Connection, namespace: str) -> tuple[str, ...]:
+    """Return the objects in our namespace that passes and commands have made, such as `ConfigMap
+    node-maintenance-ledger`, also one that can't be read. They stay until the namespace goes.
+    """
+    maps, leases = core(namespace) / "configmaps", api("coordination.k8s.io", "v1", namespace) / "leases"
+    found = []
+    for kind, path in (
+        ("ConfigMap", maps / LEDGER),
+        ("ConfigMap", maps / notice_memory.NAME),
+        ("Lease", leases / lease.NAME),
+    ):
+        try:
+            objects.get(connection, path, objects.OnlyMetadata)
+        except NotFound:
+            continue
+        except ClusterError as error:
+            found.append(f"{kind} {path.segments[-1]} (perhaps: {error})")
+            continue
+        found.append(f"{kind} {path.segments[-1]}")
+    return tuple(found)
