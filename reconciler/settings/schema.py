@@ -20,7 +20,7 @@ from reconciler.model.content import CalendarPlace, CalendarText, SettingsVersio
 from reconciler.model.event import Kind
 from reconciler.model.keys import DEFAULT_PREFIX, keys_of
 from reconciler.model.limits import CALENDARS
-from reconciler.model.node import HOSTED_LABEL, LIFECYCLE
+from reconciler.model.node import HOSTED_LABEL
 from reconciler.model.selector import EVERYTHING, LabelSelector
 from reconciler.settings.calendars import rules_of
 from reconciler.settings.mistakes import Mistake, Mistakes, Warned
@@ -32,7 +32,7 @@ from reconciler.settings.sections.draining import Drain
 from reconciler.settings.sections.fields import ConditionType, Duration, Flag, Prefix, Selector, Zone
 from reconciler.settings.sections.hooks import Hooks
 from reconciler.settings.sections.meanings import ConditionMeaning, Events
-from reconciler.settings.sections.others import Adoptable, Coexist, Hints, Sign
+from reconciler.settings.sections.others import Adoptable, Coexist
 from reconciler.settings.sections.replace import Replacing
 from reconciler.settings.sections.section import Section
 from reconciler.settings.sections.sources import Sources
@@ -169,19 +169,6 @@ class Settings(Section):
     adopt: tuple[Adoptable, ...] = Field(
         default=(), description="Tools whose cordons are adopted. Default: none."
     )
-    publish: tuple[Sign, ...] = Field(
-        default=(),
-        description="How maintenance is published (docs/publishing.md): annotations of drainsafe, "
-        "KEP-5683, or an object per node and event. Default: none.",
-    )
-    history: Duration = Field(
-        default=timedelta(days=7),
-        description="How long NodeMaintenance objects are kept.",
-    )
-    hints: Hints = Field(
-        default=Hints(),
-        description="Hints (docs/publishing.md#scheduling-hints) on announced nodes.",
-    )
     coexist: Coexist = Field(default=Coexist(), description="Other tools that drain nodes.")
     profiles: WorkflowSettings = Field(
         default=WorkflowSettings(),
@@ -202,15 +189,6 @@ class Settings(Section):
     _folder: Path | None = PrivateAttr(default=None)
     _texts: Mapping[str, CalendarText] = PrivateAttr(default={})
     _with_texts: Settings | None = PrivateAttr(default=None)
-
-    @model_validator(mode="after")
-    def _conditions_not_our_own(self) -> Settings:
-        if Sign.NODE_CONDITIONS in self.publish and (ours := self.condition_types() & {*LIFECYCLE}):
-            message = (
-                f"names {min(ours)}, which `publish` writes to drained nodes: they would stay drained forever"
-            )
-            raise Mistakes((Mistake(("conditions",), message),))
-        return self
 
     @model_validator(mode="after")
     def _acknowledged_by_somebody(self) -> Settings:

@@ -11,6 +11,7 @@ from random import Random
 
 from reconciler.drain.claim import claim
 from reconciler.features.machines import aks, karpenter, openshift
+from reconciler.features.publishing.settings import HISTORY
 from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.errors import ClusterError, LockLost
 from reconciler.model.keys import DEFAULT_PREFIX
@@ -209,7 +210,7 @@ class Play:
             return False
         one = shown.get(write.content.name)
         over = one.finished if one is not None else None
-        return over is not None and over + self.settings.history <= self.now
+        return over is not None and over + HISTORY.of(self.settings) <= self.now
 
     # Passes.
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+from reconciler.features.publishing.settings import PUBLISH, Sign
 from reconciler.settings.schema import Settings
-from reconciler.settings.sections.others import Sign
 from reconciler.simulation.world import World
 from tests.explore.broken import Broken
 from tests.explore.truth import KEYS, Truth
@@ -22,7 +22,7 @@ class Shown:
 
     def rests(self, policy: Settings) -> None:
         """Check that an object is over once every source that it names says so, and the node has no case."""
-        if Sign.NODE_MAINTENANCES not in policy.publish:
+        if Sign.NODE_MAINTENANCES not in PUBLISH.of(policy):
             return
         nodes = {node.uid: node for node in self._world.cluster.nodes.values()}
         for one in (self._world.cluster.maintenances or {}).values():

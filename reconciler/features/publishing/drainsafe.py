@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from enum import StrEnum
 
 from reconciler.features.publishing.publisher import Showing
+from reconciler.features.publishing.settings import Sign
 from reconciler.model.event import Kind
 from reconciler.model.holds import WaitsFor
 from reconciler.model.node import Node
 from reconciler.model.record import State
 from reconciler.passes.feature import NodeSigns
 from reconciler.passes.standing import Standing
-from reconciler.settings.sections.others import Sign
 
 
 class Drainsafe(StrEnum):

@@ -12,6 +12,7 @@ from reconciler.features.publishing.hints import SchedulingHints, removed_hints
 from reconciler.features.publishing.node_conditions import LifecycleConditions
 from reconciler.features.publishing.node_maintenances import NodeMaintenances
 from reconciler.features.publishing.publisher import NodePublisher, ObjectPublisher, Showing
+from reconciler.features.publishing.settings import HINTS, PUBLISH
 from reconciler.model.errors import ClusterError
 from reconciler.model.node import Node
 from reconciler.model.ports import ClusterReader
@@ -60,7 +61,7 @@ def read_objects(
     found: dict[str, Sequence[Any]] = {}
     problems: list[str] = []
     for one in AS_OBJECTS:
-        on = one.sign in settings.publish
+        on = one.sign in PUBLISH.of(settings)
         if not on and one.sign not in earlier:
             continue
         try:
@@ -92,7 +93,7 @@ def object_changes(
     moments: list[datetime] = []
     signs: set[str] = set()
     for one in AS_OBJECTS:
-        on, objects = one.sign in fleet.settings.publish, published.get(one.sign)
+        on, objects = one.sign in PUBLISH.of(fleet.settings), published.get(one.sign)
         found = ObjectChanges()
         if objects is not None:
             changes = partial(one.changes if on else one.removed, objects, fleet)
@@ -116,7 +117,9 @@ def _reads(settings: Settings) -> Wants:
 
 
 def _signs(node: Node, standing: Standing, settings: Settings, now: datetime) -> NodeSigns:
-    return node_signs(node, standing, Showing(settings.publish, settings.keys.prefix, now, settings.hints))
+    return node_signs(
+        node, standing, Showing(PUBLISH.of(settings), settings.keys.prefix, now, HINTS.of(settings))
+    )
 
 
 FEATURE = Feature(

@@ -5,13 +5,13 @@ from __future__ import annotations
 from datetime import datetime
 
 from reconciler.features.publishing.publisher import Showing
+from reconciler.features.publishing.settings import Sign
 from reconciler.model.moments import to_text
 from reconciler.model.node import DRAINED, DRAINING, IN_PROGRESS, LIFECYCLE, PLANNED, Condition, Node
 from reconciler.model.record import KnownEvent, State
 from reconciler.model.writes import ConditionsWrite
 from reconciler.passes.feature import NodeSigns
 from reconciler.passes.standing import Standing
-from reconciler.settings.sections.others import Sign
 
 OUR_REASONS = "NodeMaintenance"
 """The prefix of the reason of each of our conditions, because the API has no owner of a condition."""

@@ -14,6 +14,7 @@ from itertools import count
 
 from msgspec import Struct
 
+from reconciler.features.publishing.settings import HISTORY, Sign
 from reconciler.model.case_outcome import CaseResult, outcome_of_event
 from reconciler.model.event import Kind
 from reconciler.model.holds import HoldCode
@@ -38,7 +39,6 @@ from reconciler.model.values import replace
 from reconciler.model.writes import Maintenance, MaintenanceWrite, Stage
 from reconciler.passes.feature import Fleet, ObjectChanges
 from reconciler.profiles.case import known
-from reconciler.settings.sections.others import Sign
 
 # An object's name may have 253 characters; ours ends in a dash and ten of a hash.
 _LONGEST_NODE = 240
@@ -124,7 +124,7 @@ class NodeMaintenances:
 
 def _expired(objects: Iterable[Maintenance], fleet: Fleet) -> ObjectChanges:
     """Return the deletions of objects that are over for `history`, and when the others will be."""
-    history = fleet.settings.history
+    history = HISTORY.of(fleet.settings)
     ends = [(one, shifted(one.finished, history)) for one in objects if one.finished is not None]
     writes = tuple(_deletion(one, fleet) for one, end in ends if end <= fleet.now)
     return ObjectChanges(writes, tuple(end for _, end in ends if end > fleet.now))

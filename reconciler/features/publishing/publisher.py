@@ -8,11 +8,11 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
+from reconciler.features.publishing.settings import Hints, Sign
 from reconciler.model.node import Node
 from reconciler.model.ports import ClusterReader
 from reconciler.passes.feature import Fleet, NodeSigns, ObjectChanges
 from reconciler.passes.standing import Standing
-from reconciler.settings.sections.others import Hints, Sign
 
 
 class Showing(Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""`adopt`, `publish`, `coexist` and `hints`: how the reconciler works together with other tools."""
+"""`adopt` and `coexist`: how the reconciler works together with other tools."""
 
 from __future__ import annotations
 
@@ -9,41 +9,13 @@ from pydantic import Field
 from reconciler.model.event import AWS, REQUEST, Kind, MaintenanceEvent
 from reconciler.model.node import Node
 from reconciler.model.record import KnownEvent
-from reconciler.settings.sections.fields import Flag
 from reconciler.settings.sections.section import Section
-
-
-class Hints(Section):
-    """Scheduling hints on nodes with an announced event that requires a drain."""
-
-    taint: Flag = Field(
-        default=False,
-        description="Whether they get the taint `<keys.prefix>/maintenance` with `PreferNoSchedule`.",
-    )
-    label: Flag = Field(
-        default=False,
-        description="Whether they get the label `<keys.prefix>/deadline`, in seconds since 1970 (UTC), `0` "
-        "if unknown. AKS Automatic denies it.",
-    )
 
 
 class Adoptable(StrEnum):
     """Tools whose cordons the reconciler can adopt."""
 
     MECHANIC = "mechanic"
-
-
-class Sign(StrEnum):
-    """How the state of a node's maintenance is published for other tools."""
-
-    DRAINSAFE = "drainsafe"
-    """drainsafe's annotations."""
-
-    NODE_CONDITIONS = "node-conditions"
-    """The lifecycle conditions of KEP-5683."""
-
-    NODE_MAINTENANCES = "nodemaintenances"
-    """One NodeMaintenance object per node and event."""
 
 
 class AksRemediator(StrEnum):

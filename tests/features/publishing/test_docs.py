@@ -10,9 +10,9 @@ import yaml
 
 from reconciler.features.publishing.drainsafe import Drainsafe
 from reconciler.features.publishing.feature import FEATURE
+from reconciler.features.publishing.settings import Sign
 from reconciler.model.writes import Stage
 from reconciler.settings.schema import Settings
-from reconciler.settings.sections.others import Sign
 from tests.docs.test_headings import headings, written
 
 ROOT = Path(__file__).parents[3]

@@ -16,12 +16,12 @@ from reconciler.features.publishing.feature import (
     removed_signs,
 )
 from reconciler.features.publishing.publisher import Showing
+from reconciler.features.publishing.settings import Sign
 from reconciler.model.errors import Forbidden
 from reconciler.model.node import Node
 from reconciler.passes.feature import Fleet, NodeSigns, ObjectChanges
 from reconciler.passes.standing import Standing
 from reconciler.run import run_pass
-from reconciler.settings.sections.others import Sign
 from reconciler.simulation.api import Call
 from reconciler.simulation.world import World
 from tests.features.publishing.test_signs import standing

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from reconciler.features.publishing.hints import SchedulingHints, bears_hints, taint_of
 from reconciler.features.publishing.publisher import Showing
+from reconciler.features.publishing.settings import Hints
 from reconciler.model.event import Kind
 from reconciler.model.keys import OwnKeys
 from reconciler.model.node import PREFERENCE, Node, Taint
@@ -22,7 +23,6 @@ from reconciler.passes.standing import Standing
 from reconciler.profiles.case import CaseView
 from reconciler.run import PARTS
 from reconciler.settings.schema import Settings
-from reconciler.settings.sections.others import Hints
 from reconciler.simulation.api import Call, Killed
 from reconciler.simulation.world import World
 from tests.laws.histories import History, Step, people_steps, platform_steps, small_world, waits

@@ -18,6 +18,7 @@ from reconciler.features.publishing.drainsafe import (
 from reconciler.features.publishing.drainsafe import changes as drainsafe
 from reconciler.features.publishing.feature import removed_signs
 from reconciler.features.publishing.node_conditions import changes as lifecycle
+from reconciler.features.publishing.settings import PUBLISH
 from reconciler.model.errors import SettingsError
 from reconciler.model.event import Kind, Status
 from reconciler.model.node import DRAINED, DRAINING, IN_PROGRESS, LIFECYCLE, PLANNED, Condition, Node
@@ -216,7 +217,7 @@ def policies() -> st.SearchStrategy[Settings]:
     """Any settings, publishing something."""
     published = st.lists(
         st.sampled_from(("drainsafe", "node-conditions", "nodemaintenances")), min_size=1, unique=True
-    ).map(lambda names: builders.settings(f"publish: [{', '.join(names)}]").publish)
+    ).map(lambda names: PUBLISH.of(builders.settings(f"publish: [{', '.join(names)}]")))
     return st.tuples(strategies.policies(), published).map(
         lambda pair: pair[0].model_copy(update={"publish": pair[1]})
     )
@@ -264,7 +265,7 @@ def test_over_any_history_the_signs_agree_with_the_record_and_the_value_keeps_it
 ) -> None:
     world = small_world()
     world.cluster.maintenances = {}
-    history = History(world, policy.model_copy(update={"publish": builders.settings(ALL).publish}))
+    history = History(world, policy.model_copy(update={"publish": PUBLISH.of(builders.settings(ALL))}))
     names = sorted(world.cluster.nodes)
     for happen, wait in steps:
         before = {

@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 from hypothesis import given, settings
 
+from reconciler.features.publishing.settings import PUBLISH
 from reconciler.features.simulate.play import playable
 from reconciler.features.simulate.scenario import Scenario
 from reconciler.features.simulate.scorer import Fate
@@ -136,5 +137,5 @@ def test_any_mode_is_played_as_enforce() -> None:
     policy = builders.settings("publish: [drainsafe]\nsources: {arm: {enabled: true}}", mode="Observe")
     played = playable(policy)
 
-    assert (played.mode, played.publish, played.sources.arm.enabled) == (Mode.ENFORCE, (), False)
+    assert (played.mode, PUBLISH.of(played), played.sources.arm.enabled) == (Mode.ENFORCE, (), False)
     assert play(scenario(event("A", 0, 15)), policy).drains == 1
