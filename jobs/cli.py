@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 import click
 
-from jobs.commands import COMMANDS
+from jobs.commands import COMMANDS, load
 from jobs.program import called, in_own_words, is_completer
 from reconciler import __version__
 from reconciler.model.errors import ReconcilerError
@@ -41,11 +40,7 @@ class _Commands(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return the command from its file, or None for an unknown name."""
-        if cmd_name not in COMMANDS:
-            return None
-        module = import_module(f"jobs.commands.{cmd_name.replace('-', '_')}")
-        found: click.Command = module.command
-        return found
+        return load(cmd_name) if cmd_name in COMMANDS else None
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
         """Return the commands and options that begin so, without importing a command."""

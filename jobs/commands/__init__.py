@@ -1,26 +1,38 @@
-"""The commands: one file each, with its `command`. This file imports none of them."""
+"""The commands of the core: one file each, with its `command`. This file imports none of them.
+
+A feature or a source names its own commands in the `COMMANDS` of its `__init__.py`; each is in its
+`commands.py` under its own name.
+"""
 
 from __future__ import annotations
 
-from types import MappingProxyType
+from collections.abc import Mapping
+from importlib import import_module
+from types import MappingProxyType, ModuleType
 
-COMMANDS = MappingProxyType(
+import click
+
+from reconciler import plugins
+
+
+def _named(face: ModuleType) -> Mapping[str, str]:
+    commands: Mapping[str, str] = getattr(face, "COMMANDS", {})
+    return commands
+
+
+_OF_THE_CORE: Mapping[str, str] = MappingProxyType(
     {
         "agent": "Publish the scheduled events of this node's VM, for a DaemonSet.",
-        "approve": "Approve the drains for the events that are reported now, or withdraw the approval.",
         "check-config": "Print all mistakes in a settings file, or what happens to each kind of event.",
         "completion": "Print what completes commands in bash, zsh or fish, or in kubectl.",
         "defer": "Put the drain of nodes off until a moment, or until a deadline that comes first.",
         "demo": "Play a day of a simulated AKS cluster in seconds.",
         "drain": "Cordon and drain nodes by hand, with the flags of kubectl drain.",
         "explain": "Print what happens to one node or pod, why, and who can change it.",
-        "history": "Sum up the cases that have ended, from files of --history or from logs of serve.",
         "hold": "Hold nodes: no drain of them begins, not even at a deadline.",
-        "plan": "Print what will start when, as a table and a chart. It only reads the cluster.",
         "readiness": "Print what keeps nodes from a drain, by workload. It changes nothing in the cluster.",
         "release": "Uncordon nodes, and remove the reconciler's labels and annotations.",
         "report": "Print what a pass would do and why, with a preview of drains. It only reads the cluster.",
-        "request": "Request maintenance of nodes, or cancel the request.",
         "resume": "End the hold and the deferral of nodes, whoever gave them.",
         "schema": "Print the JSON Schema of the settings file, for editors.",
         "serve": "Run passes until stopped, for a Deployment: on a schedule, and when a node changes.",
@@ -29,8 +41,21 @@ COMMANDS = MappingProxyType(
         "windows": "Print whether a drain may start at a moment, why, the next openings, and a chart.",
     }
 )
-"""Every command with its line in `reconciler --help`.
+"""Each with its line in `reconciler --help`; `command` in check_config.py is `check-config`, and so on."""
 
-The function `command` in check_config.py is `check-config`, and so on. To add a command, add a line here and
-a file beside this one.
-"""
+_OF_PLUGINS = {name: (face.__name__, text) for face in plugins.faces() for name, text in _named(face).items()}
+
+COMMANDS: Mapping[str, str] = MappingProxyType(
+    {**_OF_THE_CORE, **{name: text for name, (_, text) in _OF_PLUGINS.items()}}
+)
+"""Every command with its line in `reconciler --help`."""
+
+
+def load(name: str) -> click.Command:
+    """Import the file of a command of the list, and return the command."""
+    own = name.replace("-", "_")
+    if name in _OF_PLUGINS:
+        command: click.Command = getattr(import_module(f"{_OF_PLUGINS[name][0]}.commands"), own)
+    else:
+        command = import_module(f"jobs.commands.{own}").command
+    return command

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from datetime import timedelta
+from itertools import chain
 from pathlib import Path
 
 import click
@@ -16,6 +17,7 @@ from jobs import options
 from jobs.cli import commands
 from jobs.commands import COMMANDS
 from reconciler.model.selector import parse_selector_text
+from reconciler.plugins import faces
 
 ROOT = Path(__file__).parents[2]
 
@@ -31,8 +33,11 @@ def test_a_commands_line_in_the_list_is_the_first_of_its_own_help(name: str) -> 
 
 def test_every_file_is_a_command_of_the_list() -> None:
     files = {path.stem for path in (ROOT / "jobs" / "commands").glob("*.py")} - {"__init__"}
+    of_plugins = {path.parent.name for path in (ROOT / "reconciler").glob("*/*/commands.py")}
+    named = {face.__name__.rpartition(".")[2]: face.COMMANDS for face in faces() if hasattr(face, "COMMANDS")}
 
-    assert files == {name.replace("-", "_") for name in COMMANDS}
+    assert named.keys() == of_plugins
+    assert files == {name.replace("-", "_") for name in COMMANDS} - {*chain(*named.values())}
 
 
 def test_a_command_that_is_not_in_the_list_is_a_usage_error_even_where_there_is_such_a_module() -> None:
@@ -88,7 +93,8 @@ def test_the_old_name_of_the_reports_option_works_and_is_not_in_the_help() -> No
 def test_a_command_imports_no_other(arguments: list[str]) -> None:
     code = (
         "import sys; from jobs.cli import main; main(sys.argv[1:]);"
-        "print(sorted(name for name in sys.modules if name.startswith('jobs.commands.')), file=sys.stderr)"
+        "print(sorted(name for name in sys.modules if name.startswith('jobs.commands.')"
+        " or name.endswith('.commands') and name != 'jobs.commands'), file=sys.stderr)"
     )
     ran = subprocess.run(
         [sys.executable, "-c", code, *arguments], cwd=ROOT, capture_output=True, text=True, check=True

@@ -14,8 +14,9 @@ import click
 import pytest
 
 from jobs.cli import main
-from jobs.commands import explain, plan, report
+from jobs.commands import explain, report
 from jobs.runtime.looks import Shown, is_unchanged, print_again_and_again
+from reconciler.features.planning import commands as plan
 from reconciler.features.planning.chart import Line
 from reconciler.model.errors import NotFound, SettingsError, Unreachable
 from tests.support.builders import REQUEST

@@ -71,7 +71,7 @@ class _Way(Struct, frozen=True):
     options.output,
     options.watch,
 )
-def command(
+def plan(
     config: SettingsSource | None,
     target: Target,
     until: timedelta,

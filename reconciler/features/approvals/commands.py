@@ -27,7 +27,7 @@ from reconciler.run import rehearse
 @options.optional_config
 @options.output
 @options.cluster
-def command(
+def approve(
     chosen: Chosen,
     until: str | None,
     reason: str,

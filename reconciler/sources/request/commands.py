@@ -120,7 +120,7 @@ def _asked(
 )
 @options.optional_config
 @options.cluster
-def command(
+def request(
     nodes: tuple[str, ...],
     selector: LabelSelector | None,
     asked: Asked,
@@ -133,17 +133,7 @@ def command(
     """
     if bool(nodes) == (selector is not None):
         raise click.UsageError("name the nodes, or give --selector")
-    return request(selector or nodes, asked, config, target)
-
-
-def request(
-    which: tuple[str, ...] | LabelSelector, asked: Asked, config: SettingsSource | None, target: Target
-) -> int:
-    """Write the request on the nodes, or remove it; return the exit code.
-
-    Then print what a pass would do about these nodes. A person needs no lock: the resourceVersion that was
-    read protects against another writer in between.
-    """
+    # A person needs no lock: the resourceVersion that was read protects against another writer in between.
     now = datetime.now(UTC)
     policy = settings_in_use(config, target, now)
     settings = policy.settings
@@ -155,7 +145,7 @@ def request(
     connection = Connection(target.kubeconfig, target.context)
     try:
         cluster = Cluster(connection, guard=lambda: None, namespace=target.namespace)
-        found = _chosen(which, cluster, settings)
+        found = _chosen(selector or nodes, cluster, settings)
         if policy.defaults:
             check_prefix(found, policy)
         writes = _writes(found, wish, settings, replace=asked.replace)

@@ -27,17 +27,12 @@ BROKEN = 1
 )
 @click.option("--since", type=options.DURATION, help="Only cases that ended in this time, such as 30d.")
 @options.output
-def command(files: tuple[Path, ...], since: timedelta | None, output: str) -> int:
+def history(files: tuple[Path, ...], since: timedelta | None, output: str) -> int:
     """Sum up the cases that have ended, from files of --history or from logs of serve.
 
     FILE - is stdin. A line that can't be read is named on stderr, and the others count. At most 100,000 cases
     are summed up, and a line has at most 64 KiB.
     """
-    return history(files, since=since, output=output)
-
-
-def history(files: tuple[Path, ...], *, since: timedelta | None, output: str) -> int:
-    """Print the sum of the cases in these files. Return the exit code: 1 if a line could not be read."""
     now = datetime.now(UTC)
     begin = now - since if since is not None else None
     lines = HistoryLines(begin)
@@ -52,7 +47,7 @@ def history(files: tuple[Path, ...], *, since: timedelta | None, output: str) ->
         **to_document(lines.cases, begin, now),
         "lines": lines.counts,
         "brokenLines": [
-            {"file": one.file, "line": one.number, "because": one.because} for one in lines.mistakes
+            {"file": line.file, "line": line.number, "because": line.because} for line in lines.mistakes
         ],
     }
     echo_document(document, output, as_text)
