@@ -1,0 +1,128 @@
+"""Delete each feature and each source in turn from a copy, and check that the rest works without it.
+
+    python -m tests.without [NAME ...]
+
+With a plugin go its folder or file, its tests, its page in docs and its name in the list. The types, the
+import contracts, the tests of the core and a day of the simulation must then pass. It exits with 1 if a
+plugin fails that `removable.txt` lists, or if one passes that it does not list.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+ROOT = Path(__file__).parents[2]
+LISTED = Path(__file__).with_name("removable.txt")
+CORE = ("calendar", "drain", "model", "passes", "profiles", "report", "settings", "simulation")
+"""Folders of tests of the core that need no API server."""
+
+_SHOWN = 12
+
+
+class Plugin(NamedTuple):
+    """A feature or a source: the room in which it stands, and its name."""
+
+    room: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.room}/{self.name}"
+
+
+def main() -> int:
+    """Print what breaks without each plugin; return 1 if `removable.txt` says something else."""
+    parser = argparse.ArgumentParser(prog="python -m tests.without", description=__doc__.split("\n", 1)[0])
+    parser.add_argument("names", nargs="*", help="the plugins to delete, such as publishing; default: all")
+    chosen = parser.parse_args().names
+    listed = LISTED.read_text(encoding="utf-8").split()
+    wrong = False
+    with TemporaryDirectory() as folder:
+        for plugin in plugins():
+            if chosen and plugin.name not in chosen and str(plugin) not in chosen:
+                continue
+            broken = without(plugin, Path(folder))
+            as_listed = (str(plugin) in listed) is not bool(broken)
+            wrong |= not as_listed
+            note = "" if as_listed else f" (not as in {LISTED.name})"
+            print(f"{plugin}: {'breaks' if broken else 'ok'}{note}", flush=True)
+            for line in broken[:_SHOWN]:
+                print(f"    {line}", flush=True)
+    return 1 if wrong else 0
+
+
+def plugins() -> Iterator[Plugin]:
+    """Yield every plugin in the order of the lists."""
+    for room in ("features", "sources"):
+        names = re.findall(r'"(\w+)"', _list(ROOT, room).read_text(encoding="utf-8"))
+        yield from (Plugin(room, name) for name in names)
+
+
+def without(plugin: Plugin, folder: Path) -> list[str]:
+    """Return what breaks in a copy of the project without this plugin, a line each."""
+    copy = folder / "copy"
+    shutil.rmtree(copy, ignore_errors=True)
+    _copy(copy)
+    delete(plugin, copy)
+    cache = folder / "types"
+    if not cache.exists() and (ROOT / ".mypy_cache").exists():
+        shutil.copytree(ROOT / ".mypy_cache", cache)
+    python = sys.executable
+    checks: Sequence[Sequence[str]] = (
+        (python, "-m", "mypy", "--cache-dir", str(cache)),
+        (str(Path(python).with_name("lint-imports")), "--no-logo", "--no-cache"),
+        (python, "-m", "jobs", "demo"),
+        (python, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *_core(copy)),
+    )
+    for check in checks:
+        run = subprocess.run(check, cwd=copy, capture_output=True, text=True, check=False)
+        if run.returncode:
+            lines = (run.stdout + run.stderr).splitlines()
+            return [line for line in lines if "error" in line.lower() or "BROKEN" in line] or lines[-_SHOWN:]
+    return []
+
+
+def delete(plugin: Plugin, root: Path) -> None:
+    """Remove the plugin, its tests, its page and its name from the project in this folder."""
+    for place in (root / "reconciler", root / "tests", root / "tests" / "real"):
+        below = place / plugin.room
+        shutil.rmtree(below / plugin.name, ignore_errors=True)
+        for file in (below / f"{plugin.name}.py", below / f"test_{plugin.name}.py"):
+            file.unlink(missing_ok=True)
+    (root / "docs" / f"{plugin.name}.md").unlink(missing_ok=True)
+    listed = _list(root, plugin.room)
+    text = listed.read_text(encoding="utf-8")
+    listed.write_text(re.sub(rf'"{plugin.name}"(, |,\n    |,)?', "", text), encoding="utf-8")
+
+
+def _list(root: Path, room: str) -> Path:
+    return root / "reconciler" / room / "__init__.py"
+
+
+def _copy(to: Path) -> None:
+    names = subprocess.run(
+        ("git", "ls-files", "--cached", "--others", "--exclude-standard"),
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.splitlines()
+    for name in names:
+        if (ROOT / name).is_file():
+            (to / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, to / name)
+
+
+def _core(root: Path) -> Iterator[str]:
+    return (f"tests/{name}" for name in CORE if (root / "tests" / name).exists())
+
+
+if __name__ == "__main__":
+    sys.exit(main())
