@@ -8,7 +8,7 @@ import uuid
 
 from msgspec import Struct
 
-from reconciler.model.ports import Self
+from reconciler.model.snapshot import Self
 
 
 class Target(Struct, frozen=True):

@@ -21,7 +21,7 @@ from reconciler.model.machine import Machine, MachineRef, PerformMaintenance, Re
 from reconciler.model.node import Node, Wanted
 from reconciler.model.plan import Notice
 from reconciler.model.pod import Pod, PodDisruptionBudget, Volume
-from reconciler.model.snapshot import Agents, Ledger, ReadAhead, Remediator, Resting, ServerVersion
+from reconciler.model.snapshot import Agents, Ledger, ReadAhead, Remediator, Resting, Self, ServerVersion
 from reconciler.model.workflow import (
     Hypervisor,
     KubernikusAnswer,
@@ -335,19 +335,6 @@ class Evictor(Protocol):
 
     def attachments(self, node: str) -> tuple[str, ...]:
         """The names of the VolumeAttachments that are still on the node."""
-
-
-class Self(Struct, frozen=True):
-    """Where the program runs: the names of its node and of its pod (`namespace/name`), and the pod's UID.
-
-    The names are None outside a cluster, the UID is empty if it is not known. Our own node is drained last.
-    `leads_since` is when this process acquired the lock (UTC), None if it has none.
-    """
-
-    node: str | None = None
-    pod: str | None = None
-    pod_uid: str = ""
-    leads_since: datetime | None = None
 
 
 class Outside(Struct, frozen=True, kw_only=True):

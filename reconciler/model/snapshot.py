@@ -185,13 +185,28 @@ class ReadAhead(Struct, frozen=True):
     labels: frozenset[str] = frozenset()
 
 
+class Self(Struct, frozen=True):
+    """Where the program runs: the names of its node and of its pod (`namespace/name`), and the pod's UID.
+
+    The names are None outside a cluster, the UID is empty if it is not known. Our own node is drained last.
+    `leads_since` is when this process acquired the lock (UTC), None if it has none.
+    """
+
+    node: str | None = None
+    pod: str | None = None
+    pod_uid: str = ""
+    leads_since: datetime | None = None
+
+
 class ReadForSettings(Struct, frozen=True):
     """What is read only if the settings, or an announced maintenance, ask for it.
 
     `namespaces` are the labels of every namespace, for rules of the drain. `checks` is what the checks of
     workflows need. `groups` are the groups with pods on nodes that may be drained, by node
     (drain/groups.py). `calendars` is what was read of the calendars of the settings, by their names.
-    `ahead` is what says whether the drains of announced nodes can end.
+    `ahead` is what says whether the drains of announced nodes can end. `machines` are those of the nodes that
+    may be replaced, by node. `published` are the objects that publishers read, by the publisher's sign; a
+    sign is missing if it is disabled or its objects can't be read.
     """
 
     namespaces: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -199,6 +214,8 @@ class ReadForSettings(Struct, frozen=True):
     groups: Mapping[str, frozenset[str]] = field(default_factory=dict)
     calendars: Mapping[str, CalendarText] = field(default_factory=dict)
     ahead: ReadAhead = ReadAhead()
+    machines: Mapping[str, Machine] = field(default_factory=dict)
+    published: Mapping[str, Sequence[Any]] = field(default_factory=dict)
 
 
 class Snapshot(Struct, frozen=True):
@@ -206,11 +223,8 @@ class Snapshot(Struct, frozen=True):
 
     `readings` and `records` are by node name; a node without a record with its UID has no record. `pods` has
     the nodes whose pods matter to this pass. `skew` is `now` minus what answers of the API server say that
-    contradict it, None if none has told its time. `own_node` and `own_pod` are where we run, None outside of
-    a cluster, and `leads_since` is when this process acquired the lock (UTC), None if it has none.
-    `memories` are the valid answers of each enabled polled source, including those of this pass. `published`
-    are the objects that publishers read, by the publisher's sign; a sign is missing if it is disabled or its
-    objects can't be read. `machines` are the machines of the nodes that may be replaced, by node.
+    contradict it, None if none has told its time. `itself` is where we run.
+    `memories` are the valid answers of each enabled polled source, including those of this pass.
     `problems` says what could not be read. `resting` are nodes that only count; no client leaves any out.
     """
 
@@ -225,11 +239,7 @@ class Snapshot(Struct, frozen=True):
     drains: Mapping[str, DrainProgress] = field(default_factory=dict)
     ledger: Ledger = Ledger()
     skew: timedelta | None = None
-    own_node: str | None = None
-    own_pod: str | None = None
-    leads_since: datetime | None = None
+    itself: Self = Self()
     memories: Mapping[str, AnyMemory] = field(default_factory=dict)
-    published: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     problems: Problems = Problems()
-    machines: Mapping[str, Machine] = field(default_factory=dict)
     resting: tuple[Resting, ...] = ()

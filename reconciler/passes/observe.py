@@ -108,16 +108,13 @@ def observe(
         readings=reports.readings,
         records=fleet.annotations,
         pods=pods,
-        for_settings=for_settings,
+        for_settings=replace(for_settings, machines=machines, published=objects),
         agents=fleet.agents,
         remediator=fleet.remediator,
         ledger=ledger,
         memories=reports.memories,
         skew=reader.skew(),
-        own_node=outside.itself.node,
-        own_pod=outside.itself.pod,
-        leads_since=outside.itself.leads_since,
-        published=objects,
+        itself=outside.itself,
         problems=Problems(
             (*unread_objects, *reports.notes, *notes, *fleet.notes),
             {**fleet.problems, **reports.problems},
@@ -125,7 +122,6 @@ def observe(
             namespaces_problem,
             tuple(gaps.unseen.values()),
         ),
-        machines=machines,
         resting=reader.resting() if isinstance(reader, PartialReader) else (),
     )
 

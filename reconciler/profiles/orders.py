@@ -138,7 +138,7 @@ def drain_order(
         ),
         restart_singletons=settings.drain.restart_singletons,
         node_ready=node.ready,
-        own_pod=snapshot.own_pod,
+        own_pod=snapshot.itself.pod,
         namespaces=snapshot.for_settings.namespaces,
         may_be_denied=settings.drain.webhooks_may_deny,
         why=why_drained(events),

@@ -9,14 +9,8 @@ from reconciler.drain.ahead import PodsAhead
 from reconciler.drain.drainer.messages import Limits
 from reconciler.model.drains import DrainProgress
 from reconciler.model.keys import DEFAULT_PREFIX
-from reconciler.model.ports import (
-    CaseHistory,
-    HookRunner,
-    PrometheusReader,
-    Self,
-    SourceClient,
-    WritableOutside,
-)
+from reconciler.model.ports import CaseHistory, HookRunner, PrometheusReader, SourceClient, WritableOutside
+from reconciler.model.snapshot import Self
 from reconciler.simulation.api import SimulatedApi
 from reconciler.simulation.clock import SkewedClock, VirtualClock
 from reconciler.simulation.cluster import SimulatedCluster

@@ -19,9 +19,10 @@ from reconciler.model.machine import MAIN
 from reconciler.model.node import ZONE_LABEL, Node
 from reconciler.model.plan import Plan
 from reconciler.model.pod import Pod
-from reconciler.model.ports import Self, WritableOutside
+from reconciler.model.ports import WritableOutside
 from reconciler.model.record import Unreadable, record_of
 from reconciler.model.selector import EVERYTHING, LabelSelector
+from reconciler.model.snapshot import Self
 from reconciler.model.values import replace
 from reconciler.model.writes import Maintenance, MaintenanceWrite, NodeWrite
 from reconciler.passes.release import release

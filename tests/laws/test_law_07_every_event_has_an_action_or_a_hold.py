@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from reconciler.calendar.formatting import in_zone
 from reconciler.model.event import Kind
-from reconciler.model.ports import Self
+from reconciler.model.snapshot import Self
 from reconciler.model.values import replace
 from reconciler.passes.assess import assess
 from reconciler.passes.decide import decide

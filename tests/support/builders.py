@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from reconciler.model.drains import DrainProgress
 from reconciler.model.event import Answer, Initiator, Kind, MaintenanceEvent, Reading, Signal, Status
+from reconciler.model.machine import Machine
 from reconciler.model.node import (
     SCALE_DOWN_ANNOTATION,
     SCALE_DOWN_REASON_ANNOTATION,
@@ -32,7 +33,7 @@ from reconciler.model.record import (
     record_of,
     to_annotation,
 )
-from reconciler.model.snapshot import Agents, Ledger, Remediator, Snapshot
+from reconciler.model.snapshot import Agents, Ledger, Remediator, Self, Snapshot
 from reconciler.model.values import replace
 from reconciler.passes.assess import assess
 from reconciler.passes.decide import decide
@@ -354,8 +355,13 @@ def snapshot(
         skew=skew,
         pods=pods or {},
         drains=drains or {},
-        own_node=own_node,
+        itself=Self(own_node),
     )
+
+
+def with_machines(seen: Snapshot, machines: Mapping[str, Machine]) -> Snapshot:
+    """The snapshot with the machines of nodes, by name."""
+    return replace(seen, for_settings=replace(seen.for_settings, machines=machines))
 
 
 def reported(*signals: Signal) -> tuple[Reading, ...]:

@@ -12,7 +12,7 @@ from reconciler.kubernetes.connection import Connection, Request
 from reconciler.kubernetes.paths import core
 from reconciler.model.errors import ClusterError
 from reconciler.model.plan import Notice
-from reconciler.model.ports import Self
+from reconciler.model.snapshot import Self
 
 log = logging.getLogger(__name__)
 

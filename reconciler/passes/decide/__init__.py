@@ -58,7 +58,7 @@ def decide(
     fleet = _fleet(assessment, context, faults)
     progress = _progress(fleet, context)
     fleet = replace(fleet, known=_queue(fleet, context))
-    for node in sorted(fleet.known, key=partial(_turn, snapshot.own_node, fleet.ours)):
+    for node in sorted(fleet.known, key=partial(_turn, snapshot.itself.node, fleet.ours)):
         progress.plans.append(decide_safely(node, context, progress))
     plans = _in_order(fleet.known, progress, snapshot)
     shown = _shown(plans, context, faults)
@@ -70,7 +70,7 @@ def _context(
     snapshot: Snapshot, settings: Settings, now: datetime, parts: Parts, faults: Faults
 ) -> PassContext:
     # Needed only where a pass may do something to a VM.
-    changes_vms = bool(snapshot.machines) or settings.sources.arm.self_service
+    changes_vms = bool(snapshot.for_settings.machines) or settings.sources.arm.self_service
     return PassContext(
         snapshot,
         settings,
@@ -157,7 +157,7 @@ def _progress(fleet: _Fleet, context: PassContext) -> Progress:
         places,
         replace(ledger, replaced=missing),
         acknowledged,
-        pools_in_replacement(fleet.known, snapshot.machines, faults),
+        pools_in_replacement(fleet.known, snapshot.for_settings.machines, faults),
         holding={
             facts.node.name for facts in fleet.known if holds_slot(snapshot.drains.get(facts.node.name))
         },
@@ -174,7 +174,7 @@ def _queue(fleet: _Fleet, context: PassContext) -> tuple[Seen, ...]:
         facts.node.name: faults.of(
             facts.node.name,
             "its place in the queue is not known",
-            partial(queue_key, facts, context.snapshot.own_node),
+            partial(queue_key, facts, context.snapshot.itself.node),
             last_key(facts.node.name),
         )
         for facts in fleet.known
@@ -208,7 +208,9 @@ def _shown(plans: tuple[NodePlan, ...], context: PassContext, faults: Faults) ->
     fleet = Fleet(plans, nodes, context.settings, context.now)
     return faults.step(
         "objects for other tools are not changed",
-        lambda: context.parts.object_changes(snapshot.published, fleet, snapshot.ledger.published),
+        lambda: context.parts.object_changes(
+            snapshot.for_settings.published, fleet, snapshot.ledger.published
+        ),
         ObjectChanges(signs=snapshot.ledger.published),
     )
 

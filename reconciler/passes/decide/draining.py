@@ -171,7 +171,7 @@ def _count(
 
     The new record counts: when the last other node is drained, our own node starts in this pass.
     """
-    if node.name == context.snapshot.own_node or not _is_awaited(step, drained, context.now):
+    if node.name == context.snapshot.itself.node or not _is_awaited(step, drained, context.now):
         return
     progress.undrained += 1
     drain = step.record.drain
@@ -255,7 +255,7 @@ def _for_workflow(
     held = _held_drain(begun, order, context, progress)
     if held is not None:
         return None, held
-    if one.node.name != context.snapshot.own_node and not is_stuck(drained, None, context.now):
+    if one.node.name != context.snapshot.itself.node and not is_stuck(drained, None, context.now):
         progress.undrained += 1
         progress.begun = max(order.since, progress.begun or order.since)
     return order, None
@@ -356,7 +356,7 @@ def _held_drain(begun: _Begun, order: DrainOrder, context: PassContext, progress
         return replace(not_stopped.hold(node.name, hold.words(node.name)), until=hold.word.until)
     if node.has_taint(AUTOSCALER_TAINT):
         return left_to_us.hold(node.name, AUTOSCALER_DELETES)
-    if node.name == context.snapshot.own_node and progress.undrained:
+    if node.name == context.snapshot.itself.node and progress.undrained:
         others = f"{progress.undrained} other nodes are being drained"
         reason = f"the reconciler runs on it, so it goes last: {others}"
         until = _own_turn(begun.view, context, progress)
@@ -470,7 +470,7 @@ def _order(begun: _Begun, context: PassContext) -> DrainOrder:
         node, cases.allowed(record), drain.since, settings, context.snapshot, begun=record.since
     )
     order = replace(order, options=with_returns(order.options, drain, record.since, begun.progress))
-    own = node.name == context.snapshot.own_node
+    own = node.name == context.snapshot.itself.node
     lost = any(
         event.cannot_wait(context.now) and (own or event.event.kind in settings.budget.exempt)
         for event in begun.view.present

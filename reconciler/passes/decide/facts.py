@@ -258,7 +258,7 @@ def with_moved(record: CaseRecord, drained: DrainProgress | None, context: PassC
 
 
 def _moved(record: CaseRecord, drained: DrainProgress | None, context: PassContext) -> int | None:
-    drain, facts, leads = record.drain, record.facts, context.snapshot.leads_since
+    drain, facts, leads = record.drain, record.facts, context.snapshot.itself.leads_since
     if drain is None or leads is None:
         return None
     first = drain.attempt == 1 and drain.since == (facts.drain_began or context.second)

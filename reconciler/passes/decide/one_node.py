@@ -69,7 +69,7 @@ def _leave(
     progress.holding.discard(node.name)
     progress.drains += holds_slot(drained)
     if running(drained) and not is_stuck(drained, None, context.now):
-        progress.undrained += node.name != context.snapshot.own_node
+        progress.undrained += node.name != context.snapshot.itself.node
     decided = Decided(one.state, one.case if one.record else None, (held,))
     return node_plan(one, None, decided, Actions(undone=undone), DrainState(progress=drained))
 
@@ -101,7 +101,7 @@ def decide_node(one: Seen, context: PassContext, progress: Progress) -> NodePlan
         reported = {id_ for known in record.events for id_ in known.ids}
         record = replace(record, acknowledged=tuple(one for one in record.acknowledged if one in reported))
     record = with_starts(record, view, one, switched_on, context)
-    machine = snapshot.machines.get(node.name)
+    machine = snapshot.for_settings.machines.get(node.name)
     key = pool_key(machine)
     before_us = progress.pools.get(key, "") if key is not None else ""
     staying = pods_staying(node, record, context) if machine is not None else Staying()
@@ -116,7 +116,7 @@ def decide_node(one: Seen, context: PassContext, progress: Progress) -> NodePlan
         ledger=progress.ledger,
         now=context.now,
         skew=snapshot.skew,
-        own_node=node.name == snapshot.own_node,
+        own_node=node.name == snapshot.itself.node,
         waiting_nodes=progress.undrained,
         others_stuck_at=progress.stuck_at,
         acknowledgements=progress.acknowledgements.get(node.name, ()),

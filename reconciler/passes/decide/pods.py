@@ -19,7 +19,11 @@ def pods_left(node: Node, options: DrainOptions, context: PassContext) -> Survey
     if pods is None:
         return None
     return survey(
-        pods, options, now=context.now, namespaces=snapshot.for_settings.namespaces, own_pod=snapshot.own_pod
+        pods,
+        options,
+        now=context.now,
+        namespaces=snapshot.for_settings.namespaces,
+        own_pod=snapshot.itself.pod,
     )
 
 

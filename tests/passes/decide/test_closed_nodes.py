@@ -52,7 +52,7 @@ def _plan(
 ) -> NodePlan:
     on = held_node(held)
     seen = snapshot(on, readings={"a": reported(*signals)}, pods={"a": pods})  # type: ignore[arg-type]
-    seen = replace(seen, machines={"a": machine()})
+    seen = builders.with_machines(seen, {"a": machine()})
     return plan_of(planned(seen, builders.settings(text, mode=mode)))
 
 
@@ -120,7 +120,9 @@ def test_mode_and_clock_hold_a_new_demand(mode: str, skew: timedelta, code: str)
     seen = snapshot(
         held_node(record(events=(A1,))), readings={"a": reported(REBOOT, REDEPLOY)}, pods={"a": ()}, skew=skew
     )
-    plan = plan_of(planned(replace(seen, machines={"a": machine()}), builders.settings(REPLACED, mode=mode)))
+    plan = plan_of(
+        planned(builders.with_machines(seen, {"a": machine()}), builders.settings(REPLACED, mode=mode))
+    )
 
     assert (plan.todo.drain, plan.todo.machine) == (None, None)
     assert code in codes(plan)
@@ -166,7 +168,7 @@ def test_pods_of_daemon_sets_hold_no_machine_and_unknown_pods_do() -> None:
     assert _plan(held, REPLACED, REDEPLOY, pods=(builders.pod(owner="DaemonSet"),)).todo.machine is not None
 
     seen = snapshot(held_node(held), readings={"a": reported(REDEPLOY)})
-    plan = plan_of(planned(replace(seen, machines={"a": machine()}), builders.settings(REPLACED)))
+    plan = plan_of(planned(builders.with_machines(seen, {"a": machine()}), builders.settings(REPLACED)))
     assert plan.todo.machine is None
     assert "its pods are not known" in next(one.reason for one in plan.holds if one.code == "replaceDue")
 

@@ -16,8 +16,9 @@ from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.eviction import Evictions
 from reconciler.model.plan import NodePlan
-from reconciler.model.ports import Machines, Self, SourceClient, WritableOutside
+from reconciler.model.ports import Machines, SourceClient, WritableOutside
 from reconciler.model.scheduled_events import to_annotation
+from reconciler.model.snapshot import Self
 from reconciler.report.document import to_document
 from reconciler.report.text import as_text
 from reconciler.run import PARTS, run_pass
