@@ -16,7 +16,7 @@ from reconciler.kubernetes.connection import MERGE_PATCH, Connection, Request
 from reconciler.kubernetes.paths import PODS, ApiPath, api, budgets_in, core, on_node
 from reconciler.kubernetes.watching import AT_ONCE, Watched, Watching
 from reconciler.kubernetes.wire import protobuf
-from reconciler.kubernetes.wire.lists import ACCEPT, Format, budget_format, list_all, pod_format
+from reconciler.kubernetes.wire.lists import Format, budget_format, list_all, pod_format
 from reconciler.kubernetes.wire.reducing import owner_of, to_selector
 from reconciler.kubernetes.wire.shapes import ObjectMeta, Selector
 from reconciler.model.errors import Conflict, NotFound, Rejected, Unreachable
@@ -245,16 +245,14 @@ class _Pods(Watched[Pod]):
         self._fields = on_node(node)
         self.path = PODS
         self.query = {"fieldSelector": self._fields}
-        self.accept = ACCEPT
+        self.accept = PROTOBUF
 
     def list(self) -> tuple[list[Pod], str]:
         listed = list_all(self._connection, self.path, self._form, fields=self._fields, patience=AT_ONCE)
         return listed.items, listed.resource_version
 
-    def read(self, content_type: str, encoded: bytes) -> Pod:
-        if content_type == PROTOBUF:
-            return self._form.from_protobuf(protobuf.unwrapped(encoded))
-        return self._form.from_json(encoded)
+    def read(self, encoded: bytes) -> Pod:
+        return self._form.read(protobuf.unwrapped(encoded))
 
     def uid(self, value: Pod) -> str:
         return value.uid
@@ -264,7 +262,7 @@ class _Pods(Watched[Pod]):
 
 
 class _Budgets(Watched[PodDisruptionBudget]):
-    accept = ACCEPT
+    accept = PROTOBUF
 
     def __init__(self, connection: Connection, namespace: str) -> None:
         self._connection = connection
@@ -276,10 +274,8 @@ class _Budgets(Watched[PodDisruptionBudget]):
         listed = list_all(self._connection, self.path, self._form, patience=AT_ONCE)
         return listed.items, listed.resource_version
 
-    def read(self, content_type: str, encoded: bytes) -> PodDisruptionBudget:
-        if content_type == PROTOBUF:
-            return self._form.from_protobuf(protobuf.unwrapped(encoded))
-        return self._form.from_json(encoded)
+    def read(self, encoded: bytes) -> PodDisruptionBudget:
+        return self._form.read(protobuf.unwrapped(encoded))
 
     def uid(self, value: PodDisruptionBudget) -> str:
         # A budget that was deleted and created again is the same one for those that watch.

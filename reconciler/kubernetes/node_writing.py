@@ -15,11 +15,11 @@ import msgspec
 from reconciler import USER_AGENT
 from reconciler.http.guard import Guard
 from reconciler.http.retrying import patiently, write_until_settled
+from reconciler.kubernetes.answers import PROTOBUF
 from reconciler.kubernetes.connection import MERGE_PATCH, STRATEGIC_PATCH, Connection, Request
-from reconciler.kubernetes.objects import get
 from reconciler.kubernetes.paths import NODES
-from reconciler.kubernetes.wire import shapes
-from reconciler.kubernetes.wire.reducing import FROM_JSON, node_reducer
+from reconciler.kubernetes.wire import protobuf, shapes
+from reconciler.kubernetes.wire.lists import node_format
 from reconciler.model.errors import (
     ClusterError,
     Conflict,
@@ -150,7 +150,6 @@ def _send_whole(
     gone, Unreachable if the server does not answer.
     """
     resource_version, answered = write.resource_version, [Node(write.node, write.uid, "")]
-    reduced = node_reducer(wanted, FROM_JSON)
 
     def patch() -> None:
         lists, version = _lists(connection, write, wanted) if write.lists.any else ({}, resource_version)
@@ -162,7 +161,7 @@ def _send_whole(
             if read_node(connection, write.node, wanted).uid == write.uid:
                 raise
             raise Conflict(f"node {write.node} was deleted and created again", status=409) from error
-        answered[0] = reduced(shapes.decode(shapes.NodeObject, answer))
+        answered[0] = _node_of(answer, wanted)
 
     def settled() -> bool:
         nonlocal resource_version
@@ -242,13 +241,13 @@ def patch_taint(connection: Connection, guard: Guard, write: TaintWrite) -> str:
     return ""
 
 
-class _TaintedSpec(shapes.Shape):
+class _TaintedSpec(msgspec.Struct):
     """core/v1 NodeSpec, with its taints as they are: a field that is left out would be lost."""
 
     taints: list[dict[str, Any]] | None = None
 
 
-class _TaintedNode(shapes.Shape):
+class _TaintedNode(msgspec.Struct):
     """core/v1 Node, reduced to its taints."""
 
     metadata: shapes.ObjectMeta
@@ -280,7 +279,12 @@ def _condition(one: Condition) -> dict[str, Any]:
 
 def read_node(connection: Connection, name: str, wanted: Wanted) -> Node:
     """Read one node, with the wanted parts; NotFound if it is gone."""
-    return node_reducer(wanted, FROM_JSON)(get(connection, NODES / name, shapes.NodeObject))
+    request = Request("GET", NODES / name, accept=PROTOBUF)
+    return _node_of(patiently(lambda: connection.send(request), sleep=connection.sleep), wanted)
+
+
+def _node_of(answer: bytes, wanted: Wanted) -> Node:
+    return node_format(wanted).read(protobuf.unwrapped(answer))
 
 
 def _lists(connection: Connection, write: NodeWrite, wanted: Wanted) -> tuple[dict[str, Any], str]:
@@ -289,11 +293,16 @@ def _lists(connection: Connection, write: NodeWrite, wanted: Wanted) -> tuple[di
     The API replaces a list as a whole, so every other entry is kept with all of its fields. Raises Conflict
     if the node is not as it was seen.
     """
-    read = connection.send(Request("GET", NODES / write.node))
-    node = node_reducer(wanted, FROM_JSON)(shapes.decode(shapes.NodeObject, read))
+    node = _node_of(connection.send(Request("GET", NODES / write.node, accept=PROTOBUF)), wanted)
     if not is_as_seen(node, write):
         raise Conflict(f"node {write.node} is not as it was seen: {_difference(node, write)}", status=409)
-    found, lists = shapes.decode(_TaintedNode, read), write.lists
+    # In JSON, because it has the fields of a taint that we do not know.
+    found, lists = (
+        shapes.decode(_TaintedNode, connection.send(Request("GET", NODES / write.node))),
+        write.lists,
+    )
+    if found.metadata.resourceVersion != node.resource_version:
+        raise Conflict(f"node {write.node} changed while it was read", status=409)
     body: dict[str, Any] = {}
     if lists.finalizers or lists.gone_finalizers:
         body["finalizers"] = list(lists.of_finalizers(found.metadata.finalizers or ()))
@@ -321,7 +330,9 @@ def _patch(
     if write.unschedulable is not None:
         spec["unschedulable"] = write.unschedulable
     body: dict[str, Any] = {"metadata": metadata, "spec": spec} if spec else {"metadata": metadata}
-    return Request("PATCH", NODES / write.node, query=query, body=body, content_type=MERGE_PATCH)
+    return Request(
+        "PATCH", NODES / write.node, query=query, body=body, content_type=MERGE_PATCH, accept=PROTOBUF
+    )
 
 
 def _difference(node: Node, write: NodeWrite) -> str:
@@ -350,27 +361,27 @@ KNOWN_FOR = 300.0
 _ONLY_METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 
 
-class _Fields(shapes.Shape):
+class _Fields(msgspec.Struct):
     """metav1.FieldsV1 of a node, as far as the fields of its spec."""
 
     spec: dict[str, Any] | None = msgspec.field(name="f:spec", default=None)
 
 
-class _Entry(shapes.Shape):
+class _Entry(msgspec.Struct):
     """metav1.ManagedFieldsEntry."""
 
     manager: str = ""
     fieldsV1: _Fields | None = None  # noqa: N815 - the API's spelling
 
 
-class _Metadata(shapes.Shape):
+class _Metadata(msgspec.Struct):
     """metav1.ObjectMeta, as far as who wrote what."""
 
     uid: str = ""
     managedFields: list[_Entry] | None = None  # noqa: N815 - the API's spelling
 
 
-class _Object(shapes.Shape):
+class _Object(msgspec.Struct):
     """metav1.PartialObjectMetadata."""
 
     metadata: _Metadata

@@ -7,7 +7,6 @@ from typing import TypeVar
 import msgspec
 
 from reconciler.http.retrying import PATIENCE, patiently
-from reconciler.kubernetes.answers import JSON
 from reconciler.kubernetes.connection import Connection, Request
 from reconciler.kubernetes.paths import ApiPath
 from reconciler.kubernetes.wire.lists import json_format, list_all
@@ -192,9 +191,7 @@ def get_list(
 
     `patience` is the seconds that retries of a page may take. Raises the errors of ClusterError.
     """
-    listed = list_all(
-        connection, path, json_format(kind, _whole), labels=labels, accept=JSON, patience=patience
-    )
+    listed = list_all(connection, path, json_format(kind, _whole), labels=labels, patience=patience)
     return listed.items, listed.resource_version
 
 

@@ -19,7 +19,7 @@ from reconciler.kubernetes.answers import GONE, JSON, PROTOBUF, read_status
 from reconciler.kubernetes.connection import Connection, Request, Stream
 from reconciler.kubernetes.paths import NODES, ApiPath
 from reconciler.kubernetes.wire import protobuf
-from reconciler.kubernetes.wire.lists import ACCEPT, Format, list_all, node_format
+from reconciler.kubernetes.wire.lists import Format, list_all, node_format
 from reconciler.model.errors import ClusterError, Rejected, TooManyRequests, Unreachable
 from reconciler.model.keys import OwnKeys, keys_of
 from reconciler.model.node import Node, Wanted
@@ -79,7 +79,7 @@ class Watched(Generic[Value]):
         """Return all objects, and the resourceVersion from which a watch continues."""
         raise NotImplementedError
 
-    def read(self, content_type: str, encoded: bytes) -> Value:
+    def read(self, encoded: bytes) -> Value:
         """Return the object of an event."""
         raise NotImplementedError
 
@@ -209,11 +209,11 @@ class Watching(Generic[Value]):
             if not self._hold(stream):
                 return
             try:
-                for event in events(stream):
+                for event in events(stream, source.accept):
                     if event.type == "ERROR":
                         raise _error(source.path, stream.content_type, event)
                     try:
-                        value = source.read(stream.content_type, event.object)
+                        value = source.read(event.object)
                         self._version = source.version(value)
                     except Exception as error:  # noqa: BLE001 - one object must not end the watch of all
                         self._skip(event, error)
@@ -258,13 +258,13 @@ class Watching(Generic[Value]):
         return max(random.uniform(0.5, 1.0) * backoff, min(wish, LONGEST_WISH))
 
 
-def events(stream: Stream) -> Iterator[WatchEvent]:
+def events(stream: Stream, accept: str = JSON) -> Iterator[WatchEvent]:
     """Yield each event of a watch, in JSON lines or in protobuf with a length of 4 bytes before each."""
-    if stream.content_type == PROTOBUF:
-        return _protobuf_events(stream)
-    if stream.content_type == JSON:
-        return _json_events(stream)
-    raise Rejected(f"a watch in {stream.content_type or 'no type'}; is there a proxy before the API server?")
+    if stream.content_type != accept:
+        raise Rejected(
+            f"a watch in {stream.content_type or 'no type'}; is there a proxy before the API server?"
+        )
+    return _protobuf_events(stream) if accept == PROTOBUF else _json_events(stream)
 
 
 def _protobuf_events(stream: Stream) -> Iterator[WatchEvent]:
@@ -334,7 +334,7 @@ def watch_nodes(connection: Connection, wanted: Wanted) -> Iterator[Iterator[Nod
 
 class _Nodes(Watched[Node]):
     path = NODES
-    accept = ACCEPT
+    accept = PROTOBUF
 
     def __init__(self, connection: Connection, wanted: Wanted) -> None:
         self._connection = connection
@@ -345,10 +345,8 @@ class _Nodes(Watched[Node]):
         listed = list_all(self._connection, self.path, self._form, patience=AT_ONCE)
         return listed.items, listed.resource_version
 
-    def read(self, content_type: str, encoded: bytes) -> Node:
-        if content_type == PROTOBUF:
-            return self._form.from_protobuf(protobuf.unwrapped(encoded))
-        return self._form.from_json(encoded)
+    def read(self, encoded: bytes) -> Node:
+        return self._form.read(protobuf.unwrapped(encoded))
 
     def uid(self, value: Node) -> str:
         return value.uid

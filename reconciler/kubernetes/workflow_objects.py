@@ -16,7 +16,6 @@ from reconciler.http.failures import decode_json
 from reconciler.http.guard import Guard
 from reconciler.http.retrying import patiently
 from reconciler.kubernetes import objects
-from reconciler.kubernetes.answers import JSON
 from reconciler.kubernetes.connection import MERGE_PATCH, Connection, Request
 from reconciler.kubernetes.paths import ApiPath, api
 from reconciler.kubernetes.wire.lists import json_format, list_all
@@ -64,7 +63,7 @@ def read_hypervisors(connection: Connection) -> tuple[Hypervisor, ...] | None:
     Every field is decoded alone: what is broken there harms the checks and triggers that use the field.
     """
     try:
-        listed = list_all(connection, PATH, json_format(_Object, _hypervisor), accept=JSON, patience=PATIENCE)
+        listed = list_all(connection, PATH, json_format(_Object, _hypervisor), patience=PATIENCE)
     except NotFound:
         return None
     return tuple(listed.items)

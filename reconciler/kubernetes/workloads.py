@@ -9,7 +9,6 @@ from typing import TypeVar
 import msgspec
 
 from reconciler.kubernetes import objects
-from reconciler.kubernetes.answers import JSON
 from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.paths import PODS, VOLUMES, api, on_node
 from reconciler.kubernetes.wire.lists import json_format, list_all
@@ -75,7 +74,7 @@ class Workloads:
         """
         ends = self._clock() + LONGEST
         form, fields = json_format(_Pod, _owner_of), on_node(node)
-        owned = list_all(self._connection, PODS, form, fields=fields, accept=JSON, patience=PATIENCE).items
+        owned = list_all(self._connection, PODS, form, fields=fields, patience=PATIENCE).items
         found: dict[_Owned, Workload | None] = {}
         workloads = []
         for key in owned:

@@ -52,8 +52,7 @@ class Server(Watched[Thing]):
         self.lists += 1
         return list(self.there.items()), "1"
 
-    def read(self, content_type: str, encoded: bytes) -> Thing:
-        del content_type
+    def read(self, encoded: bytes) -> Thing:
         uid, version = json.loads(encoded)
         return str(uid), str(version)
 

@@ -1,4 +1,4 @@
-"""Random nodes and pods as JSON documents, and the same as protobuf: two witnesses for two readers."""
+"""Random nodes and pods as JSON documents, and any document as the API server's protobuf."""
 
 import json
 from datetime import datetime
@@ -116,19 +116,57 @@ def as_json(kind: str, items: list[Object], token: str = "") -> bytes:
     return json.dumps({"kind": kind, "apiVersion": "v1", "metadata": meta, "items": items}).encode()
 
 
-def as_protobuf(kind: str, items: list[Object], token: str = "") -> bytes:
+MESSAGES = {
+    "Node": protobuf.Node,
+    "Pod": protobuf.Pod,
+    "PodDisruptionBudget": protobuf.PodDisruptionBudget,
+}
+
+
+def as_protobuf(kind: str, items: list[Object], token: str = "", version: str = "7") -> bytes:
     """A list as Kubernetes' protobuf."""
-    message = protobuf.Node if kind == "NodeList" else protobuf.Pod
-    meta = protobuf.ListMeta(resourceVersion="7", **{"continue": token})
-    raw = _field(1, meta.SerializeToString())
-    raw += b"".join(_field(2, encoded(message(), item)) for item in items)
+    message = MESSAGES[kind.removesuffix("List")]
+    meta = protobuf.ListMeta(resourceVersion=version, **{"continue": token})
+    raw = field(1, meta.SerializeToString())
+    raw += b"".join(field(2, encoded(message(), item)) for item in items)
     return envelope(kind, raw)
 
 
 def envelope(kind: str, raw: bytes) -> bytes:
     """What stands around every protobuf body: the magic and a runtime.Unknown, its empty fields too."""
     type_meta = protobuf.TypeMeta(apiVersion="v1", kind=kind).SerializeToString()
-    return b"k8s\x00" + _field(1, type_meta) + _field(2, raw) + _field(3, b"") + _field(4, b"")
+    return b"k8s\x00" + field(1, type_meta) + field(2, raw) + field(3, b"") + field(4, b"")
+
+
+def negotiated(path: str, body: bytes, *, watch: bool = False) -> bytes | None:
+    """What a server of JSON says, as the API server says it in protobuf; None if the path has only JSON."""
+    *_, before, last = path.split("/")
+    of_lists = {"nodes": "Node", "pods": "Pod", "poddisruptionbudgets": "PodDisruptionBudget"}
+    kind = of_lists.get(last) or of_lists.get(before)
+    if kind is None:
+        return None
+    if watch:
+        events = [json.loads(line) for line in body.splitlines()]
+        return b"".join(_frame(kind, event) for event in events)
+    document = json.loads(body)
+    if last not in of_lists:
+        return envelope(kind, encoded(MESSAGES[kind](), document))
+    meta = document.get("metadata") or {}
+    version, token = meta.get("resourceVersion", ""), meta.get("continue", "")
+    return as_protobuf(document.get("kind", ""), document.get("items") or [], token, version)
+
+
+def _frame(kind: str, event: Object) -> bytes:
+    """An event of a watch, with its length before it."""
+    item = event["object"]
+    of_status = item.get("kind") == "Status"
+    raw = envelope(
+        "Status" if of_status else kind, encoded(protobuf.Status() if of_status else MESSAGES[kind](), item)
+    )
+    message = protobuf.WatchEvent(type=event["type"])
+    message.object.raw = raw
+    frame: bytes = message.SerializeToString()
+    return len(frame).to_bytes(4, "big") + frame
 
 
 def encoded(message: Any, document: Object) -> bytes:
@@ -144,31 +182,33 @@ def _fill(message: Any, document: Object) -> None:
         message = message.volumeSource
     message.SetInParent()
     for name, value in document.items():
-        field = message.DESCRIPTOR.fields_by_name[name]
-        if value is None:
+        known = message.DESCRIPTOR.fields_by_name.get(name)
+        if value is None or known is None:
             continue
-        if field.message_type is None:
-            if field.is_repeated:
+        if known.message_type is None:
+            if known.is_repeated:
                 getattr(message, name).extend(value)
             else:
                 setattr(message, name, value)
-        elif field.message_type.GetOptions().map_entry:
+        elif known.message_type.GetOptions().map_entry:
             for key, one in value.items():
-                if field.message_type.fields_by_name["value"].message_type is None:
+                if known.message_type.fields_by_name["value"].message_type is None:
                     getattr(message, name)[key] = one
                 else:
-                    getattr(message, name)[key].string = one
-        elif field.message_type.name == "Time":
+                    getattr(message, name)[key].string = str(one)
+        elif known.message_type.name == "Time":
             getattr(message, name).seconds = int(datetime.fromisoformat(value).timestamp())
-        elif field.is_repeated:
+        elif known.is_repeated:
             for one in value:
                 _fill(getattr(message, name).add(), one)
         else:
             _fill(getattr(message, name), value)
 
 
-def _field(number: int, content: bytes) -> bytes:
-    return _varint(number << 3 | 2) + _varint(len(content)) + content
+def field(number: int, content: bytes | str) -> bytes:
+    """A field of wire type 2."""
+    found = content.encode() if isinstance(content, str) else content
+    return _varint(number << 3 | 2) + _varint(len(found)) + found
 
 
 def _varint(value: int) -> bytes:

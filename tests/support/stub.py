@@ -5,13 +5,14 @@ import json
 import ssl
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from reconciler.kubernetes.connection import Connection
+from tests.support import shapes
 
 JSON = "application/json"
 PROTOBUF = "application/vnd.kubernetes.protobuf"
@@ -60,6 +61,18 @@ def status(code: int, reason: str = "", message: str = "", **headers: str) -> An
     return json_answer(document, code, **headers)
 
 
+def _negotiated(asked: Asked, said: Answer) -> Answer:
+    """The answer in the format that was requested, as the API server gives it."""
+    if asked.headers.get("Accept") != PROTOBUF or said.content_type != JSON or said.status >= 300 or said.cut:
+        return said
+    try:
+        body = shapes.negotiated(asked.path, said.body, watch="watch" in asked.query)
+    except (ValueError, TypeError, KeyError, AttributeError):
+        # What a test breaks comes as it is.
+        return said
+    return said if body is None else replace(said, body=body, content_type=PROTOBUF)
+
+
 class Stub:
     """The server, on a free port of loopback; `asked` are the requests so far, `slept` the waits."""
 
@@ -86,7 +99,7 @@ class Stub:
                     self.rfile.read(size),
                 )
                 stub.asked.append(asked)
-                said = answer(asked)
+                said = _negotiated(asked, answer(asked))
                 if said.hang:
                     stub.closed.wait()
                     self.close_connection = True

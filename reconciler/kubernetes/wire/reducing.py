@@ -1,23 +1,18 @@
-"""From a decoded node or pod, JSON or protobuf, to our own values: a few fields stay, the rest is dropped.
+"""From a decoded node, pod or budget to our own values: a few fields stay, the rest is dropped.
 
-Both decoders give objects with the attributes of shapes.py; the types here are those of JSON, because the
-classes of protobuf messages are made at run time. In a message an absent list is empty and an absent object
-is a default one; in JSON both are None. `or ()` and `HasField` read both alike.
+The classes of protobuf messages are made at run time, so types do not know them. In a message an absent list
+is empty, an absent object is a default one, and `HasField` says whether it was there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from itertools import islice
 from sys import intern
 from typing import Any, TypeVar
 
-from msgspec import Struct
-
-from reconciler.kubernetes.wire import shapes
 from reconciler.model import limits
-from reconciler.model.moments import from_text
 from reconciler.model.node import CORDON_TAINT, Condition, Node, Taint, Wanted
 from reconciler.model.pod import (
     DO_NOT_DISRUPT,
@@ -67,36 +62,17 @@ _LARGEST_SUM = 2**63 // 10**9
 Value = TypeVar("Value")
 
 
-class Leaves(Struct, frozen=True):
-    """What the two formats encode differently: a time, None if there is none, and a quantity.
+def _moment(time: Any) -> datetime | None:
+    """Return a time, None if there is none, `limits.UNREADABLE` for what no calendar has.
 
-    A time that can't be read is `limits.UNREADABLE`, never an exception: it is one object's problem.
+    It is never an exception: it is one object's problem.
     """
-
-    moment: Callable[[Any], datetime | None]
-    quantity: Callable[[Any], str]
-
-
-def _moment_of_message(time: Any) -> datetime | None:
     # Zero seconds is no time, as in the reader of metav1.Time; kubelets write whole seconds.
     seconds = time.seconds
     return limits.unix_moment(seconds) if seconds else None
 
 
-def _moment_of_json(time: str | None) -> datetime | None:
-    if not time:
-        return None
-    try:
-        return from_text(time).replace(microsecond=0)
-    except ValueError:
-        return limits.UNREADABLE
-
-
-FROM_MESSAGES = Leaves(_moment_of_message, lambda quantity: intern(quantity.string))
-FROM_JSON = Leaves(_moment_of_json, lambda quantity: intern(str(quantity)))
-
-
-def node_reducer(wanted: Wanted, leaves: Leaves) -> Callable[[shapes.NodeObject], Node]:
+def node_reducer(wanted: Wanted) -> Callable[[Any], Node]:
     """Return the function that reduces a decoded Node to the parts that are wanted."""
     conditions = wanted.conditions
     prefix = f"{wanted.annotation_prefix.rstrip('/')}/"
@@ -104,7 +80,6 @@ def node_reducer(wanted: Wanted, leaves: Leaves) -> Callable[[shapes.NodeObject]
     others = wanted.annotations
     chosen = wanted.labels
     names = wanted.names
-    moment = leaves.moment
 
     def kept(labels: Mapping[str, str]) -> dict[str, str]:
         if chosen is None:
@@ -115,25 +90,23 @@ def node_reducer(wanted: Wanted, leaves: Leaves) -> Callable[[shapes.NodeObject]
             if key in chosen or key.startswith(prefix) or (names and key.rpartition("/")[2] in names)
         }
 
-    def reduce(found: shapes.NodeObject) -> Node:
+    def reduce(found: Any) -> Node:
         meta, spec, status = found.metadata, found.spec, found.status
-        info = status.nodeInfo
-        annotations = meta.annotations or {}
+        annotations = meta.annotations
         return Node(
             name=meta.name,
             uid=meta.uid,
             resource_version=meta.resourceVersion,
-            labels=kept(meta.labels or {}),
+            labels=kept(meta.labels),
             annotations={
                 intern(key): limits.cut_annotation(annotations[key])
                 for key in annotations
                 if key.startswith(prefix) or key in others or (names and key.rpartition("/")[2] in names)
             },
             provider_id=limits.text(spec.providerID),
-            unschedulable=bool(spec.unschedulable),
+            unschedulable=spec.unschedulable,
             taints=tuple(
-                Taint(intern(taint.key), intern(taint.value), intern(taint.effect))
-                for taint in spec.taints or ()
+                Taint(intern(taint.key), intern(taint.value), intern(taint.effect)) for taint in spec.taints
             ),
             conditions=tuple(
                 Condition(
@@ -141,56 +114,54 @@ def node_reducer(wanted: Wanted, leaves: Leaves) -> Callable[[shapes.NodeObject]
                     status=intern(condition.status),
                     reason=intern(limits.text(condition.reason)),
                     message=intern(limits.text(condition.message, limits.MESSAGE)),
-                    heartbeat=moment(condition.lastHeartbeatTime),
-                    transition=moment(condition.lastTransitionTime),
+                    heartbeat=_moment(condition.lastHeartbeatTime),
+                    transition=_moment(condition.lastTransitionTime),
                 )
-                for condition in status.conditions or ()
+                for condition in status.conditions
                 if condition.type in conditions
             ),
-            boot_id=limits.text(info.bootID, limits.NAME) if info is not None else "",
-            allocatable=_quantities(status.allocatable, leaves) if capacity else {},
-            finalizers=tuple(intern(limits.text(one)) for one in (meta.finalizers or ())[: limits.ENTRIES]),
-            kubelet_version=intern(limits.text(info.kubeletVersion, limits.NAME)) if info is not None else "",
+            boot_id=limits.text(status.nodeInfo.bootID, limits.NAME),
+            allocatable=_quantities(status.allocatable) if capacity else {},
+            finalizers=tuple(intern(limits.text(one)) for one in meta.finalizers[: limits.ENTRIES]),
+            kubelet_version=intern(limits.text(status.nodeInfo.kubeletVersion, limits.NAME)),
         )
 
     return _mending(reduce)
 
 
-def pod_reducer(leaves: Leaves, *, placement: bool) -> Callable[[shapes.PodObject], Pod]:
+def pod_reducer(*, placement: bool) -> Callable[[Any], Pod]:
     """Return the function that reduces a decoded Pod, with its placement if `placement` asks for it."""
-    moment = leaves.moment
 
-    def reduce(found: shapes.PodObject) -> Pod:
+    def reduce(found: Any) -> Pod:
         meta, spec, status = found.metadata, found.spec, found.status
-        sources = [volume.volumeSource for volume in spec.volumes or ()]
+        sources = [volume.volumeSource for volume in spec.volumes]
         grace = spec.terminationGracePeriodSeconds if spec.HasField("terminationGracePeriodSeconds") else None
         return Pod(
             namespace=intern(meta.namespace),
             name=meta.name,
             uid=meta.uid,
             node=intern(spec.nodeName),
-            labels=_labels_of_pod(meta.labels or {}),
-            annotations=_annotations_of_pod(meta.annotations or {}),
+            labels=_labels_of_pod(meta.labels),
+            annotations=_annotations_of_pod(meta.annotations),
             owner=owner_of(meta.ownerReferences),
             phase=intern(status.phase),
             ready=any(
-                condition.type == "Ready" and condition.status == "True"
-                for condition in status.conditions or ()
+                condition.type == "Ready" and condition.status == "True" for condition in status.conditions
             ),
-            priority=spec.priority or 0,
+            priority=spec.priority,
             priority_class=intern(spec.priorityClassName),
             grace=grace_seconds(grace),
-            deleting_until=_end(moment(meta.deletionTimestamp), meta.deletionGracePeriodSeconds or 0),
+            deleting_until=_end(_moment(meta.deletionTimestamp), meta.deletionGracePeriodSeconds),
             empty_dir=any(source.HasField("emptyDir") for source in sources),
             claims=tuple(
                 source.persistentVolumeClaim.claimName[:_REFERENCE]
                 for source in sources
-                if source.HasField("persistentVolumeClaim") and source.persistentVolumeClaim
+                if source.HasField("persistentVolumeClaim")
             )[:CLAIMS],
             resource_version=meta.resourceVersion,
-            placement=_placement(spec, leaves) if placement else None,
-            created=moment(meta.creationTimestamp),
-            tolerates_cordon=any(map(_is_of_cordon, spec.tolerations or ())),
+            placement=_placement(spec) if placement else None,
+            created=_moment(meta.creationTimestamp),
+            tolerates_cordon=any(map(_is_of_cordon, spec.tolerations)),
         )
 
     return _mending(reduce)
@@ -207,8 +178,6 @@ def _mending(reduce: Callable[[Any], Value]) -> Callable[[Any], Value]:
         try:
             return reduce(found)
         except TypeError:
-            if not hasattr(found, "ListFields"):
-                raise
             _mend(found)
             return reduce(found)
 
@@ -247,7 +216,7 @@ def interned(labels: Mapping[str, str]) -> dict[str, str]:
     return {intern(key): intern(value) for key, value in dict(labels).items()}
 
 
-def requirement(found: shapes.Expression) -> Requirement:
+def requirement(found: Any) -> Requirement:
     """Return an expression of a label selector or a node selector."""
     return Requirement(intern(found.key), intern(found.operator), tuple(found.values or ()))
 
@@ -260,9 +229,8 @@ def _end(moment: datetime | None, grace: int) -> datetime | None:
     return limits.LATEST if moment == limits.UNREADABLE or grace > _LARGEST_SUM else moment
 
 
-def _quantities(quantities: Mapping[str, Any] | None, leaves: Leaves) -> dict[str, str]:
-    text = leaves.quantity
-    return {intern(name): text(quantity) for name, quantity in (quantities or {}).items()}
+def _quantities(quantities: Mapping[str, Any]) -> dict[str, str]:
+    return {intern(name): intern(quantity.string) for name, quantity in quantities.items()}
 
 
 def _annotations_of_pod(annotations: Mapping[str, str]) -> dict[str, str]:
@@ -292,7 +260,7 @@ def _labels_of_pod(labels: Mapping[str, str]) -> dict[str, str]:
     return interned(found)
 
 
-def budget_of(found: shapes.BudgetObject) -> PodDisruptionBudget:
+def budget_of(found: Any) -> PodDisruptionBudget:
     """Reduce a decoded PodDisruptionBudget, also one with texts that are no UTF-8.
 
     A selector that is too large to keep counts as one of every pod in its namespace: the budget's author can
@@ -301,7 +269,7 @@ def budget_of(found: shapes.BudgetObject) -> PodDisruptionBudget:
     return _mended_budget(found)
 
 
-def _budget(found: shapes.BudgetObject) -> PodDisruptionBudget:
+def _budget(found: Any) -> PodDisruptionBudget:
     meta, spec, status = found.metadata, found.spec, found.status
     selector = to_selector(spec.selector if spec.HasField("selector") else None)
     if selector is not None and _size(selector) > SELECTOR:
@@ -322,8 +290,8 @@ def _budget(found: shapes.BudgetObject) -> PodDisruptionBudget:
 _mended_budget = _mending(_budget)
 
 
-def to_selector(found: shapes.Selector | None) -> LabelSelector | None:
-    """Reduce a label selector; None stays None, and selects nothing."""
+def to_selector(found: Any) -> LabelSelector | None:
+    """Reduce a label selector, a message or an object of JSON; None stays None, and selects nothing."""
     if found is None:
         return None
     return LabelSelector.of(
@@ -336,7 +304,7 @@ def _size(selector: LabelSelector) -> int:
     return sum(len(one.key) + sum(map(len, one.values)) for one in selector.requirements)
 
 
-def owner_of(references: list[shapes.OwnerReference] | None) -> Owner | None:
+def owner_of(references: Iterable[Any] | None) -> Owner | None:
     """Return the owner that is the controller, None if no reference says `controller: true`."""
     for reference in references or ():
         if reference.controller:
@@ -347,26 +315,25 @@ def owner_of(references: list[shapes.OwnerReference] | None) -> Owner | None:
     return None
 
 
-def _placement(spec: shapes.PodSpec, leaves: Leaves) -> Placement:
-    affinity = spec.affinity or shapes.Affinity()
-    of_nodes = affinity.nodeAffinity or shapes.NodeAffinity()
-    required = of_nodes.requiredDuringSchedulingIgnoredDuringExecution or shapes.Terms()
+def _placement(spec: Any) -> Placement:
+    affinity, of_nodes = spec.affinity, spec.affinity.nodeAffinity
+    required = of_nodes.requiredDuringSchedulingIgnoredDuringExecution
     # An init container that always restarts is a sidecar, and keeps its share while the pod runs.
     running = [
-        *(spec.containers or ()),
-        *(one for one in spec.initContainers or () if one.restartPolicy == "Always"),
+        *spec.containers,
+        *(one for one in spec.initContainers if one.restartPolicy == "Always"),
     ]
-    requests = [one.resources.requests for one in running if one.resources is not None]
+    requests = [one.resources.requests for one in running]
     return Placement(
-        requests=tuple(_quantities(request, leaves) for request in (*requests, spec.overhead) if request),
-        node_selector=interned(spec.nodeSelector or {}),
+        requests=tuple(_quantities(request) for request in (*requests, spec.overhead) if request),
+        node_selector=interned(spec.nodeSelector),
         affinity=tuple(
-            tuple(requirement(one) for one in (*(term.matchExpressions or ()), *(term.matchFields or ())))
-            for term in required.nodeSelectorTerms or ()
+            tuple(requirement(one) for one in (*term.matchExpressions, *term.matchFields))
+            for term in required.nodeSelectorTerms
         ),
         tolerations=tuple(
             Toleration(intern(one.key), intern(one.operator or "Equal"), one.value, intern(one.effect))
-            for one in spec.tolerations or ()
+            for one in spec.tolerations
         ),
         topology=bool(
             affinity.HasField("podAffinity")
@@ -377,18 +344,17 @@ def _placement(spec: shapes.PodSpec, leaves: Leaves) -> Placement:
     )
 
 
-def _is_of_cordon(one: shapes.PodToleration) -> bool:
+def _is_of_cordon(one: Any) -> bool:
     """Whether a toleration lets the scheduler put the pod on a cordoned node."""
     if one.key not in ("", CORDON_TAINT) or one.effect not in ("", "NoSchedule"):
         return False
     return one.operator == "Exists" or (one.key == CORDON_TAINT and not one.value)
 
 
-def _preferences(of_nodes: shapes.NodeAffinity) -> tuple[Requirement, ...]:
+def _preferences(of_nodes: Any) -> tuple[Requirement, ...]:
     """Return what the pod prefers about the maintenance state of nodes. Their prefix is a setting."""
-    terms = of_nodes.preferredDuringSchedulingIgnoredDuringExecution or ()
-    preferences = (term.preference for term in terms if term.preference is not None)
-    found = (one for preference in preferences for one in preference.matchExpressions or ())
+    terms = of_nodes.preferredDuringSchedulingIgnoredDuringExecution
+    found = (one for term in terms for one in term.preference.matchExpressions)
     ours = (one for one in found if one.key.endswith(_STATE) and len(one.key) <= limits.NAME + len(_STATE))
     # A preference with a second value is another one, so no more of its values are kept.
     return tuple(

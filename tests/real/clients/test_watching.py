@@ -21,7 +21,8 @@ from tests.support.controlplane import workloads
 from tests.support.controlplane.fill import fill, patch_conditions, vm_event
 from tests.support.controlplane.server import ControlPlane
 from tests.support.controlplane.waiting import wait_for
-from tests.support.stub import Answer, Asked, StubMaker, json_answer, status
+from tests.support.shapes import negotiated
+from tests.support.stub import PROTOBUF, Answer, Asked, StubMaker, json_answer, status
 
 Seen = Queue[Any]
 
@@ -206,10 +207,13 @@ def test_an_object_that_can_not_be_read_stops_no_other_and_is_listed_again(
     stub: StubMaker, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(watching, "REREAD_AFTER", 0.0)
-    broken = {**pod("bad", "4"), "spec": {"nodeName": 7}}
+    # A key that is no UTF-8.
+    broken = {"metadata": {"uid": "bad", "labels": {"BROKEN": "x"}}}
+    some = events(("MODIFIED", broken), ("ADDED", pod("good", "5")), ("ADDED", pod("other", "6")))
+    changed = negotiated("/api/v1/pods", some.body, watch=True) or b""
     script = [
         pod_list(pod("bad", "1")),
-        events(("MODIFIED", broken), ("ADDED", pod("good", "5")), ("ADDED", pod("other", "6"))),
+        Answer(changed.replace(b"BROKEN", b"BRO\xffEN"), content_type=PROTOBUF),
         pod_list(pod("bad", "7"), pod("good", "5"), version="8"),
         Answer(hang=True),
     ]
