@@ -6,13 +6,14 @@ from collections import Counter
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
+from reconciler.features.publishing.drainsafe import DRAINSAFE_KEYS
 from reconciler.model.event import Kind
 from reconciler.model.holds import HoldCode
-from reconciler.model.keys import DEFAULT_PREFIX, OwnKeys
-from reconciler.model.node import MECHANIC_LABEL, Node
+from reconciler.model.keys import DEFAULT_PREFIX, OwnKeys, Writer
+from reconciler.model.node import LIFECYCLE, MECHANIC_LABEL, Node
 from reconciler.model.outcome import Outcome, Result
 from reconciler.model.plan import NodePlan, Notice, Plan
-from reconciler.model.record import Record, record_of
+from reconciler.model.record import Cordon, Record, record_of
 from reconciler.model.writes import NodeWrite
 from reconciler.settings.schema import Settings
 from reconciler.simulation.api import Call
@@ -99,16 +100,13 @@ class Laws:
         self.strikes.forget(node.uid)
 
     def record_lost(self, node: Node) -> None:
-        """Note that nobody can say any more whose cordon it is: it counts as somebody else's."""
+        """Note that a node has no record any more: a pass may find out whose cordon it is, or leave it."""
         self.cases.ends(node)
         self.shared.ends(node)
         self.strikes.forget(node.uid)
-        if self.shared.works(node):
-            # A workflow undoes a cordon of which nothing is recorded.
+        # A workflow undoes a cordon of which nothing is recorded.
+        if self.shared.works(node) or (node.unschedulable and node.uid in self.ours):
             self.unclear.add(node.uid)
-        if node.unschedulable and node.uid in self.ours:
-            self.ours.discard(node.uid)
-            self.foreign.add(node.uid)
 
     # Writes.
 
@@ -120,6 +118,10 @@ class Laws:
         if not isinstance(write.content, NodeWrite) or node is None:
             return
         patch = write.content
+        self.checked["22"] += 1
+        unknown = {key for key in (*patch.labels, *patch.annotations) if KEYS.owns(key)} - {*KEYS.on_nodes}
+        if unknown:
+            raise Broken("22", f"{patch.node}: {sorted(unknown)} are keys that no release knows")
         if self.by_hand:
             self.strikes.forget(node.uid)
             self.shared.ends(node)
@@ -253,7 +255,8 @@ class Laws:
             node = listed.get(one.node)
             if node is None or not _starts_for_events(one):
                 continue
-            adopted = bool(policy.adopt) and MECHANIC_LABEL in node.labels
+            # So is a cordon of ours whose record somebody has removed.
+            adopted = one.record is not None and one.record.cordon is Cordon.ADOPTED_MECHANIC
             if not adopted:
                 self._timed(one, node, policy, now)
             if one.node in out:
@@ -323,6 +326,16 @@ class Laws:
             raise Broken("calm", f"NodeMaintenances go on: {left}")
         if cluster.ledger.replaced:
             raise Broken("calm", f"the ledger still waits for {cluster.ledger.replaced}")
+
+    def uninstalled(self) -> None:
+        """Check that what a release of all nodes has left was written by people, with kubectl."""
+        for name, node in self.world.cluster.nodes.items():
+            left = {*node.labels, *node.annotations, *(one.key for one in node.taints)}
+            ours = [key for key, one in KEYS.on_nodes.items() if one.writer is not Writer.HAND]
+            if stays := left.intersection((*ours, *DRAINSAFE_KEYS)):
+                raise Broken("22", f"{name} still has {sorted(stays)} after its release")
+            if signs := [one.type for one in node.conditions if one.type in LIFECYCLE]:
+                raise Broken("22", f"{name} still has the conditions {signs} after its release")
 
 
 def _starts_for_events(plan: NodePlan) -> bool:

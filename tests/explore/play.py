@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from random import Random
@@ -14,7 +14,7 @@ from reconciler.features.machines import aks, karpenter, openshift
 from reconciler.features.publishing.settings import HISTORY
 from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.errors import ClusterError, LockLost
-from reconciler.model.keys import DEFAULT_PREFIX
+from reconciler.model.keys import DEFAULT_PREFIX, Writer
 from reconciler.model.machine import MAIN
 from reconciler.model.node import ZONE_LABEL, Node
 from reconciler.model.plan import Plan
@@ -191,6 +191,9 @@ class Play:
         self.settle()
         self.laws.calm()
         self._rest()
+        for name in sorted(self.cluster.nodes):
+            self.release(name, reset=True, writers=(Writer.PASS, Writer.COMMAND, Writer.AGENT))
+        self.laws.uninstalled()
 
     def _rest(self) -> None:
         """Demand that passes write nothing any more."""
@@ -333,11 +336,11 @@ class Play:
         if isinstance(write, NodeWrite):
             self._by_hand(write)
 
-    def release(self, name: str, *, reset: bool = False) -> None:
-        """Run `reconciler release`."""
+    def release(self, name: str, *, reset: bool = False, writers: Collection[Writer] = ()) -> None:
+        """Run `reconciler release`; with `--all` it removes the keys of these writers."""
         node = self.cluster.nodes[name]
         signs = PARTS.removed(node, DEFAULT_PREFIX)
-        write = release(node, DEFAULT_PREFIX, signs, reset=reset)
+        write = release(node, DEFAULT_PREFIX, signs, reset=reset, writers=writers)
         if isinstance(record_of(node, DEFAULT_PREFIX), Unreadable):
             self.laws.record_lost(node)
         if write is not None:

@@ -76,6 +76,7 @@ metadata:
   namespace: node-maintenance
   annotations: {azure.workload.identity/client-id: CLIENT}
 """
+PERMISSIONS = ("escalation", "hooks", "hypervisors", "replacing", "report", "shuffles")
 PAIRS = {
     "a CronJob that reports": Same(("cronjob",), {}),
     "a CronJob that acts": Same(
@@ -118,10 +119,9 @@ PAIRS = {
     "objects that are published": Same(
         ("cronjob", "publish", "crd"), {"permissions": {"publish": True}, "crd": {"enabled": True}}
     ),
-    **{
-        f"with {one}": Same(("cronjob", one), {"permissions": {one: True}})
-        for one in ("escalation", "hooks", "hypervisors", "replacing", "report", "shuffles")
-    },
+    "all other permissions": Same(
+        ("cronjob", *PERMISSIONS), {"permissions": dict.fromkeys(PERMISSIONS, True)}
+    ),
     **{
         f"an identity in Azure for the {kind}": Same(
             (kind.lower(),),

@@ -41,7 +41,7 @@ def ours(cluster: ControlPlane) -> set[tuple[str, str]]:
 
 
 @pytest.mark.usefixtures("namespace")
-def test_a_release_is_installed_upgraded_and_removed(helm: Helm, cluster: ControlPlane) -> None:
+def test_a_release_is_installed_upgraded_rolled_back_and_removed(helm: Helm, cluster: ControlPlane) -> None:
     said = helm.upgrade({})
     assert "runs as a CronJob in the namespace node-maintenance, in mode Observe" in said
     assert "WARNING" not in said
@@ -66,31 +66,18 @@ def test_a_release_is_installed_upgraded_and_removed(helm: Helm, cluster: Contro
     settings = cluster.api.get("configmaps", "maintenance-policy", NAMESPACE)["data"]["maintenance.yaml"]
     assert yaml.safe_load(settings)["mode"] == "Enforce"
 
-    helm.uninstall()
-    wait_for("the end of what was installed", lambda: ours(cluster) == set())
-    assert cluster.api.find("namespaces", NAMESPACE) is not None
-
-
-@pytest.mark.usefixtures("namespace")
-def test_an_upgrade_with_settings_that_are_wrong_changes_nothing(helm: Helm, cluster: ControlPlane) -> None:
-    helm.upgrade({})
     with pytest.raises(Refused, match="/settings/mode"):
-        helm.upgrade({"runAs": "Deployment", "settings": {"mode": "enforce"}})
+        helm.upgrade({"settings": {"mode": "enforce"}})
+    assert ("Deployment", "reconciler") in ours(cluster)
 
-    assert ("CronJob", "reconciler") in ours(cluster)
-
-
-@pytest.mark.usefixtures("namespace")
-def test_a_rollback_brings_back_the_values_and_the_settings_of_before(
-    helm: Helm, cluster: ControlPlane
-) -> None:
-    helm.upgrade({})
-    helm.upgrade({"runAs": "Deployment", "settings": {"mode": "Enforce"}})
     helm.rollback(1)
-
     wait_for("the CronJob alone", lambda: ours(cluster) == {("CronJob", "reconciler")})
     settings = cluster.api.get("configmaps", "maintenance-policy", NAMESPACE)["data"]["maintenance.yaml"]
     assert yaml.safe_load(settings)["mode"] == "Observe"
+
+    helm.uninstall()
+    wait_for("the end of what was installed", lambda: ours(cluster) == set())
+    assert cluster.api.find("namespaces", NAMESPACE) is not None
 
 
 def test_a_release_elsewhere_brings_its_namespaces(helm: Helm, cluster: ControlPlane) -> None:
@@ -113,13 +100,12 @@ def test_the_notes_say_what_is_missing(helm: Helm, cluster: ControlPlane) -> Non
     assert said.count("WARNING") == 3
 
 
-@pytest.mark.parametrize("kind", ["CronJob", "Deployment"])
 @pytest.mark.usefixtures("namespace")
-def test_the_api_server_takes_every_value(helm: Helm, cluster: ControlPlane, kind: str) -> None:
+def test_the_api_server_takes_every_value(helm: Helm, cluster: ControlPlane) -> None:
     permissions = ("escalation", "hooks", "hypervisors", "publish", "replacing", "shuffles", "report")
     values: dict[str, Any] = {
         **EVERYTHING,
-        "runAs": kind,
+        "runAs": "Deployment",
         "crd": {"enabled": True},
         "permissions": dict.fromkeys(permissions, True),
     }
@@ -131,19 +117,17 @@ def test_the_api_server_takes_every_value(helm: Helm, cluster: ControlPlane, kin
     assert again == first
 
 
-@pytest.mark.parametrize("way", ["cronjob", "deployment"])
 def test_helm_takes_over_what_kustomize_has_installed_without_a_restart(
-    helm: Helm, cluster: ControlPlane, way: str
+    helm: Helm, cluster: ControlPlane
 ) -> None:
-    kind, resource = {"cronjob": ("CronJob", "cronjobs"), "deployment": ("Deployment", "deployments")}[way]
-    with applied(cluster, way):
-        before = cluster.api.get(resource, "reconciler", NAMESPACE)
+    with applied(cluster, "deployment"):
+        before = cluster.api.get("deployments", "reconciler", NAMESPACE)
         with pytest.raises(Refused, match="invalid ownership metadata"):
-            helm.upgrade({"runAs": kind})
+            helm.upgrade({"runAs": "Deployment"})
         as_helm = ("--server-side", "--field-manager=helm", "--force-conflicts")
-        kubectl(cluster, "apply", "-k", str(K8S / way), *as_helm)
-        helm.upgrade({"runAs": kind}, "--take-ownership")
-        after = cluster.api.get(resource, "reconciler", NAMESPACE)
+        kubectl(cluster, "apply", "-k", str(K8S / "deployment"), *as_helm)
+        helm.upgrade({"runAs": "Deployment"}, "--take-ownership")
+        after = cluster.api.get("deployments", "reconciler", NAMESPACE)
 
         # The same object, and the same Pods: a change of the template would replace them.
         assert (after["metadata"]["uid"], after["spec"]) == (before["metadata"]["uid"], before["spec"])
@@ -151,14 +135,14 @@ def test_helm_takes_over_what_kustomize_has_installed_without_a_restart(
         # Later upgrades change and remove what kubectl has written.
         helm.upgrade(
             {
-                "runAs": kind,
+                "runAs": "Deployment",
                 "image": {"tag": "0.2.0"},
                 "pods": {"resources": {"requests": {"cpu": None}}},
                 "settings": {"mode": "Enforce"},
             }
         )
-        spec = cluster.api.get(resource, "reconciler", NAMESPACE)["spec"]
-        (container,) = spec.get("jobTemplate", {}).get("spec", spec)["template"]["spec"]["containers"]
+        spec = cluster.api.get("deployments", "reconciler", NAMESPACE)["spec"]
+        (container,) = spec["template"]["spec"]["containers"]
         assert container["image"].endswith(":0.2.0")
         assert container["resources"]["requests"] == {"memory": "128Mi"}
         settings = cluster.api.get("configmaps", "maintenance-policy", NAMESPACE)["data"]["maintenance.yaml"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -13,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from release.krew.archive import PLATFORMS
+from release.krew.manifest import archive_name, manifest
 from release.recipe import LOCKS, digest
 from release.version import version
 from tests.support.tools.building import NoTool
@@ -59,13 +62,25 @@ def wheel(made: Path) -> Path:
     return found
 
 
+AGAIN = """
+import sys
+from pathlib import Path
+from release import recipe
+recipe.LOCKS = {"": recipe.LOCKS[""]}  # an SBOM takes as long as all other files
+recipe.make(recipe.Order(Path(sys.argv[1]), trial=True))
+"""
+OF_ALL = {"SHA256SUMS", f"node-maintenance-reconciler-{version()}.intoto.json"}
+"""Files with the checksums of all others."""
+
+
 def test_the_same_tree_makes_the_same_bytes(made: Path, python: Path, tmp_path: Path) -> None:
-    again = tmp_path / "again"
-    run(python, "-m", "release", "--trial", "--to", again, TZ="Asia/Kolkata", LC_ALL="C")
+    run(python, "-c", AGAIN, tmp_path / "again", TZ="Asia/Kolkata", LC_ALL="C")
 
     sums = {file.name: digest(file) for file in made.iterdir()}
-    assert {file.name: digest(file) for file in again.iterdir()} == sums
+    again = {file.name: digest(file) for file in (tmp_path / "again").iterdir()}
     assert len(sums) == 5 + len(LOCKS)
+    assert len(again) == 5 + 1
+    assert {name for name, found in again.items() if found != sums[name]} == OF_ALL
 
 
 def test_the_checksums_are_right(made: Path) -> None:
@@ -120,3 +135,57 @@ def test_helm_takes_the_chart(made: Path, helm_program: Path) -> None:
 
     assert "0 chart(s) failed" in run(helm_program, "lint", chart)
     assert f"node-maintenance-reconciler:{version()}" in run(helm_program, "template", "x", chart)
+
+
+PLATFORM = "linux-amd64"
+TIME = 1_700_000_000
+PACK = (
+    "import sys; from pathlib import Path; from release.krew.archive import archive;"
+    f"archive(Path(sys.argv[1]), '{PLATFORM}', Path(sys.argv[2]), {TIME}, sys.argv[3:])"
+)
+
+
+def test_krew_installs_the_plugin_and_it_runs(
+    made: Path, python: Path, krew_program: Path, tmp_path: Path
+) -> None:
+    """krew itself checks the manifest, and installs the archive: the plugin runs without our packages."""
+    if sys.platform != "linux" or os.uname().machine != "x86_64":
+        pytest.skip(f"the archive of the test is for {PLATFORM}")
+    packed = tmp_path / archive_name(PLATFORM)
+    # The libraries are those for the Python of the tests alone.
+    run(python, "-c", PACK, wheel(made), packed, "{}.{}".format(*sys.version_info[:2]))
+    filled = tmp_path / "maintenance.yaml"
+    digests = dict.fromkeys(PLATFORMS, digest(packed))
+    filled.write_text(manifest("https://example.com", "https://example.com", digests), encoding="utf-8")
+    own = tmp_path / "python"
+    own.mkdir()
+    (own / "python3").symlink_to(Path(sys.executable).resolve())
+    root = tmp_path / "root"
+    environment = {
+        "PATH": os.pathsep.join((str(root / "bin"), str(own), os.defpath)),
+        "HOME": str(tmp_path),
+        "KREW_ROOT": str(root),
+    }
+
+    done = subprocess.run(
+        [krew_program, "install", f"--manifest={filled}", f"--archive={packed}"],
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Installed plugin: maintenance" in done.stderr
+
+    kubectl = shutil.which("kubectl")
+    command = [kubectl, "maintenance"] if kubectl else [root / "bin" / "kubectl-maintenance"]
+    for arguments, shown in (
+        (["--version"], f"kubectl maintenance, version {version()}\n"),
+        (["check-config", str(ROOT / "examples" / "mechanic.yaml")], "mechanic.yaml is valid."),
+    ):
+        ran = subprocess.run(
+            [*command, *arguments], env=environment, capture_output=True, text=True, check=False
+        )
+        assert (ran.returncode, ran.stderr) == (0, "")
+        assert shown in ran.stdout
