@@ -103,7 +103,7 @@ def docs(session: nox.Session) -> None:
     """Write the generated parts of docs/settings.md and docs/commands.md, and the dashboard for Grafana."""
     session.run(PYTHON, "-m", "reconciler.settings.reference", "docs/settings.md")
     session.run(PYTHON, "-m", "jobs.reference", "docs/commands.md")
-    session.run(PYTHON, "-m", "reconciler.metrics.dashboard", "k8s/monitoring/dashboard.json")
+    session.run(PYTHON, "-m", "website.dashboard", "k8s/monitoring/dashboard.json")
 
 
 @nox.session(default=False, venv_backend="virtualenv", reuse_venv=True)

@@ -10,16 +10,18 @@ import http.client
 import io
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
+from types import MappingProxyType
 from typing import Any, cast
 
 from msgspec import Struct
-from urllib3 import HTTPConnectionPool, HTTPSConnectionPool, PoolManager
+from urllib3 import BaseHTTPResponse, HTTPConnectionPool, HTTPSConnectionPool, PoolManager, Timeout
 from urllib3.connection import HTTPConnection, HTTPSConnection
 
+from reconciler import USER_AGENT
 from reconciler.http.failures import report
 
 TOTAL = 60.0
@@ -56,6 +58,48 @@ def bound(pool: PoolManager, api: str) -> None:
     classes = {"http": partial(_HttpPool, api=api), "https": partial(_HttpsPool, api=api)}
     pool.pool_classes_by_scheme = cast("Any", classes)
     pool.clear()
+
+
+class BoundedClient:
+    """Sends each request once, and only to where its URL says. Safe for threads."""
+
+    def __init__(self, api: str, *, each: int = 1, pool: PoolManager | None = None) -> None:
+        """`api` is what it connects to, for metrics; `each` the idle connections that are kept to a server.
+
+        Without a pool, it connects without a proxy.
+        """
+        self._pool = pool or PoolManager(num_pools=max(4, each), maxsize=each)
+        bound(self._pool, api)
+
+    def send(
+        self,
+        method: str,
+        url: str,
+        bounds: Bounds,
+        *,
+        body: bytes | str | None = None,
+        headers: Mapping[str, str] = MappingProxyType({}),
+        connect: float | None = None,
+    ) -> BaseHTTPResponse:
+        """Return the answer, whatever its status; `connect` are the seconds until there is a connection.
+
+        Raises the errors of urllib3, OSError and ValueError.
+        """
+        with within_bounds(bounds):
+            return self._pool.request(
+                method,
+                url,
+                body=body,
+                headers={"User-Agent": USER_AGENT, "Accept-Encoding": "identity", **headers},
+                timeout=Timeout(total=bounds.seconds, connect=connect or bounds.seconds),
+                retries=False,
+                redirect=False,
+                decode_content=False,
+            )
+
+    def close(self) -> None:
+        """Close idle connections."""
+        self._pool.clear()
 
 
 def answers_within(bounds: Bounds) -> Any:

@@ -14,7 +14,6 @@ from prometheus_client.parser import text_string_to_metric_families
 from jobs.cli import main
 from jobs.runtime.live_page import Passed, page_facts
 from jobs.runtime.metering import Meter
-from reconciler.features.metrics.dashboard import dashboard
 from reconciler.features.page.cases import History
 from reconciler.features.page.html import as_html
 from reconciler.model.case_outcome import ENDS, CaseResult, InTime
@@ -23,6 +22,7 @@ from tests.features.page.reading import parsed
 from tests.support import builders
 from tests.support.builders import NOW
 from tests.support.ended import ended, line
+from website.dashboard import dashboard
 
 ROOT = Path(__file__).parents[2]
 WORDS = {InTime.YES: "1 of 1 in time (100%)", InTime.NO: "0 of 1 in time (0%)", InTime.UNKNOWN: "not known"}

@@ -16,8 +16,7 @@ from urllib.parse import urlsplit
 import urllib3
 from msgspec import Struct
 
-from reconciler import USER_AGENT
-from reconciler.http.bounded import Bounds, bound, within_bounds
+from reconciler.http.bounded import BoundedClient, Bounds
 from reconciler.http.failures import in_words
 from reconciler.http.guard import Guard
 from reconciler.http.retry_after import retry_after
@@ -63,8 +62,7 @@ class HookRequests:
         """Call the guard before each request; `clock` (seconds) is for pauses."""
         self._guard = guard
         self._clock = clock
-        self._pool = urllib3.PoolManager(num_pools=AT_ONCE, maxsize=AT_ONCE)
-        bound(self._pool, "hooks")
+        self._client = BoundedClient("hooks", each=AT_ONCE)
         self._changed = threading.Condition()
         self._asked: dict[HookKey, _Asked] = {}
 
@@ -126,25 +124,15 @@ class HookRequests:
             check_url(url)
         except ValueError as error:
             raise _NotAsked(f"its URL {error}") from None
-        seconds = hook.timeout.total_seconds()
         headers = {name: _resolved(text) for name, text in hook.headers.items()}
         try:
-            with within_bounds(Bounds(seconds, _LARGEST)):
-                answer = self._pool.request(
-                    "POST",
-                    url,
-                    body=json.dumps(document(run)).encode(),
-                    headers={
-                        "User-Agent": USER_AGENT,
-                        "Accept-Encoding": "identity",
-                        **headers,
-                        "Content-Type": "application/json",
-                        "Idempotency-Key": run.key.name,
-                    },
-                    timeout=urllib3.Timeout(connect=seconds, read=seconds),
-                    retries=False,
-                    redirect=False,
-                )
+            answer = self._client.send(
+                "POST",
+                url,
+                Bounds(hook.timeout.total_seconds(), _LARGEST),
+                body=json.dumps(document(run)).encode(),
+                headers={**headers, "Content-Type": "application/json", "Idempotency-Key": run.key.name},
+            )
         except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
             raise _NotAsked(in_words(error)) from None
         return answer.status, retry_after(answer.headers.get("Retry-After"))

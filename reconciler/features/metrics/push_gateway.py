@@ -8,8 +8,7 @@ import urllib3
 from prometheus_client import push_to_gateway
 from prometheus_client.registry import Collector
 
-from reconciler import USER_AGENT
-from reconciler.http.bounded import Bounds, bound, within_bounds
+from reconciler.http.bounded import BoundedClient, Bounds
 from reconciler.model.errors import GatewayError
 
 JOB = "node-maintenance"
@@ -23,23 +22,13 @@ _SIZE = 1 << 16
 
 def push(url: str, metrics: Collector) -> None:
     """Send the metrics to the gateway at this URL, which has no path; raises GatewayError."""
-    pool = urllib3.PoolManager(retries=False)
-    bound(pool, "pushgateway")
+    client = BoundedClient("pushgateway")
 
     def handler(
         url: str, method: str, timeout: float | None, headers: Sequence[tuple[str, str]], data: bytes
     ) -> Callable[[], None]:
         def send() -> None:
-            with within_bounds(Bounds(TOTAL, _SIZE)):
-                answer = pool.request(
-                    method,
-                    url,
-                    body=data,
-                    headers={**dict(headers), "User-Agent": USER_AGENT},
-                    timeout=urllib3.Timeout(total=timeout),
-                    retries=False,
-                    redirect=False,
-                )
+            answer = client.send(method, url, Bounds(TOTAL, _SIZE), body=data, headers=dict(headers))
             if answer.status >= 300:
                 said = " ".join(answer.data.decode("utf-8", "replace").split())[:200]
                 raise GatewayError(f"the gateway answered {answer.status}: {said}")
@@ -51,4 +40,4 @@ def push(url: str, metrics: Collector) -> None:
     except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
         raise GatewayError(f"no answer of the gateway: {' '.join(str(error).split())[:300]}") from error
     finally:
-        pool.clear()
+        client.close()

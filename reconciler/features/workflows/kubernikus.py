@@ -20,8 +20,7 @@ import msgspec
 import urllib3
 from msgspec import Struct
 
-from reconciler import USER_AGENT
-from reconciler.http.bounded import Bounds, bound, within_bounds
+from reconciler.http.bounded import BoundedClient, Bounds
 from reconciler.http.failures import cause_of, decode_json
 from reconciler.http.retrying import patiently
 from reconciler.kubernetes.connection import Connection, Request
@@ -99,8 +98,7 @@ class Kubernikus:
         self._connection = connection
         self._clock = clock
         self._answer = answer
-        self._pool = urllib3.PoolManager(num_pools=4, maxsize=1, retries=False)
-        bound(self._pool, "openstack")
+        self._client = BoundedClient("openstack")
         self._kept: dict[KubernikusQuery, _Kept] = {}
 
     def ask(self, queries: Sequence[KubernikusQuery], /) -> Mapping[KubernikusQuery, KubernikusAnswer]:
@@ -194,20 +192,10 @@ class Kubernikus:
         seconds = min(self._answer, ends - self._clock())
         if seconds <= 0:
             raise ValueError("OpenStack took all of the time of this pass")
-        headers = {"User-Agent": USER_AGENT, "Accept": "application/json", "Accept-Encoding": "identity"}
+        headers = {"Accept": "application/json"}
         headers |= {"X-Auth-Token": token} if token else {"Content-Type": "application/json"}
         try:
-            with within_bounds(Bounds(seconds, SIZE)):
-                return self._pool.request(
-                    method,
-                    url,
-                    body=body,
-                    headers=headers,
-                    timeout=urllib3.Timeout(total=seconds),
-                    retries=False,
-                    redirect=False,
-                    decode_content=False,
-                )
+            return self._client.send(method, url, Bounds(seconds, SIZE), body=body, headers=headers)
         except (urllib3.exceptions.HTTPError, OSError) as error:
             raise ValueError(f"no answer from {urlsplit(url).hostname}: {cause_of(error)}") from error
 

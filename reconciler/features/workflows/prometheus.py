@@ -16,7 +16,7 @@ from msgspec import Struct
 from urllib3.util import make_headers
 
 from reconciler import USER_AGENT
-from reconciler.http.bounded import Bounds, bound, within_bounds
+from reconciler.http.bounded import BoundedClient, Bounds
 from reconciler.http.failures import cause_of, decode_json
 from reconciler.model import limits
 from reconciler.model.workflow import PrometheusAnswer, PrometheusQuery, Sample
@@ -77,8 +77,7 @@ class Prometheus:
         self._clock = clock
         self._answer = answer
         self._patience = patience
-        self._pool = urllib3.PoolManager(num_pools=4, maxsize=1, retries=False)
-        bound(self._pool, "prometheus")
+        self._client = BoundedClient("prometheus")
         self._kept: dict[PrometheusQuery, _Kept] = {}
         self._failed: dict[str, _Kept] = {}
 
@@ -113,17 +112,8 @@ class Prometheus:
 
     def _read(self, query: PrometheusQuery, seconds: float) -> PrometheusAnswer:
         url, headers = _address(query.url)
-        with within_bounds(Bounds(seconds, SIZE)):
-            response = self._pool.request(
-                "POST",
-                url,
-                body=urlencode({"query": query.query, "timeout": f"{seconds:.3f}s"}),
-                headers=headers,
-                timeout=urllib3.Timeout(total=seconds),
-                retries=False,
-                redirect=False,
-                decode_content=False,
-            )
+        body = urlencode({"query": query.query, "timeout": f"{seconds:.3f}s"})
+        response = self._client.send("POST", url, Bounds(seconds, SIZE), body=body, headers=headers)
         return _answer_of(response.status, response.data)
 
 

@@ -12,8 +12,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from jobs.runtime.metering import Meter
 from reconciler.features.metrics.catalogue import PREFIX
-from reconciler.features.metrics.dashboard import dashboard
 from tests.features.metrics.everything import full
+from website.dashboard import dashboard
 
 pytestmark = pytest.mark.tools
 

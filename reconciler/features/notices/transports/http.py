@@ -13,10 +13,9 @@ import tenacity
 import urllib3
 from msgspec import Struct, field
 
-from reconciler import USER_AGENT
 from reconciler.features.notices.settings import MOST
 from reconciler.features.notices.transports.transport import NotSent, masked, tls_failure
-from reconciler.http.bounded import Bounds, bound, within_bounds
+from reconciler.http.bounded import BoundedClient, Bounds
 from reconciler.http.failures import in_words
 from reconciler.http.retry_after import retry_after
 from reconciler.settings.sections.fields import check_url
@@ -77,9 +76,8 @@ class Http:
     def __init__(self, total: float = TOTAL) -> None:
         """`total` is the seconds for one request with its answer."""
         self._total = total
-        self._pool = urllib3.PoolManager(num_pools=4, maxsize=MOST)
-        bound(self._pool, "notices")
-        self._proxies: dict[str, urllib3.ProxyManager] = {}
+        self._direct = BoundedClient("notices", each=MOST)
+        self._proxies: dict[str, BoundedClient] = {}
         self._lock = threading.Lock()
 
     def send(self, post: Post) -> Reply:
@@ -98,38 +96,30 @@ class Http:
 
     def close(self) -> None:
         """Close idle connections."""
-        for pool in (self._pool, *self._proxies.values()):
-            pool.clear()
+        for client in (self._direct, *self._proxies.values()):
+            client.close()
 
-    def _pool_for(self, url: str) -> urllib3.PoolManager:
+    def _client_for(self, url: str) -> BoundedClient:
         """Return the connections for a URL: through the proxy of the environment, if it names one for it."""
         parts, proxies = urlsplit(url), getproxies()
         proxy = proxies.get(parts.scheme) or proxies.get("all")
         if not proxy or proxy_bypass(parts.netloc.rpartition("@")[2]):
-            return self._pool
+            return self._direct
         with self._lock:
             if proxy not in self._proxies:
                 self._proxies[proxy] = _proxied(proxy)
             return self._proxies[proxy]
 
     def _once(self, post: Post) -> Reply:
-        headers = {"User-Agent": USER_AGENT, "Accept-Encoding": "identity", **post.headers}
+        headers = {**post.headers}
         body = None
         if post.body is not None:
             body = json.dumps(post.body, ensure_ascii=True).encode()
             headers["Content-Type"] = post.content_type
-        host, pool = urlsplit(post.url).hostname, self._pool_for(post.url)
+        host, client = urlsplit(post.url).hostname, self._client_for(post.url)
         try:
-            with within_bounds(Bounds(self._total, post.largest)):
-                answer = pool.request(
-                    post.method,
-                    post.url,
-                    body=body,
-                    headers=headers,
-                    timeout=urllib3.Timeout(connect=_CONNECT, read=self._total),
-                    retries=False,
-                    redirect=False,
-                )
+            bounds = Bounds(self._total, post.largest)
+            answer = client.send(post.method, post.url, bounds, body=body, headers=headers, connect=_CONNECT)
         except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
             raise NotSent(f"{host}: {_plain(error)}") from None
         if answer.status < 300:
@@ -140,7 +130,7 @@ class Http:
         raise NotSent(message, refused=refused, retry_after=retry_after(answer.headers.get("Retry-After")))
 
 
-def _proxied(proxy: str) -> urllib3.ProxyManager:
+def _proxied(proxy: str) -> BoundedClient:
     """Return connections through a proxy; its URL may have a user and a password."""
     try:
         found = urllib3.util.parse_url(proxy if "://" in proxy else f"http://{proxy}")
@@ -151,8 +141,7 @@ def _proxied(proxy: str) -> urllib3.ProxyManager:
     except (ValueError, urllib3.exceptions.HTTPError):
         why = "the environment names a proxy that is no URL such as http://proxy.example.com:3128"
         raise NotSent(why, refused=True) from None
-    bound(pool, "notices")
-    return pool
+    return BoundedClient("notices", pool=pool)
 
 
 def _may_pass(error: BaseException) -> bool:

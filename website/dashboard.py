@@ -1,4 +1,4 @@
-"""The dashboard for Grafana: `python -m reconciler.features.metrics.dashboard FILE`, or `nox -s docs`."""
+"""The dashboard for Grafana: `python -m website.dashboard FILE`, or `nox -s docs`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from typing import Any
 
 from reconciler.features.metrics import catalogue as m
 from reconciler.features.metrics.catalogue import Family
-from reconciler.features.metrics.panels import (
+from reconciler.model.case_outcome import ENDS, InTime
+from reconciler.model.values import replace
+from website.panels import (
     DATE,
     Panel,
     Query,
@@ -21,8 +23,6 @@ from reconciler.features.metrics.panels import (
     table,
     words,
 )
-from reconciler.model.case_outcome import ENDS, InTime
-from reconciler.model.values import replace
 
 # Several replicas run, and one of them acts: each expression is about all of them.
 _NODE = '{node=~"$node"}'
