@@ -6,13 +6,12 @@ from datetime import UTC, datetime
 
 import pytest
 
+from tests.real.passes.accounts import account, once_permitted
 from tests.real.passes.processes import ENFORCE, Done, Programs
 from tests.real.passes.scene import Scene
 from tests.real.passes.test_drains import EMPTY_DIR, cover
-from tests.real.passes.test_report_rights import RBAC, reader, removed
 from tests.real.passes.test_request import ask
 from tests.real.passes.test_writing_nothing import writes
-from tests.support.controlplane.waiting import wait_for
 
 pytestmark = pytest.mark.slow
 
@@ -56,20 +55,9 @@ def test_with_the_right_to_list_nodes_alone_the_rest_is_listed_as_not_seen(
     scene: Scene, programs: Programs
 ) -> None:
     node = scene.node()
-    role = {"metadata": {"name": "only-nodes"}, "rules": ONLY_NODES}
-    scene.api.request("POST", f"{RBAC}/clusterroles", role)
-    kubeconfig = reader(scene, "only-nodes", "only-nodes")
-
-    def ran() -> Done | None:
-        done = programs.run("explain", node, kubeconfig=kubeconfig)
-        return None if done.code == 3 else done
-
-    try:
-        of_node = wait_for("the rights", ran)
+    with account(scene, "only-nodes", ONLY_NODES) as kubeconfig:
+        of_node = once_permitted(lambda: programs.run("explain", node, kubeconfig=kubeconfig))
         of_pod = programs.run("explain", "default/web", kubeconfig=kubeconfig)
-    finally:
-        removed(scene, "only-nodes")
-        scene.api.request("DELETE", f"{RBAC}/clusterroles/only-nodes")
 
     assert of_node.code == 0, of_node.err
     assert "could not see: the pods (needs list pods)" in of_node.out

@@ -6,9 +6,9 @@ import pytest
 
 from tests.real.manifests.applying import applied
 from tests.real.manifests.permissions import built
+from tests.real.passes.accounts import account
 from tests.real.passes.processes import Done, Programs, Running
 from tests.real.passes.scene import Scene
-from tests.real.passes.test_report_rights import reader, removed
 from tests.support.controlplane.waiting import wait_for
 
 pytestmark = pytest.mark.slow
@@ -30,20 +30,20 @@ def test_a_report_shows_the_policy_that_is_installed_with_the_role_that_we_ship(
             running.kill()
 
     assert report(str(programs.kubeconfig)).document["defaultSettings"] == DEFAULTS
-    with applied(scene.controlplane, "base"), applied(scene.controlplane, "report"):
-        kubeconfig = str(reader(scene, "reporter", role["metadata"]["name"]))
-        try:
-            wait_for("the rights", lambda: report(kubeconfig).code == 0)
-            before = report(kubeconfig).document
-            scene.api.patch(
-                "configmaps",
-                "maintenance-policy",
-                {"data": {"maintenance.yaml": "mode: Enforce\n"}},
-                namespace="node-maintenance",
-            )
-            after = report(kubeconfig).document
-        finally:
-            removed(scene, "reporter")
+    with (
+        applied(scene.controlplane, "base"),
+        applied(scene.controlplane, "report"),
+        account(scene, role["metadata"]["name"]) as path,
+    ):
+        wait_for("the rights", lambda: report(str(path)).code == 0)
+        before = report(str(path)).document
+        scene.api.patch(
+            "configmaps",
+            "maintenance-policy",
+            {"data": {"maintenance.yaml": "mode: Enforce\n"}},
+            namespace="node-maintenance",
+        )
+        after = report(str(path)).document
 
     assert (before["mode"], before["defaultSettings"]) == ("Observe", None)
     assert (after["mode"], after["defaultSettings"]) == ("Enforce", None)

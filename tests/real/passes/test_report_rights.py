@@ -8,41 +8,18 @@ import pytest
 
 from tests.real.manifests.applying import applied
 from tests.real.manifests.permissions import built
+from tests.real.passes.accounts import account, once_permitted
 from tests.real.passes.processes import Done, Programs
 from tests.real.passes.scene import Scene
 from tests.real.passes.test_drains import cover
-from tests.support.controlplane.waiting import wait_for
 
-NAMESPACE = "default"
-RBAC = "apis/rbac.authorization.k8s.io/v1"
 NODES_AND_PODS = [{"apiGroups": [""], "resources": ["nodes", "pods"], "verbs": ["get", "list"]}]
 
 
-def reader(scene: Scene, name: str, role: str) -> Path:
-    """Make an account with this ClusterRole; the kubeconfig of it."""
-    scene.api.create("serviceaccounts", {"metadata": {"name": name, "namespace": NAMESPACE}})
-    subject = {"kind": "ServiceAccount", "name": name, "namespace": NAMESPACE}
-    binding = {
-        "metadata": {"name": name},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
-        "subjects": [subject],
-    }
-    scene.api.request("POST", f"{RBAC}/clusterrolebindings", binding)
-    return scene.controlplane.kubeconfig_for(name, NAMESPACE)
-
-
-def removed(scene: Scene, name: str) -> None:
-    scene.api.request("DELETE", f"{RBAC}/clusterrolebindings/{name}")
-
-
 def reported(programs: Programs, kubeconfig: Path, config: Path | None = None) -> Done:
-    """Run a report once the server knows the rights, which takes it a moment."""
-
-    def ran() -> Done | None:
-        done = programs.run("report", "--format", "json", config=config, kubeconfig=kubeconfig)
-        return None if done.code == 3 else done
-
-    return wait_for("the rights", ran)
+    return once_permitted(
+        lambda: programs.run("report", "--format", "json", config=config, kubeconfig=kubeconfig)
+    )
 
 
 @pytest.mark.slow
@@ -53,14 +30,8 @@ def test_with_nodes_and_pods_alone_the_preview_is_there_and_the_rest_is_listed(
     scene.workload("web", node)
     cover(scene, "web")
     scene.condition_tells(node)
-    role = {"metadata": {"name": "nodes-and-pods"}, "rules": NODES_AND_PODS}
-    scene.api.request("POST", f"{RBAC}/clusterroles", role)
-    kubeconfig = reader(scene, "nodes-and-pods", "nodes-and-pods")
-    try:
+    with account(scene, "nodes-and-pods", NODES_AND_PODS) as kubeconfig:
         done = reported(programs, kubeconfig)
-    finally:
-        removed(scene, "nodes-and-pods")
-        scene.api.request("DELETE", f"{RBAC}/clusterroles/nodes-and-pods")
 
     assert {one["needs"] for one in done.document["unseen"]} == {
         "get configmaps in node-maintenance",
@@ -87,15 +58,15 @@ def test_with_the_role_that_we_ship_nothing_is_unseen_and_the_settings_are_those
     scene.condition_tells(node)
     (role,) = built("report")
     source = Path("configmap/node-maintenance/maintenance-policy")
-    with applied(scene.controlplane, "base"), applied(scene.controlplane, "report"):
-        kubeconfig = reader(scene, "reporter", role["metadata"]["name"])
-        try:
-            done = reported(programs, kubeconfig, source)
-            readiness = programs.run(
-                "readiness", "--output", "json", "--config", str(source), kubeconfig=kubeconfig
-            )
-        finally:
-            removed(scene, "reporter")
+    with (
+        applied(scene.controlplane, "base"),
+        applied(scene.controlplane, "report"),
+        account(scene, role["metadata"]["name"]) as kubeconfig,
+    ):
+        done = reported(programs, kubeconfig, source)
+        readiness = programs.run(
+            "readiness", "--output", "json", "--config", str(source), kubeconfig=kubeconfig
+        )
 
     assert done.document["unseen"] == []
     assert (readiness.code, readiness.document["unseen"]) == (0, [])

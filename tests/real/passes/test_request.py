@@ -8,13 +8,12 @@ from typing import Any
 
 import pytest
 
+from tests.real.passes.accounts import account, once_permitted
 from tests.real.passes.processes import ENFORCE, Done, Programs
 from tests.real.passes.scene import PREFIX, Scene
-from tests.support.controlplane.waiting import wait_for
 
 pytestmark = pytest.mark.slow
 
-RBAC = "apis/rbac.authorization.k8s.io/v1"
 LOOKS = [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "list"]}]
 
 
@@ -55,26 +54,10 @@ def test_a_request_is_written_carried_out_and_cancelled(scene: Scene, programs: 
 
 def test_without_the_permission_to_patch_nodes_it_is_named(scene: Scene, programs: Programs) -> None:
     node = scene.node()
-    subject = {"kind": "ServiceAccount", "name": "looker", "namespace": "default"}
-    scene.api.create("serviceaccounts", {"metadata": {"name": "looker", "namespace": "default"}})
-    scene.api.request("POST", f"{RBAC}/clusterroles", {"metadata": {"name": "looker"}, "rules": LOOKS})
-    binding = {
-        "metadata": {"name": "looker"},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "looker"},
-        "subjects": [subject],
-    }
-    scene.api.request("POST", f"{RBAC}/clusterrolebindings", binding)
-    kubeconfig = scene.controlplane.kubeconfig_for("looker", "default")
-
-    def ran() -> Done | None:
-        done = programs.run("request", node, "--kind", "Reboot", kubeconfig=kubeconfig)
-        return None if done.code == 3 else done
-
-    try:
-        done = wait_for("the rights", ran)
-    finally:
-        for kind in ("clusterrolebindings", "clusterroles"):
-            scene.api.request("DELETE", f"{RBAC}/{kind}/looker")
+    with account(scene, "looker", LOOKS) as kubeconfig:
+        done = once_permitted(
+            lambda: programs.run("request", node, "--kind", "Reboot", kubeconfig=kubeconfig)
+        )
 
     assert done.code == 1
     assert f"{node}: not written: needs patch nodes" in done.err
