@@ -15,9 +15,11 @@ import sys
 import time
 from datetime import UTC, datetime
 
-from reconciler.features.readiness import Seen, judge_nodes, summed_up
+from reconciler.features.readiness.judging import judge_nodes
+from reconciler.features.readiness.reading import Seen
 from reconciler.features.readiness.report.document import to_document
 from reconciler.features.readiness.report.text import as_text
+from reconciler.features.readiness.summing import summed_up
 from reconciler.model.node import ZONE_LABEL, Condition, Node
 from reconciler.model.pod import Owner, Placement, Pod, PodDisruptionBudget, Volume
 from reconciler.model.selector import LabelSelector, Requirement

@@ -30,7 +30,6 @@ _OF_THE_CORE: Mapping[str, str] = MappingProxyType(
         "drain": "Cordon and drain nodes by hand, with the flags of kubectl drain.",
         "explain": "Print what happens to one node or pod, why, and who can change it.",
         "hold": "Hold nodes: no drain of them begins, not even at a deadline.",
-        "readiness": "Print what keeps nodes from a drain, by workload. It changes nothing in the cluster.",
         "release": "Uncordon nodes, and remove the reconciler's labels and annotations.",
         "report": "Print what a pass would do and why, with a preview of drains. It only reads the cluster.",
         "resume": "End the hold and the deferral of nodes, whoever gave them.",

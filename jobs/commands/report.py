@@ -34,7 +34,7 @@ from reconciler.run import examine
 from reconciler.settings.schema import Settings
 
 if TYPE_CHECKING:
-    from reconciler.features.page.cases import KnownReadiness
+    from reconciler.model.readiness import KnownReadiness
 
 HTML = "html"
 

@@ -32,7 +32,6 @@ from jobs.runtime.supervised import Ending, ended_by_signals, wait_until_set
 from jobs.runtime.tracing_variables import tracing_of
 from jobs.runtime.watching import FileWatcher, NodeWatcher
 from reconciler.features.events.own_pod import OwnPodEvents
-from reconciler.features.workflows.shuffles import ShuffleCounts
 from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.workloads import Workloads
 from reconciler.model.drains import DrainProgress, Phase
@@ -333,11 +332,10 @@ class Serving:
         plan, outcomes = self._enter().run_pass()
         self.page.after(plan, outcomes, self._settings, rehearsed=False)
         self._log.write_pass(plan, outcomes, rehearsed=False)
-        counts = ShuffleCounts()
-        if self._settings.profiles.shuffle_counts:
+        counted = self._settings.profiles.shuffle_counts
+        if counted:
             self.shuffles.after(plan, outcomes)
-            counts = self.shuffles.counts
-        self._counting.shuffled(counts)
+        self._counting.shuffled(self.shuffles.counts.rows if counted else ())
         return plan.next_change
 
     def _enter(self) -> Acting:

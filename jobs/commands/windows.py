@@ -9,13 +9,13 @@ import click
 
 from jobs import options
 from jobs.runtime.environment import Target
+from jobs.runtime.fortnight import fortnight
 from jobs.runtime.looks import echo_lines, screen
 from jobs.runtime.output import echo, echo_for_programs, for_programs
 from jobs.runtime.settings_source import SettingsInUse, SettingsSource, settings_in_use, with_calendars
-from reconciler.features.planning.chart import Line, Look
-from reconciler.features.planning.fortnight import fortnight
 from reconciler.model.errors import SettingsError
 from reconciler.model.values import replace
+from reconciler.report.lines import Line, Look
 from reconciler.settings.explain import parse_at, windows_as_data, windows_as_text
 
 

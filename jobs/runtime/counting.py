@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from reconciler.drain.drainer.refusals import refusal_reason
-from reconciler.features.workflows.shuffles import ShuffleCounts
 from reconciler.kubernetes.eviction import Evictions
 from reconciler.model.drains import DrainProgress
 from reconciler.model.ended_case import EndedCase
@@ -14,6 +13,7 @@ from reconciler.model.errors import ReconcilerError
 from reconciler.model.plan import Plan
 from reconciler.model.pod import Pod
 from reconciler.model.ports import CaseHistory
+from reconciler.model.workflow import ShuffleRow
 
 
 class Counting:
@@ -52,7 +52,7 @@ class Counting:
     def waiting(self, messages: int | None) -> None:
         """Note how many messages wait to be sent, None if nobody gets any."""
 
-    def shuffled(self, counts: ShuffleCounts) -> None:
+    def shuffled(self, counts: Sequence[ShuffleRow]) -> None:
         """Show these counts of moved pods."""
 
     def unexpected(self) -> None:

@@ -23,7 +23,8 @@ from reconciler.report.node_info import to_node_info
 from reconciler.settings.schema import Settings
 
 if TYPE_CHECKING:
-    from reconciler.features.page.cases import History, KnownReadiness, PageFacts
+    from reconciler.features.page.cases import History, PageFacts
+    from reconciler.model.readiness import KnownReadiness
 
 MOST_CASES = 1_000
 """Ended cases that are kept for the page, the last ones."""
@@ -60,9 +61,10 @@ def page_facts(
     passed: Passed, history: History, trouble: tuple[str, ...] = (), readiness: KnownReadiness | None = None
 ) -> PageFacts:
     """Return what the page of a pass is made of."""
-    from reconciler.features.page.cases import KnownReadiness, PageFacts
+    from reconciler.features.page.cases import PageFacts
     from reconciler.model.keys import keys_of
     from reconciler.model.problems import guarded
+    from reconciler.model.readiness import KnownReadiness
     from reconciler.report.explain import obstacles
     from reconciler.settings.explain import explain_settings
 

@@ -16,12 +16,11 @@ from msgspec.structs import astuple
 
 from jobs.runtime.output import echo, echo_form, for_programs
 from reconciler.calendar.values import format_duration
-from reconciler.features.planning.chart import ASCII, BLOCKS, Line
-from reconciler.features.planning.text import Screen
 from reconciler.model.errors import NotFound, ReconcilerError
 from reconciler.model.moments import from_text
 from reconciler.model.values import replace
 from reconciler.report import safe
+from reconciler.report.lines import ASCII, BLOCKS, Line, Screen
 from reconciler.report.values import Document
 
 _COERCED = ("C.UTF-8", "C.utf8", "UTF-8")

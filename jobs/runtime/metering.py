@@ -36,7 +36,6 @@ from reconciler.features.metrics.samples import (
     process_samples,
     shuffle_samples,
 )
-from reconciler.features.workflows.shuffles import ShuffleCounts
 from reconciler.http.failures import report_requests
 from reconciler.model.case_outcome import ENDS
 from reconciler.model.drains import DrainProgress, Phase
@@ -44,6 +43,7 @@ from reconciler.model.ended_case import EndedCase
 from reconciler.model.plan import Plan
 from reconciler.model.problems import guarded
 from reconciler.model.values import replace
+from reconciler.model.workflow import ShuffleRow
 
 SUCCEEDED, STANDBY, FAILED = "succeeded", "standby", "failed"
 """The results of a pass."""
@@ -81,7 +81,7 @@ class Meter(Counting):
         self._lock = threading.Lock()
         self._pass: PassView | None = None
         self._holds = holds
-        self._shuffles = ShuffleCounts()
+        self._shuffles: Sequence[ShuffleRow] = ()
         self._failures: Counter[str] = Counter()
         self._began: dict[str, datetime] = {}
         self._ended: dict[str, _Counted] = {}
@@ -208,7 +208,7 @@ class Meter(Counting):
         """Note how many messages wait to be sent, None if nobody gets any."""
         self._note(waiting=messages)
 
-    def shuffled(self, counts: ShuffleCounts) -> None:
+    def shuffled(self, counts: Sequence[ShuffleRow]) -> None:
         """Show these counts of moved pods."""
         self._shuffles = counts
 

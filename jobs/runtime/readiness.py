@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from threading import Thread
 from typing import TYPE_CHECKING
 
-from jobs.runtime.bounded_connection import BoundedConnection
 from jobs.runtime.environment import Target
-from reconciler.kubernetes.connection import Connection
-from reconciler.model.errors import ClusterError
+from reconciler.kubernetes.connection import Connection, Request, Stream
+from reconciler.model.errors import ClusterError, Rejected
 from reconciler.model.problems import internal
 from reconciler.model.values import replace
 from reconciler.settings.schema import Settings
 
 if TYPE_CHECKING:
-    from reconciler.features.page.cases import KnownReadiness
-    from reconciler.features.page.readiness import ReadinessPart
-    from reconciler.model.readiness import Readiness
+    from reconciler.model.readiness import KnownReadiness, Readiness, ReadinessPart
 
 
 MOST_REQUESTS = 150
@@ -31,7 +29,9 @@ LONGEST = 120.0
 
 def read_readiness(connection: Connection, target: Target, settings: Settings) -> Readiness:
     """Return what would keep nodes from a drain now; raises ClusterError."""
-    from reconciler.features.readiness import judge_nodes, read, summed_up
+    from reconciler.features.readiness.judging import judge_nodes
+    from reconciler.features.readiness.reading import read
+    from reconciler.features.readiness.summing import summed_up
     from reconciler.kubernetes.cluster import Cluster
     from reconciler.kubernetes.workloads import Volumes
 
@@ -51,8 +51,8 @@ def read_apart(target: Target, settings: Settings) -> Readiness:
 
 def for_page(read: Callable[[], Readiness]) -> KnownReadiness:
     """Return what the page shows of what `read` returns, or why that failed. Raises nothing."""
-    from reconciler.features.page.cases import KnownReadiness
-    from reconciler.features.page.readiness import readiness_part
+    from reconciler.features.readiness.report.part import readiness_part
+    from reconciler.model.readiness import KnownReadiness
 
     try:
         return KnownReadiness(readiness_part(read()))
@@ -98,7 +98,7 @@ class LiveReadiness:
 
         The same object is returned until something changes. Call it from one thread at a time.
         """
-        from reconciler.features.page.cases import KnownReadiness
+        from reconciler.model.readiness import KnownReadiness
 
         now = self._clock()
         old = self._began is None or now - self._began >= APART
@@ -118,3 +118,35 @@ class LiveReadiness:
         found = for_page(partial(self._read, settings))
         self._known = found if found.part is not None else replace(found, part=before)
         self._reading = False
+
+
+class BoundedConnection(Connection):
+    """A connection that sends no request after so many of them, or so many seconds.
+
+    A list has a request for each 500 objects, so the number of requests also limits what is in memory.
+    """
+
+    def __init__(
+        self,
+        kubeconfig: str | None,
+        context: str | None,
+        *,
+        requests: int,
+        seconds: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Load the credentials as `Connection` does. `clock` is in seconds."""
+        super().__init__(kubeconfig, context, clock=clock)
+        self._requests, self._seconds, self._left = requests, seconds, requests
+        self._time, self._ends = clock, clock() + seconds
+
+    @contextmanager
+    def stream(self, request: Request) -> Iterator[Stream]:
+        """Send the request as `Connection` does; Rejected beyond the bounds, which no retry helps."""
+        if self._left <= 0:
+            raise Rejected(f"it takes more than {self._requests} requests")
+        if self._time() > self._ends:
+            raise Rejected(f"it takes longer than {self._seconds:g} s")
+        self._left -= 1
+        with super().stream(request) as stream:
+            yield stream

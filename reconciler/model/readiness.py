@@ -157,3 +157,34 @@ class Readiness(Struct, frozen=True):
     def stops(self) -> bool:
         """Whether something would stop a drain."""
         return bool(self.blocked)
+
+
+class FindingRow(Struct, frozen=True):
+    """A finding about a workload: how bad it is, where its pods are, why, and what helps."""
+
+    title: str
+    severity: str
+    place: str
+    because: str
+    remedy: str
+
+
+class ReadinessPart(Struct, frozen=True):
+    """The summary, what was judged and when, what could not be seen, and the worst findings.
+
+    `rest` says how many findings are left out, empty for none. A large cluster has tens of thousands of
+    findings, so a process keeps this part and not all of them.
+    """
+
+    headline: str
+    assumption: str
+    remarks: tuple[str, ...]
+    rows: tuple[FindingRow, ...]
+    rest: str = ""
+
+
+class KnownReadiness(Struct, frozen=True):
+    """Readiness as far as it is known. `note` says why there is none, or no newer one; else it is empty."""
+
+    part: ReadinessPart | None = None
+    note: str = ""

@@ -321,3 +321,15 @@ def upgrade_of(pool: str) -> str:
 
 def _pool_in_upgrade(node: Node) -> str:
     return node.agent_pool if node.in_upgrade else ""
+
+
+class ShuffleRow(Struct, frozen=True):
+    """The counters of one owner and profile: pods, and pods divided by the replicas of their owner.
+
+    `per_replica` is infinite once a pod was counted whose owner had no replica, as in maintenance-controller.
+    """
+
+    owner: str
+    profile: str
+    pods: int = 0
+    per_replica: float = 0.0

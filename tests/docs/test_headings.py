@@ -28,7 +28,7 @@ from reconciler.report.document import to_document
 from reconciler.report.explained import to_document as explained
 from reconciler.report.values import schedule_value
 from reconciler.settings.sections.notify_types import NOTIFY_TYPES, SCHEDULE_TYPES
-from tests.features.planning.scene import everything
+from tests.report.ahead_scene import everything
 
 ROOT = Path(__file__).parents[2]
 

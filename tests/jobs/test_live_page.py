@@ -15,8 +15,8 @@ import pytest
 from jobs.runtime.history_file import Past
 from jobs.runtime.live_page import MOST_CASES, LivePage
 from reconciler.features.page import html
-from reconciler.features.page.cases import KnownReadiness
 from reconciler.model.plan import Plan
+from reconciler.model.readiness import KnownReadiness
 from reconciler.model.values import replace
 from tests.features.page.reading import parsed, section
 from tests.support import builders
@@ -194,7 +194,7 @@ def test_the_headers_permit_the_style_of_the_page_and_nothing_else(page: LivePag
 def test_a_process_that_nobody_asks_for_its_page_does_not_load_what_makes_it() -> None:
     code = (
         "import sys, jobs.commands.serve, jobs.commands.report;"
-        "made_of = ('jinja2', 'reconciler.features.page', 'reconciler.features.readiness');"
+        "made_of = ('jinja2', 'reconciler.features.page.', 'reconciler.features.readiness.');"
         "print([one for one in sys.modules if one.startswith(made_of)])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

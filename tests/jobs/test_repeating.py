@@ -17,8 +17,8 @@ from jobs.cli import main
 from jobs.commands import explain, report
 from jobs.runtime.looks import Shown, is_unchanged, print_again_and_again
 from reconciler.features.planning import commands as plan
-from reconciler.features.planning.chart import Line
 from reconciler.model.errors import NotFound, SettingsError, Unreachable
+from reconciler.report.lines import Line
 from tests.support.builders import REQUEST
 from tests.support.programs import ROOT, install
 from tests.support.stub import Answer, Asked, Stub, json_answer, status

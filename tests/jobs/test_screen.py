@@ -13,7 +13,7 @@ from typing import TextIO
 import pytest
 
 from jobs.runtime.looks import echo_lines, screen
-from reconciler.features.planning.chart import ASCII, BLOCKS, Line
+from reconciler.report.lines import ASCII, BLOCKS, Line
 
 LINES = (Line("fine"), Line("late\x1b[2J", alarm=True))
 

@@ -19,11 +19,12 @@ from jobs.runtime.environment import Target
 from jobs.runtime.metering import Meter
 from jobs.runtime.pass_loop import Cause, PassLoop
 from jobs.runtime.supervised import Ending
-from reconciler.features.workflows.shuffles import ShuffleCounts, ShuffleRow
+from reconciler.features.workflows.shuffles import ShuffleCounts
 from reconciler.kubernetes.connection import Connection
 from reconciler.model.errors import LockHeld, SettingsError, Unreachable
 from reconciler.model.plan import Plan
 from reconciler.model.values import replace
+from reconciler.model.workflow import ShuffleRow
 from reconciler.settings.load import parse_settings
 from tests.support import builders
 from tests.support.controlplane.waiting import wait_for

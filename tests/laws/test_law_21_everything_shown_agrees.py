@@ -15,7 +15,6 @@ from reconciler.features.notices.facts import facts_of
 from reconciler.features.page.cases import History as Ended
 from reconciler.features.page.fleet import Cell, cell_of
 from reconciler.features.page.top import wrong
-from reconciler.features.planning.cases import Status, plan_ahead
 from reconciler.features.planning.document import ahead_document
 from reconciler.model.notices import Topic
 from reconciler.model.outcome import Outcome
@@ -26,6 +25,7 @@ from reconciler.model.selector import LabelSelector, Operator, Requirement
 from reconciler.model.values import replace
 from reconciler.passes.assess import assess
 from reconciler.report import explained
+from reconciler.report.ahead import Status, plan_ahead
 from reconciler.report.columns import schedule_line
 from reconciler.report.document import to_document
 from reconciler.report.explain import explain_node

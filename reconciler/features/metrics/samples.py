@@ -14,13 +14,13 @@ from msgspec import Struct, field
 
 from reconciler.features.metrics import catalogue
 from reconciler.features.metrics.catalogue import Family
-from reconciler.features.workflows.shuffles import ShuffleCounts
 from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.ended_case import leading_kind
 from reconciler.model.plan import NodePlan, Plan, Verdict
 from reconciler.model.problems import guarded
 from reconciler.model.record import State
 from reconciler.model.schedule import CaseForecast
+from reconciler.model.workflow import ShuffleRow
 
 BUDGETS = 20
 """PodDisruptionBudgets that one node's drain shows, those with the most blocked pods first.
@@ -184,9 +184,9 @@ def _blocked(node: NodePlan, drain: DrainProgress | None) -> Iterator[Sample]:
         yield Sample(catalogue.BLOCKED_PODS, rest, (node.node, "", ""))
 
 
-def shuffle_samples(counts: ShuffleCounts) -> Iterator[Sample]:
+def shuffle_samples(counts: Iterable[ShuffleRow]) -> Iterator[Sample]:
     """Yield the counts of moved pods under the names of maintenance-controller."""
-    for row in counts.rows:
+    for row in counts:
         labels = (row.owner, row.profile)
         yield Sample(catalogue.SHUFFLES, row.pods, labels)
         yield Sample(catalogue.SHUFFLES_PER_REPLICA, row.per_replica, labels)

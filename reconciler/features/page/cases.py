@@ -12,7 +12,6 @@ from msgspec import Struct, field
 from reconciler.calendar.values import format_duration
 from reconciler.calendar.windows import Calendar
 from reconciler.features.page.fleet import MEANINGS, cell_of
-from reconciler.features.page.readiness import ReadinessPart
 from reconciler.model.drains import Blocker
 from reconciler.model.ended_case import EndedCase
 from reconciler.model.explanation import Obstacle
@@ -20,6 +19,7 @@ from reconciler.model.holds import HoldCode
 from reconciler.model.moments import to_text
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import NodePlan, Plan
+from reconciler.model.readiness import KnownReadiness
 from reconciler.model.record import State
 from reconciler.report import safe
 from reconciler.report.columns import FOR_PEOPLE, Row, state_line
@@ -42,13 +42,6 @@ class History(Struct, frozen=True):
     since: datetime | None = None
     ended: tuple[EndedCase, ...] = ()
     read_from: datetime | None = None
-
-
-class KnownReadiness(Struct, frozen=True):
-    """Readiness as far as it is known. `note` says why there is none, or no newer one; else it is empty."""
-
-    part: ReadinessPart | None = None
-    note: str = ""
 
 
 class PageFacts(Struct, frozen=True):

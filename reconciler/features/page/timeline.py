@@ -11,10 +11,10 @@ from msgspec import Struct
 from reconciler.calendar.outlook import ANY_TIME
 from reconciler.calendar.values import DAY_NAMES
 from reconciler.features.page.cases import AHEAD, BACK, PageFacts
-from reconciler.features.planning.cases import PlannedCase, Status, moment_text, plan_ahead
 from reconciler.model.case_outcome import CaseResult
 from reconciler.model.ended_case import EndedCase
 from reconciler.model.plan import NodePlan
+from reconciler.report.ahead import PlannedCase, Status, moment_text, plan_ahead
 
 _STEP = timedelta(minutes=15)
 """Clocks differ from UTC by full quarters of an hour."""

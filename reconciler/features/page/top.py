@@ -10,10 +10,10 @@ from msgspec import Struct
 
 from reconciler.calendar.values import format_duration
 from reconciler.features.page.cases import AHEAD, PageFacts
-from reconciler.features.planning.cases import PlannedCase, Status, moment_text, plan_ahead
 from reconciler.model.holds import HoldCode
 from reconciler.model.plan import NodePlan
 from reconciler.model.schedule import CaseForecast
+from reconciler.report.ahead import PlannedCase, Status, moment_text, plan_ahead
 from reconciler.report.text import outcome_lines
 from reconciler.report.values import Document, unseen_line, unseen_value
 

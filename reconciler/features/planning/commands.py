@@ -15,8 +15,6 @@ from jobs.runtime.output import for_programs, machine_text
 from jobs.runtime.outside import Wiring
 from jobs.runtime.settings_source import SettingsInUse, SettingsSource, settings_in_use
 from reconciler.calendar.values import format_duration
-from reconciler.features.planning.cases import LONGEST, SHORTEST, PlanAhead, plan_ahead
-from reconciler.features.planning.chart import Line
 from reconciler.features.planning.document import ahead_document
 from reconciler.features.planning.text import as_lines
 from reconciler.kubernetes.cluster import Cluster
@@ -26,9 +24,17 @@ from reconciler.model.node import Wanted
 from reconciler.model.plan import Plan
 from reconciler.model.selector import LabelSelector
 from reconciler.model.values import replace
+from reconciler.report.ahead import PlanAhead, plan_ahead
 from reconciler.report.document import as_json
+from reconciler.report.lines import Line
 from reconciler.run import examine
 from reconciler.settings.schema import Settings
+
+SHORTEST = timedelta(hours=1)
+"""The shortest time that a look ahead covers."""
+
+LONGEST = timedelta(days=90)
+"""The longest time that a look ahead covers."""
 
 
 def _covered(ctx: click.Context, param: click.Parameter, value: timedelta) -> timedelta:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from reconciler import __version__
-from reconciler.features.planning.cases import PlanAhead, PlannedCase, SharedCalendar
 from reconciler.model.moments import to_text
+from reconciler.report.ahead import PlanAhead, PlannedCase, SharedCalendar
 from reconciler.report.values import Document, moment_value, schedule_value, settings_value, unseen_value
 
 

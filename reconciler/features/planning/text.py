@@ -7,29 +7,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from textwrap import wrap
 from zoneinfo import ZoneInfo
 
-from msgspec import Struct
 from rich.cells import cell_len
 
 from reconciler.calendar.formatting import format_local, in_zone
 from reconciler.calendar.values import format_duration
-from reconciler.features.planning.cases import PlanAhead, PlannedCase, Status
-from reconciler.features.planning.chart import (
-    BLOCKS,
-    Line,
-    Look,
-    Signs,
-    chart,
-    padded,
-    short_names,
-    shortened,
-)
+from reconciler.features.planning.chart import chart
 from reconciler.model.moments import to_text
 from reconciler.report import safe
+from reconciler.report.ahead import PlanAhead, PlannedCase, Status
+from reconciler.report.lines import NARROW, Line, Look, Screen, padded, short_names, shortened
 from reconciler.report.values import unseen_line, unseen_value
 from reconciler.settings.schema import Mode
-
-NARROW = 80
-"""Columns below which a case is not one row."""
 
 _WITH_DATE = 100
 _WITH_WINDOW = 120
@@ -146,14 +134,6 @@ _COUNTED = {
     Status.WAITING: "without a known start",
     Status.REPORTED: "only reported",
 }
-
-
-class Screen(Struct, frozen=True):
-    """What the text is for: so many columns, and lines if they are limited, with these signs."""
-
-    columns: int = NARROW
-    lines: int | None = None
-    signs: Signs = BLOCKS
 
 
 def as_lines(ahead: PlanAhead, screen: Screen) -> list[Line]:

@@ -4,8 +4,6 @@
 was found by workload.
 """
 
-from reconciler.features.readiness.judging import Judged, judge_nodes
-from reconciler.features.readiness.reading import Seen, read
-from reconciler.features.readiness.summing import in_turn, summed_up
-
-__all__ = ["Judged", "Seen", "in_turn", "judge_nodes", "read", "summed_up"]
+COMMANDS = {
+    "readiness": "Print what keeps nodes from a drain, by workload. It changes nothing in the cluster."
+}

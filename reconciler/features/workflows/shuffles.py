@@ -17,6 +17,7 @@ from reconciler.model.outcome import Outcome, Result
 from reconciler.model.plan import Plan
 from reconciler.model.pod import Workload
 from reconciler.model.record import State
+from reconciler.model.workflow import ShuffleRow
 
 SERIES = 10_000
 """Owners and profiles that are counted. Then those that were not counted for the longest time go."""
@@ -28,18 +29,6 @@ class Entered(Struct, frozen=True):
     node: str
     profile: str
     waits: bool = False
-
-
-class ShuffleRow(Struct, frozen=True):
-    """The counters of one owner and profile: pods, and pods divided by the replicas of their owner.
-
-    `per_replica` is infinite once a pod was counted whose owner had no replica, as in maintenance-controller.
-    """
-
-    owner: str
-    profile: str
-    pods: int = 0
-    per_replica: float = 0.0
 
 
 class ShuffleCounts(Struct, frozen=True):

@@ -91,7 +91,7 @@ def test_counts_of_moved_pods_have_the_names_of_maintenance_controller(registry:
     web = Workload(WorkloadKind.DEPLOYMENT, "web", 4)
     none = Workload(WorkloadKind.DAEMON_SET, "logs", 0)
     counts = ShuffleCounts().counted("blue", [web, web, none])
-    registry.register(Samples(lambda: shuffle_samples(counts)))
+    registry.register(Samples(lambda: shuffle_samples(counts.rows)))
 
     assert b"# TYPE maintenance_controller_pod_shuffle_count untyped\n" in to_text(registry)
     assert lines(registry) == [

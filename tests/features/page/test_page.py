@@ -9,21 +9,29 @@ import pytest
 
 from jobs.runtime.live_page import Passed, page_facts
 from reconciler.features.page import html
-from reconciler.features.page.cases import History, KnownReadiness, PageFacts
+from reconciler.features.page.cases import History, PageFacts
 from reconciler.features.page.html import as_html
-from reconciler.features.page.readiness import readiness_part
+from reconciler.features.readiness.report.part import readiness_part
 from reconciler.model.drains import Blocker, DrainProgress, Phase
 from reconciler.model.event import Kind, Status
 from reconciler.model.outcome import Outcome, Result
 from reconciler.model.plan import BudgetUse, DrainState, FleetNode, Hold, Plan, Preview
 from reconciler.model.problems import Unseen
-from reconciler.model.readiness import Finding, FindingCode, Readiness, Severity, Workload, WorkloadFindings
+from reconciler.model.readiness import (
+    Finding,
+    FindingCode,
+    KnownReadiness,
+    Readiness,
+    Severity,
+    Workload,
+    WorkloadFindings,
+)
 from reconciler.model.record import DrainRecord
 from reconciler.model.schedule import CaseSchedule
 from reconciler.model.values import replace
 from tests.features.page.reading import Element, parsed, section
 from tests.features.page.scene import facts
-from tests.features.planning.scene import case
+from tests.report.ahead_scene import case
 from tests.support import builders
 from tests.support.builders import NOW, minutes, reported, signal
 from tests.support.ended import ended

@@ -13,7 +13,7 @@ from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.record import DrainRecord
 from reconciler.model.schedule import CaseSchedule
 from reconciler.model.values import replace
-from tests.features.planning.scene import case
+from tests.report.ahead_scene import case
 from tests.support import builders
 from tests.support.builders import NOW, minutes, record
 from tests.support.ended import ended

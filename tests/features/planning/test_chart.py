@@ -7,10 +7,11 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from reconciler.features.planning.chart import ASCII, BLOCKS, Line, Look, Signs, chart
+from reconciler.features.planning.chart import chart
 from reconciler.model.plan import NodePlan
 from reconciler.model.schedule import CaseSchedule
-from tests.features.planning.scene import DAY, HOUR, ahead, case, everything
+from reconciler.report.lines import ASCII, BLOCKS, Line, Look, Signs
+from tests.report.ahead_scene import DAY, HOUR, ahead, case, everything
 from tests.support.builders import NOW
 
 

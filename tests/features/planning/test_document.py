@@ -7,7 +7,7 @@ import re
 
 from reconciler.features.planning.document import ahead_document
 from reconciler.report.document import as_json
-from tests.features.planning.scene import MISS, POOL, everything
+from tests.report.ahead_scene import MISS, POOL, everything
 
 
 def test_a_miss_has_its_moments_in_utc_and_its_reason() -> None:

@@ -8,12 +8,12 @@ from datetime import UTC, datetime
 import pytest
 from rich.cells import cell_len
 
-from reconciler.features.planning.cases import PlanAhead
-from reconciler.features.planning.chart import ASCII
-from reconciler.features.planning.text import Screen, as_lines
+from reconciler.features.planning.text import as_lines
 from reconciler.model.schedule import CaseSchedule
 from reconciler.model.values import replace
-from tests.features.planning.scene import DAY, HOUR, MISS, POOL, ahead, case, everything
+from reconciler.report.ahead import PlanAhead
+from reconciler.report.lines import ASCII, Screen
+from tests.report.ahead_scene import DAY, HOUR, MISS, POOL, ahead, case, everything
 from tests.support.builders import NOW
 
 

@@ -6,7 +6,9 @@ from datetime import datetime
 
 import pytest
 
-from reconciler.features.readiness import Seen, judge_nodes, summed_up
+from reconciler.features.readiness.judging import judge_nodes
+from reconciler.features.readiness.reading import Seen
+from reconciler.features.readiness.summing import summed_up
 from reconciler.model.event import Kind
 from reconciler.model.instructions import (
     Approval,

@@ -6,7 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from reconciler.features.readiness import Seen, judge_nodes, read, summed_up
+from reconciler.features.readiness.judging import judge_nodes
+from reconciler.features.readiness.reading import Seen, read
+from reconciler.features.readiness.summing import summed_up
 from reconciler.model.errors import Forbidden, Unauthorized
 from reconciler.model.pod import Volume
 from reconciler.model.readiness import WebhookAnswers, WebhookRefusal

@@ -7,11 +7,12 @@ from datetime import timedelta
 
 import pytest
 
-from reconciler.features.workflows.shuffles import SERIES, Entered, ShuffleCounts, ShuffleRow, entered
+from reconciler.features.workflows.shuffles import SERIES, Entered, ShuffleCounts, entered
 from reconciler.model.errors import Conflict
 from reconciler.model.plan import Plan
 from reconciler.model.pod import Workload, WorkloadKind
 from reconciler.model.values import replace
+from reconciler.model.workflow import ShuffleRow
 from reconciler.settings.load import parse_settings
 from reconciler.simulation.api import Call
 from reconciler.simulation.world import World

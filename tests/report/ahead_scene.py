@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from reconciler.features.planning.cases import PlanAhead, plan_ahead
 from reconciler.model.event import Kind
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.problems import Unseen
 from reconciler.model.record import State
 from reconciler.model.schedule import CaseSchedule
+from reconciler.report.ahead import PlanAhead, plan_ahead
 from tests.support import builders
 from tests.support.builders import NOW, event, judged, minutes
 

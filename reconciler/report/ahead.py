@@ -1,4 +1,4 @@
-"""The cases of a plan, and their moments."""
+"""What starts when: the cases of a plan, and their moments."""
 
 from __future__ import annotations
 
@@ -44,12 +44,6 @@ def moment_text(moment: datetime | None, now: datetime, zone: ZoneInfo) -> str:
     twice = local.replace(fold=0).utcoffset() != local.replace(fold=1).utcoffset()
     return f"{text} {local.tzname()}" if twice else text
 
-
-SHORTEST = timedelta(hours=1)
-"""The shortest time that a look ahead covers."""
-
-LONGEST = timedelta(days=90)
-"""The longest time that a look ahead covers."""
 
 _LAST = datetime.max.replace(tzinfo=UTC)
 

@@ -1,38 +1,12 @@
-"""What the page shows of readiness: the summary and the worst findings."""
+"""What a page shows of readiness: the summary and the worst findings."""
 
 from __future__ import annotations
 
-from msgspec import Struct
-
 from reconciler.features.readiness.report import text as words
 from reconciler.features.readiness.report.document import to_document
-from reconciler.model.readiness import Readiness
+from reconciler.model.readiness import FindingRow, Readiness, ReadinessPart
 
 _MOST_FINDINGS = 50
-
-
-class FindingRow(Struct, frozen=True):
-    """A finding about a workload: how bad it is, where its pods are, why, and what helps."""
-
-    title: str
-    severity: str
-    place: str
-    because: str
-    remedy: str
-
-
-class ReadinessPart(Struct, frozen=True):
-    """The summary, what was judged and when, what could not be seen, and the worst findings.
-
-    `rest` says how many findings are left out, empty for none. A large cluster has tens of thousands of
-    findings, so a process keeps this part and not all of them.
-    """
-
-    headline: str
-    assumption: str
-    remarks: tuple[str, ...]
-    rows: tuple[FindingRow, ...]
-    rest: str = ""
 
 
 def readiness_part(found: Readiness) -> ReadinessPart:

@@ -11,8 +11,8 @@ from msgspec import Struct
 from reconciler.calendar.occurrences import FOREVER
 from reconciler.calendar.values import DAY_NAMES
 from reconciler.calendar.windows import Calendar, Interval, NotAllowed
-from reconciler.features.planning.chart import Line, Look, Signs, shortened
 from reconciler.report import safe
+from reconciler.report.lines import Line, Look, Signs, shortened
 
 DAYS = 14
 _DAY = timedelta(days=1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from rich.cells import cell_len
 
-from reconciler.features.planning.chart import padded, short_names, shortened
+from reconciler.report.lines import padded, short_names, shortened
 
 
 @pytest.mark.parametrize(

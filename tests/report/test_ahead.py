@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from reconciler.features.planning.cases import Status
 from reconciler.model.event import Kind
 from reconciler.model.schedule import CaseSchedule
 from reconciler.model.values import replace
-from tests.features.planning.scene import DAY, HOUR, ahead, case, everything
+from reconciler.report.ahead import Status
+from tests.report.ahead_scene import DAY, HOUR, ahead, case, everything
 from tests.support.builders import NOW, event, judged, record
 
 

@@ -10,10 +10,12 @@ from jobs import options
 from jobs.runtime.environment import Target
 from jobs.runtime.output import echo, echo_document
 from jobs.runtime.settings_source import SettingsSource, settings_in_use
-from reconciler.features.readiness import in_turn, judge_nodes, read, summed_up
 from reconciler.features.readiness.dry_evictions import ask_webhooks
+from reconciler.features.readiness.judging import judge_nodes
+from reconciler.features.readiness.reading import read
 from reconciler.features.readiness.report.document import to_document
 from reconciler.features.readiness.report.text import as_markdown, as_text
+from reconciler.features.readiness.summing import in_turn, summed_up
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.workloads import Volumes
@@ -37,7 +39,7 @@ from reconciler.settings.schema import Settings
     is_flag=True,
     help="Also ask admission webhooks, by evictions that the API server only rehearses.",
 )
-def command(
+def readiness(
     config: SettingsSource | None,
     target: Target,
     selector: LabelSelector | None,

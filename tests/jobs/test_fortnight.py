@@ -8,9 +8,9 @@ from zoneinfo import ZoneInfo
 import pytest
 from rich.cells import cell_len
 
+from jobs.runtime.fortnight import fortnight
 from reconciler.calendar.windows import Calendar
-from reconciler.features.planning.chart import ASCII, Look
-from reconciler.features.planning.fortnight import fortnight
+from reconciler.report.lines import ASCII, Look
 from reconciler.settings.load import parse_settings
 from tests.calendar.test_windows import EXAMPLE
 
