@@ -15,9 +15,8 @@ nox.options.sessions = ["lint", "types", "imports", "size", "tests", "tools"]
 PYTHON = sys.executable
 # Tests go out in the order of tests/conftest.py, as tests/support/scheduling.py says.
 _IN_ORDER = ("--dist", "loadscope", "--no-loadscope-reorder")
-# Five workers keep two cores busy, because most tests of the API server wait. Each has a control plane of its
-# own.
-PARALLEL = ("-n", "5", *_IN_ORDER)
+# Four workers keep two cores busy, because tests of the API server wait. Each has a control plane of its own.
+PARALLEL = ("-n", "4", *_IN_ORDER)
 # Tests of one stage hardly wait, and each worker needs 3 seconds of CPU time to import them all. What goes
 # over the whole project is left out.
 _OVER_ALL = ("charts", "docs", "examples", "explore", "hostile", "image", "monitoring", "real", "release")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
+from typing import Any
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -16,6 +17,9 @@ from reconciler.features.page.cases import History as Ended
 from reconciler.features.page.fleet import Cell, cell_of
 from reconciler.features.page.top import wrong
 from reconciler.features.planning.document import ahead_document
+from reconciler.features.publishing.drainsafe import DRAINSAFE_STATE
+from reconciler.model.keys import DEFAULT_PREFIX, keys_of
+from reconciler.model.moments import to_text
 from reconciler.model.notices import Topic
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import NodePlan, Plan
@@ -23,6 +27,7 @@ from reconciler.model.pod import Owner, Placement
 from reconciler.model.schedule import CaseForecast, ObstacleCode
 from reconciler.model.selector import LabelSelector, Operator, Requirement
 from reconciler.model.values import replace
+from reconciler.model.writes import Stage
 from reconciler.passes.assess import assess
 from reconciler.report import explained
 from reconciler.report.ahead import Status, plan_ahead
@@ -38,8 +43,10 @@ from tests.support.builders import NOW, REQUEST, case_of, minutes, node
 from tests.support.searching import examples
 from tests.support.worlds import world_of
 
+KEYS = keys_of(DEFAULT_PREFIX)
 NAMES = ("n0", "n1", "n2")
 TEXTS = ("budget: {maxUnavailable: 3}", "budget: {maxUnavailable: 1}")
+PUBLISHED = "\npublish: [drainsafe, nodemaintenances]\nhints: {label: true}"
 MISSED, AT_RISK, STARTED, NO_ROOM = Hits(), Hits(), Hits(), Hits()
 """Cases that will be missed, that are at risk, that will be missed though their drain has begun, and that
 have a pod that no other node takes."""
@@ -92,7 +99,9 @@ def begin(due: Sequence[int], text: str) -> History:
         )
         for name in NAMES
     ]
-    return History(world_of([*nodes, node("elsewhere", pool="np")], [*pods, *spare]), builders.settings(text))
+    return History(
+        world_of([*nodes, node("elsewhere", pool="np")], [*pods, *spare]), builders.settings(text + PUBLISHED)
+    )
 
 
 def _owner(name: str) -> Owner:
@@ -216,7 +225,21 @@ def agree(one: NodePlan, plan: Plan, outcomes: tuple[Outcome, ...], history: His
     ]
     assert events or not warned
 
+    _published_agrees(report, history)
     _explain_agrees(one, history)
+
+
+def _published_agrees(report: dict[str, Any], history: History) -> None:
+    """What others read of the node is what the report says."""
+    node, deadline = history.cluster.nodes[report["name"]], report["deadline"]
+    seconds = int(datetime.fromisoformat(deadline).timestamp()) if deadline else 0
+    (view,) = (one for one in (history.cluster.maintenances or {}).values() if one.node == node.name)
+    assert (node.labels[KEYS.state], node.labels[KEYS.deadline]) == (report["state"], str(seconds))
+    drained = node.annotations[DRAINSAFE_STATE] in ("NodeDrained", "MaintenanceStarted")
+    assert drained is (view.state == Stage.DRAINED)
+    if view.state in (Stage.WAITING, Stage.HELD, Stage.CORDONED):
+        codes = dict.fromkeys(hold["check"] for hold in report["holds"] if hold["check"] != "drain")
+        assert (view.reason, view.due and to_text(view.due)) == (",".join(codes), deadline)
 
 
 def _explain_agrees(one: NodePlan, history: History) -> None:

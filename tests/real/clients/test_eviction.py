@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from reconciler.kubernetes.connection import Connection
-from reconciler.kubernetes.eviction import RESTARTED_AT, Evictions, resolved, why_not
+from reconciler.kubernetes.eviction import RESTARTED_AT, Evictions, why_not
 from reconciler.kubernetes.objects import DeploymentSpec, RollingUpdate, Strategy
 from reconciler.model.errors import Conflict, Forbidden, LockLost, NotFound, Rejected, TooManyRequests
 from reconciler.model.pod import Owner, Pod
@@ -425,20 +425,3 @@ def test_which_deployments_fit(found: DeploymentSpec, words: str) -> None:
     reason = why_not(found)
 
     assert (words in reason) if words else not reason
-
-
-@pytest.mark.parametrize(
-    ("value", "up", "expected"),
-    [
-        ("25%", True, 1),
-        ("25%", False, 0),
-        ("100%", False, 1),
-        (3, True, 3),
-        (None, True, 1),
-        (None, False, 0),
-    ],
-)
-def test_percentages_round_as_the_deployment_controller_rounds(
-    value: int | str | None, up: bool, expected: int
-) -> None:
-    assert resolved(value, 1, up=up) == expected

@@ -222,21 +222,6 @@ with ControlPlane() as server:
     assert controlplane.folder.exists()
 
 
-def test_heartbeats_keep_nodes_ready_where_their_life_cycle_is_real(controlplane: ControlPlane) -> None:
-    with ControlPlane(node_lifecycle=True) as server:
-        server.api.create("nodes", POOL.node(1))
-        silent = POOL.node(2, ready=False)
-        server.api.create("nodes", silent)
-
-        def taints(instance: int) -> list[str]:
-            spec = server.api.get("nodes", POOL.node_name(instance))["spec"]
-            return [taint["key"] for taint in spec.get("taints", [])]
-
-        wait_for("taint of the node that is not ready", lambda: "node.kubernetes.io/not-ready" in taints(2))
-        wait_for("no taint of the ready node", lambda: not taints(1))
-        assert server.api.get("leases", POOL.node_name(1), "kube-node-lease")
-
-
 def running(cluster: ControlPlane, name: str) -> bool:
     """Whether kwok has started the pod."""
     return bool(cluster.api.get("pods", name)["status"]["phase"] == "Running")

@@ -225,21 +225,6 @@ def test_a_singletons_new_pod_is_ready_before_the_old_one_goes(bench: Bench) -> 
     bench.wait_ready("web", 1)
 
 
-def test_a_namespace_being_deleted_is_waited_for(bench: Bench) -> None:
-    bench.api.create_namespace("leaving")
-    bench.run_app("web", 1, namespace="leaving")
-    bench.cordon()
-    bench.api.delete("namespaces", "leaving")
-    bench.start()
-    blocked = bench.until("a blocker", lambda one: bool(one.blockers))
-    # Its controller is the tests' own (see tests/conftest.py): now it comes to the pods.
-    for one in bench.api.list("pods", "leaving"):
-        bench.api.delete("pods", one["metadata"]["name"], "leaving")
-
-    assert Phase.DRAINED is bench.finish().phase
-    assert [one.because for one in blocked.blockers] == ["is in namespace leaving, which is being deleted"]
-
-
 def test_a_server_that_goes_and_comes_back_is_outlived(bench: Bench) -> None:
     bench.run_app("web", 6)
     bench.api.create("poddisruptionbudgets", budget("web", max_unavailable=1))

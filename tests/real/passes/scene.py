@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 from reconciler import USER_AGENT
@@ -181,12 +180,6 @@ class Scene:
             instead=lambda: self.api.pods_in_brief(f"app={name}"),
         )
 
-    def workload_on(self, node: str) -> None:
-        """Run a workload on a node that is cordoned already."""
-        self.uncordon(node)
-        self.workload("web", node)
-        self.api.patch("nodes", node, {"spec": {"unschedulable": True}})
-
     def ready(self, app: str, count: int, mark: str = "") -> list[str] | None:
         """The names of an app's pods once so many are ready.
 
@@ -349,10 +342,3 @@ class Scene:
 
         wait_for("end of the drains", ended, seconds=60)
         return report
-
-
-def write_settings(folder: Path, text: str) -> Path:
-    """Write a settings file; its path."""
-    path = folder / "maintenance.yaml"
-    path.write_text(text, encoding="utf-8")
-    return path

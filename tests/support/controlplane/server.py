@@ -42,8 +42,6 @@ class ControlPlane:
             duration as Go writes it, such as 300ms) beats it.
         deleted_after: seconds until a deleted pod is gone; its annotation `test/deleted-after` beats it. It
             stays while it has finalizers or the label `test/stuck-terminating: "true"`.
-        node_lifecycle: whether nodes without a heartbeat become NotReady and get taints. Off by default:
-            tests say themselves which node is Ready.
         empties_namespaces: whether what is in a deleted namespace is deleted, and the namespace after it.
         cores: how many cores each of its programs may use at a time, None for all. Where several control
             planes share a machine, one core each costs a sixth less CPU time.
@@ -62,13 +60,11 @@ class ControlPlane:
         *,
         ready_after: float = 0.2,
         deleted_after: float = 0.5,
-        node_lifecycle: bool = False,
         empties_namespaces: bool = True,
         cores: int | None = None,
     ) -> None:
         self._ready_after = ready_after
         self._deleted_after = deleted_after
-        self._node_lifecycle = node_lifecycle
         self._empties_namespaces = empties_namespaces
         self._cores = cores
         self._started = False
@@ -261,7 +257,7 @@ class ControlPlane:
 
     def _apiserver_command(self) -> list[str]:
         certificates = self._certificates
-        command = [
+        return [
             self._binaries["kube-apiserver"],
             f"--etcd-servers=http://127.0.0.1:{self._etcd}",
             "--bind-address=127.0.0.1",
@@ -285,11 +281,9 @@ class ControlPlane:
             "--max-mutating-requests-inflight=800",
             "--delete-collection-workers=8",
             "--profiling=false",
-        ]
-        if not self._node_lifecycle:
             # It taints every new node as not ready, and only the controller that is off would take that away.
-            command.append("--disable-admission-plugins=TaintNodesByCondition")
-        return command
+            "--disable-admission-plugins=TaintNodesByCondition",
+        ]
 
     def _controllers_command(self, port: int) -> list[str]:
         return [
@@ -303,10 +297,9 @@ class ControlPlane:
         ]
 
     def _controllers(self) -> list[str]:
-        # ttl-controller annotates every node whenever there are some hundreds more of them.
-        chosen = ["*", "-ttl-controller"]
-        if not self._node_lifecycle:
-            chosen.append("-node-lifecycle-controller")
+        # ttl-controller annotates every node whenever there are some hundreds more of them, and tests say
+        # themselves which node is Ready.
+        chosen = ["*", "-ttl-controller", "-node-lifecycle-controller"]
         if not self._empties_namespaces:
             chosen.append("-namespace-controller")
         return chosen
@@ -341,7 +334,7 @@ class ControlPlane:
             f"--manage-nodes-with-annotation-selector={'='.join(KWOK_NODE)}",
             f"--server-address=127.0.0.1:{port}",
             # Leases are the heartbeat that the node-lifecycle-controller looks for.
-            f"--node-lease-duration-seconds={40 if self._node_lifecycle else 0}",
+            "--node-lease-duration-seconds=0",
         ]
 
 

@@ -196,13 +196,6 @@ class Tab:
         """Return the page as it is printed."""
         return b64decode(self.send("Page.printToPDF", printBackground=True)["data"])
 
-    def screenshot(self, file: Path, *, height: int | None = None) -> None:
-        """Write a picture of the page, its upper part or all of it."""
-        size = self.send("Page.getLayoutMetrics")["cssContentSize"]
-        clip = {"x": 0, "y": 0, "width": size["width"], "height": height or size["height"], "scale": 1}
-        found = self.send("Page.captureScreenshot", clip=clip, captureBeyondViewport=True)
-        file.write_bytes(b64decode(found["data"]))
-
     def _note(self, events: Iterator[dict[str, Any]] | list[dict[str, Any]]) -> None:
         for one in events:
             if one.get("sessionId") != self._session:
