@@ -174,14 +174,12 @@ class Serving:
         listeners: Listeners = NOBODY,
     ) -> None:
         """Prepare the loop. `every` is the longest time between two passes."""
-        self._connection, self._target = connection, target
-        self._counting = listeners.counting
         self._ending = ending
         self._clock = ServerClock(connection)
         readiness = LiveReadiness(partial(read_apart, target))
         self.page = LivePage(listeners.history, self._trouble, self._clock.now, readiness.known)
         """The page of the last pass. It also hands on the cases that have ended."""
-        self._listeners = replace(listeners, on_progress=self._on_progress, history=self.page)
+        self._listeners = replace(listeners, on_progress=self._wake_after(Yields()), history=self.page)
         self._file = SettingsFile(config, SystemClock().now)
         self._acting: Acting | None = None
         self._lost = ""
@@ -190,7 +188,6 @@ class Serving:
         own_pod = OwnPodEvents(connection, self._only_looking.itself)
         self._warning = SettingsWarning(lambda notice: own_pod.notify(notice, self._settings.time_zone))
         self._log = PassLog()
-        self._yields = Yields()
         self.shuffles = ShuffleCounter(Workloads(connection))
         """What a view of metrics shows of moved pods. It stays when another process has the lock."""
         self._began = time.monotonic()
@@ -225,7 +222,9 @@ class Serving:
 
     def _node_watcher(self) -> NodeWatcher:
         """Return a watch of the node fields that the current settings need."""
-        return NodeWatcher(self._connection, wanted(self._settings, PARTS), self._loop.wake, self._ending)
+        return NodeWatcher(
+            self._only_looking.connection, wanted(self._settings, PARTS), self._loop.wake, self._ending
+        )
 
     def stuck(self) -> str:
         """Return why the process is stuck: no pass has ended for a long time. Else empty."""
@@ -234,7 +233,7 @@ class Serving:
     def unready(self) -> str:
         """Return why the process is not ready, or an empty text."""
         reasons = (
-            self._loop.unready(),
+            self._loop.success.unready(),
             self._nodes.trouble(),
             self._files.trouble(),
             self._file.mistake(),
@@ -254,13 +253,13 @@ class Serving:
             wishes = (self._try_pass(), self._file.again())
         finally:
             self._warning.report(self._file.mistake())
-            self._counting.settings(good=not self._file.mistake())
+            self._listeners.counting.settings(good=not self._file.mistake())
         return min((seconds for seconds in wishes if seconds is not None), default=None)
 
     def _unexpected(self, error: Exception, failures: int, again: float) -> None:
         """Report a pass that ended with an error of the program."""
-        self._counting.unexpected()
-        self._counting.failed(self._took())
+        self._listeners.counting.unexpected()
+        self._listeners.counting.failed(self._took())
         self._log.unexpected(error, failures, again)
 
     def _took(self) -> float:
@@ -278,9 +277,9 @@ class Serving:
             change = self._pass()
         except LockHeld as held:
             self._log.standby(held.holder)
-            self._counting.stands_by()
+            self._listeners.counting.stands_by()
             self.page.stands_by(held.holder)
-            self._loop.good()
+            self._loop.success.good()
             return _AGAIN
         except LockLost as error:
             self._failed(error)
@@ -291,14 +290,14 @@ class Serving:
         except ClusterError as error:
             self._failed(error)
             return _AGAIN
-        self._loop.good()
-        self._counting.succeeded(self._took(), self._clock.now())
+        self._loop.success.good()
+        self._listeners.counting.succeeded(self._took(), self._clock.now())
         # The moment may have come while the pass ran: then the next one is due at once.
         return None if change is None else max((change - self._clock.now()).total_seconds(), 0.0)
 
     def _failed(self, error: Exception) -> None:
         self._log.trouble(error)
-        self._counting.failed(self._took())
+        self._listeners.counting.failed(self._took())
 
     def _reload(self) -> None:
         """Load the settings again if the file has changed. Invalid settings are reported, and not used."""
@@ -325,7 +324,7 @@ class Serving:
             with self._listeners.tracing.passing() as seen:
                 plan = rehearse(outside, self._settings, self._clock.now())
                 seen(plan, ())
-            self._counting.after(plan, {})
+            self._listeners.counting.after(plan, {})
             self.page.after(plan, (), self._settings, rehearsed=True)
             self._log.write_pass(plan, (), rehearsed=True)
             return plan.next_change
@@ -335,18 +334,14 @@ class Serving:
         counted = self._settings.profiles.shuffle_counts
         if counted:
             self.shuffles.after(plan, outcomes)
-        self._counting.shuffled(self.shuffles.counts.rows if counted else ())
+        self._listeners.counting.shuffled(self.shuffles.counts.rows if counted else ())
         return plan.next_change
 
     def _enter(self) -> Acting:
         if self._acting is None:
+            looking = self._only_looking
             acting = Acting(
-                self._connection,
-                self._target,
-                self._settings,
-                self._clock,
-                self._listeners,
-                self._lost,
+                looking.connection, looking.target, self._settings, self._clock, self._listeners, self._lost
             )
             acting.__enter__()
             self._acting, self._lost = acting, ""
@@ -358,6 +353,11 @@ class Serving:
             acting, self._acting = self._acting, None
             acting.__exit__(None, None, None)
 
-    def _on_progress(self, progress: DrainProgress) -> None:
-        if progress.phase is not Phase.RUNNING or self._yields.see(progress):
-            self._loop.wake(Cause(f"drain of {progress.node}", urgent=True))
+    def _wake_after(self, yields: Yields) -> Callable[[DrainProgress], None]:
+        """Return what begins a pass when a drain ends, or gives its slot away."""
+
+        def look(progress: DrainProgress) -> None:
+            if progress.phase is not Phase.RUNNING or yields.see(progress):
+                self._loop.wake(Cause(f"drain of {progress.node}", urgent=True))
+
+        return look

@@ -79,7 +79,7 @@ class Acting:
         `earlier` is the identity of an Acting of this process that has lost the lock and was left.
         """
         self.settings = settings
-        self._counting = listeners.counting
+        self._listeners = listeners
         self._history = CountedHistory(listeners.history, listeners.counting)
         self._open_cases = OpenCases()
         self._leads_since: datetime | None = None
@@ -87,21 +87,17 @@ class Acting:
         self.identity = identity()
         self._lock = Lock(connection, namespace=target.namespace, identity=self.identity, earlier=earlier)
         self._wiring = Wiring(connection, target, self._lock.check)
-        self.cluster = self._wiring.cluster
         self._leaving = False
         self._escalations = Escalations()
-        self._connection, self._namespace = connection, target.namespace
         self._notices: NoticeQueue | None = None
-        self._on_progress = listeners.on_progress
         self._pod_events: PodEvents | None = None
-        self._tracing = listeners.tracing
-        self.drainer = DrainerWhenNeeded(self._make_drainer, self._tracing.ordered)
+        self.drainer = DrainerWhenNeeded(self._make_drainer, self._listeners.tracing.ordered)
 
     def __enter__(self) -> Acting:
         """Acquire the lock; LockHeld if another pass has it."""
         self._lock.acquire()
         self._leads_since = self._clock.now()
-        self._counting.leads(leads=True)
+        self._listeners.counting.leads(leads=True)
         self._start_notices()
         return self
 
@@ -115,20 +111,20 @@ class Acting:
         try:
             self.drainer.close()
         finally:
-            self._tracing.stopped()
+            self._listeners.tracing.stopped()
             try:
                 if self._pod_events is not None:
                     self._pod_events.close(LAST_EVENTS)
                 if self._notices is not None:
                     self._notices.close(LAST_NOTICES)
             finally:
-                self._counting.waiting(None)
-                self._counting.leads(leads=False)
+                self._listeners.counting.waiting(None)
+                self._listeners.counting.leads(leads=False)
                 self._lock.release()
 
     def run_pass(self) -> tuple[Plan, tuple[Outcome, ...]]:
         """Run one pass now; raises LockLost if the lock is no longer ours."""
-        with self._tracing.passing() as seen:
+        with self._listeners.tracing.passing() as seen:
             plan, outcomes = self._run_pass()
             seen(plan, outcomes)
         return plan, outcomes
@@ -149,7 +145,7 @@ class Acting:
             self._history.keep(deleted)
         self._escalations.report(self.drainer.progress().values(), outside.notifier)
         plan, outcomes = self._with_notices(*done)
-        self._counting.after(plan, self.drainer.progress())
+        self._listeners.counting.after(plan, self.drainer.progress())
         return plan, outcomes
 
     def _start_notices(self) -> None:
@@ -163,19 +159,21 @@ class Acting:
             from reconciler.features.notices.transports.registry import silencer_of, transport_of
             from reconciler.features.notices.transports.workflows import Senders
 
-            own_pod = OwnPodEvents(self._connection, self._wiring.itself)
+            own_pod = OwnPodEvents(self._wiring.connection, self._wiring.itself)
             http = Http()
             self._notices = NoticeQueue(
                 Around(
-                    store=NoticeMemory(self._connection, self._namespace, self._lock.check),
+                    store=NoticeMemory(
+                        self._wiring.connection, self._wiring.target.namespace, self._lock.check
+                    ),
                     clock=self._clock,
                     guard=self._lock.check,
                     make=lambda entry: transport_of(entry, http),
                     silences=lambda entry: silencer_of(entry, http),
                     warn=lambda notice: own_pod.notify(notice, self.settings.time_zone),
-                    concerned=Concerned(self._connection, self.cluster),
-                    sender=Senders(http, self.cluster, self._clock.now).of,
-                    counted=self._counting,
+                    concerned=Concerned(self._wiring.connection, self._wiring.cluster),
+                    sender=Senders(http, self._wiring.cluster, self._clock.now).of,
+                    counted=self._listeners.counting,
                 )
             )
         if self._notices is not None:
@@ -193,23 +191,25 @@ class Acting:
         from reconciler.drain.drainer import Drainer, Limits
         from reconciler.features.events.pod_events import PodEvents
 
-        self._pod_events = PodEvents(self._connection, self._guard_eviction, lambda: self.settings.time_zone)
+        self._pod_events = PodEvents(
+            self._wiring.connection, self._guard_eviction, lambda: self.settings.time_zone
+        )
         keys, drain = self.settings.keys, self.settings.drain
-        evictions = CountedEvictions(self._connection, guard=self._guard_eviction, prefix=keys.prefix)
-        evictions.counting = self._counting
+        evictions = CountedEvictions(self._wiring.connection, guard=self._guard_eviction, prefix=keys.prefix)
+        evictions.counting = self._listeners.counting
         return Drainer(
-            self._tracing.evictor(evictions),
+            self._listeners.tracing.evictor(evictions),
             self._clock,
             limits=Limits(parallel=drain.parallel, per_node=drain.parallel_per_node),
-            on_progress=self._progressed if self._tracing.active else self._on_progress,
+            on_progress=self._progressed if self._listeners.tracing.active else self._listeners.on_progress,
             before_own_pod=self._let_go,
             on_evicted=self._on_evicted,
         )
 
     def _progressed(self, progress: DrainProgress) -> None:
-        self._tracing.progressed(progress)
-        if self._on_progress is not None:
-            self._on_progress(progress)
+        self._listeners.tracing.progressed(progress)
+        if self._listeners.on_progress is not None:
+            self._listeners.on_progress(progress)
 
     def _on_evicted(self, order: DrainOrder, pod: Pod, deleted: bool) -> None:
         if self._pod_events is not None and self.settings.drain.pod_events:

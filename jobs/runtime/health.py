@@ -12,7 +12,7 @@ import socket
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from queue import SimpleQueue
@@ -64,6 +64,79 @@ class _Client:
     read: Callable[[], None] | None = None
 
 
+_Made = tuple[str, str, Document, Callable[[], None] | None]
+"""A document with its path and its status, and what to call once a client has read it."""
+
+
+class _Documents:
+    """Makes the documents in a thread of its own, each once for all that wait for it."""
+
+    def __init__(
+        self,
+        documents: Mapping[str, Callable[[], Document]],
+        report: Callable[[Exception], None],
+        ready: Callable[[], object],
+    ) -> None:
+        """Call `ready` from that thread when a document can be taken."""
+        self._documents, self._report, self._ready = documents, report, ready
+        self._to_make: SimpleQueue[str] = SimpleQueue()
+        self._being_made: set[str] = set()
+        self._made: deque[_Made] = deque()
+        self._were_read: set[str] = set()
+        self._once_read: dict[str, Callable[[], None]] = {}
+        self._thread = threading.Thread(target=self._make, name="documents", daemon=True)
+
+    def __contains__(self, path: object) -> bool:
+        return path in self._documents
+
+    def start(self) -> None:
+        """Begin, if there are any documents."""
+        if self._documents:
+            self._thread.start()
+
+    def join(self) -> None:
+        """End the thread."""
+        if self._documents:
+            self._to_make.put("")
+            self._thread.join()
+
+    def want(self, path: str) -> None:
+        """Make the document, unless that has begun already."""
+        if path not in self._being_made:
+            self._being_made.add(path)
+            self._to_make.put(path)
+
+    def take(self) -> Iterator[_Made]:
+        """Yield each document that is made."""
+        while self._made:
+            made = self._made.popleft()
+            self._being_made.discard(made[0])
+            yield made
+
+    def once_read(self, path: str, tell: Callable[[], None]) -> bool:
+        """See HealthServer."""
+        if path in self._were_read:
+            self._once_read[path] = tell
+        return path in self._once_read
+
+    def _make(self) -> None:
+        while path := self._to_make.get():
+            # A document whose making has begun may have older values.
+            read = partial(self._was_read, path, self._once_read.get(path))
+            try:
+                self._made.append((path, "200 OK", self._documents[path](), read))
+            except Exception as error:  # noqa: BLE001 - without this thread nobody gets a document any more
+                self._report(error)
+                wrong = _text(f"an error in this program, see its log: {type(error).__name__}")
+                self._made.append((path, "500 Internal Server Error", wrong, None))
+            self._ready()
+
+    def _was_read(self, path: str, tell: Callable[[], None] | None) -> None:
+        self._were_read.add(path)
+        if tell is not None:
+            tell()
+
+
 class HealthServer:
     """Answers probes from one thread until it is left.
 
@@ -89,7 +162,7 @@ class HealthServer:
         `patience` the seconds that a client has for its request. Raises OSError if the address can't be
         used.
         """
-        self._checks, self._documents = checks, documents
+        self._checks = checks
         self._ok, self._patience, self._report = ok, patience, report
         self._clients: dict[int, _Client] = {}
         self._ending = False
@@ -102,18 +175,12 @@ class HealthServer:
         self._selector.register(self._listener, selectors.EVENT_READ)
         self._selector.register(self._woken, selectors.EVENT_READ)
         self._thread = threading.Thread(target=self._run, name="health", daemon=True)
-        self._to_make: SimpleQueue[str] = SimpleQueue()
-        self._being_made: set[str] = set()
-        self._made: deque[tuple[str, str, Document, Callable[[], None] | None]] = deque()
-        self._were_read: set[str] = set()
-        self._once_read: dict[str, Callable[[], None]] = {}
-        self._maker = threading.Thread(target=self._make, name="documents", daemon=True)
+        self._made = _Documents(documents, report, partial(self._wake.send, b"x"))
 
     def __enter__(self) -> HealthServer:
         """Begin to answer."""
         self._thread.start()
-        if self._documents:
-            self._maker.start()
+        self._made.start()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -121,9 +188,7 @@ class HealthServer:
         self._ending = True
         self._wake.send(b"x")
         self._thread.join()
-        if self._documents:
-            self._to_make.put("")
-            self._maker.join()
+        self._made.join()
         for client in list(self._clients.values()):
             self._close(client)
         self._selector.close()
@@ -135,9 +200,7 @@ class HealthServer:
 
         Returns whether a client has read one before. If not, nobody is likely to, and `tell` is not called.
         """
-        if path in self._were_read:
-            self._once_read[path] = tell
-        return path in self._once_read
+        return self._made.once_read(path, tell)
 
     def _run(self) -> None:
         while not self._ending:
@@ -212,7 +275,7 @@ class HealthServer:
             self._begin(client, "431 Request Header Fields Too Large", _text("the request is too large"))
         elif method not in (b"GET", b"HEAD"):
             self._begin(client, "405 Method Not Allowed", _text("only GET"))
-        elif path in self._documents:
+        elif path in self._made:
             self._wait_for(client, path)
         elif path in self._checks:
             wrong = self._wrong(self._checks[path])
@@ -227,28 +290,11 @@ class HealthServer:
         client.until = time.monotonic() + ANSWERING
         # Further bytes of the client are nothing to read, and would wake this thread again and again.
         self._selector.unregister(client.socket)
-        if path not in self._being_made:
-            self._being_made.add(path)
-            self._to_make.put(path)
-
-    def _make(self) -> None:
-        """Make one document after another, in a thread of its own."""
-        while path := self._to_make.get():
-            # A document whose making has begun may have older values.
-            read = partial(self._was_read, path, self._once_read.get(path))
-            try:
-                self._made.append((path, "200 OK", self._documents[path](), read))
-            except Exception as error:  # noqa: BLE001 - without this thread nobody gets a document any more
-                self._report(error)
-                wrong = _text(f"an error in this program, see its log: {type(error).__name__}")
-                self._made.append((path, "500 Internal Server Error", wrong, None))
-            self._wake.send(b"x")
+        self._made.want(path)
 
     def _hand_out(self) -> None:
         """Send each document that is made to all clients that wait for it."""
-        while self._made:
-            path, status, document, read = self._made.popleft()
-            self._being_made.discard(path)
+        for path, status, document, read in self._made.take():
             for client in list(self._clients.values()):
                 if client.waits_for == path:
                     client.waits_for = ""
@@ -286,11 +332,6 @@ class HealthServer:
         self._close(client)
         if client.read is not None:
             client.read()
-
-    def _was_read(self, path: str, tell: Callable[[], None] | None) -> None:
-        self._were_read.add(path)
-        if tell is not None:
-            tell()
 
     def _wrong(self, check: Answer) -> str:
         try:

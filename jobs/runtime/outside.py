@@ -32,14 +32,13 @@ class Wiring:
         polled = PARTS.sources.polled
         self.cluster = Cluster(connection, guard=guard, namespace=target.namespace, memories=polled)
         self.itself = itself()
-        self._connection = connection
+        self.connection, self.target = connection, target
         self._guard = guard
         self._sources = SourceClients(polled, guard)
         self._prometheus = Prometheus()
         self._kubernikus = Kubernikus(connection)
         self._calendars = Calendars(connection)
         self._ahead = PodsAhead(self.cluster, seconds=time.monotonic)
-        self._namespace = target.namespace
         self._made: tuple[Settings, MachineProviders, AllNotifiers, SettingsHooks | None] | None = None
 
     def to_read(self, settings: Settings) -> Outside:
@@ -78,8 +77,8 @@ class Wiring:
     def _made_for(self, settings: Settings) -> tuple[MachineProviders, AllNotifiers, SettingsHooks | None]:
         """Return the kept clients, with their tokens, until other settings are loaded."""
         if self._made is None or self._made[0] is not settings:
-            machines = MachineProviders(Surroundings(self._connection, settings, self._guard))
-            hooks = SettingsHooks(self._connection, self._namespace, settings, self._guard)
-            told = notifiers(self._connection, settings, self._guard)
+            machines = MachineProviders(Surroundings(self.connection, settings, self._guard))
+            hooks = SettingsHooks(self.connection, self.target.namespace, settings, self._guard)
+            told = notifiers(self.connection, settings, self._guard)
             self._made = settings, machines, told, hooks if settings.hooks.configured else None
         return self._made[1:]

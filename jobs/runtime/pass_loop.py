@@ -113,6 +113,41 @@ _LATEST = 1.5
 """How many intervals may pass without a pass. The scheduler goes by the wall clock, which can be set back."""
 
 
+class Success:
+    """Whether passes work, and since when they do not."""
+
+    def __init__(self, every: float) -> None:
+        """`every` is the longest time in seconds between two passes."""
+        self._every = every
+        self._trouble: Trouble | None = None
+        self._last_good: float | None = None
+        self.last_end = time.monotonic()
+
+    def good(self) -> None:
+        """Note that the running pass does what it should."""
+        self._last_good = time.monotonic()
+        self._trouble = None
+
+    def failed(self, error: Exception) -> int:
+        """Note that a pass has failed, and return how many have in a row."""
+        self._trouble = Trouble.after(self._trouble, error)
+        return self._trouble.failures
+
+    def stuck(self) -> str:
+        """Return that no pass has ended for a long time, or an empty text."""
+        silence = time.monotonic() - self.last_end
+        return f"no pass has ended for {silence:.0f} s" if silence > self._every * 3 + 120 else ""
+
+    def unready(self) -> str:
+        """Return why the passes do not work, or an empty text."""
+        if self._trouble is not None:
+            return f"the pass {self._trouble}"
+        if self._last_good is None:
+            return "no pass has succeeded yet"
+        silence = time.monotonic() - self._last_good
+        return f"the last successful pass was {silence:.0f} s ago" if silence > self._every * 3 else ""
+
+
 class PassLoop:
     """The loop. An error of a pass never ends it, except for one that a repetition can't help, such as
     MemoryError: that one ends the process.
@@ -149,9 +184,8 @@ class PassLoop:
             coalesce=True,
             misfire_grace_time=None,
         )
-        self._trouble: Trouble | None = None
-        self._last_end = time.monotonic()
-        self._last_good: float | None = None
+        self.success = Success(every)
+        """Whether the passes work."""
         self._thread = threading.Thread(target=self._loop, name="passes", daemon=True)
 
     def __enter__(self) -> PassLoop:
@@ -188,26 +222,11 @@ class PassLoop:
             self._scheduled = True
             self._changed.notify_all()
 
-    def good(self) -> None:
-        """Note that the running pass does what it should."""
-        self._last_good = time.monotonic()
-        self._trouble = None
-
     def stuck(self) -> str:
         """Return why the process should be restarted: no pass has ended for a long time. Else empty."""
         if self._ending.error is not None:
             return f"the process ends: {type(self._ending.error).__name__}"
-        silence = time.monotonic() - self._last_end
-        return f"no pass has ended for {silence:.0f} s" if silence > self._every * 3 + 120 else ""
-
-    def unready(self) -> str:
-        """Return why the passes do not work, or an empty text."""
-        if self._trouble is not None:
-            return f"the pass {self._trouble}"
-        if self._last_good is None:
-            return "no pass has succeeded yet"
-        silence = time.monotonic() - self._last_good
-        return f"the last successful pass was {silence:.0f} s ago" if silence > self._every * 3 else ""
+        return self.success.stuck()
 
     def _loop(self) -> None:
         try:
@@ -238,12 +257,12 @@ class PassLoop:
         except Exception as error:
             if not can_be_repeated(error):
                 raise
-            self._trouble = Trouble.after(self._trouble, error)
-            again = min(self._pause(self._trouble.failures), self._every)
-            self._failed(error, self._trouble.failures, again)
+            failures = self.success.failed(error)
+            again = min(self._pause(failures), self._every)
+            self._failed(error, failures, again)
         now = time.monotonic()
         with self._changed:
-            self._last_end = now
+            self.success.last_end = now
             self._pacer.end(now)
             self._next = began + self._every * _LATEST
             if again is not None:

@@ -37,7 +37,7 @@ class Passes:
         step = self.script.pop(0) if self.script else None
         if isinstance(step, BaseException):
             raise step
-        self.loop.good()
+        self.loop.success.good()
         return step
 
     def failed(self, error: Exception, failures: int, again: float) -> None:
@@ -55,7 +55,7 @@ def test_an_error_of_a_pass_is_reported_and_the_pass_is_repeated(monkeypatch: py
     passes = Passes(OverflowError("date value out of range"), RecursionError(), UnicodeError("\ud800"))
     with passes.loop:
         passes.wait(4)
-        wait_for("readiness", lambda: not passes.loop.unready())
+        wait_for("readiness", lambda: not passes.loop.success.unready())
     assert [(name.partition("(")[0], count) for name, count in passes.failures] == [
         ("OverflowError", 1),
         ("RecursionError", 2),
@@ -67,19 +67,19 @@ def test_an_error_of_a_pass_is_reported_and_the_pass_is_repeated(monkeypatch: py
 def test_while_passes_fail_the_process_is_alive_and_not_ready_and_says_why() -> None:
     passes = Passes(None, *[ValueError(f"broken {number}") for number in range(100)])
     passes.loop = PassLoop(passes.run, HOUR, lambda *_: None, passes.ending, lambda _: HOUR)
-    assert passes.loop.unready() == "no pass has succeeded yet"
+    assert passes.loop.success.unready() == "no pass has succeeded yet"
     with passes.loop:
         passes.wait(1)
-        wait_for("readiness", lambda: not passes.loop.unready())
+        wait_for("readiness", lambda: not passes.loop.success.unready())
         passes.loop.wake(Cause("node a"))
         passes.wait(2)
-        wait_for("the reason", lambda: "ValueError: broken 0" in passes.loop.unready())
-        assert passes.loop.unready().startswith("the pass failed once since 2")
+        wait_for("the reason", lambda: "ValueError: broken 0" in passes.loop.success.unready())
+        assert passes.loop.success.unready().startswith("the pass failed once since 2")
         assert passes.loop.stuck() == ""
         # What wakes it does not wait for the pause after a failure.
         passes.loop.wake(Cause("node b"))
         passes.wait(3)
-        wait_for("the count", lambda: "failed 2 times" in passes.loop.unready())
+        wait_for("the count", lambda: "failed 2 times" in passes.loop.success.unready())
 
 
 @pytest.mark.parametrize("error", [MemoryError(), SystemExit(4), KeyboardInterrupt()])
