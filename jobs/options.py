@@ -131,7 +131,7 @@ class _Url(click.ParamType[str]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the URL. Another text, or a link-local address, is a usage error."""
-        from reconciler.settings.sections.fields import check_url
+        from reconciler.settings.fields import check_url
 
         try:
             check_url(str(value))

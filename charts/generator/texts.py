@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from charts.generator.values import Values
-from reconciler.settings.jsonschema import json_schema
+from reconciler.settings.reference import json_schema
 
 MARKER = "<!-- Generated from charts/generator: run `nox -s chart`, do not edit below this line. -->"
 _HIDDEN = ("global",)

@@ -6,7 +6,7 @@ import json
 
 import click
 
-from reconciler.settings.jsonschema import json_schema
+from reconciler.settings.reference import json_schema
 
 
 @click.command("schema")

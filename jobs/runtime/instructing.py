@@ -16,8 +16,7 @@ from jobs.runtime.by_hand import EventsByHand, check_nodes, person
 from jobs.runtime.environment import Target
 from jobs.runtime.output import echo, echo_for_programs, for_programs, width
 from jobs.runtime.settings_source import SettingsInUse, SettingsSource, settings_in_use
-from reconciler.calendar.formatting import parse_ahead
-from reconciler.calendar.values import literal
+from reconciler.calendar.values import literal, parse_ahead
 from reconciler.features.approvals.instruct import Instructed, consequence
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import Connection

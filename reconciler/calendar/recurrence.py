@@ -15,8 +15,7 @@ from itertools import count, product
 
 from msgspec import Struct
 
-from reconciler.calendar.intervals import Span, subtract
-from reconciler.calendar.occurrences import HORIZON, KEPT, Always, Run, joined
+from reconciler.calendar.occurrences import HORIZON, KEPT, Always, Run, Span, joined, subtract
 from reconciler.calendar.values import to_utc
 from reconciler.model.values import replace
 

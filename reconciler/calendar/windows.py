@@ -15,8 +15,19 @@ from threading import Lock
 
 from msgspec import Struct
 
-from reconciler.calendar.intervals import Span, subtract, union
-from reconciler.calendar.occurrences import BEGINNING, FOREVER, HORIZON, KEPT, Always, Named, Run, Times
+from reconciler.calendar.occurrences import (
+    BEGINNING,
+    FOREVER,
+    HORIZON,
+    KEPT,
+    Always,
+    Named,
+    Run,
+    Span,
+    Times,
+    subtract,
+    union,
+)
 from reconciler.calendar.outlook import ANY_TIME, Opening, Outlook
 from reconciler.model.moments import to_text
 from reconciler.model.selector import EVERYTHING, LabelSelector

@@ -21,7 +21,7 @@ from reconciler.model.plan import BudgetUse
 from reconciler.model.problems import Faults, guarded
 from reconciler.model.snapshot import Replaced, Resting
 from reconciler.model.values import replace
-from reconciler.settings.sections.budget import Budget
+from reconciler.settings.draining import Budget
 
 _NAMED_AT_MOST = 3
 

@@ -20,9 +20,9 @@ from reconciler.model.record import KnownEvent
 from reconciler.model.selector import LabelSelector
 from reconciler.model.snapshot import Snapshot
 from reconciler.model.values import replace
+from reconciler.settings.draining import EscalationSettings
 from reconciler.settings.policies import Treatment
 from reconciler.settings.schema import Settings
-from reconciler.settings.sections.draining import EscalationSettings
 
 LATEST_WARNING = timedelta(minutes=5)
 EARLIEST_WARNING = timedelta(seconds=10)

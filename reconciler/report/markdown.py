@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reconciler.calendar.formatting import in_zone
+from reconciler.calendar.values import in_zone
 from reconciler.report import safe
 from reconciler.report.columns import FOR_PEOPLE, Point
 from reconciler.report.limited import filter_lines

@@ -8,8 +8,7 @@ from datetime import timedelta
 from textwrap import wrap
 from zoneinfo import ZoneInfo
 
-from reconciler.calendar.formatting import in_zone
-from reconciler.calendar.values import format_duration
+from reconciler.calendar.values import format_duration, in_zone
 from reconciler.model.outcome import ActionName
 from reconciler.model.record import State
 from reconciler.report import safe

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import TypedDict
 
-from reconciler.calendar.formatting import format_local, in_zone
-from reconciler.calendar.values import Limit, format_duration, parse_moment, to_utc
+from reconciler.calendar.values import Limit, format_duration, format_local, in_zone, parse_moment, to_utc
 from reconciler.calendar.windows import Interval, NotAllowed
 from reconciler.model.event import Kind
 from reconciler.model.hooks import HookStep
@@ -15,10 +14,10 @@ from reconciler.model.keys import keys_of
 from reconciler.model.moments import to_text
 from reconciler.model.record import State
 from reconciler.model.selector import LabelSelector, Operator
+from reconciler.settings.fields import for_nodes
 from reconciler.settings.grants import grants_as_words, grants_of
 from reconciler.settings.policies import ApprovalMissing, EventPolicy, OutsideWindow, Treatment, UserInitiated
 from reconciler.settings.schema import Mode, Settings
-from reconciler.settings.selectors import for_nodes
 
 _MODES = {
     Mode.OBSERVE: "Observe: report only, write nothing",

@@ -1,14 +1,16 @@
-"""Templates of maintenance-controller's notifications: the part of Go's text/template that messages use.
+"""Messages of workflows: templates as maintenance-controller has them, and the fields that they can name.
 
-Fields (`.State`, `.Node.Name`), `index`, `print`, `println`, `printf`, `len`, comparisons, pipelines, and
-`if` with `else`. Loops, variables and functions that call code do not exist here, so a template takes a
-bounded time. `mistake_in` names what can't be rendered.
+This is the part of Go's text/template that messages use: fields (`.State`, `.Node.Name`), `index`, `print`,
+`println`, `printf`, `len`, comparisons, pipelines, and `if` with `else`. Loops, variables and functions
+that call code do not exist here, so a template takes a bounded time. `mistake_in` names what can't be
+rendered.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
@@ -16,6 +18,8 @@ from msgspec import Struct
 
 from reconciler.calendar.values import literal
 from reconciler.model import limits
+from reconciler.model.moments import to_text
+from reconciler.model.node import Node
 from reconciler.model.workflow import LONGEST
 
 _DEEPEST = 20
@@ -419,3 +423,48 @@ _FUNCTIONS: Mapping[str, tuple[int, int, Callable[..., Value]]] = {
     "println": (0, _MANY, lambda *given: " ".join(map(_text, given)) + "\n"),
 }
 """The fewest and the most arguments of each function, and what it does."""
+
+
+class About(Struct, frozen=True):
+    """What a message is about: a profile of a node in its state, since `changed` (UTC).
+
+    `last` is the profile of the node that changed last. `in_maintenance` is whether any profile of the node
+    is in maintenance.
+    """
+
+    profile: str
+    state: str
+    changed: datetime
+    last: str = ""
+    in_maintenance: bool = False
+    log_details: bool = False
+
+
+def message_fields(node: Node, about: About) -> Fields:
+    """Return the fields about this node.
+
+    `.Profile` is a text in maintenance-controller, whose documentation has `.Profile.Current` and
+    `.Profile.Last`. All three can be used here.
+    """
+    metadata = {
+        "Name": node.name,
+        "UID": node.uid,
+        "Labels": node.labels,
+        "Annotations": node.annotations,
+    }
+    spec = Fields({"ProviderID": node.provider_id, "Unschedulable": node.unschedulable})
+    fields = {**metadata, "ObjectMeta": Fields(metadata, node.name), "Spec": spec}
+    return Fields(
+        {
+            "State": about.state,
+            "Profile": Fields({"Current": about.profile, "Last": about.last}, about.profile),
+            "Node": Fields(fields, node.name),
+            "InMaintenance": about.in_maintenance,
+            "LastTransition": to_text(about.changed),
+            "LogDetails": about.log_details,
+        }
+    )
+
+
+KNOWN = message_fields(Node("node", "uid", "1"), About("profile", "operational", limits.EARLIEST))
+"""All fields, with any values: what a template can name."""

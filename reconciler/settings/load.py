@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path as FilePath
@@ -10,16 +11,16 @@ from types import MappingProxyType
 from pydantic import ValidationError
 
 from reconciler.calendar.values import literal
+from reconciler.model import limits
 from reconciler.model.content import SettingsVersion, short_hash
 from reconciler.model.errors import SettingsError
 from reconciler.model.limits import LARGEST_SETTINGS
-from reconciler.settings.go_yaml import read_go_yaml, unlike
-from reconciler.settings.mistakes import Mistake, Path, mistakes_of, spelt
+from reconciler.settings.mistakes import Mistake, Path, keys_at, mistakes_of, spelt
 from reconciler.settings.schema import Settings, whole_settings
 from reconciler.settings.sections.sources import Sources
-from reconciler.settings.tree import keys_at
-from reconciler.settings.variables import NO_VARIABLES, with_variables
-from reconciler.settings.yaml import Place, read_yaml
+from reconciler.settings.yaml import Place, plain, read_go_yaml, read_yaml, unlike
+
+NO_VARIABLES: Mapping[str, str] = MappingProxyType({})
 
 PREFIX = "cloud.sap"
 """The prefix of maintenance-controller's labels and annotations."""
@@ -184,3 +185,52 @@ def _named_twice(value: dict[str, object]) -> Iterator[Mistake]:
                 message = f"{literal(name)} is also the name of {first}; names are unique"
                 yield Mistake((*path, index, "name"), message)
             seen.setdefault(name, index)
+
+
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_.]*)(?::(\?)?([^}]*))?\}")
+
+
+def with_variables(
+    value: object, environment: Mapping[str, str], path: Path = ()
+) -> tuple[object, tuple[Mistake, ...]]:
+    """Return the value with its variables replaced, and a mistake for each one that is not set.
+
+    A value that is a single variable gets the type of its content, as if it were written in the file. No
+    message has the content of a variable, because it may be a secret.
+    """
+    mistakes: list[Mistake] = []
+    return _replaced(value, environment, path, mistakes), tuple(mistakes)
+
+
+def _replaced(value: object, environment: Mapping[str, str], path: Path, mistakes: list[Mistake]) -> object:
+    if isinstance(value, dict):
+        return {key: _replaced(one, environment, (*path, key), mistakes) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_replaced(one, environment, (*path, place), mistakes) for place, one in enumerate(value)]
+    if not isinstance(value, str) or "${" not in value:
+        return value
+    missing = tuple(_missing(value, environment, path))
+    if missing:
+        mistakes += missing
+        return value
+    text = _VARIABLE.sub(lambda found: _content(found, environment), value)
+    if len(text) > limits.ANNOTATION:
+        mistakes.append(Mistake(path, f"is longer than {limits.ANNOTATION} characters with its variables"))
+        return value
+    return plain(text) if _VARIABLE.fullmatch(value) else text
+
+
+def _missing(value: str, environment: Mapping[str, str], path: Path) -> Iterator[Mistake]:
+    for found in _VARIABLE.finditer(value):
+        name, asks, default = found.groups()
+        if name in environment or (default is not None and not asks):
+            continue
+        why = f": {default}" if asks and default else ""
+        remedy = f"set it, or write ${{{name}:default}}"
+        yield Mistake(path, f"the environment variable {name} is not set{why}; {remedy}")
+
+
+def _content(found: re.Match[str], environment: Mapping[str, str]) -> str:
+    name, asks, default = found.groups()
+    # A Secret often ends with the end of a line.
+    return environment.get(name, "" if asks else default or "").rstrip("\r\n")

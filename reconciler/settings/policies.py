@@ -1,4 +1,4 @@
-"""The policy for a kind of event or a condition, and the defaults for each kind."""
+"""`events` and `conditions`: the policy for each of them, its defaults, and their sections."""
 
 from __future__ import annotations
 
@@ -6,8 +6,12 @@ from datetime import timedelta
 from enum import StrEnum
 
 from msgspec import Struct
+from pydantic import ConfigDict, Field
+from pydantic.alias_generators import to_camel
 
 from reconciler.model.event import Kind
+from reconciler.model.values import replace
+from reconciler.settings.fields import Duration, Flag, Section
 
 
 class OutsideWindow(StrEnum):
@@ -113,3 +117,131 @@ DEFAULTS: dict[Kind, EventPolicy] = {
 
 CONDITION_DEFAULT = EventPolicy(drain=True)
 """The default for a condition that the settings name: it drains the node."""
+
+
+class Meaning(Section):
+    """What the reconciler does about an event or a condition. Keys left out have the default of the kind."""
+
+    drain: Flag | None = Field(
+        default=None, description="Whether the node is drained. Default: see the table."
+    )
+    outside_window: OutsideWindow | None = Field(
+        default=None,
+        description="What happens while no window is open. Never: no start. AtDeadline: a start at the "
+        "deadline. Immediately: a start at once. Default: see the table.",
+    )
+    empty_dir: Treatment | None = Field(
+        default=None,
+        description="What happens to a pod with an emptyDir. Keep: it stays. Evict: it is evicted. "
+        "Default: see the table.",
+    )
+    unmanaged_pods: Treatment | None = Field(
+        default=None,
+        description="The same for a pod without a controller, which nothing would create again. Default: "
+        "see the table.",
+    )
+    replace: Flag | None = Field(
+        default=None,
+        description="Whether the machine is replaced (docs/replacing.md) once the node is drained. Default: "
+        "`false`.",
+    )
+    approval: Flag | None = Field(
+        default=None,
+        description="Whether a person has to approve (docs/approvals.md) the drain. Default: `false`.",
+    )
+
+    def over(self, below: EventPolicy) -> EventPolicy:
+        """Return the policy `below`, with the keys that are set here replaced."""
+        given = {name: getattr(self, name) for name in self.model_fields_set if name != "for_"}
+        changed = {name: value for name, value in given.items() if value is not None}
+        return replace(below, **changed) if changed else below
+
+
+class EventMeaning(Meaning):
+    """What the reconciler does about one kind of event."""
+
+    min_duration: Duration | None = Field(
+        default=None,
+        description="A shorter event is ignored; not one of unknown duration. Default: `0s`.",
+    )
+    lead_time: Duration | None = Field(
+        default=None,
+        description="How long before `notBefore` the drain must have started: its deadline. Default: see "
+        "the table.",
+    )
+    start: Start | None = Field(
+        default=None,
+        description="When a drain with a date starts (docs/planning.md). Late: `ahead` of its latest "
+        "start. Early: as soon as windows and budget allow. Default: `Early` for "
+        "`acknowledge`, `replace`, self-service and failing hardware, else `Late`.",
+    )
+    ahead: Duration | None = Field(
+        default=None,
+        description="How long before its latest start a `Late` drain may start. Default: `1h`.",
+    )
+    approval_missing: ApprovalMissing | None = Field(
+        default=None,
+        description="What happens at the deadline without it. Hold: no start. Proceed: it starts. Default: "
+        "`Hold`.",
+    )
+    acknowledge: Flag | None = Field(
+        default=None,
+        description="Whether Azure is asked to start the event early (docs/azure.md#8-acknowledging). "
+        "Default: `false`.",
+    )
+
+
+class ConditionMeaning(Meaning):
+    """What the reconciler does about a node condition that is True."""
+
+    for_: Duration | None = Field(
+        default=None,
+        alias="for",
+        description="How long it must have been True. Default: `0s`.",
+    )
+
+    def over(self, below: EventPolicy) -> EventPolicy:
+        """Return the policy `below`, with the keys that are set here replaced."""
+        merged = Meaning.over(self, below)
+        return merged if self.for_ is None else replace(merged, for_=self.for_)
+
+
+def _pascal(name: str) -> str:
+    return to_camel(name) if name == "user_initiated" else "".join(part.title() for part in name.split("_"))
+
+
+class Events(Section):
+    """What the reconciler does about each kind of event. Kinds left out have their defaults."""
+
+    model_config = ConfigDict(alias_generator=_pascal)
+
+    freeze: EventMeaning = Field(default=EventMeaning(), description="The VM pauses for some seconds.")
+    live_migration: EventMeaning = Field(
+        default=EventMeaning(), description="The VM moves to another host, with a pause of some seconds."
+    )
+    reboot: EventMeaning = Field(default=EventMeaning(), description="The VM restarts. It keeps its disks.")
+    redeploy: EventMeaning = Field(
+        default=EventMeaning(), description="The VM moves to another host. Its temporary disk is lost."
+    )
+    preempt: EventMeaning = Field(
+        default=EventMeaning(), description="A spot VM is evicted, with a notice of 30 s at most."
+    )
+    terminate: EventMeaning = Field(default=EventMeaning(), description="The VM is deleted.")
+    rebalance: EventMeaning = Field(
+        default=EventMeaning(),
+        description="AWS recommends to replace a spot instance that may be interrupted soon.",
+    )
+    unknown: EventMeaning = Field(
+        default=EventMeaning(),
+        description="An event that the reconciler cannot read. It is reported with its text.",
+    )
+    user_initiated: UserInitiated | None = Field(
+        default=None,
+        description="What happens when a user reboots or redeploys a VM. Report: it is only reported. "
+        "Drain: it counts like the platform's. Default: `Report`.",
+    )
+
+    def of(self, kind: Kind) -> EventMeaning:
+        """Return the settings of a kind."""
+        meaning: EventMeaning = getattr(self, kind.name.lower())
+        return meaning

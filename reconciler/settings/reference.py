@@ -1,8 +1,8 @@
-"""Writes docs/settings.md from the schema, so that each key is described in one place.
+"""What the settings are, from their schema: docs/settings.md, and the JSON Schema for editors.
 
 The page has two parts. The introduction above the marker is written by hand, in the page itself. All that
-follows the marker is generated: a heading for each section, and a line for each key.
-`python -m reconciler.settings.reference docs/settings.md` updates it.
+follows the marker is generated: a heading for each section, and a line for each key. `python -m
+reconciler.settings.reference docs/settings.md` updates it.
 """
 
 from __future__ import annotations
@@ -20,18 +20,24 @@ from zoneinfo import ZoneInfo
 
 from msgspec import Struct
 from pydantic import BaseModel
+from pydantic.json_schema import GenerateJsonSchema
 
-from reconciler.calendar.values import Limit, TimeOfDay, format_duration
+from reconciler.calendar.values import Limit, TimeOfDay, format_days, format_duration
 from reconciler.model.event import Kind
 from reconciler.model.notices import Topic
 from reconciler.model.record import State
 from reconciler.model.secret import Secret
 from reconciler.model.selector import LabelSelector
-from reconciler.settings.policies import CONDITION_DEFAULT, DEFAULTS, EventPolicy
+from reconciler.settings.mistakes import Key, keys
+from reconciler.settings.policies import (
+    CONDITION_DEFAULT,
+    DEFAULTS,
+    ConditionMeaning,
+    EventMeaning,
+    EventPolicy,
+)
 from reconciler.settings.schema import whole_settings
-from reconciler.settings.sections.meanings import ConditionMeaning, EventMeaning
 from reconciler.settings.sections.workflows import Chain
-from reconciler.settings.tree import Key, keys
 
 MARKER = "<!-- Generated from reconciler/settings: run `nox -s docs`, do not edit below this line. -->"
 
@@ -222,3 +228,33 @@ def _kinds() -> Iterator[str]:
 if __name__ == "__main__":
     written = Path(sys.argv[1])
     written.write_text(update(written.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+class _Generator(GenerateJsonSchema):
+    def encode_default(self, dft: Any) -> Any:
+        """Return a default in the form that a settings file has."""
+        if isinstance(dft, timedelta):
+            return format_duration(dft)
+        if isinstance(dft, ZoneInfo):
+            return dft.key
+        if isinstance(dft, Limit):
+            return str(dft) if dft.percent else dft.amount
+        if isinstance(dft, LabelSelector):
+            return {}  # every default selector selects everything
+        if isinstance(dft, Secret):
+            return dft.text
+        if isinstance(dft, frozenset):
+            return format_days(dft)
+        if isinstance(dft, tuple):
+            return [self.encode_default(item) for item in dft]
+        if hasattr(dft, "model_fields_set"):
+            return {}  # the keys of the section have the defaults
+        if isinstance(dft, Struct):
+            return str(dft)
+        return super().encode_default(dft)
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the schema (draft 2020-12) with the keys, types, defaults and descriptions of the settings."""
+    schema = whole_settings().model_json_schema(by_alias=True, schema_generator=_Generator)
+    return {"$schema": GenerateJsonSchema.schema_dialect, **schema}

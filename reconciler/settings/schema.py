@@ -23,22 +23,24 @@ from reconciler.model.limits import CALENDARS
 from reconciler.model.node import HOSTED_LABEL
 from reconciler.model.selector import EVERYTHING, LabelSelector
 from reconciler.settings.calendars import rules_of
+from reconciler.settings.draining import Adoptable, Budget, Coexist, Drain
+from reconciler.settings.fields import ConditionType, Duration, Flag, Prefix, Section, Selector, Zone
 from reconciler.settings.mistakes import Mistake, Mistakes, Warned
 from reconciler.settings.mistakes import Path as KeyPath
-from reconciler.settings.policies import CONDITION_DEFAULT, DEFAULTS, EventPolicy, UserInitiated
-from reconciler.settings.sections.budget import Budget
+from reconciler.settings.policies import (
+    CONDITION_DEFAULT,
+    DEFAULTS,
+    ConditionMeaning,
+    EventPolicy,
+    Events,
+    UserInitiated,
+)
 from reconciler.settings.sections.calendars import CalendarSettings
-from reconciler.settings.sections.draining import Drain
-from reconciler.settings.sections.fields import ConditionType, Duration, Flag, Prefix, Selector, Zone
 from reconciler.settings.sections.hooks import Hooks
-from reconciler.settings.sections.meanings import ConditionMeaning, Events
-from reconciler.settings.sections.others import Adoptable, Coexist
 from reconciler.settings.sections.replace import Replacing
-from reconciler.settings.sections.section import Section
 from reconciler.settings.sections.sources import Sources
-from reconciler.settings.sections.times import NotAllowedSettings, WindowSettings
 from reconciler.settings.sections.workflows import WorkflowSettings
-from reconciler.settings.times import ends_before_it_starts, times_of
+from reconciler.settings.times import NotAllowedSettings, WindowSettings, ends_before_it_starts, times_of
 
 
 class Mode(StrEnum):

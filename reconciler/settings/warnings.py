@@ -11,13 +11,12 @@ from reconciler.calendar.occurrences import HORIZON
 from reconciler.calendar.values import Limit, format_duration
 from reconciler.calendar.windows import Calendar, NotAllowed, Window
 from reconciler.model.event import Kind
-from reconciler.settings.go_templates import mistake_in
+from reconciler.settings.go_templates import KNOWN, mistake_in
 from reconciler.settings.load import WITHOUT_EFFECT
-from reconciler.settings.message_fields import KNOWN
+from reconciler.settings.loose import ignored_keys
 from reconciler.settings.mistakes import Path, Warned, spelt
 from reconciler.settings.policies import DEFAULTS, ApprovalMissing, EventPolicy, OutsideWindow
 from reconciler.settings.schema import Mode, Settings
-from reconciler.settings.sections.loose import ignored_keys
 
 _FEW_NODES = 5
 """A percentage that gives one place to groups of so many nodes drains them one by one."""

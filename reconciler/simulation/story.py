@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 from msgspec import Struct
 
-from reconciler.calendar.formatting import in_zone
+from reconciler.calendar.values import in_zone
 from reconciler.model.holds import HoldCode
 from reconciler.model.plan import Hold, JudgedEvent, NodePlan
 from reconciler.model.record import State

@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from reconciler.calendar.formatting import in_zone
+from reconciler.calendar.values import in_zone
 from reconciler.calendar.windows import Calendar
 from reconciler.settings.load import parse_settings
 

@@ -7,13 +7,11 @@ from zoneinfo import ZoneInfo
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconciler.calendar.crons import firings
-from reconciler.calendar.intervals import Span, subtract, union
-from reconciler.calendar.occurrences import Cron, Once, Run, Times, Weekly
+from reconciler.calendar.occurrences import Cron, Once, Run, Span, Times, Weekly, firings, subtract, union
 from reconciler.calendar.values import TimeOfDay
 from reconciler.calendar.windows import Calendar, NotAllowed, Openness, Window
 from reconciler.model.selector import LabelSelector
-from reconciler.settings.selectors import parse_selector
+from reconciler.settings.fields import parse_selector
 from tests.laws.hits import Hits
 from tests.support.searching import examples
 

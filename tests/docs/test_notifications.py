@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.settings.load import parse_settings
-from reconciler.settings.sections.loose import LooseSection
+from reconciler.settings.loose import LooseSection
 from reconciler.settings.sections.notify_types import NOTIFY_TYPES, SCHEDULE_TYPES
 
 PAGE = (Path(__file__).parents[2] / "docs" / "workflows.md").read_text(encoding="utf-8")

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconciler.calendar.formatting import in_zone
+from reconciler.calendar.values import in_zone
 from reconciler.model.record import CaseRecord, Record, record_of
 from reconciler.profiles.case import covers
 from reconciler.report.document import to_document

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconciler.calendar.formatting import in_zone
+from reconciler.calendar.values import in_zone
 from reconciler.model.event import Kind
 from reconciler.model.snapshot import Self
 from reconciler.model.values import replace

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from reconciler.calendar.formatting import in_zone
+from reconciler.calendar.values import in_zone
 from reconciler.model.plan import BudgetUse, Plan
 from reconciler.report.document import as_json, to_document
 from reconciler.report.markdown import as_markdown

@@ -10,9 +10,9 @@ from reconciler.model.event import Kind
 from reconciler.model.record import State
 from reconciler.settings import reference
 from reconciler.settings.load import parse_settings
+from reconciler.settings.mistakes import keys
 from reconciler.settings.policies import CONDITION_DEFAULT
 from reconciler.settings.schema import whole_settings
-from reconciler.settings.tree import keys
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 PAGE = (DOCS / "settings.md").read_text(encoding="utf-8")

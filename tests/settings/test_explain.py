@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 import pytest
 
 from reconciler.settings.explain import explain_settings, parse_at, windows_as_data, windows_as_text
-from reconciler.settings.jsonschema import json_schema
 from reconciler.settings.load import parse_settings
+from reconciler.settings.reference import json_schema
 from reconciler.settings.schema import Settings
 from tests.calendar.test_windows import EXAMPLE
 

@@ -7,8 +7,15 @@ import pytest
 from reconciler.model import limits
 from reconciler.model.limits import without_slack_markup
 from reconciler.model.workflow import LONGEST
-from reconciler.settings.go_templates import TemplateRefused, indexed, mistake_in, rendered
-from reconciler.settings.message_fields import KNOWN, About, message_fields
+from reconciler.settings.go_templates import (
+    KNOWN,
+    About,
+    TemplateRefused,
+    indexed,
+    message_fields,
+    mistake_in,
+    rendered,
+)
 from tests.support import builders
 
 NODE = builders.node("a", labels={"version": "1.2", "pool": "<x>"}, annotations={"example.com/new": "1.3"})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.settings.go_yaml import go_plain, read_go_yaml
+from reconciler.settings.yaml import go_plain, read_go_yaml
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from reconciler.settings.go_yaml import GoFloat
-from reconciler.settings.sections.loose import (
+from reconciler.settings.loose import (
     Dates,
     LooseCount,
     LooseFlag,
@@ -18,6 +17,7 @@ from reconciler.settings.sections.loose import (
     parse_go_duration,
 )
 from reconciler.settings.sections.trigger_types import LabelValue
+from reconciler.settings.yaml import GoFloat
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,8 @@
 import pytest
 
 from reconciler.model.selector import EVERYTHING
+from reconciler.settings.fields import parse_selector
 from reconciler.settings.mistakes import Mistakes
-from reconciler.settings.selectors import parse_selector
 
 POOL = {"agentpool": "batch"}
 

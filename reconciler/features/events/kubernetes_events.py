@@ -9,7 +9,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, tzinfo
 from typing import Any
 
-from reconciler.calendar.formatting import in_zone
+from reconciler.calendar.values import in_zone
 from reconciler.http.guard import Guard, read_only
 from reconciler.kubernetes.connection import Connection, Request
 from reconciler.kubernetes.paths import core

@@ -24,7 +24,7 @@ from reconciler.http.secrets import SecretMissing, from_environment, from_file
 from reconciler.model.hooks import HookAnswer, HookKey, HookRun, HookState
 from reconciler.model.moments import to_text
 from reconciler.model.secret import Secret
-from reconciler.settings.sections.fields import check_url
+from reconciler.settings.fields import check_url
 from reconciler.settings.sections.hooks import WebhookHook
 
 AT_ONCE = 8

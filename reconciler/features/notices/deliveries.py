@@ -8,8 +8,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from reconciler.calendar.formatting import in_zone
 from reconciler.calendar.notice_times import Weekly
+from reconciler.calendar.values import in_zone
 from reconciler.features.notices.memory import OLDEST, Memory
 from reconciler.features.notices.settings import Notify
 from reconciler.model import limits

@@ -13,7 +13,7 @@ from reconciler.features.notices.deliveries import Delivery, delivery_of
 from reconciler.features.notices.settings import Notify
 from reconciler.model.limits import ADDRESSES
 from reconciler.model.values import replace
-from reconciler.settings.sections.fields import is_address
+from reconciler.settings.fields import is_address
 
 MOST = 50
 """Namespaces of one node, and addresses of one delivery."""

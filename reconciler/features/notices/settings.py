@@ -20,23 +20,23 @@ from reconciler.model.notices import Topic
 from reconciler.model.secret import Secret
 from reconciler.model.selector import EVERYTHING, LabelSelector
 from reconciler.model.values import replace
-from reconciler.settings.mistakes import Mistake, Mistakes, Warned
-from reconciler.settings.schema import FeatureSection, Mode, Settings
-from reconciler.settings.sections.fields import (
+from reconciler.settings.fields import (
     TEXT,
     Days,
     Duration,
     Header,
     Host,
     SecretText,
+    Section,
     Selector,
     Text,
     Url,
     Zone,
+    for_nodes,
     is_address,
 )
-from reconciler.settings.sections.section import Section
-from reconciler.settings.selectors import for_nodes
+from reconciler.settings.mistakes import Mistake, Mistakes, Warned
+from reconciler.settings.schema import FeatureSection, Mode, Settings
 from reconciler.settings.templates import LONGEST, mistake_in
 
 MOST = 20

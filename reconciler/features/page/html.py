@@ -15,7 +15,7 @@ from jinja2.runtime import Context
 from markupsafe import Markup, escape
 
 from reconciler import __version__
-from reconciler.calendar.formatting import format_local, in_zone
+from reconciler.calendar.values import format_local, in_zone
 from reconciler.features.page.cases import (
     BACK,
     Cases,

@@ -9,8 +9,7 @@ from zoneinfo import ZoneInfo
 
 from rich.cells import cell_len
 
-from reconciler.calendar.formatting import format_local, in_zone
-from reconciler.calendar.values import format_duration
+from reconciler.calendar.values import format_duration, format_local, in_zone
 from reconciler.features.planning.chart import chart
 from reconciler.model.moments import to_text
 from reconciler.report import safe

@@ -9,10 +9,9 @@ from enum import StrEnum
 from pydantic import Field
 
 from reconciler.model.node import LIFECYCLE
+from reconciler.settings.fields import Duration, Flag, Section
 from reconciler.settings.mistakes import Mistake
 from reconciler.settings.schema import FeatureSection, Settings
-from reconciler.settings.sections.fields import Duration, Flag
-from reconciler.settings.sections.section import Section
 
 
 class Hints(Section):

@@ -21,8 +21,15 @@ from reconciler.model.problems import guarded
 from reconciler.model.record import State
 from reconciler.model.values import replace
 from reconciler.model.workflow import ProfileData, WorkflowData, WorkflowMessage
-from reconciler.settings.go_templates import Escape, Fields, TemplateRefused, indexed, rendered
-from reconciler.settings.message_fields import About, message_fields
+from reconciler.settings.go_templates import (
+    About,
+    Escape,
+    Fields,
+    TemplateRefused,
+    indexed,
+    message_fields,
+    rendered,
+)
 
 _SECOND = timedelta(seconds=1)
 

@@ -14,7 +14,7 @@ from msgspec import Struct
 from reconciler.features.workflows.input import CheckInput
 from reconciler.model.workflow import LeaseTake, Needs
 from reconciler.profiles.plugins import CheckResult
-from reconciler.settings.sections.section import Section
+from reconciler.settings.fields import Section
 
 _Config = TypeVar("_Config", bound=Section)
 

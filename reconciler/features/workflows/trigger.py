@@ -16,7 +16,7 @@ from msgspec import Struct, field
 from reconciler.model.node import Node
 from reconciler.model.record import Claim, Record
 from reconciler.model.workflow import HypervisorWrite, ReadForChecks
-from reconciler.settings.sections.loose import LooseSection
+from reconciler.settings.loose import LooseSection
 
 _Config = TypeVar("_Config", bound=LooseSection)
 

@@ -10,8 +10,8 @@ from reconciler.model.plan import JudgedEvent
 from reconciler.profiles.instructed import case_of
 from reconciler.profiles.plugins import CheckResult, check, failed, passed
 from reconciler.profiles.situation import Situation
+from reconciler.settings.draining import Adoptable
 from reconciler.settings.schema import Settings
-from reconciler.settings.sections.others import Adoptable
 
 
 def starting(situation: Situation) -> tuple[JudgedEvent, ...]:

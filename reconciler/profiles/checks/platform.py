@@ -13,7 +13,7 @@ from reconciler.profiles.checks.people import starting
 from reconciler.profiles.judging import is_taken
 from reconciler.profiles.plugins import CheckResult, check, failed, passed, unknown
 from reconciler.profiles.situation import Situation
-from reconciler.settings.sections.others import AksRemediator
+from reconciler.settings.draining import AksRemediator
 
 
 @check("acknowledgeDue")

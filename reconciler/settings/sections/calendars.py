@@ -9,9 +9,8 @@ from pydantic import Field, model_validator
 
 from reconciler.model.content import CalendarPlace, Holder
 from reconciler.model.selector import EVERYTHING
+from reconciler.settings.fields import Flag, ObjectName, Section, Selector, Text, Zone
 from reconciler.settings.mistakes import Mistake, Mistakes
-from reconciler.settings.sections.fields import Flag, ObjectName, Selector, Text, Zone
-from reconciler.settings.sections.section import Section
 
 
 class CalendarUse(StrEnum):

@@ -18,9 +18,8 @@ from reconciler.model.event import Kind
 from reconciler.model.hooks import HookStep
 from reconciler.model.value_expression import parse_value_expression
 from reconciler.model.workflow import Value
-from reconciler.settings.mistakes import Mistake, Mistakes
-from reconciler.settings.sections.fields import Share, Zone
-from reconciler.settings.sections.loose import (
+from reconciler.settings.fields import Share, Zone, fields_of
+from reconciler.settings.loose import (
     ClockTime,
     Dates,
     GoDuration,
@@ -38,7 +37,7 @@ from reconciler.settings.sections.loose import (
     parse_required,
     parse_url,
 )
-from reconciler.settings.sections.section import fields_of
+from reconciler.settings.mistakes import Mistake, Mistakes
 
 _PARALLEL = 100
 _LEASE_NAME = 240

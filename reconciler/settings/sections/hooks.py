@@ -14,9 +14,8 @@ from reconciler.calendar.values import literal
 from reconciler.model import limits
 from reconciler.model.hooks import HookKind, HookStep
 from reconciler.model.selector import EVERYTHING
+from reconciler.settings.fields import Duration, Flag, Header, SecretText, Section, Selector, Url
 from reconciler.settings.mistakes import Mistake, Mistakes
-from reconciler.settings.sections.fields import Duration, Flag, Header, SecretText, Selector, Url
-from reconciler.settings.sections.section import Section
 
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")
 

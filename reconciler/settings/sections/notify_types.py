@@ -12,8 +12,8 @@ from pydantic import Field
 from reconciler.calendar import notice_times
 from reconciler.calendar.values import literal
 from reconciler.model.limits import is_object_name
-from reconciler.settings.sections.fields import LINK_LOCAL, check_url, is_address
-from reconciler.settings.sections.loose import (
+from reconciler.settings.fields import LINK_LOCAL, check_url, is_address
+from reconciler.settings.loose import (
     ClockTime,
     GoDuration,
     LongRequiredText,

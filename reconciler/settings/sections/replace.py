@@ -7,8 +7,7 @@ from enum import StrEnum
 from pydantic import Field
 
 from reconciler.model.machine import AKS
-from reconciler.settings.sections.fields import ClusterId, Flag
-from reconciler.settings.sections.section import Section
+from reconciler.settings.fields import ClusterId, Flag, Section
 
 
 class PoolCount(StrEnum):

@@ -11,9 +11,8 @@ from pydantic import Field, model_validator
 
 from reconciler.model import limits
 from reconciler.model.event import Kind, WaitForNotice
+from reconciler.settings.fields import LINK_LOCAL, Duration, Flag, SecretText, Section, Text
 from reconciler.settings.mistakes import Mistake, Mistakes
-from reconciler.settings.sections.fields import LINK_LOCAL, Duration, Flag, SecretText, Text
-from reconciler.settings.sections.section import Section
 
 
 class NodeConditionsSource(Section):

@@ -14,9 +14,9 @@ from pydantic import ConfigDict, Field, PlainValidator, WithJsonSchema, model_va
 from reconciler.calendar.values import literal
 from reconciler.model.selector import KEY, VALUE
 from reconciler.model.workflow import Value
-from reconciler.settings.go_yaml import GoFloat
-from reconciler.settings.sections.loose import GoDuration, LooseFlag, LooseSection, LooseText, LooseTexts
-from reconciler.settings.sections.section import fields_of
+from reconciler.settings.fields import fields_of
+from reconciler.settings.loose import GoDuration, LooseFlag, LooseSection, LooseText, LooseTexts
+from reconciler.settings.yaml import GoFloat
 
 _KEY, _VALUE = re.compile(KEY), re.compile(VALUE)
 

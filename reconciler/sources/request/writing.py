@@ -7,8 +7,7 @@ from datetime import datetime, timedelta, tzinfo
 
 from msgspec import Struct
 
-from reconciler.calendar.formatting import parse_ahead
-from reconciler.calendar.values import format_duration
+from reconciler.calendar.values import format_duration, parse_ahead
 from reconciler.model import limits
 from reconciler.model.event import Kind, Signal
 from reconciler.model.keys import keys_of

@@ -11,7 +11,7 @@ import pytest
 
 from reconciler.model.plan import Verdict
 from reconciler.model.record import State
-from reconciler.settings.sections.loose import parse_go_duration
+from reconciler.settings.loose import parse_go_duration
 from tests.features.workflows.scene import ask, given, member
 from tests.support.builders import NOW, node
 

@@ -8,7 +8,7 @@ from typing import Any
 from reconciler.features.notices.deliveries import Delivery
 from reconciler.features.notices.settings import Apprise
 from reconciler.features.notices.transports.transport import NotSent, resolved
-from reconciler.settings.sections.fields import LINK_LOCAL
+from reconciler.settings.fields import LINK_LOCAL
 
 
 class AppriseTransport:

@@ -18,7 +18,7 @@ from reconciler.features.notices.transports.transport import NotSent, masked, tl
 from reconciler.http.bounded import BoundedClient, Bounds
 from reconciler.http.failures import in_words
 from reconciler.http.retry_after import retry_after
-from reconciler.settings.sections.fields import check_url
+from reconciler.settings.fields import check_url
 
 TOTAL = 10.0
 """Seconds for one request with its answer."""

@@ -23,7 +23,7 @@ from reconciler.model.limits import without_slack_markup
 from reconciler.model.moments import shifted
 from reconciler.model.workflow import LeaseRef, LeaseSeen, LeaseTake, WorkflowMessage
 from reconciler.report import safe
-from reconciler.settings.sections.fields import LINK_LOCAL, is_address
+from reconciler.settings.fields import LINK_LOCAL, is_address
 from reconciler.settings.sections.notify_types import Mail, Slack, SlackThread
 from reconciler.settings.sections.workflows import NotifyInstance
 

@@ -15,9 +15,9 @@ from pydantic import BaseModel, ConfigDict, PlainValidator, WithJsonSchema, mode
 from reconciler.calendar.values import TimeOfDay, literal, parse_days, parse_time
 from reconciler.model import limits
 from reconciler.model.limits import is_object_name
-from reconciler.settings.go_yaml import GoFloat
+from reconciler.settings.fields import Section
 from reconciler.settings.mistakes import Path
-from reconciler.settings.sections.section import Section
+from reconciler.settings.yaml import GoFloat
 
 
 class LooseSection(Section):

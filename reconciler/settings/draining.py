@@ -1,0 +1,250 @@
+"""`budget`, `drain`, `adopt` and `coexist`: how many nodes at once, how, and beside which other tools."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from enum import StrEnum
+
+from pydantic import Field
+
+from reconciler.calendar.values import Limit
+from reconciler.model.drains import MAY_BE_DENIED, Behavior
+from reconciler.model.event import AWS, REQUEST, Kind, MaintenanceEvent
+from reconciler.model.node import Node
+from reconciler.model.record import KnownEvent
+from reconciler.model.selector import EVERYTHING
+from reconciler.settings.fields import (
+    Count,
+    Duration,
+    Flag,
+    Namespaces,
+    Section,
+    Selector,
+    Share,
+    Text,
+    Whole,
+)
+
+
+class Ignore(Section):
+    """Nodes that hold no place in the budget."""
+
+    not_ready_for: Duration = Field(
+        default=timedelta(minutes=30),
+        description="A node NotReady for longer, except during its maintenance.",
+    )
+    quarantined: Flag = Field(
+        default=True,
+        description="Nodes that a failed AKS upgrade quarantined, except in maintenance or at a start.",
+    )
+
+
+class Budget(Section):
+    """How many nodes may be out of service at once.
+
+    Out of service are nodes that are cordoned, NotReady, drained by the reconciler, or tainted by a tool that
+    removes or repairs them: the cluster autoscaler, Karpenter, AKS's remediator, the cloud provider
+    (shutdown), or `node.kubernetes.io/out-of-service`.
+    """
+
+    max_unavailable: Share = Field(
+        default=Limit(10, percent=True),
+        description="The most managed nodes out of service.",
+    )
+    per_zone: Share | None = Field(
+        default=None,
+        description="The same within each zone. Nodes without a zone, and AKS's zone `0`, have no such "
+        "limit. Default: no limit.",
+    )
+    per_pool: Share | None = Field(
+        default=None,
+        description="The same within each node pool: the first of the labels `karpenter.sh/nodepool`, "
+        "`kubernetes.azure.com/agentpool`, `agentpool`, `eks.amazonaws.com/nodegroup`, "
+        "`cloud.google.com/gke-nodepool`, those of Cluster API, "
+        "`hypershift.openshift.io/nodePool`; else the owner of its Machine (Cluster API, "
+        "OpenShift). Nodes without a pool have no such limit. Default: no limit.",
+    )
+    spacing: Duration = Field(
+        default=timedelta(), description="The least time between the starts of two drains."
+    )
+    reserve: Share = Field(
+        default=Limit(0),
+        description="Places that are kept for events that are announced at their deadline or later.",
+    )
+    exempt: tuple[Kind, ...] = Field(
+        default=(Kind.PREEMPT, Kind.TERMINATE),
+        description="Kinds that wait for no place and no `spacing` once they can't wait "
+        "(docs/design.md#terms), because the VM is lost anyway. Their nodes count as out of "
+        "service, and delay no others.",
+    )
+    ignore: Ignore = Field(default=Ignore(), description="Nodes that hold no place.")
+
+
+class PodSelector(Section):
+    """A set of pods, selected by namespace and label."""
+
+    namespaces: tuple[Text, ...] = Field(default=(), description="Their namespaces. Default: all.")
+    selector: Selector = Field(default=EVERYTHING, description="The labels of the pods. Default: all.")
+
+
+class DrainRule(Section):
+    """What a drain does with the selected pods, and in which order."""
+
+    name: Text = Field(description="Its name in reports.")
+    pods: Selector = Field(default=EVERYTHING, description="The labels of the pods. Default: all.")
+    namespaces: Namespaces = Field(
+        default=EVERYTHING,
+        description="Names of namespaces, or a selector for their labels. Default: all.",
+    )
+    behavior: Behavior = Field(
+        default=Behavior.DRAIN,
+        description="Drain: they are evicted. Skip: they stay. WaitCompleted: the drain waits until they "
+        "have completed.",
+    )
+    order: Whole = Field(
+        default=0,
+        description="Lower orders are evicted first; the next one starts when they are gone.",
+    )
+
+
+class EscalationSettings(Section):
+    """What happens when a drain does not finish. Each stage but the warning is off unless it is set."""
+
+    warn_after: Duration | None = Field(
+        default=None,
+        description="When pods that block a drain are reported as warnings. Default: half of the time from "
+        "its start to the date of its event, at most 5m.",
+    )
+    delete_before_deadline: Flag = Field(
+        default=False,
+        description="Whether the rest is deleted, without regard to PodDisruptionBudgets, when only its "
+        "grace period is left.",
+    )
+    force_delete_stuck_after: Duration | None = Field(
+        default=None,
+        description="When pods that terminate on an unreachable node are deleted with a grace period of 0. "
+        "Two of a StatefulSet may then have one name. Default: never.",
+    )
+
+
+class Drain(Section):
+    """How nodes are drained."""
+
+    timeout: Duration = Field(
+        default=timedelta(minutes=30),
+        description="How long a drain may take. Then the pods that block it are reported, and it is tried "
+        "again.",
+    )
+    max_concurrent_nodes: Count = Field(
+        default=10,
+        description="The most nodes whose drains make progress at once. Blocked drains, and due events of "
+        "`budget.exempt`, need no place.",
+    )
+    ignore_daemon_sets: Flag = Field(
+        default=True,
+        description="Whether pods of DaemonSets stay.",
+    )
+    max_grace_period: Duration | None = Field(
+        default=None,
+        description="The limit for the grace period of pods. Default: none.",
+    )
+    pods_may_wait: Duration = Field(
+        default=timedelta(hours=1),
+        description="How long a drain waits for pods that ask to finish first (docs/draining.md). Rules "
+        "have no such limit.",
+    )
+    webhooks_may_deny: Duration = Field(
+        default=MAY_BE_DENIED,
+        description="How long a webhook or policy may deny an eviction before the pod counts as blocked. "
+        "0s: not at all.",
+    )
+    groups_together: Duration = Field(
+        default=timedelta(hours=1),
+        description="Nodes with pods of one group (JobSet, LeaderWorkerSet, PodGroup) start together if "
+        "their planned starts are no further apart. 0s: each alone.",
+    )
+    skip_pods: tuple[PodSelector, ...] | None = Field(
+        default=None, description="Pods that stay on the node. Default: none."
+    )
+    rules: tuple[DrainRule, ...] = Field(
+        default=(),
+        description="What is done with pods, and in which order. The first match applies.",
+    )
+    escalation: EscalationSettings | None = Field(
+        default=None,
+        description="What happens when a drain does not finish. Default: the next pass tries again.",
+    )
+    restart_singletons: Flag = Field(
+        default=False,
+        description="Whether a Deployment with one replica is restarted, by its pod template, when a "
+        "PodDisruptionBudget blocks its pod.",
+    )
+    pod_events: Flag = Field(
+        default=True,
+        description="Whether the owner of evicted pods gets an Event (docs/operating.md#events-on-pods).",
+    )
+    parallel_per_node: Count = Field(
+        default=20,
+        description="The most evictions in flight for a node.",
+    )
+    parallel: Count = Field(
+        default=50,
+        description="The same for all nodes.",
+    )
+
+
+class Adoptable(StrEnum):
+    """Tools whose cordons the reconciler can adopt."""
+
+    MECHANIC = "mechanic"
+
+
+class AksRemediator(StrEnum):
+    """What to do with a node on which AKS's remediator is working."""
+
+    SHARE = "Share"
+    LEAVE = "Leave"
+
+
+class Karpenter(Section):
+    """Nodes of Karpenter, which AKS calls node auto-provisioning."""
+
+    leave: tuple[Kind, ...] | None = Field(
+        default=None,
+        description="Kinds that are left to Karpenter on its nodes. Default: what `aws` reports, on nodes "
+        "that Karpenter has begun to replace.",
+    )
+
+    def leaves(self, event: MaintenanceEvent | KnownEvent, node: Node) -> bool:
+        """Whether an event of this node is left to Karpenter.
+
+        By default, these are the scheduled events of EC2 (karpenter-provider-aws,
+        pkg/controllers/nodeclaim/instancestatus), once it has begun to replace the node. It does not know the
+        requests in our own annotation. A node that is cordoned is in a maintenance that began before, such as
+        ours, and Karpenter taints it too when we delete its NodeClaim.
+        """
+        if not node.is_karpenter:
+            return False
+        if self.leave is not None:
+            return event.kind in self.leave
+        of_ec2 = AWS in event.sources and REQUEST not in event.sources
+        return of_ec2 and node.is_disrupted and not node.unschedulable
+
+    def __str__(self) -> str:
+        """Return in words what is left to Karpenter."""
+        if self.leave is None:
+            return "events of EC2 on nodes that it replaces"
+        return ", ".join(self.leave) or "nothing"
+
+
+class Coexist(Section):
+    """How the reconciler works together with other tools that drain nodes."""
+
+    aks_remediator: AksRemediator = Field(
+        default=AksRemediator.SHARE,
+        description="What to do with nodes with the taint of AKS's remediator. Share: drain them, and "
+        "uncordon them after it is gone. Leave: hold them.",
+    )
+    karpenter: Karpenter = Field(
+        default=Karpenter(), description="Nodes of Karpenter (AKS: node auto-provisioning)."
+    )
