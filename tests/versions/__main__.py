@@ -25,7 +25,6 @@ TESTS = (
     "drainer",
     "manifests",
     "passes/test_cases.py",
-    "passes/test_drains.py",
     "passes/test_rights.py",
 )
 

@@ -137,21 +137,3 @@ def test_an_event_of_two_nodes_starts_once_both_are_drained_and_both_come_back_a
     assert orders(scene) == [None, None]
     assert acknowledgements_told(scene) == 2
     assert imds.requests.count("POST") == len(imds.acknowledged)
-
-
-def test_an_event_of_a_node_uncordoned_before_the_agents_read_is_not_started(scene: Scene) -> None:
-    """The order is taken back from both nodes by the pass that sees one of them open."""
-    scene.set(WANTED)
-    first, second = (scene.node(instance) for instance in INSTANCES)
-    for instance in INSTANCES:
-        scene.imds_tells(instance, of_both(scene))
-    drain(scene, first, second)
-    scene.run()
-    assert orders(scene) == [[ID], [ID]]
-    scene.uncordon(second)
-    report = scene.run()
-
-    assert orders(scene) == [None, None]
-    assert "acknowledgeDue" in report.holds(first)
-    assert scene.cordoned(first)
-    assert not scene.cordoned(second)

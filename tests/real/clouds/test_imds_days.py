@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.agent.running import AgentProcess, as_admin
-from tests.real.passes.scene import LIVE_MIGRATION, POOL, PREFIX, Scene
+from tests.real.passes.scene import POOL, PREFIX, Scene
 from tests.support.controlplane.waiting import wait_for
 from tests.support.fakes.imds import Event, FakeImds, event, started
 
@@ -35,11 +35,6 @@ class Day:
     source: str = "Platform"
 
 
-LIVE = Day("Freeze", LIVE_MIGRATION, 5, lasts=5)
-HOST = Day("Freeze", "Host server is undergoing maintenance.", 9)
-BY_USER = "Virtual machine is going to be {} as requested by authorized user."
-REBOOT = Day("Reboot", BY_USER.format("restarted"), -1, source="User")
-REDEPLOY = Day("Redeploy", BY_USER.format("redeployed"), -1, source="User")
 FAILURE = Day("Redeploy", "Virtual machine has encountered a failure.", -1)
 
 
@@ -110,12 +105,3 @@ def live(scene: Scene, imds: FakeImds, node: str, day: Day) -> list[bool]:
 def test_a_day_of_failure_empties_the_node_until_it_is_over(scene: Scene, imds: FakeImds, node: str) -> None:
     assert live(scene, imds, node, FAILURE) == [True, True, True, False]
     assert scene.is_untouched(node)
-
-
-@pytest.mark.parametrize("day", [LIVE, HOST, REBOOT, REDEPLOY], ids=["live", "host", "reboot", "redeploy"])
-def test_a_day_of_events_that_the_settings_drain_for_drains_the_node(
-    scene: Scene, imds: FakeImds, node: str, day: Day
-) -> None:
-    scene.set("events: {LiveMigration: {drain: true}, Freeze: {drain: true}, userInitiated: Drain}\n")
-
-    assert live(scene, imds, node, day) == [True, True, True, False]

@@ -6,10 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from reconciler.features.machines import cluster_api, karpenter, openshift
 from reconciler.features.machines.agent_pools import AgentPools
 from reconciler.features.machines.providers import CLIENTS
-from tests.real.passes.processes import Programs
 from tests.real.passes.scene import PassReport, Scene
 from tests.support.controlplane.fill import Pool
 from tests.support.controlplane.machines import MachineWorld
@@ -58,11 +56,8 @@ def nodes(scene: Scene) -> list[str]:
     return sorted(str(one["metadata"]["name"]) for one in scene.api.list("nodes"))
 
 
-@pytest.mark.parametrize("provider", [cluster_api.NAME, openshift.NAME])
-def test_a_machine_set_s_node_is_drained_and_its_machine_replaced(
-    scene: Scene, world: MachineWorld, provider: str
-) -> None:
-    world.make(["one", "two"], provider=provider)
+def test_a_machine_set_s_node_is_drained_and_its_machine_replaced(scene: Scene, world: MachineWorld) -> None:
+    world.make(["one", "two"])
     scene.workload("web", "one")
     scene.condition_tells("one", "Redeploy")
     report = rest(scene)
@@ -73,34 +68,8 @@ def test_a_machine_set_s_node_is_drained_and_its_machine_replaced(
     world.settle()
     assert "one" not in nodes(scene)
     assert len(nodes(scene)) == 2
-    assert world.wanted(provider=provider) == 2
+    assert world.wanted() == 2
     assert rest(scene).document["nodes"] == []
-
-
-def test_karpenter_s_claim_is_deleted_once_the_node_is_drained(scene: Scene, world: MachineWorld) -> None:
-    world.make(["one", "two"], provider=karpenter.NAME, pool="spot")
-    scene.workload("web", "one")
-    scene.condition_tells("one", "Redeploy")
-    rest(scene)
-    assert scene.pods_on("one") == []
-    world.settle()
-
-    assert nodes(scene) == ["two"]
-    assert rest(scene).document["budget"]["holders"] == [
-        {"node": "one", "because": "replaced by us; the new node is missing"}
-    ]
-
-
-def test_without_its_kinds_and_without_rights_the_pass_goes_on_and_says_so(scene: Scene) -> None:
-    scene.api.create_namespace("node-maintenance")
-    scene.set(REPLACES)
-    scene.machines = all_machines(scene.connection, guard=lambda: None)
-    node = scene.node()
-    report = {"machine.openshift.io/machine": "machines/m-one"}
-    scene.api.patch("nodes", node, {"metadata": {"annotations": report}})
-    scene.condition_tells(node, "Redeploy")
-
-    assert "it can't be replaced" in rest(scene).holds(node)["replaceDue"]
 
 
 def test_an_agent_pool_is_raised_before_one_of_its_machines_is_deleted(
@@ -132,22 +101,3 @@ def test_an_agent_pool_is_raised_before_one_of_its_machines_is_deleted(
     assert aks.count() == 2
     report = wait_for("a pass with nothing to do", lambda: rest(scene))
     assert report.document["nodes"] == []
-
-
-@pytest.mark.slow
-def test_sweep_replaces_a_machine_over_processes(
-    scene: Scene, world: MachineWorld, programs: Programs
-) -> None:
-    world.make(["one", "two"])
-    scene.workload("web", "one")
-    scene.condition_tells("one", "Redeploy")
-    programs.configure(f"mode: Enforce\n{REPLACES}")
-    done = [programs.sweep() for _ in range(3)]
-
-    assert [one.code for one in done] == [0, 0, 0]
-    actions = [action for one in done for action in one.node("one").get("actions", [])]
-    assert actions.count("replace machine") <= 1
-    assert "replace machine" in {report["action"] for one in done for report in one.document["outcomes"]}
-    world.settle()
-    assert "one" not in nodes(scene)
-    assert programs.sweep().document["nodes"] == []

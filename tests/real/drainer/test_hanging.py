@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from reconciler.drain.drainer import Drainer, Limits
+from reconciler.drain.drainer import Drainer
 from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.eviction import Evictions
 from reconciler.model.drains import DrainOrder, Phase
@@ -23,7 +23,6 @@ from tests.support.controlplane.workloads import deployment
 from tests.support.fakes.clock import SystemClock
 from tests.support.stub import Answer, Asked, Stub, json_answer
 
-LIMITS = Limits()
 PODS = 25
 """On each node. Three nodes have more of them than there are places."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -232,84 +231,6 @@ def test_only_escalation_may_delete_pods() -> None:
         allowed = [machines] if folder == "replacing" else [[], [["nodemaintenances"]]]
         assert folder == "escalation" or deletable in allowed
         assert not any("*" in rule["verbs"] + rule["resources"] + rule["apiGroups"] for rule in rules)
-
-
-@pytest.mark.parametrize(
-    ("verb", "resource", "namespace", "allowed"),
-    [
-        ("patch", "nodes", None, True),
-        ("delete", "nodes", None, False),
-        ("update", "nodes", None, False),
-        ("patch", "nodes/status", None, False),
-        ("create", "pods/eviction", "default", True),
-        ("delete", "pods", "default", False),
-        ("create", "pods", "default", False),
-        ("list", "poddisruptionbudgets.policy", "default", True),
-        ("get", "daemonsets.apps/node-maintenance-agent", "node-maintenance-agent", True),
-        ("get", "daemonsets.apps/another", "node-maintenance-agent", False),
-        ("get", "pods", "default", False),
-        ("get", "poddisruptionbudgets.policy", "default", False),
-        ("get", "deployments.apps", "default", False),
-        ("get", "replicasets.apps", "default", False),
-        ("list", "replicasets.apps", "default", True),
-        ("create", "namespaces", None, False),
-        ("create", "events", "kube-system", True),
-        ("update", "events", "kube-system", False),
-        ("patch", "events", "default", False),
-        ("list", "volumeattachments.storage.k8s.io", None, True),
-        ("create", "events", "default", True),
-        ("create", "leases.coordination.k8s.io", "node-maintenance", True),
-        ("create", "leases.coordination.k8s.io", "default", False),
-        ("update", "leases.coordination.k8s.io/reconciler-lock", "node-maintenance", True),
-        ("watch", "leases.coordination.k8s.io/reconciler-lock", "node-maintenance", True),
-        ("update", "leases.coordination.k8s.io/another", "node-maintenance", False),
-        ("patch", "leases.coordination.k8s.io/reconciler-lock", "node-maintenance", True),
-        ("patch", "leases.coordination.k8s.io/another", "node-maintenance", False),
-        ("delete", "leases.coordination.k8s.io/reconciler-lock", "node-maintenance", False),
-        ("patch", "configmaps/node-maintenance-ledger", "node-maintenance", True),
-        ("update", "configmaps/node-maintenance-ledger", "node-maintenance", False),
-        ("patch", "configmaps/node-maintenance-notices", "node-maintenance", True),
-        ("get", "configmaps/maintenance-policy", "node-maintenance", False),
-        ("patch", "configmaps/maintenance-policy", "node-maintenance", False),
-        ("list", "configmaps", "node-maintenance", False),
-        ("get", "configmaps/remediator-config", "kube-system", True),
-        ("get", "configmaps/another", "kube-system", False),
-        ("get", "secrets", "node-maintenance", False),
-    ],
-)
-def test_the_reconciler_may_do_what_it_needs_and_no_more(
-    installed: ControlPlane, verb: str, resource: str, namespace: str | None, *, allowed: bool
-) -> None:
-    what, _, name = resource.partition("/")
-    subresource = name if name in ("status", "eviction") else ""
-    resource, _, group = what.partition(".")
-    review = {
-        "apiVersion": "authorization.k8s.io/v1",
-        "kind": "SubjectAccessReview",
-        "spec": {
-            "user": "system:serviceaccount:node-maintenance:reconciler",
-            "resourceAttributes": {
-                "verb": verb,
-                "group": group,
-                "resource": resource,
-                "subresource": subresource,
-                "name": "" if subresource else name,
-                "namespace": namespace or "",
-            },
-        },
-    }
-    answer = installed.api.request("POST", "apis/authorization.k8s.io/v1/subjectaccessreviews", review)
-
-    assert answer["status"]["allowed"] is allowed
-
-
-@pytest.fixture(scope="module")
-def installed(controlplane: ControlPlane) -> Iterator[ControlPlane]:
-    """The base, once for all questions about rights."""
-    controlplane.start_apiserver()
-    controlplane.clean()
-    with applied(controlplane, "base"):
-        yield controlplane
 
 
 def test_the_right_to_replace_machines_covers_only_the_scale_of_a_pool() -> None:

@@ -27,7 +27,7 @@ from tests.support.controlplane.audit import AuditEntry
 from tests.support.controlplane.fill import Pool, no_vm_event, patch_conditions, vm_event
 from tests.support.controlplane.server import ControlPlane
 from tests.support.controlplane.waiting import wait_for
-from tests.support.controlplane.workloads import deployment
+from tests.support.controlplane.workloads import budget, deployment
 from tests.support.fakes import imds
 from tests.support.fakes.clock import SystemClock
 
@@ -39,7 +39,9 @@ HOOKS_IN = "default"
 POOL = Pool("np")
 MONDAY_NOON = datetime(2026, 5, 11, 12, tzinfo=UTC)
 UNDER_MAINTENANCE = "Host server is undergoing maintenance."
-LIVE_MIGRATION = "Virtual machine is being paused because of a memory-preserving Live Migration operation."
+
+
+EMPTY_DIR = [{"name": "scratch", "emptyDir": {}}]
 
 
 class StandingClock:
@@ -342,3 +344,12 @@ class Scene:
 
         wait_for("end of the drains", ended, seconds=60)
         return report
+
+
+def cover(scene: Scene, app: str) -> None:
+    """Let a PodDisruptionBudget hold the app's only pod."""
+    scene.api.create("poddisruptionbudgets", budget(app, min_available=1))
+    wait_for(
+        "a budget that was counted",
+        lambda: scene.api.get("poddisruptionbudgets", app).get("status", {}).get("currentHealthy") == 1,
+    )

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
-from tests.real.passes.processes import Programs
-from tests.real.passes.scene import PREFIX, Scene
+from tests.real.passes.scene import Scene
 
 ID = "11111111-AAAA-4000-8000-000000000001"
 
@@ -41,36 +38,3 @@ def test_a_whole_case_from_its_first_event_to_the_uncordon(scene: Scene) -> None
         "MaintenanceDone",
         "MaintenanceDrained",
     ]
-
-
-@pytest.mark.slow
-def test_a_broken_record_holds_its_node_and_others_are_served_until_it_is_reset(
-    scene: Scene, programs: Programs
-) -> None:
-    broken, newer, served = scene.node(0), scene.node(1), scene.node(2)
-    programs.configure("mode: Enforce\nbudget: {maxUnavailable: 3}\n")
-    scene.annotate(broken, "record", "{not json")
-    scene.annotate(newer, "record", '{"version": 3, "uid": "x", "profiles": {}}')
-    for node in (broken, newer, served):
-        scene.condition_tells(node)
-
-    done = programs.sweep()
-
-    assert done.code == 0, done.err
-    assert scene.cordoned(served)
-    for node in (broken, newer):
-        assert not scene.cordoned(node)
-        (hold,) = done.node(node)["holds"]
-        assert hold["check"] == "recordReadable"
-        assert f"reconciler release {node} --reset" in hold["reason"]
-    assert scene.api.get("nodes", broken)["metadata"]["annotations"][f"{PREFIX}/record"] == "{not json"
-
-    refused = programs.run("release", broken)
-    healed = programs.run("release", broken, "--reset")
-    after = programs.sweep()
-
-    assert refused.code == 1
-    assert "--reset" in refused.err
-    assert healed.code == 0, healed.err
-    assert after.code == 0, after.err
-    assert scene.cordoned(broken)

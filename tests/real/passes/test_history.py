@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from jobs.cli import main
-from tests.real.passes.processes import ENFORCE, Done, Programs
+from tests.real.passes.processes import ENFORCE, Programs
 from tests.real.passes.scene import Scene
 from tests.support.fakes.proxy import Cut, Proxy
 
@@ -27,41 +26,6 @@ def summed(path: Path, capsys: pytest.CaptureFixture[str]) -> Object:
     assert main(["history", str(path), "--output", "json"]) == 0
     found: Object = json.loads(capsys.readouterr().out)
     return found
-
-
-def test_sweep_appends_the_line_of_a_case_when_it_ends(
-    scene: Scene, programs: Programs, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = tmp_path / "history.jsonl"
-    node = scene.node()
-    scene.workload("web", node, replicas=2)
-
-    def sweep(tell: Callable[[], None]) -> Done:
-        tell()
-        return programs.sweep("--history", str(file))
-
-    done = [
-        sweep(lambda: scene.condition_tells(node)),
-        sweep(lambda: scene.condition_tells(node, status="Started")),
-    ]
-    assert lines_or_none(file) == []
-    done.append(sweep(lambda: scene.condition_silent(node)))
-
-    assert [one.code for one in done] == [0, 0, 0], [one.err for one in done]
-    assert scene.is_untouched(node)
-    (case,) = lines(file)
-    assert (case["event"], case["node"], case["kind"]) == ("case", node, "Reboot")
-    assert case["uid"] == scene.api.get("nodes", node)["metadata"]["uid"]
-    assert (case["outcome"], case["inTime"]) == ("drained", "yes")
-    assert (case["podsMoved"], case["podsLeft"]) == (2, 0)
-    times = [case[key] for key in ("announced", "planned", "started", "drained", "gone", "uncordoned")]
-    assert all(times)
-    assert times == sorted(times)
-    assert summed(file, capsys)["total"]["shareInTime"] == 1
-
-
-def lines_or_none(path: Path) -> list[Object]:
-    return lines(path) if path.exists() else []
 
 
 @pytest.mark.parametrize("before", [True, False], ids=["before", "after"])
@@ -98,26 +62,3 @@ def cut_sweep(programs: Programs, folder: Path, file: Path, before: bool) -> lis
         proxy.ends(process.kill)
         assert process.wait().code == -9
     return proxy.writes
-
-
-@pytest.mark.slow
-def test_serve_logs_the_case_of_a_node_that_is_deleted(
-    scene: Scene, programs: Programs, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    node = scene.node()
-    scene.workload("web", node)
-    process = programs.start("serve", "--every", "1h")
-    process.wait_for("leading")
-    scene.condition_tells(node, "Preempt", minutes=1)
-    process.does("end of the drain", lambda: '"done"' in json.dumps(scene.record(node)))
-
-    scene.api.delete("nodes", node)
-    (case,) = process.wait_for("case")
-    log = tmp_path / "log"
-    log.write_text(process.terminate().out, encoding="utf-8")
-
-    assert (case["node"], case["kind"], case["inTime"], case["podsMoved"]) == (node, "Preempt", "yes", 1)
-    assert case["why"].endswith("; its node was deleted")
-    document = summed(log, capsys)
-    assert document["total"]["cases"] == 1
-    assert document["lines"]["other"] > 1

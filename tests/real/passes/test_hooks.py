@@ -53,26 +53,6 @@ def end(scene: Scene, phase: str) -> Object:
     return wait_for("the end of the Job", ended)
 
 
-def test_an_annotation_holds_the_drain_and_later_the_uncordon(scene: Scene) -> None:
-    node = hooked(scene)
-    scene.annotate(node, "pre-drain.backup", "team storage")
-    scene.annotate(node, "pre-uncordon.smoke", "team storage")
-    report = scene.run()
-    assert "pre-drain.backup (team storage)" in report.holds(node)["preDrainHooksDone"]
-    assert (scene.cordoned(node), scene.pods_on(node)) == (True, ["web"])
-
-    scene.new_process()
-    scene.annotate(node, "pre-drain.backup", None)
-    scene.finish()
-    assert scene.pods_on(node) == []
-    scene.annotate(node, "request", None)
-    held = scene.run().holds(node)
-    assert "pre-uncordon.smoke" in held["preUncordonHooksDone"]
-    scene.annotate(node, "pre-uncordon.smoke", None)
-    scene.run()
-    assert scene.is_untouched(node)
-
-
 def test_a_job_is_created_once_and_its_success_lets_the_drain_begin(scene: Scene) -> None:
     node = hooked(scene, JOB)
     scene.run()

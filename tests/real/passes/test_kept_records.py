@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from pathlib import Path
 
 import pytest
 
@@ -12,10 +11,9 @@ from reconciler.kubernetes.cluster import NAMESPACE, Cluster
 from reconciler.kubernetes.kept_records import KEPT
 from reconciler.kubernetes.paths import LEDGER
 from reconciler.model.errors import LockLost
-from tests.real.passes.scene import PREFIX, Object, Scene
+from tests.real.passes.scene import PREFIX, Scene
 from tests.support.controlplane.api import ApiError
 from tests.support.controlplane.policies import for_nodes, in_force
-from tests.support.controlplane.webhooks import changed_nodes
 
 RECORD = f"{PREFIX}/record"
 LABEL = f"{PREFIX}/record-kept"
@@ -97,15 +95,6 @@ def check_protected(scene: Scene, node: str, refusal: str) -> None:
 
 def test_a_policy_that_denies_the_record_keeps_no_node_from_its_drain(scene: Scene, denied: str) -> None:
     check_protected(scene, denied, "only known annotations")
-
-
-def test_a_webhook_that_removes_the_record_keeps_no_node_from_its_drain(scene: Scene, tmp_path: Path) -> None:
-    def without_record(node: Object) -> list[Object]:
-        has = RECORD in (node["metadata"].get("annotations") or {})
-        return [{"op": "remove", "path": f"/metadata/annotations/{RECORD.replace('/', '~1')}"}] if has else []
-
-    with changed_nodes(scene.api, tmp_path, without_record):
-        check_protected(scene, scene.node(), f"the annotation {RECORD} did not stay")
 
 
 def test_annotations_at_their_limit_keep_no_node_from_its_drain(scene: Scene) -> None:

@@ -63,13 +63,6 @@ def test_kubectl_runs_the_plugin_on_its_cluster_and_returns_its_exit_code(
     assert "no-such-context" in no_context.stderr
 
 
-def test_help_of_the_plugin_through_kubectl_names_it(kubectl: Kubectl) -> None:
-    done = kubectl("maintenance", "resume", "--help")
-
-    assert done.returncode == 0
-    assert done.stdout.startswith("Usage: kubectl maintenance resume ")
-
-
 def test_kubectl_completes_names_of_the_cluster(scene: Scene, kubectl: Kubectl) -> None:
     node = scene.node()
     pods = scene.workload("web", node)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import signal
 from pathlib import Path
 
-from reconciler.kubernetes.lease import DURATION, NAME
-from tests.real.passes.processes import ENFORCE, Programs, Running
+from reconciler.kubernetes.lease import NAME
+from tests.real.passes.processes import Programs, Running
 from tests.real.passes.scene import Scene
 from tests.support.controlplane.waiting import wait_for
 from tests.support.controlplane.workloads import budget
@@ -60,18 +60,6 @@ def test_of_two_sweeps_one_acts_and_the_other_says_who_has_the_lock(scene: Scene
     assert scene.pods_on(node) == ["web"]
 
 
-def test_a_sweep_beside_a_serving_program_leaves_the_work_to_it(scene: Scene, programs: Programs) -> None:
-    scene.node(0)
-    serving = programs.start("serve", "--every", "1h")
-    serving.wait_for("leading")
-
-    sweep = programs.run("sweep")
-
-    assert sweep.code == 0
-    assert sweep.out == f"another pass holds the lock: {holder(scene)}; nothing was done\n"
-    assert is_held_by(scene, serving)
-
-
 def test_a_standby_takes_over_when_the_leader_ends(scene: Scene, programs: Programs) -> None:
     node = blocked(scene)
     leader = programs.start("serve", "--every", "1h")
@@ -118,22 +106,3 @@ def test_a_holder_that_was_stopped_finds_the_lock_lost_and_writes_nothing(
     assert "Traceback" not in done.err
     assert is_held_by(scene, other)
     wait_for("the other one's drain", lambda: scene.pods_on(node) == [], seconds=60)
-
-
-def test_after_the_holder_was_killed_the_next_sweep_waits_until_its_lease_has_run_out(
-    scene: Scene, programs: Programs
-) -> None:
-    node = blocked(scene)
-    programs.configure(f"{ENFORCE}drain: {{timeout: 1h}}\n")
-    first = programs.start("sweep", "--for", "60s")
-    first.does("cordon", lambda: scene.cordoned(node))
-    first.kill()
-    assert scene.api.get("leases", NAME, "node-maintenance")["spec"]["leaseDurationSeconds"] == DURATION
-    scene.shorten_lock()
-    scene.api.delete("poddisruptionbudgets", "web", "default")
-
-    done = programs.sweep("--for", "60s")
-
-    assert done.code == 0, done.err
-    assert "lockedBy" not in done.document
-    assert scene.pods_on(node) == []

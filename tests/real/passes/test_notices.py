@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -103,27 +102,3 @@ def test_a_process_that_is_killed_while_it_sends_leaves_the_message_to_the_next_
     again = [one["id"] for one in hook.events]
     assert all(again.count(one) == 2 for one in first)
     assert remembered(scene).get("pending", []) == []
-
-
-def test_a_receiver_that_hangs_keeps_no_node_from_its_drain(
-    scene: Scene, programs: Programs, hook: Hook
-) -> None:
-    hanging, asked = threading.Event(), threading.Event()
-
-    def hang() -> None:
-        asked.set()
-        hanging.wait(60)
-
-    hook.before = hang
-    configure(programs)
-    first, second = scene.node(0), scene.node(1)
-    process = start(programs, hook, "serve")
-    process.wait_for("leading")
-    scene.condition_tells(first)
-    process.does("request that hangs", asked.is_set)
-    scene.workload("web", second)
-    scene.condition_tells(second)
-    try:
-        process.does("drain of another node", lambda: '"done"' in json.dumps(scene.record(second)))
-    finally:
-        hanging.set()

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from tests.real.passes.processes import Done, Programs
-from tests.real.passes.scene import Scene
-from tests.real.passes.test_drains import cover
+from tests.real.passes.scene import Scene, cover
 from tests.real.passes.test_writing_nothing import MUTATING
-from tests.support.controlplane.certificates import make_certificates
 from tests.support.controlplane.waiting import wait_for
 from tests.support.controlplane.webhooks import EVICTIONS, PLACE, Guard, rehearsed, webhook
 from tests.support.controlplane.workloads import budget, pod
-from tests.support.stub import Answer, Asked, Stub, json_answer
 
 
 def volume(scene: Scene, zone: str) -> list[dict[str, Any]]:
@@ -138,37 +132,6 @@ def test_webhooks_and_policies_that_refuse_are_found_and_nothing_is_evicted(
     assert writes == {("pods", "eviction")}
 
 
-def test_a_webhook_is_asked_by_dry_runs_and_its_answer_is_shown(
-    scene: Scene, programs: Programs, tmp_path: Path
-) -> None:
-    scene.node(0)
-    scene.node(1)
-    scene.workload("web", replicas=2)
-    scene.workload("held", replicas=2)
-    before = uids(scene)
-    certificates = make_certificates(tmp_path)
-    serving = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    serving.load_cert_chain(certificates.serving, certificates.serving_key)
-    stub = Stub(review, serving)
-    try:
-        authority = certificates.authority.read_bytes()
-        guard = Guard("guard", f"{stub.url}/", authority)
-        with webhook(scene.api, guard, "held", "ask the owners first"):
-            first = len(stub.asked)
-            done = readiness(programs, "--ask-webhooks", "--output", "json")
-            seen = [json.loads(one.body)["request"] for one in stub.asked[first:]]
-    finally:
-        stub.close()
-
-    assert found(done) == {"held": [("webhook", "blocks")]}
-    (finding,) = done.document["workloads"][0]["findings"]
-    assert finding["because"] == "webhook guard.example.com refuses its eviction: ask the owners first"
-    # Each pod once, and every time as a dry run: a webhook with side effects has none.
-    assert sorted(one["name"].partition("-")[0] for one in seen) == ["held", "held", "web", "web"]
-    assert {one["dryRun"] for one in seen} == {True}
-    assert uids(scene) == before
-
-
 def uids(scene: Scene) -> set[str]:
     """The pods that are there and stay there."""
     pods = scene.api.list("pods")
@@ -195,11 +158,3 @@ def refusing(scene: Scene, app: str) -> Iterator[None]:
         for kind in ("validatingadmissionpolicybindings", "validatingadmissionpolicies"):
             scene.api.request("DELETE", f"{PLACE}/{kind}/calm")
         wait_for("evictions without the policy", lambda: rehearsed(scene.api, app) == "")
-
-
-def review(asked: Asked) -> Answer:
-    """Deny the evictions of the app `held`."""
-    request = json.loads(asked.body)["request"]
-    allowed = not request["name"].startswith("held-")
-    says = {"uid": request["uid"], "allowed": allowed, "status": {"message": "ask the owners first"}}
-    return json_answer({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": says})

@@ -11,42 +11,12 @@ from tests.real.manifests.permissions import built
 from tests.real.passes.accounts import account, once_permitted
 from tests.real.passes.processes import Done, Programs
 from tests.real.passes.scene import Scene
-from tests.real.passes.test_drains import cover
-
-NODES_AND_PODS = [{"apiGroups": [""], "resources": ["nodes", "pods"], "verbs": ["get", "list"]}]
 
 
 def reported(programs: Programs, kubeconfig: Path, config: Path | None = None) -> Done:
     return once_permitted(
         lambda: programs.run("report", "--format", "json", config=config, kubeconfig=kubeconfig)
     )
-
-
-@pytest.mark.slow
-def test_with_nodes_and_pods_alone_the_preview_is_there_and_the_rest_is_listed(
-    scene: Scene, programs: Programs
-) -> None:
-    node = scene.node()
-    scene.workload("web", node)
-    cover(scene, "web")
-    scene.condition_tells(node)
-    with account(scene, "nodes-and-pods", NODES_AND_PODS) as kubeconfig:
-        done = reported(programs, kubeconfig)
-
-    assert {one["needs"] for one in done.document["unseen"]} == {
-        "get configmaps in node-maintenance",
-        "get configmaps in kube-system",
-        "get daemonsets.apps in node-maintenance-agent",
-        "list poddisruptionbudgets.policy",
-        "list namespaces",
-    }
-    preview = done.node(node)["preview"]
-    assert [pod["action"] for pod in preview["pods"]] == ["evict"]
-    assert {one["needs"] for one in preview["unknown"]} == {
-        "list poddisruptionbudgets.policy",
-        "list namespaces",
-    }
-    assert done.err == ""
 
 
 @pytest.mark.slow

@@ -12,8 +12,7 @@ import pytest
 from tests.real.manifests.applying import applied
 from tests.real.manifests.permissions import granted, missing, unused, used
 from tests.real.passes.processes import Programs
-from tests.real.passes.scene import Scene
-from tests.real.passes.test_drains import cover
+from tests.real.passes.scene import Scene, cover
 from tests.support.controlplane.api import Api, ApiError, Object
 from tests.support.controlplane.server import ControlPlane
 from tests.support.controlplane.waiting import wait_for

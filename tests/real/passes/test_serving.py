@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import urllib.error
-import urllib.request
-from collections.abc import Callable
 from functools import partial
 
 import pytest
@@ -34,23 +31,17 @@ def watches(scene: Scene) -> None:
     wait_for("a cordon of the probe", lambda: scene.cordoned(probe), seconds=60)
 
 
-@pytest.mark.parametrize("source", ["condition", "agent's annotation"])
 def test_a_changed_node_is_cordoned_without_waiting_for_the_schedule(
-    scene: Scene, programs: Programs, source: str
+    scene: Scene, programs: Programs
 ) -> None:
     programs.configure(ALL_AT_ONCE)
     nodes = [scene.node(instance) for instance in range(TRIES)]
     serving(programs)
     watches(scene)
 
-    def tell(instance: int) -> Callable[[], None]:
-        if source == "condition":
-            return lambda: scene.condition_tells(nodes[instance], "Preempt", minutes=0.5)
-        return lambda: scene.imds_tells(instance, scene.event(instance, "Preempt", minutes=0.5))
-
     # The schedule is hourly, so it never causes a cordon within a minute. `nox -s bench` measures the time.
-    for instance, node in enumerate(nodes):
-        tell(instance)()
+    for node in nodes:
+        scene.condition_tells(node, "Preempt", minutes=0.5)
         wait_for("a cordon", partial(scene.cordoned, node), seconds=60)
 
 
@@ -166,21 +157,3 @@ def test_the_api_server_goes_and_comes_back_and_the_work_goes_on(scene: Scene, p
 
     wait_for("a cordon", lambda: scene.cordoned(node), seconds=90)
     assert process.terminate().code == 0
-
-
-def test_health_is_served_over_http(scene: Scene, programs: Programs) -> None:
-    scene.node()
-    process = serving(programs)
-    (line,) = process.wait_for("listening")
-
-    def status(path: str) -> int:
-        try:
-            with urllib.request.urlopen(f"http://{line['address']}{path}", timeout=60) as answer:
-                return int(answer.status)
-        except urllib.error.HTTPError as error:
-            with error:
-                return error.code
-
-    wait_for("readiness", lambda: status("/readyz") == 200)
-    assert status("/healthz") == 200
-    assert status("/secrets") == 404

@@ -1,4 +1,4 @@
-"""An API server whose answers come late: the lock is kept, and a cordon takes a few round trips."""
+"""An API server whose answers come late: a cordon takes a few round trips."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.kubernetes import lease
 from tests.real.passes.processes import Programs
 from tests.real.passes.scene import Scene
 from tests.support.controlplane.waiting import wait_for
@@ -18,7 +17,7 @@ LATE = 3.0
 """Seconds."""
 
 
-def test_with_answers_three_seconds_late_a_node_is_cordoned_and_the_lock_is_kept(
+def test_with_answers_three_seconds_late_a_node_is_cordoned_in_a_few_round_trips(
     scene: Scene, programs: Programs, tmp_path: Path
 ) -> None:
     node = scene.node()
@@ -31,14 +30,6 @@ def test_with_answers_three_seconds_late_a_node_is_cordoned_and_the_lock_is_kept
         scene.condition_tells(node)
         wait_for("the cordon", lambda: scene.cordoned(node), seconds=20)
 
-        # For longer than a renewal counts.
-        enough = lease.DURATION * lease.TRUSTED / lease.RENEW_EVERY + 2
-        wait_for("renewals", lambda: len(renewed(proxy)) > enough, seconds=60)
-
         assert len(serving.said("leading")) == 1
         assert "is lost" not in serving.everything()
         assert serving.said("pass failed") == []
-
-
-def renewed(proxy: Proxy) -> list[str]:
-    return [write for write in proxy.writes if write.startswith("PATCH") and "/leases/" in write]

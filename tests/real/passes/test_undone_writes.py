@@ -13,7 +13,6 @@ from tests.support.controlplane.api import ApiError
 from tests.support.controlplane.policies import for_nodes, in_force
 from tests.support.controlplane.webhooks import changed_nodes
 
-RECORD = f"{PREFIX}/record"
 PASSES = 60
 
 

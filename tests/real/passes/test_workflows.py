@@ -10,7 +10,6 @@ import pytest
 
 from tests.real.passes.processes import Programs, Running
 from tests.real.passes.scene import Scene
-from tests.support.controlplane.workloads import budget
 
 pytestmark = pytest.mark.slow
 
@@ -22,7 +21,6 @@ NEEDED, ALLOWED, APPROVED = (
     f"{FLATCAR}/reboot-ok",
     "cloud.sap/maintenance-approved",
 )
-OUTDATED = "cloud.sap/kubelet-needs-update"
 
 
 def serve(programs: Programs, text: str = EXAMPLE) -> Running:
@@ -79,25 +77,4 @@ def test_a_reboot_waits_for_a_person_and_the_node_comes_back(scene: Scene, progr
     assert states(scene, other) == {"default": "operational"}
     events = [one for one in scene.api.list("events") if one["reason"] == "ChangedMaintenanceState"]
     assert {(one["involvedObject"]["uid"], one["type"]) for one in events} == {(node, "Normal")}
-    assert process.terminate().code == 0
-
-
-def test_a_drain_of_a_workflow_goes_on_after_the_process_was_killed(scene: Scene, programs: Programs) -> None:
-    node = scene.node(0)
-    scene.api.create("poddisruptionbudgets", budget("web", max_unavailable=0))
-    scene.workload("web", node)
-    label(scene, node, PROFILE, "kubelet")
-    label(scene, node, OUTDATED, "true")
-    killed = serve(programs)
-    killed.does("cordon", lambda: scene.cordoned(node))
-    killed.kill()
-    scene.shorten_lock()
-    scene.api.delete("poddisruptionbudgets", "web")
-
-    process = programs.start("serve", "--every", "1h")
-
-    process.does("drained node", lambda: not scene.pods_on(node))
-    label(scene, node, OUTDATED, "false")
-    process.does("node in service", lambda: not scene.cordoned(node))
-    assert states(scene, node) == {"kubelet": "operational"}
     assert process.terminate().code == 0

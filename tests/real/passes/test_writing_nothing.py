@@ -9,7 +9,6 @@ import pytest
 from tests.real.passes.processes import ENFORCE, Programs
 from tests.real.passes.scene import Scene
 from tests.support.controlplane.audit import AuditEntry
-from tests.support.controlplane.waiting import wait_for
 from tests.support.controlplane.workloads import budget
 
 # Taken by an update, then renewed as often as the time asks for it, and given back.
@@ -47,7 +46,6 @@ def busy(scene: Scene) -> tuple[str, str]:
         pytest.param(("sweep", "--dry-run"), ENFORCE, id="sweep --dry-run"),
         pytest.param(("sweep",), "mode: Observe\n", id="sweep in mode Observe"),
         pytest.param(("report",), ENFORCE, id="report"),
-        pytest.param(("report", "--format", "json"), ENFORCE, id="report as JSON"),
     ],
 )
 def test_a_dry_run_writes_nothing_and_takes_no_lock(
@@ -66,25 +64,6 @@ def test_a_dry_run_writes_nothing_and_takes_no_lock(
     assert not any(entry.resource == "leases" for entry in asked(scene, began))
     assert scene.api.find("leases", "reconciler-lock", "node-maintenance") is None
     assert not scene.cordoned(draining)
-
-
-def test_a_serving_program_in_mode_observe_writes_nothing(scene: Scene, programs: Programs) -> None:
-    draining, _ = busy(scene)
-    programs.configure("mode: Observe\nbudget: {maxUnavailable: 3}\n")
-    began = datetime.now(UTC)
-
-    serving = programs.start("serve", "--every", "1s")
-    (line, *_) = [one for one in serving.wait_for("node") if one["node"] == draining]
-    wait_for(
-        "three passes",
-        lambda: sum(e.verb == "list" and e.resource == "nodes" for e in asked(scene, began)) > 3,
-    )
-    done = serving.terminate()
-
-    assert done.code == 0, done.err
-    assert line["dryRun"] is True
-    assert line["wouldDo"] == ["cordon", "drain"]
-    assert writes(scene, began) == []
 
 
 def test_the_second_pass_writes_nothing_but_its_lock(scene: Scene, programs: Programs) -> None:
