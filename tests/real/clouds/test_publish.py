@@ -11,11 +11,7 @@ from reconciler.features.publishing.drainsafe import (
     DRAINSAFE_TYPE,
 )
 from reconciler.model.node import LIFECYCLE
-from tests.real.manifests.applying import applied
-from tests.real.passes.processes import Programs
 from tests.real.passes.scene import PREFIX, Scene
-from tests.support.controlplane.audit import AuditEntry
-from tests.support.controlplane.waiting import wait_for
 
 Object = dict[str, Any]
 NO_SETTLING = "uncordon: {settle: 0s}\n"
@@ -39,11 +35,6 @@ def conditions(scene: Scene, node: str) -> dict[str, Object]:
 
 def true(scene: Scene, node: str) -> set[str]:
     return {kind for kind, found in conditions(scene, node).items() if found["status"] == "True"}
-
-
-def patches(scene: Scene, before: int = 0) -> list[AuditEntry]:
-    """Our patches of nodes so far, but for the first `before`."""
-    return [one for one in scene.asked("patch") if one.resource == "nodes"][before:]
 
 
 def test_a_case_goes_through_drainsafes_values_in_order_and_the_conditions_keep_up(scene: Scene) -> None:
@@ -89,45 +80,3 @@ def test_a_case_goes_through_drainsafes_values_in_order_and_the_conditions_keep_
     assert borne(scene, node) == {DRAINSAFE_STATE: "NodeRunning", DRAINSAFE_OWNER: PREFIX}
     assert conditions(scene, node) == {}
     assert not scene.cordoned(node)
-
-
-def test_the_annotation_rides_on_the_cordons_own_patch_and_a_pass_at_rest_writes_nothing(
-    scene: Scene,
-) -> None:
-    scene.set("publish: [drainsafe]")
-    node = scene.node()
-    scene.workload("web", node)
-    scene.condition_tells(node)
-    before = len(patches(scene))
-    scene.run()
-    first = patches(scene, before)
-    scene.finish()
-    count = len(patches(scene))
-    scene.run()
-
-    assert [(one.verb, one.subresource) for one in first] == [("patch", "")]
-    assert value(scene, node) == "NodeDrained"
-    assert patches(scene, count) == []
-
-
-def test_without_the_right_to_the_status_the_case_goes_on_and_with_it_all_is_shown(
-    scene: Scene, programs: Programs
-) -> None:
-    programs.configure(f"mode: Enforce\n{BOTH}")
-    node = scene.node()
-    scene.workload("web", node)
-    scene.condition_tells(node)
-    with applied(scene.controlplane, "base"):
-        wait_for("the account", lambda: scene.api.find("serviceaccounts", "reconciler", "node-maintenance"))
-        kubeconfig = scene.controlplane.kubeconfig_for("reconciler", "node-maintenance")
-        refused = programs.sweep(kubeconfig=kubeconfig)
-        drained = scene.cordoned(node), scene.pods_on(node), value(scene, node), conditions(scene, node)
-        with applied(scene.controlplane, "publish"):
-            shown = programs.sweep(kubeconfig=kubeconfig)
-            report = true(scene, node)
-
-    assert refused.code == 1
-    assert "nodes/status" in refused.out
-    assert drained == (True, [], "NodeDrained", {})
-    assert shown.code == 0, shown.out + shown.err
-    assert report == {"MaintenancePlanned", "Drained"}

@@ -27,6 +27,7 @@ from tests.support.fakes.clock import SystemClock
 from tests.support.stub import Answer, Asked, Stub, json_answer
 
 _POOL = Pool("np")
+_LONGEST = 2**63 - 1
 _PATIENCE = 120.0
 _AGENT = USER_AGENT.split("/")[0]
 
@@ -225,22 +226,6 @@ def test_a_singletons_new_pod_is_ready_before_the_old_one_goes(bench: Bench) -> 
     bench.wait_ready("web", 1)
 
 
-def test_a_server_that_goes_and_comes_back_is_outlived(bench: Bench) -> None:
-    bench.run_app("web", 6)
-    bench.api.create("poddisruptionbudgets", budget("web", max_unavailable=1))
-    wait_for("a budget", lambda: _allowed(bench, "web") == 1)
-    bench.cordon_alone()
-    bench.start()
-    # No eviction is under way when the server goes. It would count against the budget for two minutes.
-    bench.until("a first pod gone and the next refused", lambda one: one.gone == 1 and bool(one.blockers))
-    bench.plane.restart_apiserver()
-    bench.cordon()
-    progress = bench.finish()
-
-    assert Phase.DRAINED is progress.phase
-    assert not _on(bench, bench.node)
-
-
 def _ready(found: dict[str, Any]) -> bool:
     conditions = found["status"].get("conditions", [])
     return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
@@ -259,15 +244,14 @@ def _on(bench: Bench, node: str) -> list[dict[str, Any]]:
     return bench.api.list("pods", fields=f"spec.nodeName={node}")
 
 
-@pytest.mark.parametrize("grace", [10**12, 2**63 - 1])
 @pytest.mark.parametrize("deletes", [True, False], ids=["deleted", "evicted"])
-def test_a_grace_of_thousands_of_years_stops_no_drain(bench: Bench, grace: int, deletes: bool) -> None:
+def test_a_grace_of_thousands_of_years_stops_no_drain(bench: Bench, deletes: bool) -> None:
     bench.run_app("web", 3)
     marks = {"node-maintenance.dev/drain": "wait-completed"}
-    bench.api.create("pods", pod("evil", node_name=bench.node, grace=grace, labels=marks))
+    bench.api.create("pods", pod("evil", node_name=bench.node, grace=_LONGEST, labels=marks))
     bench.wait_ready("evil", 1)
     bench.cordon()
-    deadline = datetime.now(UTC) + timedelta(seconds=20)
+    deadline = datetime.now(UTC) + timedelta(seconds=10)
     limit = WaitLimit(datetime.now(UTC), timedelta(hours=1), deadline)
     bench.start(
         options=DrainOptions(evict_unmanaged=True, own_wait=limit),
@@ -279,14 +263,13 @@ def test_a_grace_of_thousands_of_years_stops_no_drain(bench: Bench, grace: int, 
     assert any("default/evil" in step for step in progress.escalations)
 
 
-@pytest.mark.parametrize("grace", [10**12, 2**63 - 1])
-def test_a_pod_that_terminates_for_thousands_of_years_is_named(bench: Bench, grace: int) -> None:
-    held = pod("evil", node_name=bench.node, grace=grace, finalizers=["test.example/hold"])
+def test_a_pod_that_terminates_for_thousands_of_years_is_named(bench: Bench) -> None:
+    held = pod("evil", node_name=bench.node, grace=_LONGEST, finalizers=["test.example/hold"])
     bench.run_app("web", 3)
     bench.api.create("pods", held)
     bench.wait_ready("evil", 1)
     bench.cordon()
-    bench.start(timeout=timedelta(seconds=5))
+    bench.start(timeout=timedelta(seconds=2))
     progress = bench.finish()
     bench.api.patch("pods", "evil", {"metadata": {"finalizers": None}})
 
