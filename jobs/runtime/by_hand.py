@@ -5,7 +5,8 @@ from __future__ import annotations
 import getpass
 import os
 import socket
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from jobs.runtime.environment import VariablesAsWritten
 from jobs.runtime.output import echo
@@ -16,12 +17,17 @@ from reconciler.kubernetes import lease, objects
 from reconciler.kubernetes.config_maps import read_installed
 from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.paths import LEDGER, api, core
-from reconciler.model.errors import ClusterError, NotFound, SettingsError
+from reconciler.model.errors import ClusterError, Conflict, NotFound, SettingsError, Unauthorized, Unreachable
 from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.limits import excerpt, is_object_name
 from reconciler.model.node import Node
 from reconciler.model.plan import Notice
 from reconciler.model.ports import Notification
+from reconciler.model.writes import NodeWrite, other_prefixes, own_keys
+
+if TYPE_CHECKING:
+    from jobs.runtime.settings_source import SettingsInUse
+    from reconciler.kubernetes.cluster import Cluster
 
 
 def person() -> str:
@@ -49,6 +55,48 @@ def check_nodes(names: Iterable[str], known: Collection[str]) -> None:
 def _line(name: str, known: list[str]) -> str:
     shown, similar = (name, near(name, known)) if is_object_name(name) else (excerpt(name), "")
     return f"{shown}: there is no such node{similar}"
+
+
+def check_prefix(nodes: Iterable[Node], policy: SettingsInUse) -> None:
+    """Raise SettingsError if a reconciler with another prefix is on these nodes, and none with this one.
+
+    It reads nothing that is written with these settings.
+    """
+    prefix = policy.settings.keys.prefix
+    for node in nodes:
+        others = other_prefixes(node, prefix)
+        if others and not own_keys(node, prefix):
+            text = f"{node.name} has keys of {others[0]}; a reconciler with this keys.prefix reads nothing"
+            raise SettingsError((policy.defaults, f"{text} that is said with the default settings"))
+
+
+def why_not(error: ClusterError) -> str:
+    """Return why the API server did not do what a person has asked for, and what helps."""
+    if isinstance(error, Conflict):
+        return f"{error}; run the command again"
+    return f"needs {error.needs}" if error.needs else str(error)
+
+
+def write_nodes(
+    cluster: Cluster, writes: Iterable[tuple[Node, NodeWrite | None]]
+) -> Iterator[tuple[Node, str]]:
+    """Write to each node, and yield why it is not written: empty if it is, or has nothing to write.
+
+    Once the API server does not answer, or refuses the credentials, nothing more is tried: each try takes the
+    whole time for retries.
+    """
+    silent = False
+    for node, write in writes:
+        problem = ""
+        if write is not None and silent:
+            problem = "not written"
+        elif write is not None:
+            try:
+                cluster.patch_node(write)
+            except ClusterError as error:
+                silent = isinstance(error, Unreachable | Unauthorized)
+                problem = f"not written: {why_not(error)}"
+        yield node, problem
 
 
 class EventsByHand:

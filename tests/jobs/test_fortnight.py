@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from rich.cells import cell_len
 
-from jobs.runtime.fortnight import fortnight
+from jobs.commands.windows import fortnight
 from reconciler.calendar.windows import Calendar
 from reconciler.report.lines import ASCII, Look
 from reconciler.settings.load import parse_settings

@@ -1,41 +1,225 @@
-"""`reconciler approve`: approves the drains that wait for it, or withdraws the approval."""
+"""`reconciler hold`, `defer`, `approve` and `resume`: write instructions of a person on nodes."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from functools import partial
+from typing import Any
 
 import click
+from msgspec import Struct
 
 from jobs import options
-from jobs.runtime import instructing
+from jobs.completion import values
+from jobs.runtime.by_hand import EventsByHand, check_nodes, check_prefix, person, why_not, write_nodes
 from jobs.runtime.environment import Target
-from jobs.runtime.instructing import Asked, Chosen, Scene, carry_out
-from jobs.runtime.outside import Wiring
-from jobs.runtime.settings_source import SettingsSource
-from reconciler.features.approvals.instruct import Instructed, approved, approved_as_recorded, unapproved
-from reconciler.model.node import Node
-from reconciler.model.plan import NodePlan
-from reconciler.run import rehearse
+from jobs.runtime.output import echo, echo_for_programs, for_programs, width
+from jobs.runtime.settings_source import SettingsSource, settings_in_use
+from reconciler.calendar.values import literal, parse_ahead
+from reconciler.features.approvals import instruct
+from reconciler.features.approvals.instruct import Instructed
+from reconciler.kubernetes.cluster import Cluster
+from reconciler.kubernetes.connection import Connection
+from reconciler.model.errors import ClusterError, Forbidden, NotFound, Rejected, SettingsError, Unauthorized
+from reconciler.model.instructions import ALL, Deferral, PersonHold, Word, is_scope, pool_scope
+from reconciler.model.node import POOL_ANNOTATIONS, Node, Wanted
+from reconciler.model.plan import NodePlan, Notice
+from reconciler.model.selector import LabelSelector
+from reconciler.model.writes import NAMES
+from reconciler.report.safe import json_text
+from reconciler.report.text import shown
+from reconciler.settings.schema import Settings
+
+_MOST_MEANT = 20
+"""Nodes of which people are told what an instruction means for them."""
+
+
+class Chosen(Struct, frozen=True):
+    """Which nodes a person means: names, a label selector, a pool, or all nodes that the settings select.
+
+    `scope` is that of an instruction to all nodes or to a pool, empty for others.
+    """
+
+    names: tuple[str, ...] = ()
+    selector: LabelSelector | None = None
+    scope: str = ""
+
+    def of(self, nodes: dict[str, Node], settings: Settings) -> list[Node]:
+        """Return these nodes; NotFound for a name that no node has, and for a selector without nodes."""
+        if self.names:
+            check_nodes(self.names, nodes.keys())
+            return [nodes[name] for name in dict.fromkeys(self.names)]
+        found = [node for node in nodes.values() if settings.in_fleet(node.labels) and self._has(node)]
+        if not found:
+            chosen = self.selector or (self.scope if self.scope != ALL else settings.node_selector)
+            raise NotFound(f"no node matches {chosen}", status=404)
+        return found
+
+    def _has(self, node: Node) -> bool:
+        if self.selector is not None:
+            return self.selector.matches(node.labels)
+        return self.scope in (ALL, pool_scope(node.pool))
+
+
+def _chosen(
+    nodes: tuple[str, ...], selector: LabelSelector | None, pool: str | None, everything: bool
+) -> Chosen:
+    if sum((bool(nodes), selector is not None, pool is not None, everything)) != 1:
+        raise click.UsageError("name the nodes, or give --selector, --pool or --all")
+    scope = ALL if everything else pool_scope(pool or "")
+    if pool is not None and not is_scope(scope):
+        raise click.UsageError(f"--pool: {literal(pool)} is not the name of a pool")
+    return Chosen(nodes, selector, scope)
+
+
+class Given(Struct, frozen=True):
+    """What the options say that all of these commands have."""
+
+    chosen: Chosen
+    config: SettingsSource | None
+    output: str
+    target: Target
+
+
+_given = options.as_one(
+    "given",
+    Given,
+    options.as_one(
+        "chosen",
+        _chosen,
+        options.nodes,
+        options.selector,
+        click.option("--pool", shell_complete=values.pools, help="The nodes of this pool."),
+        click.option("--all", "everything", is_flag=True, help="All nodes that the settings select."),
+    ),
+    options.optional_config,
+    options.output,
+    options.cluster,
+)
+
+_WHEN = "When it ends: +2h, a date and time in the time zone of the settings, or RFC 3339."
+_until = click.option("--until", help=f"{_WHEN}  [default: never]")
+_reason = click.option("--reason", default="", help="The reason, shown in reports.  [default: none]")
+
+
+class Scene(Struct, frozen=True):
+    """What a command works with: the settings, the moment (UTC), and the API server."""
+
+    settings: Settings
+    now: datetime
+    connection: Connection
+    target: Target
+
+    @property
+    def prefix(self) -> str:
+        """That of the keys."""
+        return self.settings.keys.prefix
+
+    def plans(self) -> dict[str, NodePlan]:
+        """Return what a pass would do now, by node; raises ClusterError."""
+        # What only writes an instruction loads no pass.
+        from jobs.runtime.outside import Wiring
+        from reconciler.run import rehearse
+
+        outside = Wiring(self.connection, self.target).to_read(self.settings)
+        return {node.node: node for node in rehearse(outside, self.settings, datetime.now(UTC)).nodes}
+
+    def word(self, until: str | None, reason: str, scope: str = "") -> Word:
+        """Return who gives the instruction, and why; SettingsError for what the annotation can't hold."""
+        try:
+            at = parse_ahead(until, self.settings.time_zone, self.now) if until is not None else None
+        except ValueError as error:
+            raise SettingsError((f"--until: {error}",)) from error
+        try:
+            return Word(person(), self.now.replace(microsecond=0), at, reason, scope)
+        except ValueError as error:
+            raise SettingsError((str(error),)) from error
+
+
+class Asked(Struct, frozen=True):
+    """What a command does about each node, and what it has done for all of them at once, in words.
+
+    `on` is given the node, and as names the prefix of the keys and the moment. `changed` says that the ledger
+    has changed. `keeps` is who keeps drains from their start and until when, if the command does that: then
+    it says what that means for the cases of these nodes.
+    """
+
+    on: Callable[[Node], Instructed]
+    done: str = ""
+    changed: bool = False
+    keeps: Word | None = None
+
+
+@click.command("hold")
+@_given
+@_until
+@_reason
+@click.option("--now", "stops", is_flag=True, help="Also stop a drain that runs.")
+def hold(given: Given, until: str | None, reason: str, stops: bool) -> int:
+    """Hold nodes: no drain of them begins, not even at a deadline.
+
+    --all and --pool also hold nodes that join later. A node in maintenance goes on, and is uncordoned after
+    it. `reconciler resume` ends the hold.
+    """
+
+    def asked(scene: Scene) -> Asked:
+        hold = PersonHold(scene.word(until, reason, given.chosen.scope), stops)
+        if not hold.word.scope:
+            held = partial(instruct.held, hold=hold, prefix=scene.prefix, now=scene.now)
+            return Asked(held, keeps=hold.word)
+        done = _hold_many(hold, scene)
+        on = partial(instruct.stopped, hold=hold, prefix=scene.prefix) if stops else _goes_on
+        return Asked(on, done, changed=True, keeps=hold.word)
+
+    return _carry_out(given, asked, "MaintenanceHeld")
+
+
+@click.command("defer")
+@_given
+@click.option("--until", required=True, help=_WHEN)
+@_reason
+def defer(given: Given, until: str, reason: str) -> int:
+    """Put the drain of nodes off until a moment, or until a deadline that comes first.
+
+    `reconciler hold` also keeps a drain from a start at its deadline.
+    """
+
+    def asked(scene: Scene) -> Asked:
+        deferral = Deferral(scene.word(until, reason, given.chosen.scope))
+        deferred = partial(instruct.deferred, deferral=deferral, prefix=scene.prefix, now=scene.now)
+        return Asked(deferred, keeps=deferral.word)
+
+    return _carry_out(given, asked, "MaintenanceDeferred")
+
+
+@click.command("resume")
+@_given
+def resume(given: Given) -> int:
+    """End the hold and the deferral of nodes, whoever gave them.
+
+    --all and --pool end only what was given with the same option.
+    """
+
+    def asked(scene: Scene) -> Asked:
+        scope, prefix, now, who = given.chosen.scope, scene.prefix, scene.now, person()
+        if not scope:
+            holds = _holds_of_many(scene)
+            return Asked(partial(instruct.resumed, prefix=prefix, now=now, who=who, fleet=holds))
+        done, over = _resume_many(scope, scene)
+        resumed = partial(instruct.resumed_with_many, prefix=prefix, now=now, who=who, scope=scope, held=over)
+        return Asked(resumed, done, changed=bool(over))
+
+    return _carry_out(given, asked, "MaintenanceResumed")
 
 
 @click.command("approve")
-@instructing.chosen
-@instructing.until
-@instructing.reason
+@_given
+@_until
+@_reason
 @click.option("--cancel", is_flag=True, help="Withdraw the approval.")
-@options.optional_config
-@options.output
-@options.cluster
-def approve(
-    chosen: Chosen,
-    until: str | None,
-    reason: str,
-    cancel: bool,
-    config: SettingsSource | None,
-    output: str,
-    target: Target,
-) -> int:
+def approve(given: Given, until: str | None, reason: str, cancel: bool) -> int:
     """Approve the drains for the events that are reported now, or withdraw the approval.
 
     A node that is named is also approved for its workflows, if the settings have a check `approved`.
@@ -44,27 +228,29 @@ def approve(
     if cancel and (until is not None or reason):
         raise click.UsageError("--cancel withdraws the approval; give neither --until nor --reason with it")
 
-    def instruct(scene: Scene) -> Asked:
+    def asked(scene: Scene) -> Asked:
         if cancel:
-            return Asked(partial(unapproved, prefix=scene.settings.keys.prefix))
-        word, named = scene.word(until, reason), bool(chosen.names)
-        if config is None:
-            prefix = scene.settings.keys.prefix
-            approve = partial(approved_as_recorded, word=word, prefix=prefix, now=scene.now, workflows=named)
-            return Asked(partial(_approve_recorded, named=named, approve=approve))
-        outside = Wiring(scene.connection, target).to_read(scene.settings)
-        plans = {one.node: one for one in rehearse(outside, scene.settings, scene.now).nodes}
-        prefix = scene.settings.keys.prefix
-        asks = named and any(one.type == "approved" for one in scene.settings.profiles.instances.check)
-        with_plan = partial(approved, word=word, prefix=prefix, now=scene.now, workflows=asks)
-        return Asked(partial(_approve, plans=plans, named=named, approve=with_plan))
+            return Asked(partial(instruct.unapproved, prefix=scene.prefix))
+        word, named = scene.word(until, reason), bool(given.chosen.names)
+        if given.config is None:
+            as_recorded = partial(
+                instruct.approved_as_recorded, word=word, prefix=scene.prefix, now=scene.now, workflows=named
+            )
+            return Asked(partial(_approve_recorded, named=named, approve=as_recorded))
+        asks = named and any(check.type == "approved" for check in scene.settings.profiles.instances.check)
+        approved = partial(instruct.approved, word=word, prefix=scene.prefix, now=scene.now, workflows=asks)
+        return Asked(partial(_approve, plans=scene.plans(), named=named, approve=approved))
 
-    return carry_out(chosen, instruct, "MaintenanceApproved", config, target, output)
+    return _carry_out(given, asked, "MaintenanceApproved")
+
+
+def _goes_on(node: Node) -> Instructed:
+    return Instructed(f"{node.name} goes on", idle=True)
 
 
 def _approve_recorded(node: Node, named: bool, approve: Callable[[Node], Instructed]) -> Instructed:
-    found = approve(node)
-    return found if named or not found.refused else Instructed(found.done, idle=True)
+    instructed = approve(node)
+    return instructed if named or not instructed.refused else Instructed(instructed.done, idle=True)
 
 
 def _approve(
@@ -74,6 +260,149 @@ def _approve(
     approve: Callable[[Node, NodePlan | None], Instructed],
 ) -> Instructed:
     plan = plans.get(node.name)
-    if not named and not (plan is not None and any(one.kept.approval for one in plan.events)):
+    if not named and not (plan is not None and any(signal.kept.approval for signal in plan.events)):
         return Instructed("nothing waits for an approval", idle=True)
     return approve(node, plan)
+
+
+def _carry_out(given: Given, instructed: Callable[[Scene], Asked], event: str) -> int:
+    """Write the instruction on each node, and an Event with the reason `event`; return the exit code.
+
+    `instructed` reads what the command needs once, and does what is done once. A person needs no lock: the
+    resourceVersion that was read protects against another writer in between.
+    """
+    which, target, now = given.chosen, given.target, datetime.now(UTC)
+    policy = settings_in_use(given.config, target, now)
+    settings = policy.settings
+    connection = Connection(target.kubeconfig, target.context)
+    try:
+        cluster = Cluster(connection, guard=lambda: None, namespace=target.namespace)
+        scene = Scene(settings, now, connection, target)
+        wanted = Wanted(frozenset(), scene.prefix, annotations=POOL_ANNOTATIONS, labels=None, names=NAMES)
+        nodes = which.of({node.name: node for node in cluster.nodes(wanted)}, settings)
+        if policy.defaults:
+            check_prefix(nodes, policy)
+        asked = instructed(scene)
+        if asked.done:
+            # A pass may have begun a drain since the list. After the ledger is written, none begins.
+            nodes = which.of({node.name: node for node in cluster.nodes(wanted)}, settings)
+        events = EventsByHand(connection)
+        if asked.changed:
+            events.write_about_all(target.namespace, Notice(event, _with_person(asked.done)))
+        results = _write_all(nodes, asked.on, cluster, events, event)
+        meant = _consequences(asked.keeps, nodes, scene) if asked.keeps is not None else []
+    finally:
+        connection.close()
+    # Thousands of nodes may have nothing to change.
+    results = [result for result in results if not result.pop("idle") or which.names]
+    for line in policy.first_line(given.output):
+        echo(line)
+    if for_programs(given.output):
+        document = policy.named_in({"done": asked.done or None, "nodes": results, "consequences": meant})
+        text = json_text(json.dumps(document, indent=2, ensure_ascii=False))
+        echo_for_programs(text, given.output)
+    else:
+        _print(asked.done, results, meant, settings)
+    return 0 if all(result["ok"] for result in results) else 1
+
+
+def _consequences(word: Word, nodes: list[Node], scene: Scene) -> list[dict[str, str]]:
+    """Return what the instruction means for the cases of these nodes, nothing if that can't be read."""
+    try:
+        plans = scene.plans()
+    except ClusterError as error:
+        echo(f"warning: what this means for announced events is not known ({why_not(error)})", err=True)
+        return []
+    names = {node.name for node in nodes}
+    means = ((name, instruct.consequence(plan, word)) for name, plan in plans.items() if name in names)
+    return [{"node": name, "consequence": words} for name, words in means if words]
+
+
+def _hold_many(hold: PersonHold, scene: Scene) -> str:
+    """Hold all nodes, or a pool, with the ledger; return in words what was done."""
+    # The ledger knows every source, and their settings: few commands need it.
+    from reconciler.kubernetes.ledger import change_holds
+
+    def same(before: PersonHold) -> bool:
+        return before.word.scope == hold.word.scope
+
+    def change(before: tuple[PersonHold, ...]) -> tuple[PersonHold, ...]:
+        others = (other for other in before if not same(other) and not other.word.ended(scene.now))
+        return (*others, hold)
+
+    try:
+        before = change_holds(scene.connection, scene.target.namespace, change)
+    except ValueError as error:
+        raise SettingsError((str(error),)) from error
+    replaced = (other for other in before if same(other) and not other.word.ended(scene.now))
+    return "; ".join((hold.words(""), *(f"before, {other.words('')}" for other in replaced)))
+
+
+def _resume_many(scope: str, scene: Scene) -> tuple[str, tuple[PersonHold, ...]]:
+    """End the hold of all nodes, or of a pool; return in words what was done, and the holds that ended."""
+    from reconciler.kubernetes.ledger import change_holds
+
+    def change(before: tuple[PersonHold, ...]) -> tuple[PersonHold, ...]:
+        return tuple(hold for hold in before if hold.word.scope != scope)
+
+    before = change_holds(scene.connection, scene.target.namespace, change)
+    ended = [hold for hold in before if not hold.word.ended(scene.now)]
+    over = tuple(hold for hold in ended if hold.word.scope == scope)
+    done = (f"resumed: ended the hold {hold.word}" for hold in over)
+    return "; ".join((*done, *(hold.words("") for hold in ended if hold.word.scope != scope))), over
+
+
+def _holds_of_many(scene: Scene) -> tuple[PersonHold, ...]:
+    """Return the holds of all nodes and of pools; none if we may not read them."""
+    try:
+        return Cluster(scene.connection, namespace=scene.target.namespace).ledger().holds
+    except (Forbidden, Unauthorized, Rejected):
+        return ()
+
+
+def _print(done: str, results: list[dict[str, Any]], meant: list[dict[str, str]], settings: Settings) -> None:
+    def say(text: str, *, err: bool = False) -> None:
+        echo(shown([text], settings.time_zone, width()), err=err, nl=False)
+
+    if done:
+        say(done)
+    elif not results:
+        echo("nothing to change on any of these nodes")
+    for result in results:
+        say(f"{result['node']}: {result['message']}", err=not result["ok"])
+    for means in meant[:_MOST_MEANT]:
+        say(f"{means['node']}: {means['consequence']}")
+    if len(meant) > _MOST_MEANT:
+        echo(f"and {len(meant) - _MOST_MEANT} more nodes with a case; reconciler plan shows them")
+
+
+def _write_all(
+    nodes: list[Node],
+    on: Callable[[Node], Instructed],
+    cluster: Cluster,
+    events: EventsByHand,
+    event: str,
+) -> list[dict[str, Any]]:
+    """Write to each node, and return each result."""
+    instructed = {node.name: on(node) for node in nodes}
+    results: list[dict[str, Any]] = []
+    for node, problem in write_nodes(cluster, ((node, instructed[node.name].write) for node in nodes)):
+        done = instructed[node.name]
+        changed = done.write is not None and not problem
+        if changed:
+            events.write(node, Notice(event, _with_person(done.done)))
+        results.append(
+            {
+                "node": node.name,
+                "ok": not done.refused and not problem,
+                "changed": changed,
+                "message": problem or done.done,
+                "idle": done.idle,
+            }
+        )
+    return results
+
+
+def _with_person(message: str) -> str:
+    who = person()
+    return message if who in message else f"{message} by {who}"

@@ -9,16 +9,15 @@ import click
 from msgspec import Struct
 
 from jobs import options
-from jobs.runtime.by_hand import check_nodes
+from jobs.runtime.by_hand import check_nodes, check_prefix, why_not, write_nodes
 from jobs.runtime.clock import ServerClock
 from jobs.runtime.environment import Target
-from jobs.runtime.instructing import check_prefix
 from jobs.runtime.output import echo, width
 from jobs.runtime.outside import Wiring
 from jobs.runtime.settings_source import SettingsSource, settings_in_use
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import Connection
-from reconciler.model.errors import ClusterError, Conflict, NotFound, SettingsError, Unauthorized, Unreachable
+from reconciler.model.errors import ClusterError, NotFound, SettingsError
 from reconciler.model.event import Kind
 from reconciler.model.node import Node, Wanted
 from reconciler.model.selector import LabelSelector
@@ -194,34 +193,19 @@ def _writes(
 def _write_all(
     writes: list[tuple[Node, NodeWrite | None]], wish: Request | None, settings: Settings, cluster: Cluster
 ) -> bool:
-    """Write to each node, and print each result; return whether all nodes are as wanted.
-
-    Once the API server does not answer, or refuses the credentials, nothing more is tried: each try takes the
-    whole time for retries.
-    """
-    failed, silent = False, False
-    for node, write in writes:
-        if write is None:
+    """Write to each node, and print each result; return whether all nodes are as wanted."""
+    idle = {node.name for node, write in writes if write is None}
+    failed = False
+    for node, problem in write_nodes(cluster, writes):
+        if node.name in idle:
             echo(f"{node.name}: {'has no request' if wish is None else 'has this request already'}")
-            continue
-        if silent:
-            echo(f"{node.name}: not written", err=True)
-            continue
-        try:
-            cluster.patch_node(write)
-        except ClusterError as error:
-            failed, silent = True, isinstance(error, Unreachable | Unauthorized)
-            echo(f"{node.name}: not written: {_because(error)}", err=True)
-            continue
-        done = "request removed" if wish is None else f"requested: {describe(wish.text)}"
-        echo(shown([f"{node.name}: {done}"], settings.time_zone, width()), nl=False)
+        elif problem:
+            failed = True
+            echo(f"{node.name}: {problem}", err=True)
+        else:
+            done = "request removed" if wish is None else f"requested: {describe(wish.text)}"
+            echo(shown([f"{node.name}: {done}"], settings.time_zone, width()), nl=False)
     return not failed
-
-
-def _because(error: ClusterError) -> str:
-    if isinstance(error, Conflict):
-        return f"{error}; run the command again"
-    return f"needs {error.needs}" if error.needs else str(error)
 
 
 def _print_next(names: tuple[str, ...], connection: Connection, target: Target, settings: Settings) -> None:
@@ -229,7 +213,7 @@ def _print_next(names: tuple[str, ...], connection: Connection, target: Target, 
     try:
         plan = rehearse(Wiring(connection, target).to_read(settings), settings, ServerClock(connection).now())
     except ClusterError as error:
-        echo(f"warning: what a pass does next is not known ({_because(error)})", err=True)
+        echo(f"warning: what a pass does next is not known ({why_not(error)})", err=True)
         return
     document = limited(to_document(plan, rehearsed=True), plan, Limit(names))
     only = ", which writes nothing" if settings.mode is Mode.OBSERVE else ""

@@ -79,7 +79,7 @@ _asked = options.as_one(
 @_asked
 @options.cluster
 @options.output
-def command(
+def simulate(
     config: SettingsSource | None,
     against: SettingsSource | None,
     asked: _Asked,
