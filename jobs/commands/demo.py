@@ -22,10 +22,9 @@ from reconciler.report.document import to_document
 from reconciler.report.text import as_text
 from reconciler.run import run_pass
 from reconciler.settings.load import parse_settings
-from reconciler.simulation.audit import Audit
+from reconciler.simulation.clock import Actor, Happening
 from reconciler.simulation.day import END, SETTINGS, START, ZONE, Chapter, build, chapters
-from reconciler.simulation.log import Actor, Happening
-from reconciler.simulation.story import IGNORES, WAITS, WARNS, Story
+from reconciler.simulation.story import IGNORES, WAITS, WARNS, Audit, Story
 from reconciler.simulation.world import World
 
 EVERY = timedelta(minutes=1)

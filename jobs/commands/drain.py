@@ -23,8 +23,7 @@ from jobs.runtime.environment import Target
 from jobs.runtime.output import echo, echo_for_programs, for_programs
 from jobs.runtime.supervised import ended_by_signals
 from reconciler.drain.claim import ClaimRefused, claim
-from reconciler.drain.filters import Action
-from reconciler.drain.survey import Survey, survey
+from reconciler.drain.filters import Action, Survey, survey
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.ledger import read_holds

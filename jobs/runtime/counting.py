@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from reconciler.drain.drainer.refusals import refusal_reason
+from reconciler.drain.drainer.requests import refusal_reason
 from reconciler.kubernetes.eviction import Evictions
 from reconciler.model.drains import DrainProgress
 from reconciler.model.ended_case import EndedCase

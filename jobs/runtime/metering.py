@@ -19,7 +19,7 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 from jobs.runtime.counting import Counting
 from jobs.runtime.health import Document
 from reconciler import __version__
-from reconciler.drain.drainer.refusals import REASONS
+from reconciler.drain.drainer.requests import REASONS
 from reconciler.features.metrics import catalogue
 from reconciler.features.metrics.exposition import CONTENT_TYPE, Counters, Samples, Taken, to_text
 from reconciler.features.metrics.samples import (

@@ -1,4 +1,4 @@
-"""Whether a drain can end, before it begins and while it runs: the pods that would keep it from its end."""
+"""What a drain of a node would do, whether it can end, and the pods that would keep it from its end."""
 
 from __future__ import annotations
 
@@ -8,17 +8,47 @@ from datetime import datetime, timedelta
 from msgspec import Struct
 
 from reconciler.calendar.values import format_duration
-from reconciler.drain.budgets import BudgetIndex
-from reconciler.drain.elsewhere import Elsewhere
-from reconciler.drain.filters import Action, judge
-from reconciler.drain.refusal import STUCK_AFTER, Refusal, never_ends, refusal
-from reconciler.drain.workloads import owner_of
-from reconciler.model.drains import Behavior, DrainOrder
+from reconciler.drain.filters import Action, judge, survey
+from reconciler.drain.refusal import STUCK_AFTER, BudgetIndex, Refusal, never_ends, refusal
+from reconciler.drain.room import Elsewhere, room
+from reconciler.drain.workloads import disrupted, owner_of
+from reconciler.model.drains import Behavior, Blocker, DrainOrder
 from reconciler.model.moments import shifted, to_text
-from reconciler.model.pod import Pod
+from reconciler.model.node import Node
+from reconciler.model.plan import Preview
+from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.readiness import Severity
 from reconciler.model.schedule import DrainObstacle, ObstacleCode
 from reconciler.model.values import replace
+
+
+def preview(
+    order: DrainOrder,
+    nodes: Iterable[Node],
+    pods: Sequence[Pod],
+    budgets: Iterable[PodDisruptionBudget],
+    now: datetime,
+) -> Preview:
+    """Return what the drain would do now (UTC); `nodes` and `pods` are those of the whole cluster."""
+    options = order.options
+    here = [pod for pod in pods if pod.node == order.node]
+    seen = survey(here, options, now=now, namespaces=order.namespaces, own_pod=order.own_pod)
+    known = BudgetIndex(() if options.use_delete else budgets)
+    refusing = (_blocker(one.pod, known, order) for one in seen.to_go)
+    return Preview(
+        pods=seen.verdicts,
+        blockers=(*seen.refused, *seen.kept, *(blocker for blocker in refusing if blocker is not None)),
+        room=room(nodes, pods, [one.pod for one in seen.to_go]),
+        groups=disrupted((one.pod for one in seen.to_go), pods, order.node),
+    )
+
+
+def _blocker(pod: Pod, budgets: BudgetIndex, order: DrainOrder) -> Blocker | None:
+    """Return why a PodDisruptionBudget would refuse the eviction of the pod now, or None."""
+    prefix, restarts = order.options.prefix, order.restart_singletons
+    found = refusal(pod, budgets.covering(pod), prefix=prefix, restart_singletons=restarts)
+    return None if found is None else Blocker(pod.key, found.because, ", ".join(found.budgets))
+
 
 MOST = 5
 """Obstacles of one node that are named."""

@@ -203,7 +203,7 @@ class ReadForSettings(Struct, frozen=True):
 
     `namespaces` are the labels of every namespace, for rules of the drain. `checks` is what the checks of
     workflows need. `groups` are the groups with pods on nodes that may be drained, by node
-    (drain/groups.py). `calendars` is what was read of the calendars of the settings, by their names.
+    (drain/workloads.py). `calendars` is what was read of the calendars of the settings, by their names.
     `ahead` is what says whether the drains of announced nodes can end. `machines` are those of the nodes that
     may be replaced, by node. `published` are the objects that publishers read, by the publisher's sign; a
     sign is missing if it is disabled or its objects can't be read.

@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from reconciler.drain.groups import GROUP_LABELS, MOST, group_of, in_one_namespace
+from reconciler.drain.workloads import GROUP_LABELS, MOST, group_of, in_one_namespace
 from reconciler.model.content import CalendarText
 from reconciler.model.errors import CloudError, ClusterError, Unauthorized, Unreachable
 from reconciler.model.event import Reading

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from reconciler.drain import preview as eviction
+from reconciler.drain import prospect
 from reconciler.model.plan import NodePlan, Plan, Preview
 from reconciler.model.problems import BUDGETS, NAMESPACES, PODS, internal
 from reconciler.model.snapshot import Snapshot
@@ -35,7 +35,7 @@ def preview(plan: Plan, snapshot: Snapshot, now: datetime) -> Plan:
         # The order was made before the namespaces were read.
         order = replace(node.todo.drain, namespaces=snapshot.for_settings.namespaces)
         try:
-            seen = eviction.preview(order, staying, pods, snapshot.budgets, now)
+            seen = prospect.preview(order, staying, pods, snapshot.budgets, now)
             seen = replace(seen, unknown=unknown)
         except Exception as error:  # noqa: BLE001 - one node's pods harm that node's preview only
             problem = internal(f"the preview of node {node.node} failed", error)

@@ -29,9 +29,8 @@ from reconciler.model.writes import (
     shows_intent,
     taken_back,
 )
+from reconciler.simulation.clock import Actor, SimulatedWatch
 from reconciler.simulation.cluster import KubernetesEvent, SimulatedCluster
-from reconciler.simulation.log import Actor
-from reconciler.simulation.watch import SimulatedWatch
 
 HEARTBEAT = timedelta(minutes=5)
 """How often node-problem-detector and kubelets write a heartbeat."""

@@ -1,11 +1,22 @@
-"""Virtual time: future actions are on an agenda, and time moves only when the caller advances it."""
+"""Virtual time, what happened in it, and watches without a thread.
+
+Future actions are on an agenda, and time moves only when the caller advances it.
+"""
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
+from enum import StrEnum
 from threading import Condition
+from types import TracebackType
+from typing import Generic, TypeVar
+
+from msgspec import Struct, field
+
+from reconciler.model.errors import ReconcilerError
 
 
 class VirtualClock:
@@ -92,3 +103,131 @@ class SkewedClock(VirtualClock):
     def after(self, pause: timedelta, action: Callable[[], None]) -> None:
         """Run an action after a delay."""
         self._true.after(pause, action)
+
+
+class Actor(StrEnum):
+    """Who did it."""
+
+    US = "us"
+    PLATFORM = "platform"
+    CLUSTER = "cluster"
+    SOMEBODY = "somebody"
+
+
+class Happening(Struct, frozen=True):
+    """One thing that happened; `subject` is a pod or budget. `node` and `subject` may be empty."""
+
+    at: datetime
+    actor: Actor
+    what: str
+    node: str = ""
+    subject: str = ""
+    detail: str = ""
+
+    def __str__(self) -> str:
+        """Return it as one line; equal happenings give equal lines."""
+        words = (self.at.isoformat(), self.actor, self.what, self.node, self.subject, self.detail)
+        return " ".join(word for word in words if word)
+
+
+class Log(Struct):
+    """Every happening so far; each of `listeners` is called with each new one."""
+
+    happenings: list[Happening] = field(default_factory=list)
+    listeners: list[Callable[[Happening], None]] = field(default_factory=list)
+
+    def write(self, happening: Happening) -> None:
+        """Add a happening and call the listeners."""
+        self.happenings.append(happening)
+        for listener in self.listeners:
+            listener(happening)
+
+    def of(self, actor: Actor, *whats: str) -> tuple[Happening, ...]:
+        """Return what an actor did, limited to the names in `whats` if there are any."""
+        return tuple(
+            one for one in self.happenings if one.actor is actor and (not whats or one.what in whats)
+        )
+
+
+Item = TypeVar("Item")
+
+Delivery = Callable[[object], tuple[timedelta, ...]]
+"""The delay of each copy of an item: no copy if the item is lost, two if it is repeated."""
+
+
+def at_once(item: object) -> tuple[timedelta, ...]:
+    """Deliver each item once, without delay."""
+    del item
+    return (timedelta(),)
+
+
+class SimulatedWatch(Generic[Item]):
+    """One watch.
+
+    As an iterator it ends when nothing is queued, because with one thread nothing can be added. Listed items
+    are never lost; `delivery` applies to later changes. Delayed changes may overtake each other. After
+    `fail`, the error is raised when the queue is empty.
+    """
+
+    def __init__(
+        self,
+        items: tuple[Item, ...],
+        leave: Callable[[SimulatedWatch[Item]], None],
+        clock: VirtualClock,
+        delivery: Delivery = at_once,
+    ) -> None:
+        """Start with the listed items; `delivery` says how changes arrive."""
+        self.items = deque(items)
+        self.error: ReconcilerError | None = None
+        self.listener: Callable[[], None] | None = None
+        self._leave = leave
+        self._clock = clock
+        self._delivery = delivery
+
+    def push(self, item: Item) -> None:
+        """Send a change."""
+        for lag in self._delivery(item):
+            if lag:
+                self._clock.after(lag, lambda: self._arrive(item))
+            else:
+                self._arrive(item)
+
+    def fail(self, error: ReconcilerError) -> None:
+        """End the watch with an error."""
+        self.error = error
+        self._leave(self)
+        if self.listener is not None:
+            self.listener()
+
+    def take(self) -> tuple[Item, ...]:
+        """Return and clear the queue."""
+        taken = tuple(self.items)
+        self.items.clear()
+        return taken
+
+    def close(self) -> None:
+        """Send nothing more."""
+        self.listener = None
+        self._leave(self)
+
+    def __enter__(self) -> Iterator[Item]:
+        """Return the items."""
+        return self._each()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End the watch."""
+        self.close()
+
+    def _arrive(self, item: Item) -> None:
+        if self.error is None:
+            self.items.append(item)
+            if self.listener is not None:
+                self.listener()
+
+    def _each(self) -> Iterator[Item]:
+        while self.items:
+            yield self.items.popleft()
+        if self.error is not None:
+            raise self.error

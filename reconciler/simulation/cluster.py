@@ -21,9 +21,7 @@ from reconciler.model.snapshot import Agents, Ledger, Remediator, ServerVersion
 from reconciler.model.values import replace
 from reconciler.model.workflow import Hypervisor, LeaseRef, LeaseSeen
 from reconciler.model.writes import Maintenance
-from reconciler.simulation.clock import VirtualClock
-from reconciler.simulation.log import Actor, Happening, Log
-from reconciler.simulation.watch import Delivery, SimulatedWatch, at_once
+from reconciler.simulation.clock import Actor, Delivery, Happening, Log, SimulatedWatch, VirtualClock, at_once
 from reconciler.simulation.workloads import BudgetSpec, Workload, budget_status
 
 

@@ -11,8 +11,7 @@ from msgspec import Struct
 from reconciler.model.event import Kind
 from reconciler.model.node import Node
 from reconciler.model.selector import LabelSelector
-from reconciler.simulation.aks import SimulatedPool
-from reconciler.simulation.platform import Reporter, VmEvent
+from reconciler.simulation.platform import Reporter, SimulatedPool, VmEvent
 from reconciler.simulation.workloads import BudgetSpec, Workload
 from reconciler.simulation.world import World
 

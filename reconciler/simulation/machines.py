@@ -13,7 +13,7 @@ from reconciler.model.machine import Machine, MachineRef, Pool, Remove, ScaleUp
 from reconciler.model.node import KARPENTER_LABEL, Condition, Node
 from reconciler.model.values import replace
 from reconciler.simulation.api import Call, SimulatedApi
-from reconciler.simulation.log import Actor
+from reconciler.simulation.clock import Actor
 
 
 class MachinePool(Struct):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.drain.budgets import MOST_COVERING, BudgetIndex
+from reconciler.drain.refusal import MOST_COVERING, BudgetIndex
 from reconciler.model.pod import PodDisruptionBudget
 from reconciler.model.selector import LabelSelector, Requirement
 from reconciler.model.values import replace

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.drain.groups import disrupted, group_of
+from reconciler.drain.workloads import disrupted, group_of
 from reconciler.model.pod import Owner
 from reconciler.model.values import replace
 from tests.support.builders import NOW, pod

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.drain.preview import preview
+from reconciler.drain.prospect import preview
 from reconciler.drain.room import quantity, room
 from reconciler.model.drains import DrainOptions, DrainOrder
 from reconciler.model.node import Condition, Node, Taint

@@ -10,8 +10,8 @@ from typing import Generic, TypeVar
 from reconciler.model.errors import CloudError
 from reconciler.model.machine import InstanceEvent, PerformMaintenance, Planned, Scope, vm_of
 from reconciler.model.polling import Listing
+from reconciler.simulation.clock import Actor
 from reconciler.simulation.cluster import SimulatedCluster
-from reconciler.simulation.log import Actor
 from reconciler.sources.arm import source as arm
 from reconciler.sources.aws import source as aws
 

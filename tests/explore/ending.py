@@ -15,9 +15,8 @@ from reconciler.model.node import MECHANIC_LABEL, UPGRADE_ANNOTATIONS, Condition
 from reconciler.model.record import Record, Unreadable, record_of
 from reconciler.model.snapshot import Agents, Remediator
 from reconciler.model.values import replace
-from reconciler.simulation.aks import no_event
-from reconciler.simulation.platform import VmEvent
-from reconciler.simulation.watch import at_once
+from reconciler.simulation.clock import at_once
+from reconciler.simulation.platform import VmEvent, no_event
 from tests.explore.laws import KEYS
 from tests.explore.shared import begun_profiles, is_readable
 from tests.explore.workflow_texts import PLAIN

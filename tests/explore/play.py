@@ -28,11 +28,11 @@ from reconciler.model.writes import Maintenance, MaintenanceWrite, NodeWrite
 from reconciler.passes.release import release
 from reconciler.run import PARTS, rehearse, run_pass
 from reconciler.settings.schema import Mode, Settings
-from reconciler.simulation.aks import no_event
 from reconciler.simulation.api import Call, Killed
+from reconciler.simulation.clock import Happening
 from reconciler.simulation.cluster import SimulatedCluster
-from reconciler.simulation.log import Happening
 from reconciler.simulation.machines import MachinePool, SimulatedMachines
+from reconciler.simulation.platform import no_event
 from reconciler.simulation.workloads import BudgetSpec, Workload
 from reconciler.simulation.world import World
 from tests.explore.broken import Broken

@@ -14,7 +14,7 @@ from reconciler.model.plan import NodePlan, Notice, NoticeType
 from reconciler.model.record import CaseFacts, Record, record_of
 from reconciler.model.writes import Stage
 from reconciler.settings.schema import Mode, Settings
-from reconciler.simulation.log import Actor, Happening
+from reconciler.simulation.clock import Actor, Happening
 from reconciler.simulation.world import World
 from tests.explore.broken import Broken
 from tests.explore.truth import KEYS, Truth, asks

@@ -11,8 +11,8 @@ from reconciler.model.limits import EARLIEST
 from reconciler.model.pod import DO_NOT_DISRUPT, ON_COMPLETION, SAFE_TO_EVICT, Pod
 from reconciler.model.values import replace
 from reconciler.simulation.api import Call
+from reconciler.simulation.clock import Actor
 from reconciler.simulation.cluster import SimulatedCluster
-from reconciler.simulation.log import Actor
 from tests.explore.laws import KEYS
 from tests.explore.moves import move
 from tests.explore.waits import TENANT

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from reconciler.calendar.values import Limit
-from reconciler.drain.survey import survey
+from reconciler.drain.filters import survey
 from reconciler.model import scheduled_events as imds
 from reconciler.model.errors import RecordUnreadable
 from reconciler.model.event import Kind, Status

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from reconciler.drain.drainer import Limits
 from reconciler.model.drains import Phase
-from reconciler.simulation.log import Actor
+from reconciler.simulation.clock import Actor
 from tests.drain.drainer.driving import START, Drive, Scene
 from tests.laws.hits import Hits
 from tests.support.searching import examples

@@ -17,7 +17,7 @@ from reconciler.model.drains import DrainOrder, DrainProgress, Phase
 from reconciler.model.pod import Pod
 from reconciler.model.ports import Listed, PodChange, PodGone
 from reconciler.model.values import replace
-from reconciler.simulation.watch import SimulatedWatch
+from reconciler.simulation.clock import SimulatedWatch
 from tests.drain.drainer.driving import START, Drive, Scene
 from tests.support import builders
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from reconciler.model.record import State
 from reconciler.settings.load import parse_settings
-from reconciler.simulation.log import Actor
+from reconciler.simulation.clock import Actor
 from reconciler.simulation.world import World
 from tests.laws.hits import Hits
 from tests.support import builders

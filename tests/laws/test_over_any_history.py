@@ -11,7 +11,7 @@ from reconciler.model.plan import NodePlan
 from reconciler.model.writes import NodeWrite
 from reconciler.settings.schema import Settings
 from reconciler.simulation.api import Call
-from reconciler.simulation.log import Actor
+from reconciler.simulation.clock import Actor
 from tests.laws.histories import (
     History,
     Step,

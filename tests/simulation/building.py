@@ -8,7 +8,7 @@ from reconciler.model.node import Node
 from reconciler.model.pod import Pod
 from reconciler.model.selector import LabelSelector
 from reconciler.model.writes import NodeWrite, node_write
-from reconciler.simulation.aks import SimulatedPool
+from reconciler.simulation.platform import SimulatedPool
 from reconciler.simulation.workloads import BudgetSpec, Workload
 from reconciler.simulation.world import World
 

@@ -8,7 +8,7 @@ from reconciler.model.event import Kind
 from reconciler.model.keys import OwnKeys
 from reconciler.run import run_pass
 from reconciler.settings.load import parse_settings
-from reconciler.simulation.log import Actor
+from reconciler.simulation.clock import Actor
 from reconciler.simulation.platform import Reporter, VmEvent
 from tests.simulation.building import PREFIX, START, name, web, world
 

@@ -14,7 +14,7 @@ from reconciler.model.ports import Notification
 from reconciler.model.snapshot import Ledger
 from reconciler.model.values import replace
 from reconciler.simulation.api import Call, Killed, SimulatedApi
-from reconciler.simulation.log import Actor
+from reconciler.simulation.clock import Actor
 from tests.simulation.building import START, cordoning, name, pods_of, web, world
 
 WANTED = Wanted(frozenset({MAIN, "Ready"}), "node-maintenance.dev")

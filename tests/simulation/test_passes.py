@@ -12,9 +12,9 @@ from reconciler.run import run_pass
 from reconciler.settings.load import parse_settings
 from reconciler.settings.schema import Settings
 from reconciler.simulation.api import Call, Killed
-from reconciler.simulation.audit import Audit
-from reconciler.simulation.log import Actor
+from reconciler.simulation.clock import Actor
 from reconciler.simulation.platform import VmEvent
+from reconciler.simulation.story import Audit
 from reconciler.simulation.world import World
 from tests.simulation.building import START, budget, cordoning, name, pods_of, web, world
 from tests.support.searching import kills

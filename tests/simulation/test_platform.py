@@ -11,7 +11,7 @@ from reconciler.model import scheduled_events as imds
 from reconciler.model.event import Answer, Kind, Reading, Signal, Status
 from reconciler.model.keys import OwnKeys
 from reconciler.model.snapshot import Agents
-from reconciler.simulation.log import Actor
+from reconciler.simulation.clock import Actor
 from reconciler.simulation.platform import Reporter, VmEvent
 from reconciler.simulation.world import World
 from reconciler.sources import condition as node_condition

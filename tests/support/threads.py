@@ -13,8 +13,7 @@ from reconciler.model.node import Node
 from reconciler.model.pod import Pod
 from reconciler.model.ports import BudgetChange, PodChange
 from reconciler.simulation.api import SimulatedApi
-from reconciler.simulation.clock import VirtualClock
-from reconciler.simulation.watch import SimulatedWatch
+from reconciler.simulation.clock import SimulatedWatch, VirtualClock
 
 _Item = TypeVar("_Item")
 

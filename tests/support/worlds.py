@@ -12,7 +12,7 @@ from reconciler.model.plan import Plan
 from reconciler.model.pod import Pod
 from reconciler.run import run_pass
 from reconciler.settings.schema import Settings
-from reconciler.simulation.log import Actor
+from reconciler.simulation.clock import Actor
 from reconciler.simulation.machines import MachinePool, SimulatedMachines
 from reconciler.simulation.world import World
 from tests.support.builders import LONG_AGO, NOW

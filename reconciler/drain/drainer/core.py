@@ -26,9 +26,8 @@ from reconciler.drain.drainer.messages import (
     WriteDone,
 )
 from reconciler.drain.drainer.node_drain import NodeDrain
-from reconciler.drain.drainer.pdb_tracker import PdbTracker, backoff
-from reconciler.drain.drainer.places import Places
-from reconciler.drain.drainer.refusals import throttles
+from reconciler.drain.drainer.requests import throttles
+from reconciler.drain.drainer.shared import PdbTracker, Places, backoff
 from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.errors import TooManyRequests
 from reconciler.model.ports import Listed

@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct, field
 
-from reconciler.drain.budgets import asks, never_allows, would_refuse
 from reconciler.drain.drainer.messages import (
     CheckNode,
     Command,
@@ -32,18 +31,16 @@ from reconciler.drain.drainer.parts import (
     Tracked,
     Volumes,
 )
-from reconciler.drain.drainer.pdb_tracker import PdbTracker, backoff
-from reconciler.drain.drainer.places import Places
-from reconciler.drain.drainer.refusals import (
+from reconciler.drain.drainer.requests import (
     EvictionRefusal,
     RefusalMeaning,
     read_refusal,
     two_budgets,
     waits_for,
 )
-from reconciler.drain.filters import Action, PodDeleteStatus, Tier, judge
-from reconciler.drain.refusal import may_be_restarted
-from reconciler.drain.survey import summarise
+from reconciler.drain.drainer.shared import PdbTracker, Places, backoff
+from reconciler.drain.filters import Action, PodDeleteStatus, Tier, judge, summarise
+from reconciler.drain.refusal import asks, may_be_restarted, never_allows, would_refuse
 from reconciler.model.drains import Blocker, DrainOrder, DrainProgress, Phase
 from reconciler.model.errors import Forbidden, NotFound, ReconcilerError, Rejected, Unreachable
 from reconciler.model.instructions import stopping_hold

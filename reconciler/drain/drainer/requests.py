@@ -1,8 +1,17 @@
-"""Sends the requests that the core wants, and converts answers and errors into events for the core."""
+"""Sends the requests that the core wants, and says what their answers mean.
+
+Sources: kubernetes pkg/registry/core/pod/storage/eviction.go (the answers to an eviction), and kubectl
+pkg/drain/drain.go (how it reacts to them). A webhook may deny with any status, so its text counts first.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from datetime import datetime
+from enum import Enum, auto
+
+from msgspec import Struct
 
 from reconciler.drain.drainer.messages import (
     Answer,
@@ -22,8 +31,155 @@ from reconciler.drain.drainer.messages import (
     WatchPods,
     WriteDone,
 )
-from reconciler.model.errors import ReconcilerError
+from reconciler.drain.refusal import read_denial
+from reconciler.model.errors import (
+    ClusterError,
+    Conflict,
+    Forbidden,
+    LockLost,
+    NotFound,
+    ReconcilerError,
+    Rejected,
+    TooManyRequests,
+    Unreachable,
+)
+from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.ports import Evictor
+
+_NEEDS = re.compile(r"disruption budget (\S+) needs (\d+) healthy pods and has (\d+)")
+
+
+class RefusalMeaning(Enum):
+    """What to do about a refusal."""
+
+    GONE = auto()
+    BUDGET = auto()
+    DENIED = auto()
+    LATER = auto()
+    SLOWLY = auto()
+    DYING = auto()
+    STOP = auto()
+
+
+class EvictionRefusal(Struct, frozen=True):
+    """One refusal.
+
+    `budget` is the `namespace/name` from the answer, `wait` its Retry-After in seconds. `denied_by` names the
+    webhook or the policy that denied the request, empty if none did.
+    """
+
+    meaning: RefusalMeaning
+    because: str
+    budget: str = ""
+    wait: float | None = None
+    denied_by: str = ""
+
+
+def read_refusal(error: ReconcilerError, pod: Pod, budgets: Iterable[PodDisruptionBudget]) -> EvictionRefusal:
+    """Return what an error means for a pod that these budgets select."""
+    if isinstance(error, ClusterError) and (denied := _denied(error)) is not None:
+        return denied
+    match error:
+        case NotFound() | Conflict():
+            # 409 is the UID precondition: another pod has the name now, so ours is gone.
+            return EvictionRefusal(RefusalMeaning.GONE, "gone")
+        case TooManyRequests():
+            return _refused(error, pod, tuple(budgets))
+        case Forbidden() if _namespace_terminates(error):
+            return EvictionRefusal(
+                RefusalMeaning.DYING, f"is in namespace {pod.namespace}, which is being deleted"
+            )
+        case Forbidden():
+            return EvictionRefusal(RefusalMeaning.SLOWLY, f"not allowed: {error}")
+        case Unreachable():
+            return EvictionRefusal(
+                RefusalMeaning.LATER, f"the API server did not answer: {error}", wait=error.retry_after
+            )
+        case Rejected():
+            return EvictionRefusal(RefusalMeaning.SLOWLY, _rejected(error, tuple(budgets)))
+        case LockLost():
+            return EvictionRefusal(RefusalMeaning.STOP, f"the lock is lost: {error}")
+        case _:
+            return EvictionRefusal(RefusalMeaning.SLOWLY, str(error))
+
+
+_REASONS = {
+    RefusalMeaning.BUDGET: "budget",
+    RefusalMeaning.DENIED: "webhook",
+    RefusalMeaning.DYING: "namespace",
+    RefusalMeaning.LATER: "unreachable",
+    RefusalMeaning.SLOWLY: "other",
+}
+
+REASONS = tuple(_REASONS.values())
+"""What `refusal_reason` returns. Metrics show them, so they never change."""
+
+
+def refusal_reason(error: ReconcilerError, pod: Pod) -> str:
+    """Return why an eviction was refused, empty if the pod is gone or nothing more may be sent."""
+    return _REASONS.get(read_refusal(error, pod, ()).meaning, "")
+
+
+def waits_for(budget: PodDisruptionBudget) -> str:
+    """Return what a pod waits for: `waits for PDB shop/web: needs 3 healthy, has 3`."""
+    return f"waits for PDB {budget.key}: needs {budget.desired} healthy, has {budget.healthy}"
+
+
+def two_budgets(budgets: Iterable[PodDisruptionBudget]) -> str:
+    """Return why a pod with two budgets can't be evicted."""
+    names = ", ".join(sorted(budget.key for budget in budgets))
+    return f"is selected by several PDBs ({names}); the API server does not evict such a pod"
+
+
+def throttles(error: ReconcilerError) -> bool:
+    """Whether the API server itself asks for a pause, for all requests: no budget and no webhook does."""
+    if not isinstance(error, TooManyRequests) or error.causes:
+        return False
+    return bool(error.retry_after) and read_denial(str(error)) is None
+
+
+def _denied(error: ClusterError) -> EvictionRefusal | None:
+    denial = read_denial(str(error))
+    if denial is None:
+        return None
+    if not denial.reached:
+        because = f"{denial.by} can't be called: {denial.words}"
+        return EvictionRefusal(RefusalMeaning.LATER, because, wait=error.retry_after)
+    because = f"denied by {denial.by}: {denial.words}"
+    return EvictionRefusal(RefusalMeaning.DENIED, because, wait=error.retry_after, denied_by=denial.by)
+
+
+def _refused(error: TooManyRequests, pod: Pod, budgets: tuple[PodDisruptionBudget, ...]) -> EvictionRefusal:
+    words = (str(error), *error.causes)
+    for text in words:
+        found = _NEEDS.search(text)
+        if found:
+            name, needs, has = found.groups()
+            key = f"{pod.namespace}/{name}"
+            return EvictionRefusal(
+                RefusalMeaning.BUDGET,
+                f"waits for PDB {key}: needs {needs} healthy, has {has}",
+                key,
+                error.retry_after,
+            )
+    if any("disruption" in text.lower() for text in words):
+        named = next((budget for budget in budgets if budget.name in error.causes), None)
+        named = named or (budgets[0] if len(budgets) == 1 else None)
+        if named is not None:
+            return EvictionRefusal(RefusalMeaning.BUDGET, waits_for(named), named.key, error.retry_after)
+        return EvictionRefusal(RefusalMeaning.BUDGET, f"refused by a PDB: {error}", wait=error.retry_after)
+    return EvictionRefusal(RefusalMeaning.LATER, f"the API server is busy: {error}", wait=error.retry_after)
+
+
+def _namespace_terminates(error: Forbidden) -> bool:
+    words = (error.reason, *error.causes)
+    return any("NamespaceTerminating" in word for word in words) or "it is being terminated" in str(error)
+
+
+def _rejected(error: Rejected, budgets: tuple[PodDisruptionBudget, ...]) -> str:
+    if "more than one PodDisruptionBudget" in str(error):
+        return two_budgets(budgets) if len(budgets) > 1 else f"is selected by several PDBs: {error}"
+    return f"refused: {error}"
 
 
 def ask(evictor: Evictor, command: Request, now: datetime) -> Answer:

@@ -10,7 +10,7 @@ from functools import partial
 from msgspec import Struct
 
 from reconciler.drain import judge
-from reconciler.drain.budgets import BudgetIndex, asks, asks_none
+from reconciler.drain.refusal import BudgetIndex, asks, asks_none
 from reconciler.drain.workloads import workload_of
 from reconciler.features.readiness.pods import REFUSALS, Found, Policy, leaving, staying
 from reconciler.features.readiness.reading import Seen

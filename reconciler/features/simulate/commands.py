@@ -13,12 +13,16 @@ from jobs.runtime.environment import Target
 from jobs.runtime.history_file import MOST_CASES, HistoryLines, TooManyCases
 from jobs.runtime.output import echo, echo_document
 from jobs.runtime.settings_source import SettingsInUse, SettingsSource, settings_in_use, with_calendars
-from reconciler.features.simulate.document import Policy, to_document
-from reconciler.features.simulate.made_up import made_up
+from reconciler.features.simulate.document import Policy, as_text, to_document
 from reconciler.features.simulate.play import play
-from reconciler.features.simulate.recorded import recorded
-from reconciler.features.simulate.scenario import LARGEST_FLEET, LONGEST, MOST_EVENTS, Scenario
-from reconciler.features.simulate.text import as_text
+from reconciler.features.simulate.scenario import (
+    LARGEST_FLEET,
+    LONGEST,
+    MOST_EVENTS,
+    Scenario,
+    made_up,
+    recorded,
+)
 from reconciler.model import limits
 from reconciler.model.limits import EARLIEST, LATEST
 from reconciler.run import PARTS, run_pass

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import partial
 
+from reconciler.features.simulate.fleet import PartialApi, TimedDrains
 from reconciler.features.simulate.scenario import FleetNode, PlayedEvent, Scenario
 from reconciler.features.simulate.scorer import Score, Scorer
 from reconciler.model.keys import keys_of
@@ -19,13 +20,9 @@ from reconciler.model.record import State
 from reconciler.model.values import replace
 from reconciler.passes.parts import Parts
 from reconciler.settings.schema import Mode, Settings
-from reconciler.simulation.aks import no_event
-from reconciler.simulation.clock import VirtualClock
+from reconciler.simulation.clock import Happening, Log, VirtualClock
 from reconciler.simulation.cluster import SimulatedCluster
-from reconciler.simulation.log import Happening, Log
-from reconciler.simulation.partial_api import PartialApi
-from reconciler.simulation.platform import Reporter, SimulatedPlatform, VmEvent
-from reconciler.simulation.timed_drains import TimedDrains
+from reconciler.simulation.platform import Reporter, SimulatedPlatform, VmEvent, no_event
 
 REPLACED_AFTER = timedelta(minutes=5)
 """How long after a VM is gone a new one has joined under its name."""

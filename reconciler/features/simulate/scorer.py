@@ -10,15 +10,15 @@ from itertools import pairwise
 
 from msgspec import Struct
 
+from reconciler.features.simulate.fleet import TimedDrains
 from reconciler.features.simulate.scenario import PlayedEvent, Scenario
 from reconciler.model.event import Kind
 from reconciler.model.node import Node
 from reconciler.model.plan import Plan
 from reconciler.profiles.checks.starts import budget_left
 from reconciler.settings.schema import Settings
+from reconciler.simulation.clock import Actor, Happening
 from reconciler.simulation.cluster import SimulatedCluster
-from reconciler.simulation.log import Actor, Happening
-from reconciler.simulation.timed_drains import TimedDrains
 
 
 class Fate(StrEnum):

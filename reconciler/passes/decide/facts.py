@@ -11,9 +11,9 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct
 
-from reconciler.drain.budgets import BudgetIndex
+from reconciler.drain.filters import Survey
 from reconciler.drain.prospect import whose
-from reconciler.drain.survey import Survey
+from reconciler.drain.refusal import BudgetIndex
 from reconciler.model import limits
 from reconciler.model.case_outcome import counted, reports_start, struck_by, unbegun
 from reconciler.model.drains import DrainProgress

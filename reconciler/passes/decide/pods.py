@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from reconciler.drain.survey import Survey, survey
+from reconciler.drain.filters import Survey, survey
 from reconciler.model.drains import DrainOptions, DrainProgress
 from reconciler.model.node import Node
 from reconciler.model.record import DrainRecord

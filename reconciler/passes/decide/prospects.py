@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from reconciler.drain.budgets import BudgetIndex
-from reconciler.drain.elsewhere import Elsewhere
 from reconciler.drain.prospect import Expected, changes_at, obstacles
+from reconciler.drain.refusal import BudgetIndex
+from reconciler.drain.room import Elsewhere
 from reconciler.model import limits
 from reconciler.model.pod import Pod
 from reconciler.model.problems import Faults

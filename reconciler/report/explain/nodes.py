@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
-from reconciler.drain import preview as eviction
+from reconciler.drain import prospect
 from reconciler.drain.workloads import owner_of
 from reconciler.model.drains import Blocker
 from reconciler.model.event import REQUEST, Answer, Kind, Reading
@@ -125,7 +125,7 @@ def _drain(
     pods = [pod for found in snapshot.pods.values() for pod in found]
     seen, problems = guarded(
         f"the preview of node {node.name} failed",
-        lambda: eviction.preview(order, staying, pods, snapshot.budgets, now),
+        lambda: prospect.preview(order, staying, pods, snapshot.budgets, now),
         None,
     )
     if seen is None:

@@ -16,11 +16,10 @@ from reconciler.model.pod import Owner, Pod, PodDisruptionBudget
 from reconciler.model.selector import LabelSelector
 from reconciler.model.values import replace
 from reconciler.simulation.api import Call, PodRequest, SimulatedApi
-from reconciler.simulation.clock import VirtualClock
+from reconciler.simulation.clock import Actor, Happening, VirtualClock
 from reconciler.simulation.cluster import SimulatedCluster
-from reconciler.simulation.drains import SteppedDrainer
-from reconciler.simulation.log import Actor, Happening
 from reconciler.simulation.workloads import BudgetSpec, Workload
+from reconciler.simulation.world import SteppedDrainer
 
 START = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
 HALF_AN_HOUR = timedelta(minutes=30)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.drain.budgets import MOST_COVERING
-from reconciler.drain.drainer import pdb_tracker
-from reconciler.drain.drainer.pdb_tracker import PdbTracker
+from reconciler.drain.drainer import shared
+from reconciler.drain.drainer.shared import PdbTracker
+from reconciler.drain.refusal import MOST_COVERING
 from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.ports import BudgetGone, Listed
 from reconciler.model.selector import Requirement
@@ -95,7 +95,7 @@ def test_of_very_many_budgets_of_a_pod_some_are_enough() -> None:
 
 
 def test_a_limited_number_of_pods_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pdb_tracker, "REMEMBERED", 10)
+    monkeypatch.setattr(shared, "REMEMBERED", 10)
     tracker, pods = _tracker(), _pods("rich", 40)
     for pod in pods:
         assert len(tracker.covering(pod)) == 1

@@ -9,7 +9,7 @@ import pytest
 
 from reconciler.drain.drainer import Limits
 from reconciler.drain.drainer.messages import Evict
-from reconciler.drain.drainer.places import Places
+from reconciler.drain.drainer.shared import Places
 from reconciler.model.drains import Phase
 from reconciler.model.errors import ReconcilerError, Unreachable
 from reconciler.model.pod import Owner, Pod

@@ -6,7 +6,7 @@ import pytest
 
 from reconciler.drain.drainer import Limits
 from reconciler.drain.drainer.messages import BudgetNews
-from reconciler.drain.drainer.refusals import (
+from reconciler.drain.drainer.requests import (
     EvictionRefusal,
     RefusalMeaning,
     read_refusal,

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from reconciler.drain.drainer import returns
+from reconciler.drain.drainer import parts
 from reconciler.drain.filters import RETURNS, RETURNS_TOLERATING
 from reconciler.model.drains import DrainOptions, Phase
 from reconciler.model.values import replace
@@ -56,7 +56,7 @@ def test_a_pod_that_comes_back_without_a_toleration_is_evicted_a_few_times() -> 
     ended = drive.run(120)["a"]
 
     assert ended.phase is Phase.DRAINED
-    assert _agents(scene) == 1 + returns.MOST
+    assert _agents(scene) == 1 + parts.MOST
     assert [one.because for one in ended.kept] == [RETURNS]
 
 

@@ -11,7 +11,7 @@ import pytest
 from reconciler.features.hooks.runner import SettingsHooks
 from reconciler.model.errors import NotFound
 from reconciler.model.hooks import HookId, HookKey, HookKind, HookRun, HookStep
-from reconciler.simulation.log import Actor
+from reconciler.simulation.clock import Actor
 from tests.laws.histories import History
 from tests.support import builders
 from tests.support.builders import DRAIN_NOW, NOW, REQUEST, minutes, node, plan_of

@@ -9,7 +9,7 @@ import pytest
 from reconciler.features.publishing.drainsafe import DRAINSAFE_STATE, DRAINSAFE_TYPE
 from reconciler.model.event import Kind
 from reconciler.model.node import Node
-from reconciler.simulation.log import Happening
+from reconciler.simulation.clock import Happening
 from reconciler.simulation.platform import Reporter, VmEvent
 from reconciler.simulation.world import World
 from tests.examples.playing import BARE, CACHE, LOGS, MINUTE, WEB, apps_on, example, play

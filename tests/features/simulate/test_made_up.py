@@ -6,7 +6,7 @@ from collections import Counter
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from reconciler.features.simulate.made_up import RATES, filled, made_up
+from reconciler.features.simulate.scenario import RATES, filled, made_up
 from tests.features.simulate.scenarios import node
 
 START = datetime(2026, 1, 5, tzinfo=UTC)

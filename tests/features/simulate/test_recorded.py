@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from reconciler.features.simulate.recorded import recorded
+from reconciler.features.simulate.scenario import recorded
 from reconciler.features.simulate.scorer import Fate
 from reconciler.model.case_outcome import CaseResult
 from reconciler.model.ended_case import EndedCase

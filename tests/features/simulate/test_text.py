@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.features.simulate.document import Policy, to_document
-from reconciler.features.simulate.text import as_text
+from reconciler.features.simulate.document import Policy, as_text, to_document
 from reconciler.report.values import Document
 from reconciler.settings.schema import Settings
 from tests.docs.test_headings import named

@@ -10,7 +10,7 @@ from reconciler.model.errors import Conflict, Unreachable
 from reconciler.model.hooks import HookAnswer, HookEnd, HookState
 from reconciler.model.outcome import Result
 from reconciler.simulation.api import Call, Killed
-from reconciler.simulation.log import Actor
+from reconciler.simulation.clock import Actor
 from tests.laws.histories import History
 from tests.support import builders
 from tests.support.builders import DRAIN_NOW, NOW, REQUEST, case_of, minutes, node, plan_of

@@ -12,7 +12,7 @@ from reconciler.model.plan import Hold, NoticeType
 from reconciler.model.record import DrainRecord, State
 from reconciler.model.selector import EVERYTHING
 from reconciler.simulation.api import Call
-from reconciler.simulation.log import Actor
+from reconciler.simulation.clock import Actor
 from reconciler.simulation.workloads import BudgetSpec
 from tests.laws.histories import History
 from tests.support import builders

@@ -8,8 +8,8 @@ from datetime import timedelta
 import pytest
 
 from reconciler.drain.ahead import AT_ONCE, BUDGETS_EVERY, EVERY, PLACEMENT, PodsAhead
-from reconciler.drain.budgets import BudgetIndex
-from reconciler.drain.elsewhere import Elsewhere
+from reconciler.drain.refusal import BudgetIndex
+from reconciler.drain.room import Elsewhere
 from reconciler.features.notices.facts import facts_of
 from reconciler.model.drains import Blocker, DrainProgress, Phase
 from reconciler.model.errors import Forbidden, Unreachable

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from reconciler import USER_AGENT
-from reconciler.drain.groups import GROUP_LABELS, group_of
+from reconciler.drain.workloads import GROUP_LABELS, group_of
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import Connection
 from reconciler.model import limits

@@ -191,7 +191,7 @@ def test_a_preview_that_breaks_the_program_harms_the_preview_only(monkeypatch: p
     def broken(*_: object) -> Preview:
         raise ZeroDivisionError("no")
 
-    monkeypatch.setattr("reconciler.report.explain.nodes.eviction.preview", broken)
+    monkeypatch.setattr("reconciler.report.explain.nodes.prospect.preview", broken)
 
     drain = explained.node().drain
     assert drain is not None

@@ -81,7 +81,7 @@ def test_a_pod_whose_preview_breaks_the_program_is_not_taken_for_one_that_goes(
     def broken(*_: object) -> Preview:
         raise ZeroDivisionError("no")
 
-    monkeypatch.setattr("reconciler.report.explain.nodes.eviction.preview", broken)
+    monkeypatch.setattr("reconciler.report.explain.nodes.prospect.preview", broken)
 
     assert explained.pod().verdict.action == "unknown"
     assert "shop/web-1 on a: what a drain of its node does with it is not known\n" in explained.text(
