@@ -152,6 +152,12 @@ def mutants(session: nox.Session) -> None:
 
 
 @nox.session(default=False)
+def without(session: nox.Session) -> None:
+    """Delete each feature and source from a copy, and check the rest; `-- publishing aws` for some."""
+    session.run(PYTHON, "-m", "tests.without", *session.posargs)
+
+
+@nox.session(default=False)
 def bench(session: nox.Session) -> None:
     """Measure passes, drains, starts and cordons; `-- start ahead` for some of them."""
     modules = {"pass": "sweep", "drain": "drains"}

@@ -2,8 +2,8 @@
 
     python -m tests.without [NAME ...]
 
-With a plugin go its folder or file, its tests, its page in docs and its name in the list. The types, the
-import contracts, the tests of the core and a day of the simulation must then pass. It exits with 1 if a
+With a plugin go its folder or file, its tests, its page in docs and its name in the list. The types of the
+program and of the core's tests, the import contracts, these tests and a day of the simulation must then pass. It exits with 1 if a
 plugin fails that `removable.txt` lists, or if one passes that it does not list.
 """
 
@@ -76,7 +76,7 @@ def without(plugin: Plugin, folder: Path) -> list[str]:
         shutil.copytree(ROOT / ".mypy_cache", cache)
     python = sys.executable
     checks: Sequence[Sequence[str]] = (
-        (python, "-m", "mypy", "--cache-dir", str(cache)),
+        (python, "-m", "mypy", "--cache-dir", str(cache), "reconciler", "jobs", *_core(copy)),
         (str(Path(python).with_name("lint-imports")), "--no-logo", "--no-cache"),
         (python, "-m", "jobs", "demo"),
         (python, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *_core(copy)),
