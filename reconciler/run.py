@@ -14,10 +14,9 @@ from reconciler.model.values import replace
 from reconciler.passes.act import act
 from reconciler.passes.assess import assess
 from reconciler.passes.decide import decide
-from reconciler.passes.observe import add_pods, observe
-from reconciler.passes.parts import Parts
-from reconciler.passes.preview import preview
-from reconciler.passes.sources import Sources
+from reconciler.passes.observe import observe
+from reconciler.passes.parts import Parts, Sources
+from reconciler.passes.preview import add_pods, preview
 from reconciler.settings.schema import Settings
 
 PARTS = Parts(

@@ -32,7 +32,7 @@ from reconciler.model.ports import (
     PartialReader,
     SourceClient,
 )
-from reconciler.model.problems import BUDGETS, LEDGER, NAMESPACES, PODS, Gaps, guarded, internal
+from reconciler.model.problems import LEDGER, NAMESPACES, PODS, Gaps, guarded, internal
 from reconciler.model.record import Record, Unreadable, record_of
 from reconciler.model.selector import LabelSelector
 from reconciler.model.snapshot import (
@@ -47,12 +47,12 @@ from reconciler.model.snapshot import (
 )
 from reconciler.model.values import replace
 from reconciler.passes.parts import Parts
+from reconciler.passes.plugin import Source, SourceContext, Wants
 from reconciler.passes.polled import PolledSource
-from reconciler.passes.source import Source, SourceContext, Wants
 from reconciler.profiles.exemption import is_struck
 from reconciler.settings.schema import Mode, Settings
 
-_RULES = "drain.rules that select namespaces by label are not applied"
+RULES = "drain.rules that select namespaces by label are not applied"
 
 _ANNOTATIONS = POOL_ANNOTATIONS | UPGRADE_ANNOTATIONS
 """Annotations that every pass reads on nodes, also if the settings need none of them."""
@@ -293,31 +293,6 @@ def _labels(of_parts: Wants, settings: Settings) -> frozenset[str]:
     return of_parts.labels | READ_LABELS | settings.label_keys()
 
 
-def add_pods(snapshot: Snapshot, reader: ClusterReader, names: Iterable[str]) -> Snapshot:
-    """Return the snapshot with everything that a preview of these nodes' drains needs.
-
-    The pods of the whole cluster are read once, with what decides where else they could run. What we may not
-    read is in the problems.
-    """
-    chosen = set(names)
-    if not chosen:
-        return snapshot
-    gaps = Gaps(rehearsed=True, unseen={one.what: one for one in snapshot.problems.unseen})
-    pods: dict[str, list[Pod]] = {node.name: [] for node in snapshot.nodes}
-    listed = gaps.read(PODS, partial(reader.pods, placement=True), "no drain has a preview")
-    for pod in listed or ():
-        pods.setdefault(pod.node, []).append(pod)
-    budgets = gaps.read(BUDGETS, reader.budgets, "the evictions that they refuse are not known")
-    namespaces = gaps.read(NAMESPACES, reader.namespaces, _RULES)
-    return replace(
-        snapshot,
-        pods={name: tuple(found) for name, found in pods.items()} if listed is not None else snapshot.pods,
-        budgets=budgets or (),
-        for_settings=replace(snapshot.for_settings, namespaces=namespaces or {}),
-        problems=replace(snapshot.problems, unseen=tuple(gaps.unseen.values())),
-    )
-
-
 def _ledger(reader: ClusterReader, settings: Settings, gaps: Gaps) -> Ledger:
     follows = "the last start and earlier answers of polled sources are not known, nor holds of all nodes"
     found = gaps.read(LEDGER, reader.ledger, follows)
@@ -469,7 +444,7 @@ def _namespaces(
     except Unauthorized as error:
         if not gaps.tolerates(error):
             raise
-        return {}, gaps.note(NAMESPACES, error, _RULES)
+        return {}, gaps.note(NAMESPACES, error, RULES)
     except ClusterError as error:
         return {}, str(error)
     except Exception as error:  # noqa: BLE001 - one namespace's data holds the drains that depend on it

@@ -26,7 +26,7 @@ from reconciler.model.polling import Alone, Listing, Memory, S, ScopeAnswer
 from reconciler.model.problems import guarded
 from reconciler.model.record import Record
 from reconciler.model.values import decoded, encoded, replace
-from reconciler.passes.source import Source, SourceContext
+from reconciler.passes.plugin import Source, SourceContext
 from reconciler.settings.schema import Settings
 
 SPARE = timedelta(minutes=1)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
+from functools import partial
 
 from reconciler.drain import prospect
 from reconciler.model.plan import NodePlan, Plan, Preview
-from reconciler.model.problems import BUDGETS, NAMESPACES, PODS, internal
+from reconciler.model.pod import Pod
+from reconciler.model.ports import ClusterReader
+from reconciler.model.problems import BUDGETS, NAMESPACES, PODS, Gaps, internal
 from reconciler.model.snapshot import Snapshot
 from reconciler.model.values import replace
+from reconciler.passes.observe import RULES
 
 
 def preview(plan: Plan, snapshot: Snapshot, now: datetime) -> Plan:
@@ -43,3 +48,28 @@ def preview(plan: Plan, snapshot: Snapshot, now: datetime) -> Plan:
         return replace(node, draining=replace(node.draining, preview=seen))
 
     return replace(plan, nodes=tuple(with_preview(node) for node in plan.nodes))
+
+
+def add_pods(snapshot: Snapshot, reader: ClusterReader, names: Iterable[str]) -> Snapshot:
+    """Return the snapshot with everything that a preview of these nodes' drains needs.
+
+    The pods of the whole cluster are read once, with what decides where else they could run. What we may not
+    read is in the problems.
+    """
+    chosen = set(names)
+    if not chosen:
+        return snapshot
+    gaps = Gaps(rehearsed=True, unseen={one.what: one for one in snapshot.problems.unseen})
+    pods: dict[str, list[Pod]] = {node.name: [] for node in snapshot.nodes}
+    listed = gaps.read(PODS, partial(reader.pods, placement=True), "no drain has a preview")
+    for pod in listed or ():
+        pods.setdefault(pod.node, []).append(pod)
+    budgets = gaps.read(BUDGETS, reader.budgets, "the evictions that they refuse are not known")
+    namespaces = gaps.read(NAMESPACES, reader.namespaces, RULES)
+    return replace(
+        snapshot,
+        pods={name: tuple(found) for name, found in pods.items()} if listed is not None else snapshot.pods,
+        budgets=budgets or (),
+        for_settings=replace(snapshot.for_settings, namespaces=namespaces or {}),
+        problems=replace(snapshot.problems, unseen=tuple(gaps.unseen.values())),
+    )

@@ -17,7 +17,7 @@ from reconciler.model.machine import CONDITION, CONDITIONS, MAIN, NOTICES, RELAT
 from reconciler.model.moments import from_text
 from reconciler.model.node import Condition, Node
 from reconciler.model.scheduled_events import is_degraded
-from reconciler.passes.source import Source, SourceContext, Wants
+from reconciler.passes.plugin import Source, SourceContext, Wants
 from reconciler.settings.schema import Settings
 
 # '<Type> <Status>[: <date>]. DurationInSeconds: <n>. <description> For more information, see <link>[.]

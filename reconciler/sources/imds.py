@@ -15,7 +15,7 @@ from reconciler.model.event import Answer, Reading
 from reconciler.model.keys import keys_of
 from reconciler.model.node import Node
 from reconciler.model.snapshot import Agents
-from reconciler.passes.source import Source, SourceContext, Wants
+from reconciler.passes.plugin import Source, SourceContext, Wants
 from reconciler.settings.schema import Settings
 
 _NONE = Reading(imds.SOURCE, Answer.NO_EVENT)

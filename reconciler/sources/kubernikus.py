@@ -12,7 +12,7 @@ from reconciler.model import limits
 from reconciler.model.event import KUBERNIKUS, Answer, Initiator, Kind, Reading, Signal, Status
 from reconciler.model.node import TYPE_LABEL, Node
 from reconciler.model.snapshot import ServerVersion
-from reconciler.passes.source import Source, SourceContext, Wants
+from reconciler.passes.plugin import Source, SourceContext, Wants
 from reconciler.settings.schema import Settings
 
 _VERSION = re.compile(r"v?(\d{1,6})\.(\d{1,6})\.(\d{1,6})(?:[-+.][0-9A-Za-z.+~_-]*)?", re.ASCII)

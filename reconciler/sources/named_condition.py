@@ -8,7 +8,7 @@ from reconciler.model import limits
 from reconciler.model.event import Answer, Kind, Reading, Signal, Status
 from reconciler.model.machine import CONDITION, CONDITIONS
 from reconciler.model.node import Node
-from reconciler.passes.source import Source, SourceContext, Wants
+from reconciler.passes.plugin import Source, SourceContext, Wants
 from reconciler.settings.schema import Settings
 
 

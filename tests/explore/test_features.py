@@ -15,7 +15,7 @@ from reconciler.model.drains import WaitLimit
 from reconciler.model.instructions import Instructions
 from reconciler.model.moments import shifted
 from reconciler.model.values import replace
-from reconciler.passes.decide import context
+from reconciler.passes.decide import node_facts
 from reconciler.profiles import hooks, instructed, situation
 from tests.explore.exploring import broken_law
 from tests.explore.history import History, Scene, Step
@@ -31,7 +31,7 @@ def played(*steps: Step, pods: tuple[str, ...] = (), settings: tuple[str, ...] =
 
 
 def nobody_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (context, situation):
+    for module in (node_facts, situation):
         monkeypatch.setattr(module, "instructions_of", lambda *_: Instructions())
 
 

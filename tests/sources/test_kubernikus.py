@@ -9,7 +9,7 @@ from reconciler.model.event import Answer, Kind, Reading
 from reconciler.model.node import TYPE_LABEL
 from reconciler.model.snapshot import ServerVersion
 from reconciler.model.values import replace
-from reconciler.passes.source import SourceContext
+from reconciler.passes.plugin import SourceContext
 from reconciler.simulation.api import Call
 from reconciler.sources.kubernikus import KubeletVersions, read
 from tests.laws.histories import History, small_world

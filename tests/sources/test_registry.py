@@ -18,9 +18,9 @@ from reconciler.model.event import Answer, Kind, Reading, Signal, Status
 from reconciler.model.node import Node
 from reconciler.model.polling import Listing
 from reconciler.model.values import replace
+from reconciler.passes.parts import Sources
+from reconciler.passes.plugin import Source, SourceContext, Wants
 from reconciler.passes.polled import PolledSource
-from reconciler.passes.source import Source, SourceContext, Wants
-from reconciler.passes.sources import Sources
 from reconciler.report.document import to_document
 from reconciler.report.text import as_text
 from reconciler.report.values import Document

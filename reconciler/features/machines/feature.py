@@ -8,8 +8,7 @@ from reconciler.features.machines.karpenter import KARPENTER
 from reconciler.features.machines.openshift import OPENSHIFT
 from reconciler.model.machine import MachineRef
 from reconciler.model.node import Node
-from reconciler.passes.feature import Feature
-from reconciler.passes.source import Wants
+from reconciler.passes.plugin import Feature, Wants
 from reconciler.settings.schema import Settings
 
 # The first provider that knows the node owns its machine. AKS is last, because a node of another provider

@@ -11,8 +11,7 @@ from reconciler.model.event import Kind
 from reconciler.model.holds import WaitsFor
 from reconciler.model.node import Node
 from reconciler.model.record import State
-from reconciler.passes.feature import NodeSigns
-from reconciler.passes.standing import Standing
+from reconciler.passes.plugin import NodeSigns, Standing
 
 
 class Drainsafe(StrEnum):

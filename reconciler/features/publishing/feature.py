@@ -18,9 +18,7 @@ from reconciler.model.node import Node
 from reconciler.model.ports import ClusterReader
 from reconciler.model.problems import Gaps, guarded, internal
 from reconciler.model.writes import Publication
-from reconciler.passes.feature import Feature, Fleet, NodeSigns, ObjectChanges, all_signs
-from reconciler.passes.source import Wants
-from reconciler.passes.standing import Standing
+from reconciler.passes.plugin import Feature, Fleet, NodeSigns, ObjectChanges, Standing, Wants, all_signs
 from reconciler.settings.schema import Settings
 
 ON_NODES: tuple[NodePublisher, ...] = (DrainsafeAnnotations(), LifecycleConditions(), SchedulingHints())

@@ -10,8 +10,7 @@ from reconciler.model.keys import keys_of
 from reconciler.model.node import PREFERENCE, Node, Taint
 from reconciler.model.plan import JudgedEvent
 from reconciler.model.writes import TaintWrite
-from reconciler.passes.feature import NodeSigns
-from reconciler.passes.standing import Standing
+from reconciler.passes.plugin import NodeSigns, Standing
 
 ANY_MOMENT = "0"
 """The value of the label without a deadline: the node may have to be empty at any moment."""

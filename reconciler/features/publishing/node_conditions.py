@@ -10,8 +10,7 @@ from reconciler.model.moments import to_text
 from reconciler.model.node import DRAINED, DRAINING, IN_PROGRESS, LIFECYCLE, PLANNED, Condition, Node
 from reconciler.model.record import KnownEvent, State
 from reconciler.model.writes import ConditionsWrite
-from reconciler.passes.feature import NodeSigns
-from reconciler.passes.standing import Standing
+from reconciler.passes.plugin import NodeSigns, Standing
 
 OUR_REASONS = "NodeMaintenance"
 """The prefix of the reason of each of our conditions, because the API has no owner of a condition."""

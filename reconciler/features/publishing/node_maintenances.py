@@ -37,7 +37,7 @@ from reconciler.model.problems import guarded
 from reconciler.model.record import KnownEvent, State
 from reconciler.model.values import replace
 from reconciler.model.writes import Maintenance, MaintenanceWrite, Stage
-from reconciler.passes.feature import Fleet, ObjectChanges
+from reconciler.passes.plugin import Fleet, ObjectChanges
 from reconciler.profiles.case import known
 
 # An object's name may have 253 characters; ours ends in a dash and ten of a hash.

@@ -11,8 +11,7 @@ from msgspec import Struct
 from reconciler.features.publishing.settings import Hints, Sign
 from reconciler.model.node import Node
 from reconciler.model.ports import ClusterReader
-from reconciler.passes.feature import Fleet, NodeSigns, ObjectChanges
-from reconciler.passes.standing import Standing
+from reconciler.passes.plugin import Fleet, NodeSigns, ObjectChanges, Standing
 
 
 class Showing(Struct, frozen=True):

@@ -12,10 +12,10 @@ from reconciler.model.pod import Owner, Pod
 from reconciler.model.snapshot import Resting, Snapshot
 from reconciler.model.values import replace
 from reconciler.passes.assess import assess
-from reconciler.passes.decide.seen import rests
+from reconciler.passes.decide.node_facts import rests
 from reconciler.passes.observe import wanted
 from reconciler.passes.parts import Parts
-from reconciler.passes.source import SourceContext
+from reconciler.passes.plugin import SourceContext
 from reconciler.profiles.judging import judge
 from reconciler.settings.schema import Settings
 from reconciler.simulation.api import SimulatedApi

@@ -25,11 +25,9 @@ from reconciler.model.snapshot import Snapshot
 from reconciler.model.values import replace
 from reconciler.model.workflow import WorkflowData, upgrade_on
 from reconciler.model.writes import used_keys
-from reconciler.passes.decide.context import PassContext
-from reconciler.passes.decide.pods import pods_left, with_returns
-from reconciler.passes.decide.progress import Progress
-from reconciler.passes.decide.seen import Seen
-from reconciler.passes.decide.workflow_step import WorkflowStep
+from reconciler.passes.decide.facts import pods_left, with_returns
+from reconciler.passes.decide.node_facts import PassContext, Progress, Seen
+from reconciler.passes.plugin import WorkflowStep
 from reconciler.profiles.checks.people import not_held
 from reconciler.profiles.checks.platform import left_to_us
 from reconciler.profiles.orders import drain_order

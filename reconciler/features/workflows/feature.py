@@ -7,8 +7,7 @@ from reconciler.features.workflows.decide import NodeWorkflows
 from reconciler.features.workflows.reading import read_for_checks
 from reconciler.model.ports import Outside
 from reconciler.model.workflow import ReadForChecks
-from reconciler.passes.feature import Feature
-from reconciler.passes.source import Wants
+from reconciler.passes.plugin import Feature, Wants
 from reconciler.settings.schema import Settings
 
 

@@ -19,13 +19,20 @@ from reconciler.model.snapshot import Assessment, Ledger, Resting, Snapshot
 from reconciler.model.values import replace
 from reconciler.model.workflow import upgraded_pools
 from reconciler.passes.decide.acknowledging import acknowledgements
-from reconciler.passes.decide.answers import source_states
-from reconciler.passes.decide.context import PassContext
 from reconciler.passes.decide.draining import holds_slot
+from reconciler.passes.decide.forecasts import with_prospects
+from reconciler.passes.decide.machines import pools_in_replacement, twins_of
+from reconciler.passes.decide.node_facts import (
+    PassContext,
+    Progress,
+    Seen,
+    broken,
+    last_key,
+    look_safely,
+    queue_key,
+    why_out_of_service,
+)
 from reconciler.passes.decide.one_node import decide_safely
-from reconciler.passes.decide.progress import Progress
-from reconciler.passes.decide.prospects import with_prospects
-from reconciler.passes.decide.replacing import pools_in_replacement
 from reconciler.passes.decide.reporting import (
     expiries,
     fleet_nodes,
@@ -36,12 +43,11 @@ from reconciler.passes.decide.reporting import (
     notes,
     of_the_future,
     orphaned_drains,
+    source_states,
 )
 from reconciler.passes.decide.scheduling import schedules
-from reconciler.passes.decide.seen import Seen, broken, last_key, look_safely, queue_key, why_out_of_service
-from reconciler.passes.decide.twins import twins_of
-from reconciler.passes.feature import Fleet, ObjectChanges
 from reconciler.passes.parts import Parts
+from reconciler.passes.plugin import Fleet, ObjectChanges
 from reconciler.profiles.budget import count_places, still_missing
 from reconciler.profiles.exemption import has_struck
 from reconciler.profiles.situation import Acknowledgement

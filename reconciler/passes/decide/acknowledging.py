@@ -17,8 +17,7 @@ from reconciler.model.node import Node
 from reconciler.model.problems import Faults, guarded
 from reconciler.model.record import CaseRecord, State
 from reconciler.model.writes import NodeWrite, node_write
-from reconciler.passes.decide.context import PassContext
-from reconciler.passes.decide.seen import Seen, untouchable
+from reconciler.passes.decide.node_facts import PassContext, Seen, untouchable
 from reconciler.profiles import case as cases
 from reconciler.profiles.hooks import present_hooks, unended
 from reconciler.profiles.situation import Acknowledgement

@@ -29,15 +29,11 @@ from reconciler.model.plan import (
 from reconciler.model.record import CaseRecord, DrainRecord, State
 from reconciler.model.values import replace
 from reconciler.passes.decide.acknowledging import acknowledged
-from reconciler.passes.decide.context import PassContext
-from reconciler.passes.decide.facts import CaseStep, tell, with_moved
+from reconciler.passes.decide.facts import CaseStep, pods_left, tell, unattended, with_moved, with_returns
 from reconciler.passes.decide.hooks import begun_after_hooks, drain_hold, follow_hooks, timed_out, was_held
+from reconciler.passes.decide.node_facts import PassContext, Progress, Seen
 from reconciler.passes.decide.planned import Decided, node_patch, node_plan, second_patch
-from reconciler.passes.decide.pods import pods_left, with_returns
-from reconciler.passes.decide.progress import Progress
-from reconciler.passes.decide.seen import Seen
-from reconciler.passes.decide.unattended import unattended
-from reconciler.passes.standing import Standing
+from reconciler.passes.plugin import Standing
 from reconciler.profiles import case as cases
 from reconciler.profiles.checks.people import not_stopped
 from reconciler.profiles.checks.platform import AUTOSCALER_DELETES, left_to_us

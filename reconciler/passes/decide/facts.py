@@ -2,6 +2,8 @@
 
 A fact is recorded first. Then the Warning Event is sent, and only then the record says so. A pass that finds
 a fact without that note sends the Event again: a killed process loses none, and no other sends one twice.
+
+Unknown is not healthy, so a case whose sources are gone never ends by itself: a hold says how to end it.
 """
 
 from __future__ import annotations
@@ -11,23 +13,95 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct
 
-from reconciler.drain.filters import Survey
+from reconciler.drain.filters import Survey, survey
 from reconciler.drain.prospect import whose
 from reconciler.drain.refusal import BudgetIndex
 from reconciler.model import limits
+from reconciler.model import scheduled_events as imds
 from reconciler.model.case_outcome import counted, reports_start, struck_by, unbegun
-from reconciler.model.drains import DrainProgress
+from reconciler.model.drains import DrainOptions, DrainProgress
+from reconciler.model.event import Answer, Reading
+from reconciler.model.holds import HoldCode
 from reconciler.model.moments import to_text
+from reconciler.model.node import Node
 from reconciler.model.plan import Hold, Notice, NoticeType
-from reconciler.model.record import CaseFacts, CaseRecord, Cordon, Forecast, KnownEvent, PlatformStart, State
+from reconciler.model.record import (
+    CaseFacts,
+    CaseRecord,
+    Cordon,
+    DrainRecord,
+    Forecast,
+    KnownEvent,
+    PlatformStart,
+    State,
+)
 from reconciler.model.schedule import CaseSchedule
 from reconciler.model.values import replace
-from reconciler.passes.decide.context import PassContext
-from reconciler.passes.decide.pods import pods_left, with_returns
-from reconciler.passes.decide.seen import Seen
+from reconciler.passes.decide.node_facts import PassContext, Seen
 from reconciler.profiles import case as cases
 from reconciler.profiles.orders import drain_options
 from reconciler.settings.schema import Mode
+
+
+def pods_left(node: Node, options: DrainOptions, context: PassContext) -> Survey | None:
+    """Return what a drain with these options finds on the node, None if its pods were not read."""
+    snapshot = context.snapshot
+    pods = snapshot.pods.get(node.name)
+    if pods is None:
+        return None
+    return survey(
+        pods,
+        options,
+        now=context.now,
+        namespaces=snapshot.for_settings.namespaces,
+        own_pod=snapshot.itself.pod,
+    )
+
+
+def with_returns(
+    options: DrainOptions, drain: DrainRecord, begun: datetime | None, drained: DrainProgress | None
+) -> DrainOptions:
+    """Return the options with what tells the pods that come back to the cordoned node.
+
+    `begun` is when the maintenance of the node began (UTC; None: with this attempt). The first attempt evicts
+    pods that came between the cordon and its own start, and no later one evicts what the first left.
+    """
+    since = drain.since if drain.attempt == 1 else begun or drain.since
+    return replace(options, begun=since, returned=drained.returned if drained is not None else frozenset())
+
+
+def unattended(one: Seen, record: CaseRecord, context: PassContext) -> tuple[Hold, ...]:
+    """Return the hold that names the silent sources and how to end the case; empty if no source is silent."""
+    found = tuple(_silent(one, record, context))
+    if not found:
+        return ()
+    annotation = context.keys.imds
+    outdated = not context.snapshot.agents.installed and annotation in one.node.annotations
+    first = f"remove the annotation {annotation} from the node and " if outdated else ""
+    reason = f"nothing may report the end of the maintenance ({'; '.join(found)})"
+    remedy = f"if it is over, {first}run {context.keys.release(one.node.name)}"
+    return (Hold(one.node.name, HoldCode.END_REPORTED, f"{reason}; {remedy}"),)
+
+
+def _silent(one: Seen, record: CaseRecord, context: PassContext) -> Iterator[str]:
+    """Yield each source of the case's events that nothing updates any more, with the reason."""
+    for source in sorted({source for event in record.events for source in event.sources}):
+        if source not in context.reading_names:
+            continue
+        readings = [reading for reading in one.assessment.readings if reading.source == source]
+        if not readings:
+            yield f"{source} reports nothing about the node any more"
+        for reading in readings:
+            if because := _why_silent(reading, context):
+                yield f"{source}: {because}"
+
+
+def _why_silent(reading: Reading, context: PassContext) -> str:
+    if reading.answer is Answer.UNKNOWN:
+        return "" if reading.installed else reading.because
+    published = reading.source == imds.SOURCE and reading.answer is Answer.EVENT
+    return "no node agent is installed" if published and not context.snapshot.agents.installed else ""
+
 
 DEADLINE_PASSED = "MaintenanceDeadlinePassed"
 MISSED = "MaintenanceMissed"

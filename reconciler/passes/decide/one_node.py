@@ -13,16 +13,29 @@ from reconciler.model.record import CaseRecord, Cordon, State
 from reconciler.model.undone import Undone
 from reconciler.model.values import replace
 from reconciler.passes.decide.acknowledging import taken_back
-from reconciler.passes.decide.context import PassContext
 from reconciler.passes.decide.draining import follow_drain, holds_slot, is_stuck, pods_staying, running
 from reconciler.passes.decide.facts import with_starts
-from reconciler.passes.decide.planned import Decided, node_plan
-from reconciler.passes.decide.progress import Progress
-from reconciler.passes.decide.replacing import gone_by_us, pool_key
-from reconciler.passes.decide.seen import DEFAULT, Seen, broken, untouchable
-from reconciler.passes.decide.together import brought_forward, schedule_beside
-from reconciler.passes.decide.writable import hold, is_needed, remembering, undone_of, waits
-from reconciler.passes.feature import NodeSigns
+from reconciler.passes.decide.machines import gone_by_us
+from reconciler.passes.decide.node_facts import (
+    DEFAULT,
+    PassContext,
+    Progress,
+    Seen,
+    broken,
+    pool_key,
+    untouchable,
+)
+from reconciler.passes.decide.planned import (
+    Decided,
+    hold,
+    is_needed,
+    node_plan,
+    remembering,
+    undone_of,
+    waits,
+)
+from reconciler.passes.decide.scheduling import brought_forward, schedule_beside
+from reconciler.passes.plugin import NodeSigns
 from reconciler.profiles import case as cases
 from reconciler.profiles.checks import CHECKS
 from reconciler.profiles.checks.people import is_adoptable

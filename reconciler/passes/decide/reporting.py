@@ -1,4 +1,4 @@
-"""What a plan reports besides its actions: notes, moments of change, lengths of cases, all nodes."""
+"""What a plan reports besides its actions: notes, moments, lengths of cases, nodes, sources."""
 
 from __future__ import annotations
 
@@ -7,18 +7,21 @@ from datetime import datetime, timedelta
 from functools import partial
 from operator import attrgetter
 
+from msgspec import Struct
+
 from reconciler.calendar.occurrences import FOREVER
-from reconciler.model.event import Answer, Kind
+from reconciler.model.event import Answer, Kind, Reading
 from reconciler.model.instructions import Instructions
 from reconciler.model.keys import keys_of
 from reconciler.model.moments import shifted
 from reconciler.model.node import REMEDIATOR_TAINT, Node
-from reconciler.model.plan import Actions, DrainState, FleetNode, NodePlan
+from reconciler.model.plan import Actions, DrainState, FleetNode, NodePlan, SourceState
+from reconciler.model.polling import AnyMemory
 from reconciler.model.problems import guarded
 from reconciler.model.record import CaseRecord, State
-from reconciler.model.snapshot import Resting, Snapshot
+from reconciler.model.snapshot import Assessment, Resting, Snapshot
 from reconciler.passes.decide.draining import running
-from reconciler.passes.decide.seen import Seen
+from reconciler.passes.decide.node_facts import Seen
 from reconciler.profiles.budget import pool_of
 from reconciler.profiles.start_times import NEAR
 from reconciler.settings.schema import Settings
@@ -216,3 +219,58 @@ def orphaned_drains(snapshot: Snapshot, planned: Collection[str]) -> Iterable[No
             state = State.OPERATIONAL
             stopped, shown = Actions(stop_drain=True), DrainState(progress=drained)
             yield NodePlan(name, "", "", state, state, todo=stopped, draining=shown)
+
+
+class _Tally(Struct):
+    """The answers of one source so far; `polled` is whether its memory says when it was asked."""
+
+    last: datetime | None = None
+    polled: bool = False
+    events: int = 0
+    quiet: int = 0
+    unknown: int = 0
+
+    def add(self, reading: Reading, now: datetime) -> None:
+        if reading.answer is Answer.NO_EVENT:
+            self.quiet += 1
+        elif reading.answer is Answer.EVENT:
+            self.events += 1
+        else:
+            self.unknown += 1
+        if self.polled:
+            return
+        at = reading.as_of
+        if at is None and reading.answer is not Answer.UNKNOWN:
+            # What stands on the node itself was read with the node.
+            at = now
+        if at is not None and (self.last is None or self.last < at):
+            # A node can write any moment.
+            self.last = min(at, now)
+
+
+def source_states(
+    snapshot: Snapshot, assessment: Assessment, names: Collection[str], now: datetime
+) -> tuple[SourceState, ...]:
+    """Return what the sources answered at `now` (aware, UTC), sorted by name; `names` are the enabled ones.
+
+    What is not installed on a node gives no answer there.
+    """
+    found = {name: _Tally() for name in names}
+    for name, memory in snapshot.memories.items():
+        found[name] = _Tally(_asked(memory), polled=True)
+    # This loop runs for each reading of each node, so it makes no value of its own.
+    for one in assessment.nodes.values():
+        for reading in one.readings:
+            if reading.installed:
+                tally = found.get(reading.source)
+                if tally is None:
+                    tally = found[reading.source] = _Tally()
+                tally.add(reading, now)
+    return tuple(
+        SourceState(name, one.last, one.events, one.quiet, one.unknown) for name, one in sorted(found.items())
+    )
+
+
+def _asked(memory: AnyMemory) -> datetime | None:
+    """Return when a polled source was last asked with success, None if it never was."""
+    return max((one.asked for one in memory.answers if not one.problem), default=None)

@@ -12,22 +12,21 @@ from reconciler.model.event import Kind, MaintenanceEvent
 from reconciler.model.limits import EARLIEST
 from reconciler.model.moments import shifted
 from reconciler.model.node import Node
-from reconciler.model.plan import JudgedEvent
+from reconciler.model.plan import JudgedEvent, NodePlan
 from reconciler.model.problems import Faults
 from reconciler.model.record import CaseRecord, State
 from reconciler.model.schedule import CaseSchedule, StartTimes
 from reconciler.model.snapshot import Ledger
 from reconciler.model.values import replace
-from reconciler.passes.decide.context import PassContext
-from reconciler.passes.decide.drift import forecast_until
-from reconciler.passes.decide.schedule_words import Reasons
-from reconciler.passes.decide.seen import Seen, untouchable
+from reconciler.passes.decide.forecasts import Reasons, forecast_until
+from reconciler.passes.decide.node_facts import PassContext, Seen, untouchable
 from reconciler.profiles import case as cases
 from reconciler.profiles.budget import DisruptionBudget
 from reconciler.profiles.exemption import has_struck
 from reconciler.profiles.judging import is_taken
 from reconciler.profiles.places_ahead import PlacesAhead
 from reconciler.profiles.schedule import Case, Limits, Place, Scheduler
+from reconciler.profiles.start_times import NEAR
 from reconciler.settings.policies import OutsideWindow
 from reconciler.settings.schema import Mode, Settings
 
@@ -331,3 +330,43 @@ def _freed(
     if node is not None and not node.ready and node.ready_changed is not None:
         return max(shifted(node.ready_changed, ignore.not_ready_for), context.now)
     return None
+
+
+def schedule_beside(
+    schedule: CaseSchedule | None, plans: Sequence[NodePlan], now: datetime
+) -> CaseSchedule | None:
+    """Return the schedule of a node as the decisions so far leave it; `now` is UTC.
+
+    A node that was to start now with another one starts at its own time if the other one does not start.
+    """
+    if schedule is None or not schedule.with_node or schedule.planned_start is None:
+        return schedule
+    if schedule.planned_start > now:
+        return schedule
+    mate = next((plan for plan in plans if plan.node == schedule.with_node), None)
+    if mate is not None and mate.drain_begins:
+        return schedule
+    because = f"{schedule.with_node} does not start now, with which it was to start"
+    return replace(schedule, planned_start=schedule.alone, because=because, with_node="", alone=None)
+
+
+def brought_forward(
+    judged: tuple[JudgedEvent, ...], schedule: CaseSchedule | None, now: datetime
+) -> tuple[JudgedEvent, ...]:
+    """Return the events of a node, of which those that start with another node may start at that time."""
+    if schedule is None or not schedule.with_node or schedule.alone is None:
+        return judged
+    start, alone = schedule.planned_start, schedule.alone
+    return tuple(_at(one, start, now) if start is not None and _moves(one, alone) else one for one in judged)
+
+
+def _moves(one: JudgedEvent, alone: datetime) -> bool:
+    return one.asks and one.times is not None and one.times.earliest <= alone
+
+
+def _at(one: JudgedEvent, start: datetime, now: datetime) -> JudgedEvent:
+    assert one.times is not None
+    if one.times.earliest <= start:
+        return one
+    times = replace(one.times, earliest=start)
+    return replace(one, times=times, may_start=one.open and start <= now, far=start - now > NEAR)

@@ -20,8 +20,8 @@ from reconciler.model.moments import from_text, to_text
 from reconciler.model.node import Node
 from reconciler.model.polling import Listing
 from reconciler.model.record import Record
+from reconciler.passes.plugin import SourceContext
 from reconciler.passes.polled import PolledSource, with_settings
-from reconciler.passes.source import SourceContext
 from reconciler.settings.schema import Settings
 from reconciler.settings.sections.sources import ArmSource
 

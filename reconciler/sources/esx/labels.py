@@ -9,7 +9,7 @@ from __future__ import annotations
 from reconciler.model import limits
 from reconciler.model.event import ESX, Answer, Initiator, Kind, Reading, Signal, Status
 from reconciler.model.node import Node
-from reconciler.passes.source import Source, SourceContext, Wants
+from reconciler.passes.plugin import Source, SourceContext, Wants
 from reconciler.settings.schema import Settings
 from reconciler.settings.sections.sources import EsxSource
 

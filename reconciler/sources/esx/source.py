@@ -13,8 +13,8 @@ from datetime import datetime, timedelta
 from reconciler.model.event import VCENTER, Kind, Reading, Signal
 from reconciler.model.machine import HostState
 from reconciler.model.node import Node
+from reconciler.passes.plugin import SourceContext
 from reconciler.passes.polled import PolledSource
-from reconciler.passes.source import SourceContext
 from reconciler.settings.schema import Settings
 from reconciler.settings.sections.sources import VCenters
 from reconciler.sources.esx.labels import HOST, EsxHosts, signal

@@ -14,7 +14,7 @@ from reconciler.model.event import REQUEST, Answer, Kind, Reading, Signal, Statu
 from reconciler.model.keys import keys_of
 from reconciler.model.moments import from_text
 from reconciler.model.node import Node
-from reconciler.passes.source import Source, SourceContext
+from reconciler.passes.plugin import Source, SourceContext
 from reconciler.settings.schema import Settings
 
 SOURCE = REQUEST

@@ -19,8 +19,7 @@ from reconciler.features.publishing.publisher import Showing
 from reconciler.features.publishing.settings import Sign
 from reconciler.model.errors import Forbidden
 from reconciler.model.node import Node
-from reconciler.passes.feature import Fleet, NodeSigns, ObjectChanges
-from reconciler.passes.standing import Standing
+from reconciler.passes.plugin import Fleet, NodeSigns, ObjectChanges, Standing
 from reconciler.run import run_pass
 from reconciler.simulation.api import Call
 from reconciler.simulation.world import World

@@ -17,9 +17,8 @@ from reconciler.model.node import PREFERENCE, Node, Taint
 from reconciler.model.plan import JudgedEvent
 from reconciler.model.record import CaseRecord, State
 from reconciler.model.values import replace
-from reconciler.passes.feature import NodeSigns
+from reconciler.passes.plugin import NodeSigns, Standing
 from reconciler.passes.release import release
-from reconciler.passes.standing import Standing
 from reconciler.profiles.case import CaseView
 from reconciler.run import PARTS
 from reconciler.settings.schema import Settings

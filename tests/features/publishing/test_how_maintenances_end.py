@@ -13,7 +13,7 @@ from reconciler.model.holds import HoldCode
 from reconciler.model.node import MISSED
 from reconciler.model.values import replace
 from reconciler.model.writes import Maintenance, Stage
-from reconciler.passes.feature import Fleet
+from reconciler.passes.plugin import Fleet
 from reconciler.simulation.api import Call
 from tests.laws.histories import History
 from tests.passes.decide.test_outcomes import announced, begun, history, look, say
@@ -99,7 +99,7 @@ def test_the_objects_of_a_node_that_can_not_be_judged_stay_as_they_are(
         raise OverflowError("date value out of range")
 
     with monkeypatch.context() as patch:
-        patch.setattr("reconciler.passes.decide.seen.judge", broken)
+        patch.setattr("reconciler.passes.decide.node_facts.judge", broken)
         plan = look(scene)
         assert {hold.code for hold in plan.holds} == {HoldCode.INTERNAL}
         assert the_object(scene) == before

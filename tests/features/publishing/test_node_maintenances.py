@@ -14,7 +14,7 @@ from reconciler.model.plan import JudgedEvent, NodePlan
 from reconciler.model.record import CaseRecord, State
 from reconciler.model.values import replace
 from reconciler.model.writes import Maintenance, MaintenanceWrite, Stage
-from reconciler.passes.feature import Fleet, ObjectChanges
+from reconciler.passes.plugin import Fleet, ObjectChanges
 from tests.support import builders
 from tests.support.builders import NOW, PREFIX, known
 

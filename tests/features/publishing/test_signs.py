@@ -25,9 +25,8 @@ from reconciler.model.node import DRAINED, DRAINING, IN_PROGRESS, LIFECYCLE, PLA
 from reconciler.model.record import CaseRecord, DrainRecord, State
 from reconciler.model.values import replace
 from reconciler.model.writes import NodeWrite
-from reconciler.passes.feature import NodeSigns
+from reconciler.passes.plugin import NodeSigns, Standing
 from reconciler.passes.release import release
-from reconciler.passes.standing import Standing
 from reconciler.profiles.case import CaseView
 from reconciler.profiles.checks import CHECKS
 from reconciler.run import PARTS

@@ -13,7 +13,7 @@ from reconciler.model.moments import to_text
 from reconciler.model.pod import Owner
 from reconciler.model.schedule import CaseSchedule
 from reconciler.model.values import replace
-from reconciler.passes.decide.together import schedule_beside
+from reconciler.passes.decide.scheduling import schedule_beside
 from reconciler.simulation.api import Call
 from reconciler.simulation.world import World
 from tests.support import builders

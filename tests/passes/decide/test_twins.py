@@ -7,7 +7,7 @@ import pytest
 from reconciler.features.machines import aks, openshift
 from reconciler.model.node import Node
 from reconciler.model.values import replace
-from reconciler.passes.decide.twins import twins_of
+from reconciler.passes.decide.machines import twins_of
 from tests.passes.decide.test_replacing import SURGES, Fleet
 from tests.support import builders
 from tests.support.planning import PROVIDER_ID

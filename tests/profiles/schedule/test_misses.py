@@ -15,7 +15,7 @@ from reconciler.calendar.windows import Calendar
 from reconciler.model.event import Kind
 from reconciler.model.schedule import StartTimes
 from reconciler.model.values import replace
-from reconciler.passes.decide.schedule_words import Reasons
+from reconciler.passes.decide.forecasts import Reasons
 from reconciler.profiles.places_ahead import Booking, PlacesAhead
 from reconciler.profiles.schedule import Case, Limits, Placed, Scheduler
 from tests.laws.hits import Hits

@@ -13,7 +13,7 @@ from reconciler.model.node import Node
 from reconciler.model.plan import NodePlan
 from reconciler.model.values import replace
 from reconciler.model.writes import Maintenance, MaintenanceWrite
-from reconciler.passes.feature import Fleet
+from reconciler.passes.plugin import Fleet
 from tests.real.manifests.applying import applied, kubectl
 from tests.real.passes.scene import Scene
 from tests.support import builders

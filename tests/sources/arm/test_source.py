@@ -16,8 +16,8 @@ from reconciler.model.machine import Planned, Scope, Vm, vm_of
 from reconciler.model.polling import Listing, Memory, ScopeAnswer
 from reconciler.model.record import Record, SelfService
 from reconciler.model.values import replace
+from reconciler.passes.plugin import SourceContext
 from reconciler.passes.polled import SPARE
-from reconciler.passes.source import SourceContext
 from reconciler.run import PARTS
 from reconciler.sources.arm import source as arm
 from tests.support import builders

@@ -14,7 +14,7 @@ from reconciler.model.plan import JudgedEvent
 from reconciler.model.polling import Memory
 from reconciler.model.values import replace
 from reconciler.passes.assess import join
-from reconciler.passes.source import SourceContext
+from reconciler.passes.plugin import SourceContext
 from reconciler.settings.schema import Settings
 from reconciler.sources.aws import source as aws
 from tests.support import builders

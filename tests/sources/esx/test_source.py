@@ -15,7 +15,7 @@ from reconciler.model.machine import HostState
 from reconciler.model.node import ZONE_LABEL
 from reconciler.model.polling import Listing, Memory
 from reconciler.model.values import replace
-from reconciler.passes.source import SourceContext
+from reconciler.passes.plugin import SourceContext
 from reconciler.run import PARTS, run_pass
 from reconciler.settings.load import parse_settings
 from reconciler.settings.schema import Settings

@@ -1,36 +1,80 @@
-"""What a pass knows about one node before it decides."""
+"""What a pass knows about each node before it decides, and what the decisions share."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
+from functools import cached_property
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import force_setattr
 
 from reconciler.model.event import Answer
 from reconciler.model.holds import HoldCode
-from reconciler.model.instructions import Instructions
-from reconciler.model.keys import keys_of
-from reconciler.model.node import HOSTED_LABEL, Node, OwnTimes
+from reconciler.model.instructions import Instructions, instructions_of
+from reconciler.model.keys import OwnKeys, keys_of
+from reconciler.model.machine import Machine
+from reconciler.model.node import HOSTED_LABEL, Node, OwnTimes, own_times
 from reconciler.model.plan import (
     Hold,
     JudgedEvent,
+    NodePlan,
 )
 from reconciler.model.problems import internal
 from reconciler.model.record import CaseRecord, Record, State, Unreadable
-from reconciler.model.schedule import LEAST_URGENT, Urgency
-from reconciler.model.snapshot import NodeAssessment
+from reconciler.model.schedule import LEAST_URGENT, CaseSchedule, Urgency
+from reconciler.model.snapshot import Ledger, NodeAssessment, Snapshot
 from reconciler.model.values import replace
 from reconciler.model.workflow import upgrade_on
-from reconciler.passes.decide.context import PassContext
-from reconciler.passes.decide.workflow_step import WorkflowStep
 from reconciler.passes.parts import Parts
+from reconciler.passes.plugin import Beside, WorkflowStep
 from reconciler.profiles import case as cases
+from reconciler.profiles.budget import DisruptionBudget
 from reconciler.profiles.checks.people import is_adoptable
 from reconciler.profiles.instructed import beside_upgrade, instructed
 from reconciler.profiles.judging import judge
+from reconciler.profiles.situation import Acknowledgement
 from reconciler.profiles.urgency import urgency_of
 from reconciler.settings.schema import Settings
+
+
+class PassContext(Struct, frozen=True, dict=True):
+    """The snapshot of the cluster, the settings, and the moment of the pass (UTC).
+
+    `reading_names` are those of the enabled sources: no case waits for another source. `notice_names` are
+    those that report maintenance minutes before it begins. `twins` are the nodes that have one VM with
+    another node, each with that node's name. `parts` are the sources and features.
+    `upgraded` are the agent pools with a node that AKS upgrades.
+    """
+
+    snapshot: Snapshot
+    settings: Settings
+    now: datetime
+    parts: Parts
+    reading_names: frozenset[str] = frozenset()
+    twins: Mapping[str, str] = field(default_factory=dict)
+    notice_names: frozenset[str] = frozenset()
+    upgraded: frozenset[str] = frozenset()
+
+    @cached_property
+    def second(self) -> datetime:
+        """The moment as records keep it: in whole seconds."""
+        return self.now.replace(microsecond=0)
+
+    @cached_property
+    def times(self) -> OwnTimes:
+        """Which of our own times to believe."""
+        return own_times(self.now, self.snapshot.skew)
+
+    def instructions(self, node: Node) -> Instructions:
+        """Return what people say about a node."""
+        return instructions_of(node, self.settings.keys.prefix, self.now, self.snapshot.ledger.holds)
+
+    @property
+    def keys(self) -> OwnKeys:
+        """Our labels and annotations."""
+        return keys_of(self.settings.keys.prefix)
+
 
 DEFAULT = "default"
 
@@ -209,3 +253,49 @@ def untouchable(one: Seen, settings: Settings) -> Hold | None:
     if one.record is not None and one.record.claimed_by:
         return Hold(name, HoldCode.NOT_CLAIMED, f"it is drained by hand by {one.record.claimed_by}")
     return None
+
+
+PoolKey = tuple[str, str, str, str]
+"""The provider, kind, namespace and name of a pool."""
+
+
+def pool_key(machine: Machine | None) -> PoolKey | None:
+    """Return what identifies the machine's pool, None if the pool is unknown."""
+    if machine is None or machine.pool is None:
+        return None
+    return (machine.ref.provider, machine.pool.kind, machine.pool.namespace, machine.pool.name)
+
+
+class Progress(Struct):
+    """Places taken, the last start, pools scaled up, and drains in progress, after the nodes so far.
+
+    `drains` counts the orders that use a slot. `holding` are the nodes whose drains hold one and that have no
+    decision yet. `undrained` counts the nodes for which our own node waits, and `begun` is when the drain of
+    the last of them began (UTC). `slot_free_at` is when the first slot may become free, and `stuck_at` when
+    our own node may no longer wait for one of the others (UTC). `schedules` says when each case is planned to
+    start. `beside` is what features do beside the profile of platform events.
+    """
+
+    places: DisruptionBudget
+    ledger: Ledger
+    acknowledgements: Mapping[str, tuple[Acknowledgement, ...]] = field(default_factory=dict)
+    pools: dict[PoolKey, str] = field(default_factory=dict)
+    drains: int = 0
+    undrained: int = 0
+    begun: datetime | None = None
+    slot_free_at: datetime | None = None
+    stuck_at: datetime | None = None
+    holding: set[str] = field(default_factory=set)
+    schedules: Mapping[str, CaseSchedule] = field(default_factory=dict)
+    plans: list[NodePlan] = field(default_factory=list)
+    beside: tuple[Beside, ...] = ()
+
+    def saved(self) -> Progress:
+        """Return a copy, from which `restore` takes back what a node's failed decision left."""
+        return replace(self, pools=dict(self.pools), holding=set(self.holding))
+
+    def restore(self, before: Progress) -> None:
+        """Take back all that changed since `before` was saved; `plans` only ever get whole plans."""
+        self.places, self.ledger, self.pools = before.places, before.ledger, before.pools
+        self.drains, self.undrained, self.holding = before.drains, before.undrained, before.holding
+        self.begun, self.stuck_at = before.begun, before.stuck_at

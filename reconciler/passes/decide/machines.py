@@ -1,4 +1,4 @@
-"""Replacements across nodes: which pools are scaled up already, and which machines we deleted."""
+"""Machines of several nodes: nodes with one VM, pools that are scaled up, and machines that we deleted."""
 
 from __future__ import annotations
 
@@ -6,23 +6,34 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from functools import partial
 
-from reconciler.model.machine import Machine, Remove
+from reconciler.model.machine import Machine, Remove, Vm, vm_of
 from reconciler.model.node import Node
 from reconciler.model.problems import Faults
 from reconciler.model.record import CaseRecord
 from reconciler.model.snapshot import Replaced
-from reconciler.passes.decide.seen import Seen
+from reconciler.passes.decide.node_facts import PoolKey, Seen, pool_key
 from reconciler.profiles.budget import pool_of
 
-PoolKey = tuple[str, str, str, str]
-"""The provider, kind, namespace and name of a pool."""
+
+def _key(node: Node) -> Vm | str | None:
+    # Two spellings of one VM are the same VM.
+    return (vm_of(node.provider_id) or node.provider_id.strip().casefold()) if node.provider_id else None
 
 
-def pool_key(machine: Machine | None) -> PoolKey | None:
-    """Return what identifies the machine's pool, None if the pool is unknown."""
-    if machine is None or machine.pool is None:
-        return None
-    return (machine.ref.provider, machine.pool.kind, machine.pool.namespace, machine.pool.name)
+def twins_of(nodes: Iterable[Node], faults: Faults | None = None) -> Mapping[str, str]:
+    """Return the names of the nodes whose providerID another node has too, each with one such node's name."""
+    faults = Faults() if faults is None else faults
+    names: dict[Vm | str, list[str]] = {}
+    for node in nodes:
+        key = faults.of(node.name, "its VM is not known", partial(_key, node), None)
+        if key is not None:
+            names.setdefault(key, []).append(node.name)
+    found: dict[str, str] = {}
+    for together in names.values():
+        if len(together) > 1:
+            first, second, *_ = sorted(together)
+            found |= {name: second if name == first else first for name in together}
+    return found
 
 
 def pools_in_replacement(

@@ -1,0 +1,412 @@
+"""What the schedule says of each case: the reason, whether its drain can end, and until when that holds.
+
+Every output asks the schedule of a case, so all of them say the same about it.
+
+A start that is planned for now, and is held by something that the schedule does not know, is planned for now
+again a minute later. What follows from it moves as well: the end of its place, and the starts that wait for
+that. The end of a place that somebody else holds moves, too. All of them move as fast as the clock, so the
+forecast stays the same until one of them meets a moment that does not move, such as another planned start, or
+the last moment of a start in time.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from functools import partial
+
+from msgspec import Struct
+
+from reconciler.calendar.occurrences import FOREVER
+from reconciler.calendar.values import format_duration
+from reconciler.drain.prospect import Expected, changes_at, obstacles
+from reconciler.drain.refusal import BudgetIndex
+from reconciler.drain.room import Elsewhere
+from reconciler.model import limits
+from reconciler.model.moments import shifted, to_text
+from reconciler.model.pod import Pod
+from reconciler.model.problems import Faults
+from reconciler.model.record import KnownEvent
+from reconciler.model.schedule import PODS_STAY, CaseSchedule, Prospect
+from reconciler.model.values import replace
+from reconciler.passes.decide.node_facts import PassContext, Seen
+from reconciler.profiles import case as cases
+from reconciler.profiles.orders import drain_order
+from reconciler.profiles.places_ahead import PlacesAhead
+from reconciler.profiles.schedule import Case, Limits, Placed, Start
+from reconciler.settings.schema import Mode
+
+_NAMED_AT_MOST = 5
+
+
+class _Shortage(Struct, frozen=True):
+    """Cases that one limit can't serve together: how many places they need, and when.
+
+    `need` is the smallest limit that would serve them all, from `since` on.
+    """
+
+    need: int
+    since: datetime
+    at: datetime
+    missed: tuple[str, ...]
+
+
+class Reasons:
+    """The reasons of one schedule. `now` is UTC."""
+
+    def __init__(self, limits: Limits, placed: Mapping[str, Placed], now: datetime) -> None:
+        """Find the shortages of every limit."""
+        self._limits = limits
+        self._now = now
+        self._shortages: dict[str, _Shortage] = {}
+        for limit in limits.all:
+            missed = [one.case for one in placed.values() if one.missed and one.limit == limit.name]
+            for found in _shortages(limit, missed, now):
+                self._shortages |= dict.fromkeys(found.missed, found)
+
+    def need(self, placed: Placed) -> int:
+        """Return the limit that would serve a missed case and all that compete with it; 0: unknown."""
+        found = self._shortages.get(placed.case.node)
+        return found.need if found is not None else 0
+
+    def schedule(self, placed: Placed) -> CaseSchedule:
+        """Return the schedule of one case."""
+        case, start = placed.case, placed.start
+        return CaseSchedule(
+            planned_start=start.at if start is not None else None,
+            latest_start=case.times.latest or case.times.deadline,
+            window=start.window or None if start is not None else None,
+            missed=placed.missed,
+            because=self._missed(placed) if placed.missed else self._planned(case, start),
+            ends=case.end(start.at) if start is not None else None,
+            cause=_cause(placed, self._now),
+            with_node=start.mate if start is not None else "",
+            alone=start.alone if start is not None else None,
+        )
+
+    def _planned(self, case: Case, start: Start | None) -> str:
+        if case.times.kept and (start is None or start.at == case.times.earliest):
+            return case.times.kept
+        if start is None:
+            return "windows, freezes or the budget allow no start within 400 days"
+        latest = case.times.latest
+        if start.mate:
+            return f"together with {start.mate}, because both run pods of {start.group}"
+        if start.waits == "place":
+            return "no place of the budget is free before"
+        if start.waits == "spacing":
+            return f"budget.spacing is {format_duration(self._limits.spacing)}"
+        if latest is None:
+            return "it has no date, so it starts as soon as windows and budget allow"
+        if start.at >= latest:
+            return "it is the latest start"
+        if start.waits == "window" and start.window:
+            return f"{start.window} opens then"
+        if start.at <= self._now and case.times.earliest < self._now:
+            return "windows and budget allow it now"
+        return f"{format_duration(_whole(latest - start.at))} before its latest start"
+
+    def _missed(self, placed: Placed) -> str:
+        case = placed.case
+        late = ""
+        if case.kept_too_long(self._now):
+            starts = f"; it starts late, at {to_text(placed.start.at)}" if placed.start is not None else ""
+            return f"{case.times.kept}{starts}"
+        if placed.start is not None:
+            late = f"; it starts late, at {to_text(placed.start.at)}"
+        found = self._shortages.get(case.node)
+        if found is not None:
+            return f"{self._short(found, placed.limit)}{late}"
+        deadline = case.times.deadline
+        if case.times.never:
+            return f"{case.times.never}: {case.times.remedy} would do{late}"
+        when = f"before {to_text(deadline)}" if deadline is not None else "in time"
+        if self._limits.spacing > timedelta():
+            spacing = format_duration(self._limits.spacing)
+            return f"budget.spacing ({spacing}) leaves no start {when}: a shorter one would do{late}"
+        return f"{'it was announced too late' if case.short else 'its latest start has passed'}{late}"
+
+    def _short(self, found: _Shortage, limit: str) -> str:
+        names = ", ".join(found.missed[:_NAMED_AT_MOST])
+        more = len(found.missed) - _NAMED_AT_MOST
+        names = f"{names} and {more} more" if more > 0 else names
+        places = self._places(limit)
+        key = limit.partition(" ")[0]
+        has = f"{limit} has {places} {'place' if places == 1 else 'places'}"
+        return (
+            f"at {to_text(found.at)} {found.need} nodes have to be out of service, and {has}; {names} will "
+            f"not be drained in time: {key} of {found.need} from {to_text(found.since)} on would do"
+        )
+
+    def _places(self, name: str) -> int:
+        return next(limit.places for limit in self._limits.all if limit.name == name)
+
+
+def _cause(placed: Placed, now: datetime) -> str:
+    """Return what a miss comes from, the same text as long as the reason is the same."""
+    if not placed.missed:
+        return ""
+    case = placed.case
+    what = "person" if case.kept_too_long(now) else placed.limit
+    what = what or ("calendar" if case.times.never else "late")
+    return f"{what} {to_text(case.times.deadline)}" if case.times.deadline is not None else what
+
+
+def _shortages(limit: PlacesAhead, missed: Sequence[Case], now: datetime) -> list[_Shortage]:
+    """Return the shortages of a limit. Cases that need a place at the same time belong together."""
+    at_deadline = ((max(case.times.deadline or now, now), case) for case in missed)
+    wanted = sorted(at_deadline, key=lambda pair: (pair[0], pair[1].node))
+    groups: list[list[tuple[datetime, Case]]] = []
+    last: datetime | None = None
+    for at, case in wanted:
+        if last is None or at >= last:
+            groups.append([])
+            last = None
+        groups[-1].append((at, case))
+        end = case.end(at)
+        last = end if last is None else max(last, end)
+    return [_shortage(limit, group) for group in groups]
+
+
+def _shortage(limit: PlacesAhead, group: Sequence[tuple[datetime, Case]]) -> _Shortage:
+    begins = [at for at, _ in group]
+    ends = sorted(case.end(at) for at, case in group)
+    names = {case.node for _, case in group}
+    # Late starts of these cases, and nodes that the platform takes down, are booked already.
+    booked = [limit.bookings[name] for name in names if name in limit.bookings]
+    late, back = sorted(one.begin for one in booked), sorted(one.end for one in booked)
+
+    def need(at: datetime) -> int:
+        wanted = bisect_right(begins, at) - bisect_right(ends, at)
+        counted = bisect_right(late, at) - bisect_right(back, at)
+        return limit.held(at) + wanted - counted
+
+    # Cases in time that start while one of these would hold its place need theirs, too.
+    others = (limit.bookings[name].begin for name in limit.planned_between(begins[0], ends[-1]))
+    moments = (*begins, *(at for at in others if begins[0] <= at < ends[-1]))
+    worst = max(moments, key=need)
+    return _Shortage(need(worst), begins[0], worst, tuple(sorted(names)))
+
+
+def _whole(length: timedelta) -> timedelta:
+    return timedelta(seconds=round(length.total_seconds()))
+
+
+def with_prospects(
+    schedules: Mapping[str, CaseSchedule], seen: Sequence[Seen], context: PassContext, faults: Faults
+) -> Mapping[str, CaseSchedule]:
+    """Return the schedules with what keeps pods on each node that is not drained.
+
+    A node whose data ends in an error is one of `faults`.
+    """
+    ahead = context.snapshot.for_settings.ahead
+    budgets = BudgetIndex(ahead.budgets) if ahead.budgets is not None else None
+    elsewhere = _elsewhere(schedules, context)
+    found = dict(schedules)
+    for one in seen:
+        schedule = schedules.get(one.node.name)
+        if schedule is not None and _is_expected(one, schedule, context):
+            work = partial(_with_prospect, schedule, one, budgets, elsewhere, context)
+            found[one.node.name] = faults.of(
+                one.node.name, "whether its drain can end is not known", work, schedule
+            )
+    return found
+
+
+def _elsewhere(schedules: Mapping[str, CaseSchedule], context: PassContext) -> Elsewhere:
+    """Return the search for other nodes. A node that is drained, or to be drained now, takes no pods."""
+    leaving = frozenset(
+        name
+        for name, schedule in schedules.items()
+        if schedule.started or (schedule.planned_start is not None and schedule.planned_start <= context.now)
+    )
+    snapshot = context.snapshot
+    labels = snapshot.for_settings.ahead.labels
+    return Elsewhere(snapshot.nodes, snapshot.resting, leaving=leaving, labels=labels)
+
+
+def _is_expected(one: Seen, schedule: CaseSchedule, context: PassContext) -> bool:
+    """Whether a drain of the node is to end: one that is under way, or planned in a mode that starts it.
+
+    What the platform met when it started is a fact of the case, and no forecast.
+    """
+    if _has_begun(one):
+        return False
+    if schedule.started:
+        return one.case.drain is not None and one.case.drain.done is None
+    return schedule.plan_from is None and context.settings.mode is not Mode.FINISH
+
+
+def _with_prospect(
+    schedule: CaseSchedule,
+    one: Seen,
+    budgets: BudgetIndex | None,
+    elsewhere: Elsewhere,
+    context: PassContext,
+) -> CaseSchedule:
+    pods, unknown = _pods(one.node.name, context)
+    if pods is None or budgets is None:
+        why = unknown or context.snapshot.for_settings.ahead.unbudgeted
+        return _unknown(schedule, one, why) if why else schedule
+    events = _events(one)
+    date = min((event.not_before for event in events if event.not_before is not None), default=None)
+    since = one.case.drain.since if one.case.drain is not None else context.now
+    order = drain_order(
+        one.node, events, since, context.settings, context.snapshot, begun=one.case.since or since
+    )
+    begins = max(schedule.planned_start or context.now, context.now)
+    # Once a drain runs, a pod that fits nowhere is evicted, and keeps nothing from its end. What refuses an
+    # eviction now only the process that drains knows, so it is no part of a forecast that all commands make.
+    expected = Expected(order, begins, None if schedule.started else elsewhere)
+    prospect = Prospect(obstacles(expected, pods, budgets, context.now))
+    moments = (schedule.forecast_until, changes_at(pods, context.now))
+    schedule = replace(
+        schedule,
+        prospect=prospect,
+        forecast_until=min((moment for moment in moments if moment is not None), default=None),
+    )
+    if not prospect.obstacles or not prospect.obstacles[0].certain or date is None:
+        return schedule
+    return _missed(schedule, prospect)
+
+
+def _missed(schedule: CaseSchedule, prospect: Prospect) -> CaseSchedule:
+    """Return the schedule of a case that is missed because of its pods, and maybe of its start as well."""
+    if schedule.missed:
+        return replace(schedule, because=f"{schedule.because}; besides, {prospect.words}")
+    cause = limits.text(prospect.obstacles[0].cause)
+    return replace(schedule, missed=True, because=prospect.words, cause=cause)
+
+
+def _unknown(schedule: CaseSchedule, one: Seen, why: str) -> CaseSchedule:
+    """Return the schedule of a case whose pods are not known: what was known of it before still counts."""
+    schedule = replace(schedule, prospect=Prospect(unknown=f"not known whether its drain can end: {why}"))
+    before = one.case.facts.will_be_missed
+    if schedule.missed or before is None or before.over is not None or not before.cause.startswith(PODS_STAY):
+        return schedule
+    because = f"{before.cause}; whether that has changed is not known: {why}"
+    return replace(schedule, missed=True, because=because, cause=before.cause)
+
+
+def _pods(node: str, context: PassContext) -> tuple[Sequence[Pod] | None, str]:
+    """Return the pods of a node, or None and why they are not known; empty if nobody asked for them."""
+    snapshot = context.snapshot
+    ahead = snapshot.for_settings.ahead
+    pods = snapshot.pods.get(node, ahead.pods.get(node))
+    if pods is not None:
+        return pods, ""
+    return None, snapshot.problems.pods.get(node) or ahead.unread.get(node, "")
+
+
+def _events(one: Seen) -> tuple[KnownEvent, ...]:
+    """Return the events for which the node is drained, or is to be."""
+    if one.case.drain is not None:
+        return cases.allowed(one.case)
+    judged = cases.not_dismissed(one.case, one.judged)
+    return tuple(cases.known(each.event) for each in judged if each.times is not None)
+
+
+def _has_begun(one: Seen) -> bool:
+    """Whether the platform has started each event of the node."""
+    judged = [each for each in cases.not_dismissed(one.case, one.judged) if each.times is not None]
+    return bool(judged) and all(each.event.started for each in judged)
+
+
+def forecast_until(limits: Limits, placed: Mapping[str, Placed], now: datetime) -> datetime | None:
+    """Return until when the forecast stays the same if the cases that are planned for now do not start.
+
+    The reason of a miss may also change with the calendar. `now` and the result are UTC. None: nothing of
+    that lies ahead. The moment may come too early, because a meeting does not always change the forecast.
+    """
+    moving = _moving(limits, placed, now)
+    still, dates = sorted(_of_bookings(limits, placed, moving)), sorted(_of_cases(placed))
+    gaps = [_gap(still, bisect_right(still, at), at) for moments in moving.values() for at in moments]
+    # What is in time at a date is late right after it.
+    gaps += [_gap(dates, bisect_left(dates, at), at) for moments in moving.values() for at in moments]
+    # What holds until a moment still holds at that moment, but a window ends before its end.
+    found = [gap + timedelta.resolution for gap in gaps if gap is not None]
+    starts = [(placed[name].case, start) for name, (start, *_) in moving.items() if name in placed]
+    missed = [(one.case, now) for one in placed.values() if one.missed]
+    found += [gap for case, at in (*starts, *missed) if (gap := _to_calendar(case, at)) is not None]
+    return shifted(now, min(found)) if found else None
+
+
+def _moving(
+    limits: Limits, placed: Mapping[str, Placed], now: datetime
+) -> Mapping[str, tuple[datetime, ...]]:
+    """Return the moments that move with the clock, by node: the start of a case, then what follows from it.
+
+    Of a node that somebody else holds, it is the end of that.
+    """
+    waiting: dict[datetime, list[str]] = {}
+    for name, one in placed.items():
+        if one.start is not None:
+            waiting.setdefault(one.start.at, []).append(name)
+    held = (one for limit in limits.all for one in limit.bookings.values() if one.moves)
+    moving: dict[str, tuple[datetime, ...]] = {one.node: (one.end,) for one in held}
+    seeds = (now, *(end for (end,) in moving.values()))
+    reached = [*seeds, *(at for at in waiting if _is_spaced(at, seeds, limits.spacing))]
+    while reached:
+        at = reached.pop()
+        for name in waiting.pop(at, ()):
+            follows = tuple(_follows(placed[name], at, limits.spacing))
+            moving[name] = (at, *follows)
+            reached += follows
+    return moving
+
+
+def _follows(placed: Placed, start: datetime, spacing: timedelta) -> Iterator[datetime]:
+    if _ends_later(placed.case, start):
+        yield placed.case.end(start)
+    if placed.spaced and spacing > timedelta():
+        yield shifted(start, spacing)
+
+
+def _is_spaced(moment: datetime, seeds: tuple[datetime, ...], spacing: timedelta) -> bool:
+    """Whether a moment follows from a moving one although no start may be in between.
+
+    A case that gave way to another one leaves a gap: the starts that were spaced from its start stay.
+    """
+    if spacing <= timedelta():
+        return False
+    return any(moment > seed and (moment - seed) % spacing == timedelta() for seed in seeds)
+
+
+def _ends_later(case: Case, start: datetime) -> bool:
+    """Whether a later start has a later end."""
+    return case.back is None or case.back <= start
+
+
+def _of_bookings(
+    limits: Limits, placed: Mapping[str, Placed], moving: Mapping[str, tuple[datetime, ...]]
+) -> Iterator[datetime]:
+    for limit in limits.all:
+        for name, booking in limit.bookings.items():
+            one = placed.get(name)
+            # A node that is out of service already holds its place from now on.
+            if name not in moving and not (one is not None and one.case.has_place):
+                yield booking.begin
+            if name not in moving or booking.end not in moving[name]:
+                yield booking.end
+
+
+def _of_cases(placed: Mapping[str, Placed]) -> Iterator[datetime]:
+    for one in placed.values():
+        case = one.case
+        dates = (case.times.deadline, case.in_time_until, case.too_late_from, case.exempt_from, case.date)
+        yield from (date for date in dates if date is not None)
+
+
+def _gap(still: list[datetime], index: int, moment: datetime) -> timedelta | None:
+    """Return how long it takes until a moving moment meets the one at `index` that does not move."""
+    return still[index] - moment if index < len(still) and still[index] < FOREVER else None
+
+
+def _to_calendar(case: Case, start: datetime) -> timedelta | None:
+    """Return how long it takes until a moving start meets the next change of its calendar."""
+    found = case.outlook.first_open(start)
+    if found is None:
+        return None
+    edge = found[1].until if found[0] <= start else found[0]
+    return edge - start if edge < FOREVER else None

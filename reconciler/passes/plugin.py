@@ -1,0 +1,279 @@
+"""What a source or a feature gives to a pass: protocols, and values whose parts are in the order of the flow.
+
+A part that a feature does not need is left out. The core asks each part of all of them, see parts.py. A
+source that queries a service is a PolledSource, see polled.py.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Protocol
+
+from msgspec import Struct, field
+
+from reconciler.model.drains import DrainOrder
+from reconciler.model.event import WITHOUT_START, MaintenanceEvent, Reading
+from reconciler.model.machine import MachineRef
+from reconciler.model.node import Node
+from reconciler.model.plan import Hold, NodePlan, Notice, Transition, WorkflowReport
+from reconciler.model.polling import AnyMemory
+from reconciler.model.ports import ClusterReader, Outside
+from reconciler.model.problems import Gaps
+from reconciler.model.record import CaseRecord, Record, State
+from reconciler.model.snapshot import Agents, ServerVersion, Snapshot
+from reconciler.model.workflow import HypervisorWrite, LeaseTake, ReadForChecks, WorkflowData, WorkflowMessage
+from reconciler.model.writes import Publication
+from reconciler.profiles.case import CaseView
+from reconciler.settings.schema import Settings
+
+if TYPE_CHECKING:
+    from reconciler.profiles.situation import Situation
+
+
+class Wants(Struct, frozen=True):
+    """What a source or a feature needs from the API server.
+
+    For each node: the conditions of these types, and the annotations and labels with these keys.
+    Annotations under our own prefix are always read. `agents` means the state of the node agent's
+    DaemonSet, `remediator` AKS's remediator-config, `server` the version of the API server.
+    """
+
+    conditions: frozenset[str] = frozenset()
+    annotations: frozenset[str] = frozenset()
+    labels: frozenset[str] = frozenset()
+    agents: bool = False
+    remediator: bool = False
+    server: bool = False
+
+
+_NOTHING = Wants()
+
+
+def all_wants(some: Iterable[Wants]) -> Wants:
+    """Return what all of these want."""
+    some = tuple(some)
+    return Wants(
+        conditions=frozenset().union(*(one.conditions for one in some)),
+        annotations=frozenset().union(*(one.annotations for one in some)),
+        labels=frozenset().union(*(one.labels for one in some)),
+        agents=any(one.agents for one in some),
+        remediator=any(one.remediator for one in some),
+        server=any(one.server for one in some),
+    )
+
+
+class SourceContext(Struct, frozen=True):
+    """What a source may read besides the node; `now` is aware, UTC. `memories` are by the source's name."""
+
+    settings: Settings
+    now: datetime
+    agents: Agents = Agents()
+    memories: Mapping[str, AnyMemory] = field(default_factory=dict)
+    server: ServerVersion = ServerVersion()
+
+
+class Source(Protocol):
+    """One source. It has no state and reads no clock. A subclass inherits defaults that fit most sources."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """Its name in settings, records and reports, which never changes."""
+
+    @abstractmethod
+    def enabled(self, settings: Settings) -> bool:
+        """Whether the settings enable it. A disabled source reads nothing, and no case waits for it."""
+
+    def reading_names(self, settings: Settings) -> Collection[str]:
+        """Return every `Reading.source` that it can return: its own name, or several names.
+
+        If an event on record came from one of these names and there is no reading with that name, the event
+        counts as unknown, not as over.
+        """
+        del settings
+        return (self.name,)
+
+    def notice_names(self, settings: Settings) -> Collection[str]:
+        """Return the reading names under which it reports planned maintenance minutes before it begins."""
+        del settings
+        return ()
+
+    def wants(self, settings: Settings) -> Wants:
+        """Return what it needs from the API server, enabled or not."""
+        del settings
+        return _NOTHING
+
+    @abstractmethod
+    def read(self, node: Node, context: SourceContext) -> tuple[Reading, ...]:
+        """Return its readings of a node, none if it has nothing to do with the node.
+
+        Raises nothing: unreadable data becomes an unknown reading with the reason.
+        """
+
+
+class Standing(Struct, frozen=True):
+    """A node after a pass:
+
+    its record, the events of its case, its holds, and whether its drain continues now.
+    """
+
+    state: State
+    record: CaseRecord
+    case: CaseView
+    holds: tuple[Hold, ...] = ()
+    draining: bool = False
+
+    @property
+    def open(self) -> bool:
+        """Whether there is a case."""
+        return self.state is not State.OPERATIONAL
+
+    @property
+    def drained(self) -> bool:
+        """Whether all pods that had to go are gone."""
+        drain = self.record.drain
+        return self.state is State.IN_MAINTENANCE and drain is not None and drain.done is not None
+
+    @property
+    def started(self) -> bool:
+        """Whether the maintenance itself has begun.
+
+        If its source reports no start, it begins when the node is drained.
+        """
+        events = [one.event for one in self.case.present]
+        if any(event.started for event in events):
+            return True
+        return self.drained and bool(events) and all(_reports_no_start(event) for event in events)
+
+
+def _reports_no_start(event: MaintenanceEvent) -> bool:
+    return bool(event.condition) or set(event.sources) <= WITHOUT_START
+
+
+class NodeSigns(Struct, frozen=True):
+    """The changes on one node: annotations and labels, which are part of its patch, and separate writes.
+
+    None as a value removes the annotation or label.
+    """
+
+    annotations: Mapping[str, str | None] = field(default_factory=dict)
+    writes: tuple[Publication, ...] = ()
+    labels: Mapping[str, str | None] = field(default_factory=dict)
+
+    @property
+    def any(self) -> bool:
+        """Whether anything changes."""
+        return bool(self.annotations or self.writes or self.labels)
+
+
+def all_signs(some: Iterable[NodeSigns]) -> NodeSigns:
+    """Return all of these changes as one."""
+    annotations: dict[str, str | None] = {}
+    labels: dict[str, str | None] = {}
+    writes: list[Publication] = []
+    for one in some:
+        annotations |= one.annotations
+        labels |= one.labels
+        writes += one.writes
+    return NodeSigns(annotations, tuple(writes), labels)
+
+
+class Fleet(Struct, frozen=True):
+    """What objects follow from: the plans, the nodes by name, and the moment (aware, UTC)."""
+
+    plans: tuple[NodePlan, ...]
+    nodes: Mapping[str, Node]
+    settings: Settings
+    now: datetime
+
+
+class ObjectChanges(Struct, frozen=True):
+    """Writes, and the moments (UTC) at which time alone changes an object.
+
+    `signs` names those that may have objects after these writes.
+    """
+
+    writes: tuple[Publication, ...] = ()
+    moments: tuple[datetime, ...] = ()
+    signs: tuple[str, ...] = ()
+
+
+class WorkflowStep(Struct, frozen=True):
+    """The node and its record as its workflows leave them, and what follows.
+
+    `text` is the annotation with their data, None if it stays as it is. `used` are the labels and annotations
+    of the node that they read, as `NodeWrite.seen_by_checks` holds them. `elsewhere` names what the profile
+    of platform events has to wait for, empty if it need not. `order` is the drain that a chain waits for.
+    `readable` is False if their data can't be read: nothing about them is written then. `next_message` is
+    when their next message is due (UTC), None if none will be.
+    """
+
+    node: Node
+    record: Record | None
+    data: WorkflowData = WorkflowData()
+    before: State = State.OPERATIONAL
+    text: str | None = None
+    used: Mapping[str, str | None] = field(default_factory=dict)
+    elsewhere: str = ""
+    order: DrainOrder | None = None
+    reports: tuple[WorkflowReport, ...] = ()
+    transitions: tuple[Transition, ...] = ()
+    holds: tuple[Hold, ...] = ()
+    notices: tuple[Notice, ...] = ()
+    takes: tuple[LeaseTake, ...] = ()
+    hypervisor: HypervisorWrite | None = None
+    readable: bool = True
+    messages: tuple[WorkflowMessage, ...] = ()
+    next_message: datetime | None = None
+
+
+class Beside(Protocol):
+    """What a feature does with nodes beside the profile of platform events, in one pass. One feature can.
+
+    `one` is a `Seen`, `context` a `PassContext` and `progress` a `Progress`. Their files need this one.
+    """
+
+    def step(self, one: Any, situation: Situation, context: Any) -> WorkflowStep | None:
+        """Return what it does with a node, before that profile; None if the node is none of its own."""
+
+    def note(self, one: Any, progress: Any) -> None:
+        """Show the nodes that come later in the pass what was decided about this one."""
+
+
+ReadObjects = tuple[Mapping[str, Sequence[Any]], tuple[str, ...]]
+"""Objects by sign, and a message for each kind that can't be read."""
+
+
+class Feature(Struct, frozen=True):
+    """What a feature gives to a pass, in the order of the flow. `prefix` is that of our keys.
+
+    `reads` says which parts of nodes it reads; those of signs also while the settings have them off, because
+    they are then removed. `machine_of` returns the machine of a node, None if it knows nothing of it, and
+    sends no request. `read_checks` reads what the checks of workflows need, and `beside` makes what decides
+    beside the profile of platform events in one pass.
+
+    Signs show a case on its node to other tools. `bears_signs` says whether a node has one, which may have to
+    change even if the node has no event, and `signs` returns the changes at `now` (aware, UTC). `outlived`
+    returns those that remove what must not stay on a node that has left the fleet, and `removed` those that
+    remove everything, for a release.
+
+    Objects show cases beside nodes. `read_objects` reads them, and notes in the gaps what we may not read;
+    `object_changes` returns what to write so that they agree with the plans. Both get the signs that may have
+    objects from before, though the settings may not name them any more.
+    """
+
+    name: str
+    reads: Callable[[Settings], Wants] | None = None
+    machine_of: Callable[[Node], MachineRef | None] | None = None
+    read_checks: Callable[[Outside, Settings], ReadForChecks] | None = None
+    read_objects: Callable[[ClusterReader, Settings, Collection[str], Gaps], ReadObjects] | None = None
+    beside: Callable[[Snapshot, Settings], Beside] | None = None
+    bears_signs: Callable[[Node, str], bool] | None = None
+    signs: Callable[[Node, Standing, Settings, datetime], NodeSigns] | None = None
+    outlived: Callable[[Node, str], NodeSigns] | None = None
+    object_changes: Callable[[Mapping[str, Sequence[Any]], Fleet, Collection[str]], ObjectChanges] | None = (
+        None
+    )
+    removed: Callable[[Node, str], NodeSigns] | None = None
