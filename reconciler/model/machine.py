@@ -152,10 +152,15 @@ class HostState(Struct, frozen=True):
 AKS = "AKS"
 KARPENTER = "Karpenter"
 OPENSHIFT = "OpenShift"
+CLUSTER_API = "Cluster API"
 """The names of providers, of which the settings have the first."""
 
 OPENSHIFT_MACHINE = "machine.openshift.io/machine"
 """The annotation that names the Machine of a node, as `namespace/name`."""
+
+CLUSTER_API_MACHINE = "cluster.x-k8s.io/machine"
+CLUSTER_API_NAMESPACE = "cluster.x-k8s.io/cluster-namespace"
+"""The annotations that name the Machine of a node, and its namespace."""
 
 
 class MachineRef(Struct, frozen=True):

@@ -6,9 +6,9 @@ import json
 import re
 from pathlib import Path
 
-from reconciler.features.machines import cluster_api, openshift
 from reconciler.features.machines.feature import PROVIDERS
 from reconciler.model.event import Kind
+from reconciler.model.machine import CLUSTER_API_MACHINE, OPENSHIFT_MACHINE
 from reconciler.model.node import CONTROL_PLANE_LABELS, KARPENTER_LABEL
 from reconciler.settings.load import parse_settings
 from reconciler.settings.sections.replace import PoolCount
@@ -32,7 +32,7 @@ def test_every_provider_and_what_names_it_on_a_node_is_in_the_table() -> None:
     table = PAGE.partition("| provider |")[2].partition("\n\n")[0]
 
     assert [one.name for one in PROVIDERS if one.name not in table] == []
-    for key in (KARPENTER_LABEL, cluster_api.MACHINE, openshift.MACHINE):
+    for key in (KARPENTER_LABEL, CLUSTER_API_MACHINE, OPENSHIFT_MACHINE):
         assert f"`{key}`" in table
     assert f"`{CONTROL_PLANE_LABELS[0]}`" in PAGE
 

@@ -10,12 +10,11 @@ from datetime import datetime, timedelta
 from random import Random
 
 from reconciler.drain.claim import claim
-from reconciler.features.machines import aks, karpenter, openshift
 from reconciler.features.publishing.settings import HISTORY
 from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.errors import ClusterError, LockLost
 from reconciler.model.keys import DEFAULT_PREFIX, Writer
-from reconciler.model.machine import MAIN
+from reconciler.model.machine import AKS, KARPENTER, MAIN, OPENSHIFT
 from reconciler.model.node import ZONE_LABEL, Node
 from reconciler.model.plan import Plan
 from reconciler.model.pod import Pod
@@ -54,7 +53,7 @@ MOST_PASSES = 30
 """Passes at one moment until nothing is written any more; more of them do not converge."""
 
 _SECOND = timedelta(seconds=1)
-_PROVIDERS = {"openshift": openshift.NAME, "aks": aks.NAME, "karpenter": karpenter.NAME}
+_PROVIDERS = {"openshift": OPENSHIFT, "aks": AKS, "karpenter": KARPENTER}
 _JOINS_AFTER = timedelta(minutes=5)
 _MACHINES_TAKE = timedelta(minutes=2)
 _IDLE = timedelta(minutes=30)

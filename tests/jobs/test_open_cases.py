@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from jobs.runtime.history_file import OpenCases
-from reconciler.features.machines import openshift
 from reconciler.model.case_outcome import CaseResult, InTime
 from reconciler.model.ended_case import EndedCase
 from reconciler.model.event import Kind
+from reconciler.model.machine import OPENSHIFT
 from reconciler.simulation.machines import SimulatedMachines
 from tests.laws.histories import History
 from tests.passes.decide.test_history import CLOSED, NOTHING, OPEN, Kept, history, imds
@@ -112,7 +112,7 @@ def replaced() -> tuple[History, Kept, SimulatedMachines]:
     """A node whose machine is to be deleted, drained so far."""
     world, kept = world_of(), Kept()
     world.history = kept
-    machines, _ = in_pool(world, "a", "b", provider=openshift.NAME)
+    machines, _ = in_pool(world, "a", "b", provider=OPENSHIFT)
     world.cluster.add_pod(builders.pod("web", "a"))
     chosen = builders.settings("budget: {maxUnavailable: 1}\nevents: {Redeploy: {replace: true}}")
     world.cluster.annotate("a", REQUEST, '{"kind":"Redeploy"}')

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from reconciler.features.machines import aks, openshift
+from reconciler.model.machine import AKS, OPENSHIFT
 from reconciler.model.node import UPGRADE_STATUS_LABEL, Condition, Node
 from reconciler.model.record import Cordon, State
 from reconciler.model.values import replace
@@ -330,7 +330,7 @@ def test_a_node_that_was_replaced_holds_its_place_until_its_replacement_is_in_se
     count: int, limit: int, surge: bool, of_aks: bool, steps: list[tuple[str, int, int]]
 ) -> None:
     world = world_of()
-    provider = aks.NAME if of_aks else openshift.NAME
+    provider = AKS if of_aks else OPENSHIFT
     machines, _ = in_pool(world, *(f"n{number}" for number in range(count)), provider=provider)
     machines.slow = True
     policy = builders.settings(

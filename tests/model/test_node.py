@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 import pytest
 
-from reconciler.features.machines import aks
 from reconciler.model.node import (
     READ_LABELS,
     SCALE_DOWN_ANNOTATION,
@@ -14,7 +13,6 @@ from reconciler.model.node import (
     Taint,
 )
 from reconciler.model.values import replace
-from tests.support import builders
 from tests.support.builders import IN_UPGRADE, node
 
 
@@ -49,11 +47,7 @@ def test_the_pool_of_a_machine_is_that_of_its_set(annotations: Mapping[str, str]
 
 
 def test_the_agent_pool_of_a_node_of_karpenter_is_not_its_nodepool() -> None:
-    labels = {"karpenter.sh/nodepool": "spot", "agentpool": "aks"}
-    found = aks.ref_of(builders.on_vm(node(labels=labels), 0))
-
-    assert found is not None
-    assert found.pool == "aks"
+    assert node(labels={"karpenter.sh/nodepool": "spot", "agentpool": "aks"}).agent_pool == "aks"
 
 
 @pytest.mark.parametrize(

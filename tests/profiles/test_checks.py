@@ -9,7 +9,6 @@ from functools import partial
 
 import pytest
 
-from reconciler.features.machines import aks
 from reconciler.model.event import Kind, MaintenanceEvent, Status
 from reconciler.model.hooks import HookEnd, HookId, HookRecord, HookStep
 from reconciler.model.instructions import (
@@ -21,7 +20,7 @@ from reconciler.model.instructions import (
     approval_text,
     hold_text,
 )
-from reconciler.model.machine import Machine
+from reconciler.model.machine import AKS, Machine
 from reconciler.model.node import AUTOSCALER_TAINT, MECHANIC_LABEL, REMEDIATOR_TAINT, Node
 from reconciler.model.plan import JudgedEvent
 from reconciler.model.record import CaseRecord, DrainRecord, Replacement, SelfService, State
@@ -430,8 +429,8 @@ ANSWERS["preUncordonHooksDone"] = {
     ),
 }
 
-AKS = machine(AKS_POOL, provider=aks.NAME)
-SEVERAL_SIZES = replace(AKS, pool=replace(AKS_POOL, wanted=None, scales=False))
+OF_AKS = machine(AKS_POOL, provider=AKS)
+SEVERAL_SIZES = replace(OF_AKS, pool=replace(AKS_POOL, wanted=None, scales=False))
 AT_IT = record(drain=DrainRecord(NOW))
 
 
@@ -454,9 +453,9 @@ ANSWERS["replaceDue"] = {
         failed("it is not replaced: node b has the same providerID"),
     ),
     "agent pool of several sizes": (replaced(SEVERAL_SIZES), failed("has no single count")),
-    "agent pool": (replaced(AKS), failed("one more machine before this one is deleted")),
-    "it has not the one more": (replaced(AKS, Replacement(at(-5), 4)), failed("")),
-    "it has the one more": (replaced(AKS, Replacement(at(-5), 3)), yes()),
+    "agent pool": (replaced(OF_AKS), failed("one more machine before this one is deleted")),
+    "it has not the one more": (replaced(OF_AKS, Replacement(at(-5), 4)), failed("")),
+    "it has the one more": (replaced(OF_AKS, Replacement(at(-5), 3)), yes()),
     "asked just now": (requested(1, ago=1.9), failed("", at(0.1))),
     "asked in vain": (requested(1, ago=2), yes()),
     "each attempt waits longer": (requested(3, ago=5), failed("", at(1))),
@@ -628,14 +627,14 @@ TRUSTING = settings("events: {Redeploy: {replace: true}}\nreplace: {aks: {count:
 ANSWERS["surgeDue"] = {
     "surge": (surging(machine()), yes("gets one more machine")),
     "no surge": (surging(machine(), chosen=REPLACES), no("the provider creates the new machine by itself")),
-    "agent pool, surge": (surging(AKS), yes("agent pool np gets one more machine")),
-    "agent pool, drained": (replaced(AKS), yes("agent pool np gets one more machine")),
+    "agent pool, surge": (surging(OF_AKS), yes("agent pool np gets one more machine")),
+    "agent pool, drained": (replaced(OF_AKS), yes("agent pool np gets one more machine")),
     "its autoscaler is trusted": (
-        to_be_replaced(AKS, chosen=TRUSTING),
+        to_be_replaced(OF_AKS, chosen=TRUSTING),
         no("creates the new machine by itself"),
     ),
     "a machine set brings one by itself": (replaced(machine()), no("creates the new machine by itself")),
-    "not drained yet": (to_be_replaced(AKS, held=AT_IT), no("the node is not drained yet")),
+    "not drained yet": (to_be_replaced(OF_AKS, held=AT_IT), no("the node is not drained yet")),
     "not replaced": (surging(machine(), chosen=settings()), no("no event replaces the machine")),
     "at the deadline": (surging(machine(), date=15), no("the deadline has come")),
     "nobody's": (surging(None), no("no machine provider can")),
@@ -647,7 +646,7 @@ ANSWERS["surgeDue"] = {
     "already being deleted": (surging(machine(deleting=True)), no("is already being deleted")),
     "control plane": (surging(machine(control_plane=True)), no("never replaced")),
     "another first": (surging(machine(), before_us="b"), no("node b of MachineSet np is replaced first")),
-    "deleted already": (replaced(AKS, Replacement(at(-9), 3, 1)), no("is already being deleted")),
+    "deleted already": (replaced(OF_AKS, Replacement(at(-9), 3, 1)), no("is already being deleted")),
     "two nodes have the VM": (replace(surging(machine()), twin="b"), no("node b has the same providerID")),
     "asked just now": (surging(machine(), Replacement(at(-1), 4)), no("was scaled to 4 machines at")),
     "asked in vain": (surging(machine(), Replacement(at(-2), 4)), yes("gets one more machine")),

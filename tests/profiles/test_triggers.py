@@ -7,9 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from reconciler.features.machines import aks, openshift
 from reconciler.model.event import Kind, MaintenanceEvent
-from reconciler.model.machine import Machine, PerformMaintenance, Pool, Remove, ScaleUp, vm_of
+from reconciler.model.machine import AKS, OPENSHIFT, Machine, PerformMaintenance, Pool, Remove, ScaleUp, vm_of
 from reconciler.model.node import MECHANIC_LABEL, Node
 from reconciler.model.record import CaseRecord, Cordon, DrainRecord, Replacement, SelfService, State
 from reconciler.model.values import replace
@@ -155,7 +154,7 @@ def removed(
     pool: Pool, before: Replacement | None, after: Replacement, lower: int | None = None
 ) -> tuple[Situation, Effects, str]:
     """A row in which the machine of this pool goes."""
-    owner = machine(pool, provider=aks.NAME if pool.lowered_by_deletion else openshift.NAME)
+    owner = machine(pool, provider=AKS if pool.lowered_by_deletion else OPENSHIFT)
     effects = Effects(replace(record(), replacement=after), machine=Remove("a", owner, lower))
     again = f" (attempt {after.removals})" if after.removals > 1 else ""
     words = f"MaintenanceReplacing: deletes its machine; {pool} creates a new one{again}"

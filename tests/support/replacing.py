@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from datetime import datetime
 
-from reconciler.features.machines import openshift
-from reconciler.features.machines.providers import CLIENTS, MachineClient, MachineProviders, Surroundings
-from reconciler.kubernetes.connection import Connection
 from reconciler.model.event import Kind
-from reconciler.model.machine import Machine, MachineRef, Pool
+from reconciler.model.machine import OPENSHIFT, Machine, MachineRef, Pool
 from reconciler.model.record import CaseRecord, Replacement, State
 from reconciler.model.values import replace
 from reconciler.profiles.situation import Situation
@@ -21,13 +17,13 @@ REPLACES = settings("events: {Redeploy: {replace: true}}")
 SURGES = settings("events: {Redeploy: {replace: true}}\nreplace: {surge: true}")
 POOL = Pool("MachineSet", "np", "machines", wanted=3, ready=3, revision="7", scales=True)
 AKS_POOL = replace(POOL, kind="agent pool", lowered_by_deletion=True)
-REF = MachineRef("a", "uid-a", openshift.NAME, "m-a", "machines")
+REF = MachineRef("a", "uid-a", OPENSHIFT, "m-a", "machines")
 
 
 def machine(
     pool: Pool | None = POOL,
     *,
-    provider: str = openshift.NAME,
+    provider: str = OPENSHIFT,
     deleting: bool = False,
     control_plane: bool = False,
 ) -> Machine:
@@ -58,14 +54,3 @@ def to_be_replaced(
     reported = judged(event(Kind.REDEPLOY, not_before=not_before), chosen)
     found = builders.situation(on, reported, chosen=chosen, held=record)
     return replace(found, state=state, machine=owner, before_us=before_us)
-
-
-def all_machines(
-    connection: Connection,
-    *,
-    guard: Callable[[], None] | None = None,
-    chosen: Settings = REPLACES,
-    clients: Mapping[str, Callable[[Surroundings], MachineClient]] = CLIENTS,
-) -> MachineProviders:
-    """Every machine provider of the registry; without a guard they only read."""
-    return MachineProviders(Surroundings(connection, chosen, guard), clients)

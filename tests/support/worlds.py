@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from reconciler.features.machines import openshift
+from reconciler.model.machine import OPENSHIFT
 from reconciler.model.node import Node
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
@@ -48,7 +48,7 @@ def starts_on_open_nodes(world: World) -> list[str]:
 
 
 def in_pool(
-    world: World, *names: str, provider: str = openshift.NAME, scales: bool = True
+    world: World, *names: str, provider: str = OPENSHIFT, scales: bool = True
 ) -> tuple[SimulatedMachines, MachinePool]:
     """Put nodes of one pool into the world, and have their machines asked for from now on."""
     pool = MachinePool("np", len(names), list(names), provider, scales)

@@ -1,24 +1,86 @@
-"""Every machine provider. To add one, add its line here and its client in `providers.py`."""
+"""Whose machine a node has: the node itself says it, without a request.
+
+To add a provider, add how a node shows it and its line in PROVIDERS, and its client in `providers.py`.
+"""
 
 from __future__ import annotations
 
-from reconciler.features.machines.aks import AKS
-from reconciler.features.machines.cluster_api import CLUSTER_API
-from reconciler.features.machines.karpenter import KARPENTER
-from reconciler.features.machines.openshift import OPENSHIFT
-from reconciler.model.machine import MachineRef
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from reconciler.model.machine import (
+    AKS,
+    CLUSTER_API,
+    CLUSTER_API_MACHINE,
+    CLUSTER_API_NAMESPACE,
+    KARPENTER,
+    OPENSHIFT,
+    OPENSHIFT_MACHINE,
+    MachineRef,
+    vm_of,
+)
 from reconciler.model.node import Node
 from reconciler.passes.plugin import Feature, Wants
 from reconciler.settings.schema import Settings
 
+
+class MachineProvider(Struct, frozen=True):
+    """One provider. Reports show `name`, and its client has it.
+
+    `ref_of` returns the machine of a node, None if that is not this provider's. `annotations` are the keys
+    that it reads on a node.
+    """
+
+    name: str
+    ref_of: Callable[[Node], MachineRef | None]
+    annotations: frozenset[str] = frozenset()
+
+
+def _karpenter(node: Node) -> MachineRef | None:
+    """Return the NodeClaim, also of AKS node auto-provisioning. The client finds it by the node's name."""
+    return _ref(node, KARPENTER, node.name) if node.is_karpenter else None
+
+
+def _openshift(node: Node) -> MachineRef | None:
+    """Return the Machine that an annotation names as `namespace/name`; the namespace may be missing."""
+    if not (named := node.annotations.get(OPENSHIFT_MACHINE)):
+        return None
+    namespace, _, name = named.rpartition("/")
+    return _ref(node, OPENSHIFT, name, namespace)
+
+
+def _cluster_api(node: Node) -> MachineRef | None:
+    """Return the Machine that annotations name (api/core/v1beta1/machine_types.go)."""
+    if not (name := node.annotations.get(CLUSTER_API_MACHINE)):
+        return None
+    return _ref(node, CLUSTER_API, name, node.annotations.get(CLUSTER_API_NAMESPACE, "default"))
+
+
+def _aks(node: Node) -> MachineRef | None:
+    """Return the machine in the agent pool that a label names; the machine has the node's name."""
+    if not node.agent_pool or vm_of(node.provider_id) is None:
+        return None
+    return _ref(node, AKS, node.name, pool=node.agent_pool)
+
+
+def _ref(node: Node, provider: str, name: str, namespace: str = "", pool: str = "") -> MachineRef:
+    return MachineRef(node.name, node.uid, provider, name, namespace, pool, node.provider_id)
+
+
 # The first provider that knows the node owns its machine. AKS is last, because a node of another provider
 # in Azure may look like one of an agent pool.
-PROVIDERS = (KARPENTER, OPENSHIFT, CLUSTER_API, AKS)
+PROVIDERS = (
+    MachineProvider(KARPENTER, _karpenter),
+    MachineProvider(OPENSHIFT, _openshift, frozenset({OPENSHIFT_MACHINE})),
+    MachineProvider(CLUSTER_API, _cluster_api, frozenset({CLUSTER_API_MACHINE, CLUSTER_API_NAMESPACE})),
+    MachineProvider(AKS, _aks),
+)
 
 
 def machine_of(node: Node) -> MachineRef | None:
     """Return the machine of a node; None if no provider knows the node."""
-    return next((ref for one in PROVIDERS if (ref := one.ref_of(node)) is not None), None)
+    return next((ref for provider in PROVIDERS if (ref := provider.ref_of(node)) is not None), None)
 
 
 def _reads(settings: Settings) -> Wants:

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
-from reconciler.features.machines import aks, cluster_api, karpenter, openshift
 from reconciler.http.guard import Guard, read_only
-from reconciler.model.machine import Machine, MachineRef, Remove, ScaleUp
+from reconciler.model.machine import (
+    AKS,
+    CLUSTER_API,
+    KARPENTER,
+    OPENSHIFT,
+    Machine,
+    MachineRef,
+    Remove,
+    ScaleUp,
+)
 from reconciler.model.ports import MachineReader, MachineWriter
 
 if TYPE_CHECKING:
-    from reconciler.features.machines.kubernetes.access import MachineAccess
+    from reconciler.features.machines.access import MachineAccess
     from reconciler.kubernetes.connection import Connection
     from reconciler.settings.schema import Settings
 
@@ -35,7 +43,7 @@ class Surroundings:
     @cached_property
     def access(self) -> MachineAccess:
         """What the providers in the cluster share, so that each path is read once a pass."""
-        from reconciler.features.machines.kubernetes.access import MachineAccess
+        from reconciler.features.machines.access import MachineAccess
 
         return MachineAccess(self.connection, self.guard or read_only)
 
@@ -46,21 +54,15 @@ class Surroundings:
 
 
 def _karpenter(around: Surroundings) -> MachineClient:
-    from reconciler.features.machines.kubernetes.karpenter import Karpenter
+    from reconciler.features.machines.karpenter import Karpenter
 
     return Karpenter(around.access)
 
 
-def _cluster_api(around: Surroundings) -> MachineClient:
-    from reconciler.features.machines.kubernetes.cluster_api import cluster_api
+def _machine_sets(provider: str, around: Surroundings) -> MachineClient:
+    from reconciler.features.machines.machine_sets import APIS, MachineSets
 
-    return cluster_api(around.access)
-
-
-def _openshift(around: Surroundings) -> MachineClient:
-    from reconciler.features.machines.kubernetes.openshift import openshift
-
-    return openshift(around.access)
+    return MachineSets(around.access, APIS[provider])
 
 
 def _aks(around: Surroundings) -> MachineClient:
@@ -74,12 +76,12 @@ def _aks(around: Surroundings) -> MachineClient:
 
 
 CLIENTS: Mapping[str, Callable[[Surroundings], MachineClient]] = {
-    karpenter.NAME: _karpenter,
-    openshift.NAME: _openshift,
-    cluster_api.NAME: _cluster_api,
-    aks.NAME: _aks,
+    KARPENTER: _karpenter,
+    OPENSHIFT: partial(_machine_sets, OPENSHIFT),
+    CLUSTER_API: partial(_machine_sets, CLUSTER_API),
+    AKS: _aks,
 }
-"""The factory of each provider's client, by the provider's name in `features/machines/feature.py`."""
+"""What makes the client of each provider, by its name in `feature.py`."""
 
 
 class NotSetUp(Struct, frozen=True):

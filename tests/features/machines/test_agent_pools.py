@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from reconciler import USER_AGENT
-from reconciler.features.machines import agent_pools, aks
+from reconciler.features.machines import agent_pools
 from reconciler.features.machines.agent_pools import AgentPools, Pipeline, _same_server, connect
 from reconciler.model.errors import CloudError, Conflict, LockLost
-from reconciler.model.machine import Machine, MachineRef, Pool, Remove, ScaleUp
+from reconciler.model.machine import AKS, Machine, MachineRef, Pool, Remove, ScaleUp
 from reconciler.model.values import replace
 from tests.support.controlplane import fill as pool_shape
 from tests.support.fakes.agent_pools import CLUSTER, MACHINE_GONE, FakeAgentPools, FakePool, vm_id
@@ -38,7 +38,7 @@ def pools(azure: FakeAgentPools) -> AgentPools:
 def ref(node: str, pool: str = "np") -> MachineRef:
     """The node as it is where its providerID is true: "a" names no VM."""
     vm = f"azure://{vm_id(node, pool, single=pool == 'vms')}" if node.startswith("aks-") else ""
-    return MachineRef(node, f"uid-of-{node}", aks.NAME, node, pool=pool, provider_id=vm)
+    return MachineRef(node, f"uid-of-{node}", AKS, node, pool=pool, provider_id=vm)
 
 
 def seen(pools: AgentPools, node: str, pool: str = "np") -> Machine:

@@ -7,17 +7,24 @@ from typing import Any
 
 import pytest
 
-from reconciler.features.machines import cluster_api, karpenter, openshift
 from reconciler.http.retrying import TRIES
 from reconciler.model.errors import Conflict, Rejected
-from reconciler.model.machine import Machine, MachineRef, Pool, ScaleUp
+from reconciler.model.machine import (
+    CLUSTER_API,
+    KARPENTER,
+    OPENSHIFT,
+    Machine,
+    MachineRef,
+    Pool,
+    Remove,
+    ScaleUp,
+)
 from reconciler.model.values import replace
-from tests.support.replacing import all_machines
+from tests.support.machine_providers import all_machines
 from tests.support.stub import Answer, Asked, StubMaker, json_answer, status
 
 Object = dict[str, Any]
 
-KARPENTER, CLUSTER_API, OPENSHIFT = karpenter.NAME, cluster_api.NAME, openshift.NAME
 SETS = (CLUSTER_API, OPENSHIFT)
 ALL = (KARPENTER, *SETS)
 GROUPS = {
@@ -306,11 +313,15 @@ def test_a_machine_of_another_vm_than_the_node_s_is_not_its_own(
     assert "is of test:///a" in recorded.problem(provider, provider_id=says)
 
 
-@pytest.mark.parametrize("name", ["../../secrets/x", "a/b", "", "A", "a?x=y", "a%2Fb"])
+@pytest.mark.parametrize("name", ["../../secrets/x", "a/b", "", "A", "a?x=y", "a%2Fb", "..", "é"])
 def test_a_name_that_can_be_none_is_never_asked_for(recorded: Recorded, name: str) -> None:
     assert "there can be no Machine" in recorded.problem(CLUSTER_API, name=name)
     assert "there can be no Machine" in recorded.problem(CLUSTER_API, namespace=name)
     assert recorded.server.asked == []
+    for provider in ALL:
+        with pytest.raises(Rejected, match=r"is no name of a Kubernetes object|that can't exist"):
+            recorded.machines.remove(Remove("a", Machine(ref(provider), name or "..", "u")))
+    assert {asked.method for asked in recorded.server.asked} == {"GET"}
 
 
 def test_a_missing_machine_is_reported_in_words(recorded: Recorded) -> None:

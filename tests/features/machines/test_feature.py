@@ -7,8 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from reconciler.features.machines import feature
-from reconciler.features.machines.feature import FEATURE, PROVIDERS, machine_of
-from reconciler.features.machines.provider import MachineProvider
+from reconciler.features.machines.feature import FEATURE, PROVIDERS, MachineProvider, machine_of
 from reconciler.model.machine import MachineRef
 from reconciler.model.node import Node
 from reconciler.model.values import replace

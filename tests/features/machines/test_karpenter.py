@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.features.machines.kubernetes.karpenter import stalls
+from reconciler.features.machines.karpenter import stalls
 from reconciler.model.pod import DO_NOT_DISRUPT, Owner, Placement, Pod, PodDisruptionBudget, Toleration
 from reconciler.model.selector import EVERYTHING
 from reconciler.model.values import replace

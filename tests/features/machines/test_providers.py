@@ -7,13 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.features.machines import aks, karpenter, openshift
 from reconciler.features.machines.feature import PROVIDERS
 from reconciler.features.machines.providers import CLIENTS, MachineProviders, Surroundings
 from reconciler.kubernetes.connection import Connection
-from reconciler.model.machine import Machine, MachineRef, Remove, ScaleUp
+from reconciler.model.machine import AKS, KARPENTER, OPENSHIFT, Machine, MachineRef, Remove, ScaleUp
+from tests.support.machine_providers import all_machines
 from tests.support.nowhere import connection_to_nowhere
-from tests.support.replacing import all_machines
 
 
 class Asked:
@@ -39,10 +38,10 @@ def ref(node: str, provider: str) -> MachineRef:
 
 
 REFS = (
-    ref("a", aks.NAME),
-    ref("b", karpenter.NAME),
-    ref("c", aks.NAME),
-    ref("d", openshift.NAME),
+    ref("a", AKS),
+    ref("b", KARPENTER),
+    ref("c", AKS),
+    ref("d", OPENSHIFT),
 )
 
 
@@ -72,7 +71,7 @@ def test_every_provider_has_a_client_of_its_name() -> None:
 
 
 def test_each_is_asked_once_about_its_own_and_the_answers_are_in_order(connection: Connection) -> None:
-    agents, claims, sets = Asked(aks.NAME), Asked(karpenter.NAME), Asked(openshift.NAME)
+    agents, claims, sets = Asked(AKS), Asked(KARPENTER), Asked(OPENSHIFT)
     found = providers(connection, agents, claims, sets).machines(REFS)
 
     assert [machine.name for machine in found] == ["AKS-a", "Karpenter-b", "AKS-c", "OpenShift-d"]
@@ -80,7 +79,7 @@ def test_each_is_asked_once_about_its_own_and_the_answers_are_in_order(connectio
 
 
 def test_a_client_is_created_only_if_needed_and_then_kept(connection: Connection) -> None:
-    claims = Asked(karpenter.NAME)
+    claims = Asked(KARPENTER)
     ours = providers(connection, claims)
 
     assert ours.machines(()) == ()
@@ -90,7 +89,7 @@ def test_a_client_is_created_only_if_needed_and_then_kept(connection: Connection
 
 
 def test_what_is_wanted_goes_to_the_machine_s_own_provider(connection: Connection) -> None:
-    agents, claims = Asked(aks.NAME), Asked(karpenter.NAME)
+    agents, claims = Asked(AKS), Asked(KARPENTER)
     ours = providers(connection, agents, claims)
     for one in REFS[:2]:
         ours.scale_up(ScaleUp(one.node, Machine(one), 4))

@@ -6,9 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from reconciler.features.machines import aks, openshift
 from reconciler.model.errors import Unreachable
-from reconciler.model.machine import Remove, ScaleUp
+from reconciler.model.machine import AKS, OPENSHIFT, OPENSHIFT_MACHINE, Remove, ScaleUp
 from reconciler.model.node import Condition
 from reconciler.model.outcome import Result
 from reconciler.model.plan import Plan
@@ -41,7 +40,7 @@ class Fleet:
         self,
         *names: str,
         text: str = REPLACES,
-        provider: str = openshift.NAME,
+        provider: str = OPENSHIFT,
         scales: bool = True,
     ) -> None:
         self.world = world_of()
@@ -236,7 +235,7 @@ def test_a_machine_that_nothing_would_bring_back_stays() -> None:
 
 def test_a_node_without_a_machine_provider_stays() -> None:
     fleet = Fleet("a", "b")
-    fleet.cluster.annotate("a", openshift.MACHINE, None)
+    fleet.cluster.annotate("a", OPENSHIFT_MACHINE, None)
     fleet.ask("a")
 
     assert "the node does not name a machine provider" in fleet.reasons()["replaceDue"]
@@ -267,7 +266,7 @@ def test_an_event_that_goes_before_the_deletion_ends_the_case_as_ever() -> None:
 
 
 def test_an_agent_pool_is_asked_for_one_more_first_and_has_as_many_as_before_in_the_end() -> None:
-    fleet = Fleet("a", "b", provider=aks.NAME)
+    fleet = Fleet("a", "b", provider=AKS)
     fleet.ask("a")
     fleet.settle()
     assert [type(one) for one in fleet.machines.asked] == [ScaleUp]
@@ -283,7 +282,7 @@ def test_an_agent_pool_is_asked_for_one_more_first_and_has_as_many_as_before_in_
 
 def test_an_agent_pool_s_autoscaler_is_trusted_where_the_settings_say_so() -> None:
     text = f"{REPLACES}replace: {{aks: {{count: TrustAutoscaler}}}}\n"
-    fleet = Fleet("a", "b", text=text, provider=aks.NAME)
+    fleet = Fleet("a", "b", text=text, provider=AKS)
     fleet.ask("a")
     fleet.settle()
 
@@ -291,7 +290,7 @@ def test_an_agent_pool_s_autoscaler_is_trusted_where_the_settings_say_so() -> No
 
 
 def test_an_agent_pool_with_an_autoscaler_is_left_to_it() -> None:
-    fleet = Fleet("a", "b", provider=aks.NAME, scales=False)
+    fleet = Fleet("a", "b", provider=AKS, scales=False)
     fleet.ask("a")
     fleet.settle()
 
@@ -299,7 +298,7 @@ def test_an_agent_pool_with_an_autoscaler_is_left_to_it() -> None:
 
 
 def test_a_pool_that_is_busy_is_waited_for() -> None:
-    fleet = Fleet("a", "b", provider=aks.NAME)
+    fleet = Fleet("a", "b", provider=AKS)
     fleet.pool.busy = "agent pool np is Upgrading"
     fleet.ask("a")
     assert fleet.reasons()["replaceDue"] == "agent pool np is Upgrading"
@@ -312,7 +311,7 @@ def test_a_pool_that_is_busy_is_waited_for() -> None:
 
 def test_of_one_pool_one_node_at_a_time_is_raised_for() -> None:
     text = REPLACES.replace("maxUnavailable: 1", "maxUnavailable: 2")
-    fleet = Fleet("a", "b", "c", text=text, provider=aks.NAME)
+    fleet = Fleet("a", "b", "c", text=text, provider=AKS)
     fleet.ask("a")
     fleet.ask("b")
     fleet.settle()
@@ -411,7 +410,7 @@ def test_a_raise_that_the_pool_refused_is_asked_for_again() -> None:
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("text", [REPLACES, SURGES])
-@pytest.mark.parametrize("provider", [aks.NAME, openshift.NAME], ids=["agent pool", "machine set"])
+@pytest.mark.parametrize("provider", [AKS, OPENSHIFT], ids=["agent pool", "machine set"])
 @pytest.mark.parametrize("when", ["before_write", "after_write"])
 def test_killed_at_any_write_the_pool_ends_as_it_began(text: str, provider: str, when: str) -> None:
     def run(kill_at: int | None) -> tuple[Fleet, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.features.machines import aks, openshift
+from reconciler.model.machine import AKS, OPENSHIFT
 from reconciler.model.node import Node
 from reconciler.model.values import replace
 from reconciler.passes.decide.machines import twins_of
@@ -38,7 +38,7 @@ def test_nodes_without_a_vm_are_no_twins() -> None:
     assert twins_of([node("a", ""), node("b", "")]) == {}
 
 
-@pytest.mark.parametrize("provider", [openshift.NAME, aks.NAME])
+@pytest.mark.parametrize("provider", [OPENSHIFT, AKS])
 def test_neither_of_two_is_replaced_and_no_pool_grows(provider: str) -> None:
     fleet = Fleet("a", "b", text=SURGES.replace("maxUnavailable: 1", "maxUnavailable: 2"), provider=provider)
     for name in "ab":

@@ -5,26 +5,29 @@ from typing import Any
 
 import pytest
 
-from reconciler.features.machines import cluster_api, karpenter, openshift
 from reconciler.features.machines.providers import MachineProviders
 from reconciler.kubernetes.connection import Connection
 from reconciler.model.errors import Conflict, Forbidden, LockLost
-from reconciler.model.machine import Machine, MachineRef, Pool, Remove, ScaleUp
+from reconciler.model.machine import (
+    CLUSTER_API,
+    KARPENTER,
+    OPENSHIFT,
+    Machine,
+    MachineRef,
+    Pool,
+    Remove,
+    ScaleUp,
+)
 from reconciler.model.values import replace
 from tests.support.controlplane.machines import NAMESPACE, MachineWorld, machine_name
 from tests.support.controlplane.server import ControlPlane
 from tests.support.controlplane.waiting import wait_for
-from tests.support.replacing import all_machines
+from tests.support.machine_providers import all_machines
 
 pytestmark = pytest.mark.slow
 
 Object = dict[str, Any]
 
-KARPENTER, CLUSTER_API, OPENSHIFT = (
-    karpenter.NAME,
-    cluster_api.NAME,
-    openshift.NAME,
-)
 SETS = (CLUSTER_API, OPENSHIFT)
 ALL = (KARPENTER, *SETS)
 ANOTHER = "00000000-0000-0000-0000-000000000000"

@@ -14,7 +14,7 @@ from tests.support.controlplane.machines import MachineWorld
 from tests.support.controlplane.waiting import wait_for
 from tests.support.fakes import agent_pools
 from tests.support.fakes.agent_pools import FakeAgentPools
-from tests.support.replacing import all_machines
+from tests.support.machine_providers import all_machines
 
 REPLACES = "budget: {maxUnavailable: 1}\nevents: {Redeploy: {replace: true}}\n"
 

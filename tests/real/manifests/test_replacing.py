@@ -6,19 +6,18 @@ from collections.abc import Iterator
 
 import pytest
 
-from reconciler.features.machines import cluster_api, karpenter, openshift
 from reconciler.kubernetes.connection import Connection
-from reconciler.model.machine import MachineRef, Remove, ScaleUp
+from reconciler.model.machine import CLUSTER_API, KARPENTER, OPENSHIFT, MachineRef, Remove, ScaleUp
 from tests.real.manifests.applying import applied
 from tests.real.manifests.permissions import granted, missing, unused, used
 from tests.support.controlplane.api import Api, ApiError
 from tests.support.controlplane.machines import NAMESPACE, MachineWorld, machine_name
 from tests.support.controlplane.server import ControlPlane
 from tests.support.controlplane.waiting import wait_for
-from tests.support.replacing import all_machines
+from tests.support.machine_providers import all_machines
 
 SYSTEM = "node-maintenance"
-PREFIXES = {"karpenter": karpenter.NAME, "cluster-api": cluster_api.NAME, "openshift": openshift.NAME}
+PREFIXES = {"karpenter": KARPENTER, "cluster-api": CLUSTER_API, "openshift": OPENSHIFT}
 
 
 @pytest.fixture
@@ -28,7 +27,7 @@ def world(cluster: ControlPlane) -> Iterator[MachineWorld]:
     for prefix, provider in PREFIXES.items():
         made.make([f"{prefix}-{one}" for one in "abc"], provider=provider)
     # A MachineSet that no MachineDeployment owns.
-    made.make(["cluster-api-d"], provider=cluster_api.NAME, pool="single", deployment=False)
+    made.make(["cluster-api-d"], provider=CLUSTER_API, pool="single", deployment=False)
     cluster.api.create_namespace(SYSTEM)
     cluster.api.create("serviceaccounts", {"metadata": {"name": "reconciler", "namespace": SYSTEM}})
     with applied(cluster, "replacing"):
@@ -46,7 +45,7 @@ def ours(cluster: ControlPlane, world: MachineWorld) -> Iterator[Connection]:
 
 def ref(node: str) -> MachineRef:
     provider = PREFIXES[node.rpartition("-")[0]]
-    if provider == karpenter.NAME:
+    if provider == KARPENTER:
         return MachineRef(node, "u", provider, node, provider_id=f"test:///{node}")
     return MachineRef(node, "u", provider, machine_name(node), NAMESPACE, provider_id=f"test:///{node}")
 

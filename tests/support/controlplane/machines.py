@@ -17,7 +17,14 @@ from typing import Any
 
 import yaml
 
-from reconciler.features.machines import cluster_api, karpenter, openshift
+from reconciler.model.machine import (
+    CLUSTER_API,
+    CLUSTER_API_MACHINE,
+    CLUSTER_API_NAMESPACE,
+    KARPENTER,
+    OPENSHIFT,
+    OPENSHIFT_MACHINE,
+)
 from reconciler.model.node import KARPENTER_LABEL
 from tests.support.controlplane.api import Api, ApiError
 from tests.support.controlplane.fill import REGION, condition, node, patch_conditions
@@ -29,22 +36,22 @@ CRDS = Path(__file__).parent / "crds"
 NAMESPACE = "machines"
 _FINALIZER = "tests.example/machine"
 _GROUPS = {
-    karpenter.NAME: ("karpenter.sh", "v1"),
-    cluster_api.NAME: ("cluster.x-k8s.io", "v1beta2"),
-    openshift.NAME: ("machine.openshift.io", "v1beta1"),
+    KARPENTER: ("karpenter.sh", "v1"),
+    CLUSTER_API: ("cluster.x-k8s.io", "v1beta2"),
+    OPENSHIFT: ("machine.openshift.io", "v1beta1"),
 }
 _MARKS = {
-    cluster_api.NAME: "cluster.x-k8s.io/delete-machine",
-    openshift.NAME: "machine.openshift.io/delete-machine",
+    CLUSTER_API: "cluster.x-k8s.io/delete-machine",
+    OPENSHIFT: "machine.openshift.io/delete-machine",
 }
 _PLURALS = {
-    karpenter.NAME: ("nodeclaims",),
-    cluster_api.NAME: ("machinedeployments", "machinesets", "machines"),
-    openshift.NAME: ("machinesets", "machines"),
+    KARPENTER: ("nodeclaims",),
+    CLUSTER_API: ("machinedeployments", "machinesets", "machines"),
+    OPENSHIFT: ("machinesets", "machines"),
 }
 _CONTROL_PLANES = {
-    cluster_api.NAME: "KubeadmControlPlane",
-    openshift.NAME: "ControlPlaneMachineSet",
+    CLUSTER_API: "KubeadmControlPlane",
+    OPENSHIFT: "ControlPlaneMachineSet",
 }
 
 
@@ -118,7 +125,7 @@ class MachineWorld:
         self,
         node_names: Collection[str],
         *,
-        provider: str = cluster_api.NAME,
+        provider: str = CLUSTER_API,
         pool: str = "workers",
         deployment: bool = True,
         autoscaled: bool = False,
@@ -134,7 +141,7 @@ class MachineWorld:
         for name in node_names:
             if self.api.find("nodes", name) is None:
                 self._node(name, pool)
-        if provider == karpenter.NAME:
+        if provider == KARPENTER:
             for name in node_names:
                 self._claim(name, pool)
             return pool
@@ -182,24 +189,24 @@ class MachineWorld:
         """Let a node be Ready."""
         patch_conditions(self.api, name, condition("Ready", "True", "KubeletReady", "kubelet is ready"))
 
-    def machine(self, name: str, provider: str = cluster_api.NAME) -> Object | None:
+    def machine(self, name: str, provider: str = CLUSTER_API) -> Object | None:
         """The Machine or NodeClaim of that name."""
         return next((one for one in self.machines(provider) if one["metadata"]["name"] == name), None)
 
-    def machines(self, provider: str = cluster_api.NAME) -> list[Object]:
+    def machines(self, provider: str = CLUSTER_API) -> list[Object]:
         """Every Machine or NodeClaim of a provider."""
-        return self.all_of(provider, "nodeclaims" if provider == karpenter.NAME else "machines")
+        return self.all_of(provider, "nodeclaims" if provider == KARPENTER else "machines")
 
     def all_of(self, provider: str, plural: str) -> list[Object]:
         """Every object of one kind of a provider."""
         return list(self.api.request("GET", self.path(provider, plural))["items"])
 
-    def wanted(self, pool: str = "workers", provider: str = cluster_api.NAME) -> int:
+    def wanted(self, pool: str = "workers", provider: str = CLUSTER_API) -> int:
         """How many machines a pool is to have: what its MachineDeployment, else its MachineSet says."""
         plural = self._topmost(provider, pool)
         return int(self.api.request("GET", self.path(provider, plural, pool))["spec"]["replicas"])
 
-    def raise_to(self, number: int, provider: str = cluster_api.NAME, pool: str = "workers") -> None:
+    def raise_to(self, number: int, provider: str = CLUSTER_API, pool: str = "workers") -> None:
         """Change the number of a pool, as another client does."""
         plural = self._topmost(provider, pool)
         self.patch(provider, plural, pool, {"spec": {"replicas": number}})
@@ -211,19 +218,19 @@ class MachineWorld:
 
     def delete(self, provider: str, name: str) -> None:
         """Delete a machine, as a person would; it goes at the next step."""
-        plural = "nodeclaims" if provider == karpenter.NAME else "machines"
+        plural = "nodeclaims" if provider == KARPENTER else "machines"
         self.api.request("DELETE", self.path(provider, plural, name))
 
     @staticmethod
     def path(provider: str, plural: str, name: str = "") -> str:
         """`apis/cluster.x-k8s.io/v1beta2/namespaces/machines/machines/a`."""
         group, version = _GROUPS[provider]
-        place = "" if provider == karpenter.NAME else f"/namespaces/{NAMESPACE}"
+        place = "" if provider == KARPENTER else f"/namespaces/{NAMESPACE}"
         return f"apis/{group}/{version}{place}/{plural}" + (f"/{name}" if name else "")
 
     def _topmost(self, provider: str, pool: str) -> str:
         """Of which kind a pool is, in the plural."""
-        deployments = self.all_of(provider, "machinedeployments") if provider == cluster_api.NAME else []
+        deployments = self.all_of(provider, "machinedeployments") if provider == CLUSTER_API else []
         named = any(one["metadata"]["name"] == pool for one in deployments)
         return "machinedeployments" if named else "machinesets"
 
@@ -232,7 +239,7 @@ class MachineWorld:
     def _bury(self, provider: str) -> bool:
         """Let every deleted machine go, its node first."""
         going = [one for one in self.machines(provider) if "deletionTimestamp" in one["metadata"]]
-        plural = "nodeclaims" if provider == karpenter.NAME else "machines"
+        plural = "nodeclaims" if provider == KARPENTER else "machines"
         for one in going:
             status = one.get("status", {})
             name = status.get("nodeName") or status.get("nodeRef", {}).get("name")
@@ -245,7 +252,7 @@ class MachineWorld:
         """Let every set have as many machines as it wants, and want as many as its deployment."""
         done = False
         numbers = {}
-        if provider == cluster_api.NAME:
+        if provider == CLUSTER_API:
             for one in self.all_of(provider, "machinedeployments"):
                 numbers[one["metadata"]["uid"]] = one["spec"]["replicas"]
         machines = self.machines(provider)
@@ -294,7 +301,7 @@ class MachineWorld:
             self._status(provider, "machinesets", one, numbers)
             for owner in one["metadata"].get("ownerReferences", ()):
                 totals[owner["uid"]] = numbers
-        if provider == cluster_api.NAME:
+        if provider == CLUSTER_API:
             for one in self.all_of(provider, "machinedeployments"):
                 self._status(provider, "machinedeployments", one, totals.get(one["metadata"]["uid"], [0, 0]))
 
@@ -315,7 +322,7 @@ class MachineWorld:
         top: Object = {"annotations": bounds} if autoscaled else {}
         inner: Object = dict(top)
         name = pool
-        if provider == cluster_api.NAME and deployment:
+        if provider == CLUSTER_API and deployment:
             made = self._create(provider, "MachineDeployment", "machinedeployments", pool, number, top)
             inner = {"ownerReferences": [self._owner(provider, "MachineDeployment", made)]}
             name = f"{pool}-7c9f"
@@ -349,22 +356,22 @@ class MachineWorld:
         self.api.request("POST", self.path(provider, "machines"), body)
         self.patch(provider, "machines", name, {"status": {"nodeRef": {"name": node_name}}}, "status")
         named = (
-            {cluster_api.MACHINE: name, cluster_api.NAMESPACE: NAMESPACE}
-            if provider == cluster_api.NAME
-            else {openshift.MACHINE: f"{NAMESPACE}/{name}"}
+            {CLUSTER_API_MACHINE: name, CLUSTER_API_NAMESPACE: NAMESPACE}
+            if provider == CLUSTER_API
+            else {OPENSHIFT_MACHINE: f"{NAMESPACE}/{name}"}
         )
         self.api.patch("nodes", node_name, {"metadata": {"annotations": named}})
 
     def _claim(self, node_name: str, pool: str) -> None:
         name = machine_name(node_name)
         body = {
-            **_kind(karpenter.NAME, "NodeClaim"),
+            **_kind(KARPENTER, "NodeClaim"),
             "metadata": {"name": name, "labels": {KARPENTER_LABEL: pool}, "finalizers": [_FINALIZER]},
             "spec": {},
         }
-        self.api.request("POST", self.path(karpenter.NAME, "nodeclaims"), body)
+        self.api.request("POST", self.path(KARPENTER, "nodeclaims"), body)
         status = {"status": {"nodeName": node_name, "providerID": f"test:///{node_name}"}}
-        self.patch(karpenter.NAME, "nodeclaims", name, status, "status")
+        self.patch(KARPENTER, "nodeclaims", name, status, "status")
         self.api.patch("nodes", node_name, {"metadata": {"labels": {KARPENTER_LABEL: pool}}})
 
     def _node(self, name: str, pool: str) -> None:

@@ -17,8 +17,8 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
-from reconciler.features.machines.kubernetes.access import MachineAccess, Unreadable
-from reconciler.features.machines.kubernetes.objects import (
+from reconciler.features.machines.access import MachineAccess, Unreadable
+from reconciler.features.machines.objects import (
     MachineObject,
     PoolObject,
     controller,
@@ -35,7 +35,7 @@ from reconciler.kubernetes.paths import ApiPath
 from reconciler.kubernetes.wire.shapes import OwnerReference
 from reconciler.model.errors import Conflict, NotFound, Rejected
 from reconciler.model.limits import is_object_name
-from reconciler.model.machine import Machine, MachineRef, Pool, Remove, ScaleUp
+from reconciler.model.machine import CLUSTER_API, OPENSHIFT, Machine, MachineRef, Pool, Remove, ScaleUp
 from reconciler.model.values import replace
 
 _PLURALS = {"MachineSet": "machinesets", "MachineDeployment": "machinedeployments"}
@@ -47,6 +47,18 @@ class MachineApi(Struct, frozen=True):
     group: str
     version: str = ""
     mark: tuple[str, str] = ("", "")
+
+
+APIS = {
+    # The mark counts whatever its value (internal/controllers/machineset/machineset_delete_policy.go). During
+    # a rollout another MachineSet may be scaled down, whatever is marked (kubernetes-sigs/cluster-api#8205),
+    # so a pool that is rolling out is busy.
+    CLUSTER_API: MachineApi("cluster.x-k8s.io", mark=("cluster.x-k8s.io/delete-machine", "yes")),
+    # The mark counts unless it is empty (machine-api-operator, pkg/controller/machineset/delete_policy.go).
+    # The version is fixed: the group prefers v1, which has no machines.
+    OPENSHIFT: MachineApi("machine.openshift.io", "v1beta1", ("machine.openshift.io/delete-machine", "true")),
+}
+"""The API of each provider that keeps machines in MachineSets."""
 
 
 class MachineSets:

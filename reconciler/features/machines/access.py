@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from msgspec import Struct, field
 
-from reconciler.features.machines.kubernetes.objects import Group
+from reconciler.features.machines.objects import Group
 from reconciler.http.guard import Guard, read_only
 from reconciler.http.retrying import patiently
 from reconciler.kubernetes import objects

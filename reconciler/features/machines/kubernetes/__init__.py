@@ -1,1 +1,0 @@
-"""Clients of the machine providers whose machines are objects of the cluster."""
