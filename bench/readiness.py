@@ -15,11 +15,8 @@ import sys
 import time
 from datetime import UTC, datetime
 
-from reconciler.features.readiness.judging import judge_nodes
-from reconciler.features.readiness.reading import Seen
-from reconciler.features.readiness.report.document import to_document
-from reconciler.features.readiness.report.text import as_text
-from reconciler.features.readiness.summing import summed_up
+from reconciler.features.readiness.judging import Seen, judge_nodes, summed_up
+from reconciler.features.readiness.report import as_text
 from reconciler.model.node import ZONE_LABEL, Condition, Node
 from reconciler.model.pod import Owner, Placement, Pod, PodDisruptionBudget, Volume
 from reconciler.model.selector import LabelSelector, Requirement
@@ -88,7 +85,7 @@ def measure(nodes: int, pods: int, kind: str) -> None:
     began = time.monotonic()
     judged = judge_nodes(seen, settings, NOW)
     found = summed_up(seen, judged, settings, NOW)
-    as_text(to_document(found), 80)
+    as_text(found, 80)
     seconds = time.monotonic() - began
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     print(f"| {nodes:,} | {pods:,} | {kind} | {len(judged.found):,} | {seconds:.1f} | {peak} |", flush=True)

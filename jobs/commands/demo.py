@@ -18,7 +18,7 @@ from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.record import State
-from reconciler.report.document import to_document
+from reconciler.report.document import to_report
 from reconciler.report.text import as_text
 from reconciler.run import run_pass
 from reconciler.settings.load import parse_settings
@@ -229,7 +229,7 @@ class _Demo:
     def _conclude(self, plan: Plan, outcomes: Iterable[Outcome]) -> int:
         self._heading("The report at midnight, with times in UTC")
         self._out.print()
-        self._out.print(Text(as_text(to_document(plan, outcomes, rehearsed=False)).rstrip()))
+        self._out.print(Text(as_text(to_report(plan, outcomes, rehearsed=False)).rstrip()))
         self._heading("The day in numbers")
         for label, text in _summary(self._audit, self._drained, self._stopped, self._passes):
             self._out.print(f"{label:<9}{text}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import click
 
@@ -24,8 +25,7 @@ from reconciler.model.pod import Pod
 from reconciler.model.problems import PODS
 from reconciler.passes.assess import assess
 from reconciler.report.explain import explain_node, explain_pod, find_pod
-from reconciler.report.explained import as_text, to_document
-from reconciler.report.values import Document
+from reconciler.report.explained import Explanation, as_text
 from reconciler.run import examine
 from reconciler.settings.schema import Settings
 
@@ -56,9 +56,10 @@ def explain(
 
     def look() -> Shown:
         policy = settings_in_use(config, target, datetime.now(UTC))
-        document = policy.named_in(_explained(name, policy.settings, target))
+        explanation = _explained(name, policy.settings, target)
+        document, form = policy.named_in(explanation.document), partial(as_text, explanation)
         first = "".join(f"{line}\n" for line in policy.first_line(output))
-        return Shown(first + in_form(document, output, as_text, width(output)), output, document)
+        return Shown(first + in_form(document, output, form, width(output)), output, document)
 
     if every is not None:
         return print_again_and_again(look, every)
@@ -66,7 +67,7 @@ def explain(
     return 0
 
 
-def _explained(name: str, settings: Settings, target: Target) -> Document:
+def _explained(name: str, settings: Settings, target: Target) -> Explanation:
     connection = Connection(target.kubeconfig, target.context)
     try:
         now = ServerClock(connection).now()
@@ -77,12 +78,12 @@ def _explained(name: str, settings: Settings, target: Target) -> Document:
     return _of_pod(name, found, settings) if "/" in name else _of_node(name, found, settings)
 
 
-def _of_node(name: str, found: Examination, settings: Settings) -> Document:
+def _of_node(name: str, found: Examination, settings: Settings) -> Explanation:
     check_nodes([name], {node.name for node in found.snapshot.nodes})
-    return to_document(found.plan, _node(name, found, settings))
+    return Explanation(found.plan, _node(name, found, settings))
 
 
-def _of_pod(name: str, found: Examination, settings: Settings) -> Document:
+def _of_pod(name: str, found: Examination, settings: Settings) -> Explanation:
     namespace, _, pod_name = name.partition("/")
     unseen = next((one for one in found.plan.unseen if one.what == PODS), None)
     if unseen is not None:
@@ -92,7 +93,7 @@ def _of_pod(name: str, found: Examination, settings: Settings) -> Document:
         every = [one for pods in found.snapshot.pods.values() for one in pods]
         raise NotFound(_no_pod(namespace, pod_name, every), status=404)
     node = _node(pod.node, found, settings) if pod.node else None
-    return to_document(found.plan, node, explain_pod(pod, node, found.snapshot))
+    return Explanation(found.plan, node, explain_pod(pod, node, found.snapshot))
 
 
 def _node(name: str, found: Examination, settings: Settings) -> NodeExplanation | None:

@@ -25,10 +25,8 @@ from reconciler.model.errors import ClusterError
 from reconciler.model.plan import Plan
 from reconciler.model.selector import LabelSelector
 from reconciler.model.values import replace
-from reconciler.report.document import to_document
-from reconciler.report.limited import Limit, Only, limited
-from reconciler.report.markdown import as_markdown
-from reconciler.report.text import as_text, as_wide_text
+from reconciler.report.document import Limit, Only, limited, to_report
+from reconciler.report.text import as_markdown, as_text
 from reconciler.report.values import Document
 from reconciler.run import examine
 from reconciler.settings.schema import Settings
@@ -151,12 +149,13 @@ def _seen(config: SettingsSource | None, target: Target, limit: Limit, way: _Way
 
 def _made(seen: _Seen, way: _Way) -> tuple[Document, str]:
     """Return the report as a document, and as a text in the form that is asked for, which is no page."""
-    document = seen.policy.named_in(limited(to_document(seen.plan, rehearsed=True), seen.plan, seen.limit))
+    made = limited(to_report(seen.plan, rehearsed=True), seen.limit)
+    document = seen.policy.named_in(made.document)
     first = "".join(f"{line}\n" for line in seen.policy.first_line(way.output))
     if way.output == "markdown":
-        return document, first + as_markdown(document)
+        return document, first + as_markdown(made)
     columns = width(way.output) if way.out is None else None
-    form = as_wide_text if way.output == "wide" else as_text
+    form = partial(as_text, made, wide=way.output == "wide")
     return document, first + in_form(document, way.output, form, columns)
 
 

@@ -32,10 +32,8 @@ from reconciler.model.outcome import ActionName, Outcome, Result
 from reconciler.model.plan import Plan
 from reconciler.model.ports import Clock
 from reconciler.model.values import replace
-from reconciler.report.document import as_json, outcome_values, to_document
-from reconciler.report.summed import summed
+from reconciler.report.document import Report, as_json, summed, to_report
 from reconciler.report.text import as_text
-from reconciler.report.values import Document
 from reconciler.run import rehearse
 from reconciler.settings.schema import Mode
 
@@ -134,7 +132,7 @@ def sweep(
                     plan = metrics.timed(lambda: rehearse(outside, settings, clock.now()))
                     seen(plan, ())
                 metrics.rehearsed(plan)
-                echo_document(to_document(plan, rehearsed=True), output, as_text)
+                _print(to_report(plan, rehearsed=True), output)
                 return _exit_code(failed=_broken(plan), struck=_struck(plan, strict=strict))
             listeners = Listeners(history=kept, counting=metrics.counting, tracing=tracing)
             acting = Acting(connection, target, settings, clock, listeners)
@@ -167,8 +165,8 @@ def _act(
                 metrics.take(story.drains)
     finally:
         # Also after an error: what was done before it has to be known.
-        if story.document is not None:
-            echo_document(story.report(), output, as_text)
+        if (report := story.report()) is not None:
+            _print(report, output)
     return _exit_code(failed=story.failed, struck=story.struck)
 
 
@@ -209,7 +207,7 @@ class Story:
     def __init__(self, *, strict: bool = False) -> None:
         """Begin before the first pass. `strict` counts a case that is missed or late in each pass."""
         self._strict = strict
-        self.document: Document | None = None
+        self._report: Report | None = None
         self.drains: dict[str, DrainProgress] = {}
         self._outcomes: dict[tuple[str, str], Outcome] = {}
         self._broken = False
@@ -217,8 +215,8 @@ class Story:
 
     def add(self, plan: Plan, outcomes: Iterable[Outcome]) -> None:
         """Add a pass. Each action is there once, with its last result: every pass orders each drain again."""
-        document = to_document(plan, rehearsed=False)
-        self.document = document if self.document is None else summed(self.document, document)
+        report = to_report(plan, rehearsed=False)
+        self._report = report if self._report is None else summed(self._report, report)
         self._outcomes |= {(one.node, one.action): one for one in outcomes}
         self._broken |= _broken(plan)
         self.struck |= _struck(plan, strict=self._strict)
@@ -234,9 +232,9 @@ class Story:
         drains = any(one.phase is Phase.FAILED for one in self.drains.values())
         return drains or self._broken or any(one.result is Result.FAILED for one in self.outcomes)
 
-    def report(self) -> Document:
-        """Return the report."""
-        return {**(self.document or {}), "outcomes": outcome_values(self.outcomes)}
+    def report(self) -> Report | None:
+        """Return the report, None before the first pass."""
+        return None if self._report is None else replace(self._report, outcomes=self.outcomes)
 
 
 def ended_drains(outcomes: tuple[Outcome, ...], drains: Mapping[str, DrainProgress]) -> tuple[Outcome, ...]:
@@ -274,6 +272,10 @@ def _struck(plan: Plan, *, strict: bool) -> bool:
 def _broken(plan: Plan) -> bool:
     """Whether an error in this program kept a node from being judged."""
     return any(hold.code == HoldCode.INTERNAL for node in plan.nodes for hold in node.holds)
+
+
+def _print(report: Report, output: str) -> None:
+    echo_document(report.document, output, partial(as_text, report))
 
 
 def _print_locked(held: LockHeld, output: str) -> None:

@@ -19,7 +19,6 @@ from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
 from reconciler.model.ports import CaseHistory
 from reconciler.report import safe
-from reconciler.report.node_info import to_node_info
 from reconciler.settings.schema import Settings
 
 if TYPE_CHECKING:
@@ -151,6 +150,8 @@ class LivePage:
 
     def node_info(self) -> Document:
         """Return the workflows of all nodes as maintenance-controller does; only the leader knows them."""
+        from reconciler.features.workflows.node_info import to_node_info
+
         passed = self._passed
         found: object = {"error": f"no pass has ended here; {self._holder or 'nobody'} has the lock"}
         if passed is not None:

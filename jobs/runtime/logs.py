@@ -17,7 +17,7 @@ from reconciler.model.content import SettingsVersion
 from reconciler.model.moments import to_text
 from reconciler.model.outcome import Outcome, Result
 from reconciler.model.plan import NodePlan, Plan
-from reconciler.report.columns import FOR_PEOPLE
+from reconciler.report.columns import FOR_PEOPLE, NodeReport
 from reconciler.report.values import settings_value
 from reconciler.settings.schema import Settings
 from reconciler.settings.warnings import does_nothing
@@ -206,4 +206,5 @@ def _not_done(node: NodePlan, fields: dict[str, Any]) -> dict[str, Any]:
 def _columns(node: NodePlan) -> dict[str, Any]:
     """Return the columns that a log shows: a line is written when one of them changes."""
     fields = [column.log for column in FOR_PEOPLE if column.log is not None]
-    return {field.key: field.value(node) for field in fields}
+    report = NodeReport.of(node)
+    return {field.key: field.value(report) for field in fields}

@@ -97,12 +97,13 @@ def _escaped(line: str) -> str:
     return "".join(each if each.isprintable() else f"\\U{ord(each):08x}" for each in line)
 
 
-AsText = Callable[[Document, int | None], str]
+AsText = Callable[[int | None], str]
+"""Makes the text of a document with so many columns (None: any number)."""
 
 
 def in_form(document: Document, output: str, text: AsText, columns: int | None) -> str:
     """Return the document as JSON or YAML, or as text with so many columns (None: any number)."""
-    return machine_text(as_json(document), output) if for_programs(output) else text(document, columns)
+    return machine_text(as_json(document), output) if for_programs(output) else text(columns)
 
 
 def echo_form(text: str, output: str) -> None:

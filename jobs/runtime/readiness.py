@@ -17,7 +17,8 @@ from reconciler.model.values import replace
 from reconciler.settings.schema import Settings
 
 if TYPE_CHECKING:
-    from reconciler.model.readiness import KnownReadiness, Readiness, ReadinessPart
+    from reconciler.features.readiness.findings import Readiness
+    from reconciler.model.readiness import KnownReadiness, ReadinessPart
 
 
 MOST_REQUESTS = 150
@@ -29,9 +30,7 @@ LONGEST = 120.0
 
 def read_readiness(connection: Connection, target: Target, settings: Settings) -> Readiness:
     """Return what would keep nodes from a drain now; raises ClusterError."""
-    from reconciler.features.readiness.judging import judge_nodes
-    from reconciler.features.readiness.reading import read
-    from reconciler.features.readiness.summing import summed_up
+    from reconciler.features.readiness.judging import judge_nodes, read, summed_up
     from reconciler.kubernetes.cluster import Cluster
     from reconciler.kubernetes.workloads import Volumes
 
@@ -51,7 +50,7 @@ def read_apart(target: Target, settings: Settings) -> Readiness:
 
 def for_page(read: Callable[[], Readiness]) -> KnownReadiness:
     """Return what the page shows of what `read` returns, or why that failed. Raises nothing."""
-    from reconciler.features.readiness.report.part import readiness_part
+    from reconciler.features.readiness.report import readiness_part
     from reconciler.model.readiness import KnownReadiness
 
     try:

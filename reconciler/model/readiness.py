@@ -1,14 +1,10 @@
-"""What would happen if every node had to go now: findings for each workload."""
+"""What is found about pods that have to go, and what a page shows of the readiness of all nodes."""
 
 from __future__ import annotations
 
-from datetime import datetime
 from enum import StrEnum
 
 from msgspec import Struct
-
-from reconciler.model.content import SettingsVersion
-from reconciler.model.problems import Unseen
 
 
 class Severity(StrEnum):
@@ -56,107 +52,6 @@ class Workload(Struct, frozen=True, order=True):
     namespace: str
     kind: str
     name: str
-
-
-class Finding(Struct, frozen=True):
-    """One finding about some pods of a workload.
-
-    `pods` and `nodes` are sorted names, `nodes` those on which the pods are. `about` are the objects that
-    cause it: PodDisruptionBudgets as `namespace/name`, or a webhook.
-    """
-
-    code: FindingCode
-    severity: Severity
-    because: str
-    remedy: str
-    pods: tuple[str, ...]
-    nodes: tuple[str, ...]
-    about: tuple[str, ...] = ()
-
-
-class WorkloadFindings(Struct, frozen=True):
-    """The findings about one workload, the worst first; there is at least one."""
-
-    workload: Workload
-    findings: tuple[Finding, ...]
-
-    @property
-    def severity(self) -> Severity:
-        """The worst severity of its findings."""
-        return self.findings[0].severity
-
-
-class PeopleCode(StrEnum):
-    """How people keep a drain from its begin."""
-
-    HOLD = "hold"
-    DEFERRAL = "deferral"
-    APPROVAL = "approval"
-
-
-class KeptByPeople(Struct, frozen=True):
-    """Why a person keeps these nodes, sorted by name, from a drain; `until` (UTC) is None without an end."""
-
-    code: PeopleCode
-    because: str
-    remedy: str
-    until: datetime | None
-    nodes: tuple[str, ...]
-
-
-class WebhookRefusal(Struct, frozen=True):
-    """The admission webhook or policy `webhook` refused the dry-run eviction of a pod, or gave no answer.
-
-    `reached` is False if the API server could not call the webhook, and therefore refuses.
-    """
-
-    namespace: str
-    pod: str
-    webhook: str
-    message: str
-    reached: bool = True
-
-
-class WebhookAnswers(Struct, frozen=True):
-    """The answers to dry-run evictions: `asked` of them, `left` not requested, `silent` without an answer.
-
-    `needs` is the permission that is missing, `because` the answer of the server about it.
-    """
-
-    asked: int = 0
-    left: int = 0
-    silent: int = 0
-    refusals: tuple[WebhookRefusal, ...] = ()
-    needs: str = ""
-    because: str = ""
-
-
-class Readiness(Struct, frozen=True):
-    """The whole answer.
-
-    `nodes` and `pods` are how many were judged, `blocked` the names of the nodes that would not drain.
-    `kind` is the kind of event that was assumed. `unsure` says that a read failed without which nobody knows
-    whether a drain would end. `people` is what keeps drains from their begin, which is no finding about a
-    workload. `now` is UTC, for people it is shown in `time_zone`.
-    """
-
-    now: datetime
-    kind: str
-    nodes: int
-    pods: int
-    blocked: tuple[str, ...]
-    workloads: tuple[WorkloadFindings, ...]
-    notes: tuple[str, ...] = ()
-    unseen: tuple[Unseen, ...] = ()
-    unsure: bool = False
-    time_zone: str = "UTC"
-    settings: SettingsVersion | None = None
-    people: tuple[KeptByPeople, ...] = ()
-
-    @property
-    def stops(self) -> bool:
-        """Whether something would stop a drain."""
-        return bool(self.blocked)
 
 
 class FindingRow(Struct, frozen=True):

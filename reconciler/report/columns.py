@@ -7,37 +7,67 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from datetime import datetime
 from typing import Any
 
 from msgspec import Struct
 
 from reconciler.model.actions import actions
+from reconciler.model.case_outcome import CaseOutcome
+from reconciler.model.event import Initiator
+from reconciler.model.instructions import Word
 from reconciler.model.outcome import ActionName
-from reconciler.model.plan import NodePlan, WorkflowReport
+from reconciler.model.plan import JudgedEvent, NodePlan, WorkflowReport
 from reconciler.model.record import State
-from reconciler.report.values import (
-    Document,
-    blocker_value,
-    check_value,
-    event_value,
-    hold_value,
-    instruction_values,
-    moment_value,
-    outcome_value,
-    preview_value,
-    progress_value,
-    schedule_value,
-    transition_value,
-    unseen_line,
-    workflow_value,
-)
+from reconciler.model.schedule import CaseSchedule
+from reconciler.report.values import keys, moment_value, settled_words, unseen_line, until_words
 
 FIRST, LAST = -1, 1
 """Places of a column for people: what is announced comes first, the pods of a drain come last."""
 
 Row = tuple[str, str]
 """A label and a text; a label of nothing goes on with the row before."""
+
+
+class Instruction(Struct, frozen=True):
+    """What a person says about a node; `words` is empty where a hold of the node says the same."""
+
+    name: str
+    word: Word
+    words: str
+
+
+keys(Instruction, "instruction=name by=word.by? at=word.at until=word.until reason=word.reason words?")
+
+
+class NodeReport(Struct, frozen=True):
+    """What a report says about a node: its plan, and what follows from it."""
+
+    plan: NodePlan
+    actions: tuple[ActionName, ...]
+    outcome: CaseOutcome | None
+    instructions: tuple[Instruction, ...]
+
+    @staticmethod
+    def of(plan: NodePlan) -> NodeReport:
+        """Return the report of a plan."""
+        return NodeReport(plan, actions(plan), plan.outcome, tuple(_instructions(plan)))
+
+    @property
+    def name(self) -> str:
+        """The name of the node."""
+        return self.plan.node
+
+
+def _instructions(plan: NodePlan) -> Iterator[Instruction]:
+    said, held = plan.instructions, {hold.code for hold in plan.holds}
+    if said.hold is not None:
+        known = not held.isdisjoint({"notHeld", "notStopped"})
+        yield Instruction("hold", said.hold.word, "" if known else said.hold.words(plan.node))
+    if said.deferral is not None:
+        words = "" if "notDeferred" in held else said.deferral.words(plan.node)
+        yield Instruction("defer", said.deferral.word, words)
+    if said.approval is not None:
+        yield Instruction("approve", said.approval.word, f"its drain is approved {said.approval.word}")
 
 
 class Point(Struct, frozen=True):
@@ -48,49 +78,54 @@ class Point(Struct, frozen=True):
 
 
 class Cell(Struct, frozen=True):
-    """A column of Markdown's table; `text` makes the cell of the node's document.
+    """A column of Markdown's table; `text` makes the cell, where True says that nothing is written.
 
-    `would_header` and `would_text` are for a dry run, where they differ.
+    `would_header` is for a dry run, if it differs.
     """
 
     header: str
-    text: Callable[[Document], str]
+    text: Callable[[NodeReport, bool], str]
     would_header: str = ""
-    would_text: Callable[[Document], str] | None = None
-
-    def head(self, *, would: bool) -> str:
-        """Return the header of the column."""
-        return (self.would_header if would else "") or self.header
-
-    def of(self, node: Document, *, would: bool) -> str:
-        """Return the cell of a node; `would` says that nothing is written."""
-        make = self.would_text if would and self.would_text is not None else self.text
-        return make(node)
 
 
 class LogField(Struct, frozen=True):
     """A field of the log's line for a node; a line is written when one of them changes."""
 
     key: str
-    value: Callable[[NodePlan], Any]
+    value: Callable[[NodeReport], Any]
+
+
+Rows = Callable[[NodeReport, bool], Iterable[Row]]
+Points = Callable[[NodeReport], Iterable[Point]]
+Texts = Callable[[NodeReport], Iterable[str]]
 
 
 class Column(Struct, frozen=True):
     """One key of a node's document, and how each form of the report shows its value.
 
-    `heading` is a part of the text's line with the node's name, `rows` are the text's lines below it; `would`
+    `heading` is a part of the text's line with the node's name, `rows` are the text's lines below it; True
     says that nothing is written. `points` are list items of Markdown. What is not given is not shown there.
     People read the columns in the order of `place`; ties keep the order of the document.
     """
 
     key: str
-    value: Callable[[NodePlan], Any]
-    heading: Callable[[Any], str] | None = None
-    rows: Callable[[Any, bool], Iterable[Row]] | None = None
-    points: Callable[[Any], Iterable[Point]] | None = None
+    value: Callable[[NodeReport], Any]
+    heading: Callable[[NodeReport], str] | None = None
+    rows: Rows | None = None
+    points: Points | None = None
     cell: Cell | None = None
     log: LogField | None = None
     place: int = 0
+
+
+def _each(label: str, texts: Texts) -> Rows:
+    """Return the rows of texts with one label."""
+    return lambda node, _: ((label, text) for text in texts(node))
+
+
+def _items(begin: str, texts: Texts) -> Points:
+    """Return the list items of texts that begin alike."""
+    return lambda node: (Point(f"{begin}{text}") for text in texts(node))
 
 
 _ACTIONS = {
@@ -108,310 +143,312 @@ _ACTIONS = {
 }
 
 
-def event_line(event: Document) -> str:
+def event_line(judged: JudgedEvent) -> str:
     """Return an event in a line: what, when, how long, and which sources report it."""
-    parts = [f"{event['condition'] or event['kind']} {event['status'].lower()}"]
-    if event["notBefore"]:
-        parts.append(f"not before {event['notBefore']}")
-    if event["durationSeconds"] is not None:
-        parts.append(f"for {event['durationSeconds']:g}s")
-    if event["startedBy"] == "User":
+    event = judged.event
+    parts = [f"{event.condition or event.kind} {event.status.lower()}"]
+    if event.not_before:
+        parts.append(f"not before {moment_value(event.not_before)}")
+    if event.duration is not None:
+        parts.append(f"for {event.duration.total_seconds():g}s")
+    if event.initiator is Initiator.USER:
         parts.append("started by a user")
-    return f"{', '.join(parts)} ({', '.join(event['sources'])})"
+    return f"{', '.join(parts)} ({', '.join(event.sources)})"
 
 
-def _fact_rows(facts: Document | None, _: bool) -> Iterator[Row]:
-    if facts is not None and facts["words"] is not None:
-        yield "outcome", facts["words"]
+def _facts(node: NodeReport) -> Iterator[str]:
+    words = settled_words(node.outcome)
+    if words is not None:
+        yield words
 
 
-def _fact_points(facts: Document | None) -> Iterator[Point]:
-    if facts is not None and facts["words"] is not None:
-        yield Point(f"outcome: {facts['words']}")
+def _outcome(node: NodeReport) -> str | None:
+    return node.outcome.result.value if node.outcome else None
 
 
-def action_row(label: str, names: Iterable[str]) -> Iterator[Row]:
+def action_row(label: str, names: Iterable[ActionName]) -> Iterator[Row]:
     """Yield the row of these actions, if there are any."""
-    if text := ", ".join(_ACTIONS[ActionName(name)] for name in names):
+    if text := ", ".join(_ACTIONS[name] for name in names):
         yield label, text
 
 
-def _workflow_line(report: Document) -> str:
-    """Return a workflow in a line: its name, its state, and what a chain waits for."""
-    before, after = report["stateBefore"], report["state"]
-    moved = after if before == after else f"{before} → {after}"
-    waits = f", {report['waits']}" if report["waits"] else ""
-    return f"{report['profile']}: {moved} since {report['since']}{waits}"
+def _action_rows(node: NodeReport, would: bool) -> Iterator[Row]:
+    return action_row("would" if would else "does", node.actions)
+
+
+def _happens(node: NodeReport, would: bool) -> str:
+    if not node.actions:
+        return "held" if node.plan.holds else ""
+    return f"{'would ' if would else ''}{', '.join(node.actions)}"
+
+
+def _workflows(node: NodeReport) -> Iterator[str]:
+    """Yield each workflow in a line: its name, its state, and what a chain waits for."""
+    for report in node.plan.workflows:
+        moved = report.after if report.before is report.after else f"{report.before} → {report.after}"
+        waits = f", {report.waits}" if report.waits else ""
+        yield f"{report.profile}: {moved} since {moment_value(report.since)}{waits}"
 
 
 def _logged(report: WorkflowReport) -> Iterator[str]:
     """Yield a workflow for the log, with all answers if a person wants them."""
     yield f"{report.profile}: {report.after.value}"
-    for one in report.answers if report.logged else ():
-        yield f"{report.profile}: {one.name} {one.verdict.value}: {one.words}"
+    for answer in report.answers if report.logged else ():
+        yield f"{report.profile}: {answer.name} {answer.verdict.value}: {answer.words}"
 
 
-def _action_rows(names: list[str], would: bool) -> Iterator[Row]:
-    return action_row("would" if would else "does", names)
-
-
-def state_line(node: Document, *, would: bool) -> str:
+def state_line(node: NodeReport, *, would: bool) -> str:
     """Return the state of a node, and where it goes; `would` says that it does not go there now."""
-    before, after = node["stateBefore"], node["state"]
-    if before == after:
-        return str(after)
+    before, after = node.plan.before, node.plan.after
+    if before is after:
+        return after.value
     return f"{before}, would become {after}" if would else f"{before} → {after}"
 
 
-def _state_now(node: Document) -> str:
-    return str(node["state"])
-
-
-def _state_would(node: Document) -> str:
-    return state_line(node, would=True)
-
-
-def _happens(node: Document) -> str:
-    return ", ".join(node["actions"]) or ("held" if node["holds"] else "")
-
-
-def _would_happen(node: Document) -> str:
-    return f"would {', '.join(node['actions'])}" if node["actions"] else _happens(node)
-
-
-def _deadline(plan: NodePlan) -> datetime | None:
+def _deadline(node: NodeReport) -> str | None:
     """Return the earliest deadline of the events that ask for a drain."""
-    return min((one.deadline for one in plan.events if one.asks and one.deadline is not None), default=None)
+    deadlines = (judged.deadline for judged in node.plan.events if judged.asks)
+    return moment_value(min((moment for moment in deadlines if moment is not None), default=None))
 
 
-def _event_rows(events: list[Document], _: bool) -> Iterator[Row]:
-    for event in events:
-        yield "event", event_line(event)
-        if event["description"]:
-            yield "", f"“{event['description']}”"
-        for text in event["disagreements"]:
+def _event_rows(node: NodeReport, _: bool) -> Iterator[Row]:
+    for judged in node.plan.events:
+        event = judged.event
+        yield "event", event_line(judged)
+        if event.description:
+            yield "", f"“{event.description}”"
+        for text in event.disagreements:
             yield "", f"sources differ: {text}"
-        if not event["asksForDrain"]:
-            yield "", event["because"]
-        elif event["overruled"]:
-            yield "overruled", f"{event['overruled']}; {event['timing']}"
+        if not judged.asks:
+            yield "", judged.because
+        elif judged.overruled:
+            yield "overruled", f"{judged.overruled}; {judged.timing}"
 
 
-def schedule_line(schedule: Document) -> str:
+def schedule_line(schedule: CaseSchedule) -> str:
     """Return the planned start in a line, or why a case will not be served in time.
 
     In mode Observe it says what mode Enforce would do.
     """
-    observed = schedule["observed"]
-    if schedule["missed"]:
-        return f"{'would' if observed else 'will'} be missed: {schedule['because']}"
-    planned = schedule["plannedStart"]
-    latest = schedule["latestStart"]
-    starts = "would start at" if observed else "starts at"
+    if schedule.missed:
+        return f"{'would' if schedule.observed else 'will'} be missed: {schedule.because}"
+    planned, latest = moment_value(schedule.planned_start), moment_value(schedule.latest_start)
+    starts = "would start at" if schedule.observed else "starts at"
     parts = [f"{starts} {planned}" if planned else "no start is planned"]
     if latest and latest != planned:
         parts.append(f"at the latest at {latest}")
-    window = f" [{schedule['window']}]" if schedule["window"] else ""
-    return f"{', '.join(parts)}{window}: {schedule['because']}"
+    window = f" [{schedule.window}]" if schedule.window else ""
+    return f"{', '.join(parts)}{window}: {schedule.because}"
 
 
-def _schedule_rows(schedule: Document | None, _: bool) -> Iterator[Row]:
+def _schedule_rows(node: NodeReport, _: bool) -> Iterator[Row]:
+    schedule = node.plan.schedule
     if schedule is None:
         return
-    if not schedule["started"]:
+    if not schedule.started:
         yield "planned", schedule_line(schedule)
-    if schedule["forecastBecause"] and (schedule["started"] or not schedule["missed"]):
-        yield "forecast", f"{schedule['forecast']}: {schedule['forecastBecause']}"
+    if schedule.forecast_words and (schedule.started or not schedule.missed):
+        yield "forecast", f"{schedule.forecast}: {schedule.forecast_words}"
 
 
-def _schedule_points(schedule: Document | None) -> Iterator[Point]:
-    return (Point(f"{label}: {text}") for label, text in _schedule_rows(schedule, False))
+def _planned_start(node: NodeReport) -> str | None:
+    return moment_value(node.plan.schedule.planned_start) if node.plan.schedule is not None else None
 
 
-def _planned_start(plan: NodePlan) -> str | None:
-    return moment_value(plan.schedule.planned_start) if plan.schedule is not None else None
-
-
-def _turn(plan: NodePlan) -> str | None:
+def _turn(node: NodeReport) -> str | None:
     """Return what gives a node its turn, None if it does not wait for one."""
-    waits = plan.urgency is not None and plan.after is State.REQUIRED
-    return str(plan.urgency) if waits else None
+    waits = node.plan.urgency is not None and node.plan.after is State.REQUIRED
+    return str(node.plan.urgency) if waits else None
 
 
-def _reasons(steps: list[Document]) -> list[str]:
-    return [step["because"] for step in steps if step["because"]]
+def _reasons(node: NodeReport) -> list[str]:
+    return [step.because for step in node.plan.transitions if step.because]
 
 
-def _hold_rows(holds: list[Document], _: bool) -> Iterator[Row]:
-    for hold in holds:
-        until = f" (until {hold['until']})" if hold["until"] and hold["until"] not in hold["reason"] else ""
-        yield "held", f"{hold['reason']}{until}  [{hold['check']}]"
+def _hold_rows(node: NodeReport, _: bool) -> Iterator[Row]:
+    for hold in node.plan.holds:
+        yield "held", f"{hold.reason}{until_words(hold.until, hold.reason)}  [{hold.code}]"
 
 
-def _said(instructions: list[Document]) -> list[str]:
-    return [one["words"] for one in instructions if one["words"]]
+def _said(node: NodeReport) -> list[str]:
+    return [instruction.words for instruction in node.instructions if instruction.words]
 
 
-def _drain_rows(drain: Document | None, _: bool) -> Iterator[Row]:
-    if drain:
-        yield "drain", f"{drain['phase']}: {drain['gone']} of {drain['total']} pods gone"
-        for text in drain["warnings"]:
+def _unknowns(node: NodeReport) -> tuple[str, ...]:
+    return node.plan.unknowns
+
+
+def _drain_rows(node: NodeReport, _: bool) -> Iterator[Row]:
+    drain = node.plan.draining.progress
+    if drain is not None:
+        yield "drain", f"{drain.phase}: {drain.gone} of {drain.total} pods gone"
+        for text in drain.warnings:
             yield "", text
-        for text in drain["escalations"]:
+        for text in drain.escalations:
             yield "escalated", text
 
 
-def _kept(pods: list[Document]) -> list[str]:
-    return [f"{pod['pod']}: {pod['because']}" for pod in pods]
+def _kept(node: NodeReport) -> list[str]:
+    return [f"{blocker.pod}: {blocker.because}" for blocker in node.plan.draining.kept]
 
 
-def _preview_rows(preview: Document | None, _: bool) -> Iterator[Row]:
-    if not preview:
+def _stays(node: NodeReport) -> list[str]:
+    return [node.plan.draining.stays] if node.plan.draining.stays else []
+
+
+def _preview_rows(node: NodeReport, _: bool) -> Iterator[Row]:
+    preview = node.plan.draining.preview
+    if preview is None:
         return
-    counted = Counter(pod["action"] for pod in preview["pods"])
+    counted = Counter(pod.action for pod in preview.pods)
     what = ", ".join(f"{action} {count}" for action, count in sorted(counted.items()))
     yield "pods", f"would {what}" if what else "none"
-    for pod in preview["pods"]:
-        if pod["action"] == "wait":
-            yield "wait", f"{pod['pod']}: {'; '.join(pod['reasons'])}"
-    for one in preview["blockers"]:
-        yield "blocked", f"{one['pod']}: {one['because']}"
-    for text in preview["room"]:
-        yield "room", text
-    for text in preview["groups"]:
-        yield "group", text
-    for one in preview["unknown"]:
-        yield "unknown", unseen_line(one)
+    for pod in preview.pods:
+        if pod.action == "wait":
+            yield "wait", f"{pod.pod}: {'; '.join(pod.reasons)}"
+    for blocker in preview.blockers:
+        yield "blocked", f"{blocker.pod}: {blocker.because}"
+    for label, texts in (("room", preview.room), ("group", preview.groups)):
+        yield from ((label, text) for text in texts)
+    for unseen in preview.unknown:
+        yield "unknown", unseen_line(unseen)
 
 
-def _preview_points(preview: Document | None) -> Iterator[Point]:
-    # Markdown is for a ticket or a chat: it names no pod that just goes.
-    named = ("blocked", "room", "group", "unknown")
-    return (Point(f"{label}: {text}") for label, text in _preview_rows(preview, True) if label in named)
+def _points(rows: Rows, *labels: str) -> Points:
+    """Return list items of these rows, or of those with one of these labels."""
+    return lambda node: (
+        Point(f"{label}: {text}") for label, text in rows(node, True) if not labels or label in labels
+    )
 
 
 COLUMNS = (
-    Column("name", lambda plan: plan.node, cell=Cell("node", lambda node: node["name"]), place=FIRST),
+    Column("name", lambda node: node.name, cell=Cell("node", lambda node, _: node.name), place=FIRST),
     Column(
         "zone",
-        lambda plan: plan.zone,
-        heading=lambda zone: f"zone {zone}" if zone else "",
-        cell=Cell("zone", lambda node: node["zone"]),
+        lambda node: node.plan.zone,
+        heading=lambda node: f"zone {node.plan.zone}" if node.plan.zone else "",
+        cell=Cell("zone", lambda node, _: node.plan.zone),
         place=FIRST,
     ),
-    Column("pool", lambda plan: plan.pool, heading=lambda pool: f"pool {pool}" if pool else ""),
+    Column(
+        "pool",
+        lambda node: node.plan.pool,
+        heading=lambda node: f"pool {node.plan.pool}" if node.plan.pool else "",
+    ),
     Column(
         "state",
-        lambda plan: plan.after.value,
-        cell=Cell("state", _state_now, would_text=_state_would),
-        log=LogField("state", lambda plan: plan.after.value),
+        lambda node: node.plan.after,
+        cell=Cell(
+            "state", lambda node, would: state_line(node, would=True) if would else node.plan.after.value
+        ),
+        log=LogField("state", lambda node: node.plan.after.value),
         place=FIRST,
     ),
-    Column("stateBefore", lambda plan: plan.before.value),
+    Column("stateBefore", lambda node: node.plan.before),
     Column(
-        "cordoned", lambda plan: plan.unschedulable, heading=lambda cordoned: "cordoned" if cordoned else ""
+        "cordoned",
+        lambda node: node.plan.unschedulable,
+        heading=lambda node: "cordoned" if node.plan.unschedulable else "",
     ),
     Column(
         "outcome",
-        lambda plan: plan.outcome.result.value if plan.outcome else None,
-        cell=Cell("outcome", lambda node: node["outcome"] or ""),
-        log=LogField("outcome", lambda plan: plan.outcome.result.value if plan.outcome else None),
+        _outcome,
+        cell=Cell("outcome", lambda node, _: _outcome(node) or ""),
+        log=LogField("outcome", _outcome),
         place=FIRST,
     ),
     Column(
         "facts",
-        lambda plan: outcome_value(plan.outcome),
-        rows=_fact_rows,
-        points=_fact_points,
+        lambda node: node.outcome,
+        rows=_each("outcome", _facts),
+        points=_items("outcome: ", _facts),
     ),
     Column(
         "actions",
-        lambda plan: [action.value for action in actions(plan)],
+        lambda node: node.actions,
         rows=_action_rows,
-        cell=Cell("what happens", _happens, "what would happen", _would_happen),
-        log=LogField("actions", lambda plan: [action.value for action in actions(plan)]),
+        cell=Cell("what happens", _happens, "what would happen"),
+        log=LogField("actions", lambda node: [action.value for action in node.actions]),
     ),
     Column(
         "events",
-        lambda plan: [event_value(judged) for judged in plan.events],
+        lambda node: node.plan.events,
         rows=_event_rows,
-        cell=Cell("event", lambda node: "; ".join(event_line(event) for event in node["events"])),
-        log=LogField("events", lambda plan: [f"{one.event.kind} {one.event.status}" for one in plan.events]),
+        cell=Cell("event", lambda node, _: "; ".join(map(event_line, node.plan.events))),
+        log=LogField(
+            "events",
+            lambda node: [f"{judged.event.kind} {judged.event.status}" for judged in node.plan.events],
+        ),
         place=FIRST,
     ),
-    Column(
-        "urgency",
-        _turn,
-        heading=lambda urgency: urgency or "",
-    ),
-    Column(
-        "deadline",
-        lambda plan: moment_value(_deadline(plan)),
-        log=LogField("deadline", lambda plan: moment_value(_deadline(plan))),
-    ),
+    Column("urgency", _turn, heading=lambda node: _turn(node) or ""),
+    Column("deadline", _deadline, log=LogField("deadline", _deadline)),
     Column(
         "schedule",
-        lambda plan: schedule_value(plan.schedule),
+        lambda node: node.plan.schedule,
         rows=_schedule_rows,
-        points=_schedule_points,
+        points=_points(_schedule_rows),
         log=LogField("plannedStart", _planned_start),
     ),
     Column(
         "instructions",
-        instruction_values,
-        rows=lambda said, _: (("person", text) for text in _said(said)),
-        points=lambda said: (Point(text) for text in _said(said)),
-        log=LogField("instructions", lambda plan: _said(instruction_values(plan))),
+        lambda node: node.instructions,
+        rows=_each("person", _said),
+        points=_items("", _said),
+        log=LogField("instructions", _said),
     ),
     Column(
         "transitions",
-        lambda plan: [transition_value(step) for step in plan.transitions],
-        rows=lambda steps, _: (("because", text) for text in _reasons(steps)),
-        points=lambda steps: (Point(f"because: {text}") for text in _reasons(steps)),
-        log=LogField("because", lambda plan: [step.because for step in plan.transitions]),
+        lambda node: node.plan.transitions,
+        rows=_each("because", _reasons),
+        points=_items("because: ", _reasons),
+        log=LogField("because", lambda node: [step.because for step in node.plan.transitions]),
     ),
     Column(
         "holds",
-        lambda plan: [hold_value(hold) for hold in plan.holds],
+        lambda node: node.plan.holds,
         rows=_hold_rows,
-        points=lambda holds: (Point(f"held: {hold['reason']}", hold["check"]) for hold in holds),
-        log=LogField("holds", lambda plan: [f"{hold.code}: {hold.reason}" for hold in plan.holds]),
+        points=lambda node: (Point(f"held: {hold.reason}", hold.code) for hold in node.plan.holds),
+        log=LogField("holds", lambda node: [f"{hold.code}: {hold.reason}" for hold in node.plan.holds]),
     ),
-    Column("checks", lambda plan: [check_value(answer) for answer in plan.checks]),
+    Column("checks", lambda node: node.plan.checks),
     Column(
         "workflows",
-        lambda plan: [workflow_value(report) for report in plan.workflows],
-        rows=lambda reports, _: (("workflow", text) for text in map(_workflow_line, reports)),
-        points=lambda reports: (Point(f"workflow {text}") for text in map(_workflow_line, reports)),
-        log=LogField("workflows", lambda plan: [text for one in plan.workflows for text in _logged(one)]),
+        lambda node: node.plan.workflows,
+        rows=_each("workflow", _workflows),
+        points=_items("workflow ", _workflows),
+        log=LogField(
+            "workflows", lambda node: [text for report in node.plan.workflows for text in _logged(report)]
+        ),
     ),
     Column(
         "unknown",
-        lambda plan: list(plan.unknowns),
-        rows=lambda texts, _: (("unknown", text) for text in texts),
-        points=lambda texts: (Point(f"unknown: {text}") for text in texts),
-        log=LogField("unknown", lambda plan: list(plan.unknowns)),
+        _unknowns,
+        rows=_each("unknown", _unknowns),
+        points=_items("unknown: ", _unknowns),
+        log=LogField("unknown", lambda node: list(node.plan.unknowns)),
     ),
     Column(
         "kept",
-        lambda plan: [blocker_value(blocker) for blocker in plan.draining.kept],
-        rows=lambda pods, _: (("kept", text) for text in _kept(pods)),
-        points=lambda pods: (Point(f"kept: {text}") for text in _kept(pods)),
+        lambda node: node.plan.draining.kept,
+        rows=_each("kept", _kept),
+        points=_items("kept: ", _kept),
         place=LAST,
     ),
     Column(
         "stays",
-        lambda plan: plan.draining.stays or None,
-        rows=lambda text, _: [("drain", text)] if text else [],
-        points=lambda text: [Point(text)] if text else [],
-        log=LogField("stays", lambda plan: plan.draining.stays or None),
+        lambda node: node.plan.draining.stays or None,
+        rows=_each("drain", _stays),
+        points=_items("", _stays),
+        log=LogField("stays", lambda node: node.plan.draining.stays or None),
     ),
-    Column("drain", lambda plan: progress_value(plan.draining.progress), rows=_drain_rows),
+    Column("drain", lambda node: node.plan.draining.progress, rows=_drain_rows),
     Column(
         "preview",
-        lambda plan: preview_value(plan.draining.preview),
+        lambda node: node.plan.draining.preview,
         rows=_preview_rows,
-        points=_preview_points,
+        # Markdown is for a ticket or a chat: it names no pod that just goes.
+        points=_points(_preview_rows, "blocked", "room", "group", "unknown"),
         place=LAST,
     ),
 )

@@ -1,69 +1,233 @@
-"""The report as a document for machines. Its keys only grow; `docs/output.md` has a heading for each."""
+"""The report of a pass: what people and programs read of it.
+
+The keys of its document only grow; `docs/output.md` has a heading for each.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from enum import StrEnum
+from typing import Any
+
+from msgspec import Struct
 
 from reconciler import __version__
+from reconciler.model.drains import Phase
+from reconciler.model.errors import NotFound
 from reconciler.model.holds import HoldCode
-from reconciler.model.moments import to_text
+from reconciler.model.node import Node
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Hold, NodePlan, Plan
 from reconciler.model.problems import internal
+from reconciler.model.record import State
+from reconciler.model.selector import LabelSelector
+from reconciler.model.values import replace
 from reconciler.report import safe
-from reconciler.report.columns import COLUMNS
-from reconciler.report.values import Document, moment_value, settings_value, unseen_value
+from reconciler.report.columns import COLUMNS, NodeReport
+from reconciler.report.values import Document, keys, plain, settings_value
 
 
-def to_document(plan: Plan, outcomes: Iterable[Outcome] = (), *, rehearsed: bool) -> Document:
-    """Return the report of one pass; `rehearsed` says that nothing was written."""
+class Filter(Struct, frozen=True):
+    """Which rows are shown: `shown` of `of`. `quiet` are the named nodes that have none."""
+
+    nodes: tuple[str, ...]
+    selector: str
+    only: str
+    shown: int
+    of: int
+    quiet: tuple[str, ...]
+
+
+class Report(Struct, frozen=True):
+    """The report of one pass; `rehearsed` says that nothing was written."""
+
+    plan: Plan
+    nodes: tuple[NodeReport, ...]
+    rehearsed: bool
+    outcomes: tuple[Outcome, ...] = ()
+    filter: Filter | None = None
+
+    @property
+    def document(self) -> Document:
+        """The report as plain values."""
+        plan = self.plan
+        holders = [{"node": node, "because": because} for node, because in plan.budget.holders]
+        document: Document = plain(
+            {
+                **heading(plan),
+                "dryRun": self.rehearsed,
+                "lookedAfter": plan.managed,
+                "budget": {"places": plan.budget.limit, "taken": len(holders), "holders": holders},
+                "notes": plan.notes,
+                "unseen": plan.unseen,
+                "nextChange": plan.next_change,
+                "filter": self.filter,
+                "nodes": [node_document(node) for node in self.nodes],
+                "outcomes": self.outcomes,
+            }
+        )
+        return document
+
+
+keys(Filter, "nodes selector? only? shown of quiet")
+
+
+def heading(plan: Plan) -> Document:
+    """Return the first keys of a document about a plan."""
     return {
         "version": "v1",
         "program": __version__,
-        "at": to_text(plan.now),
+        "at": plan.now,
         "mode": plan.mode,
         "settings": settings_value(plan.settings, plan.now),
         "timeZone": plan.time_zone,
-        "dryRun": rehearsed,
-        "lookedAfter": plan.managed,
-        "budget": {
-            "places": plan.budget.limit,
-            "taken": len(plan.budget.holders),
-            "holders": [{"node": node, "because": because} for node, because in plan.budget.holders],
-        },
-        "notes": list(plan.notes),
-        "unseen": [unseen_value(one) for one in plan.unseen],
-        "nextChange": moment_value(plan.next_change),
-        "filter": None,
-        "nodes": [node_document(node) for node in plan.nodes],
-        "outcomes": outcome_values(outcomes),
     }
 
 
-def outcome_values(outcomes: Iterable[Outcome]) -> list[Document]:
-    """Return the results of actions, in order."""
-    return [
-        {"node": one.node, "action": one.action, "result": one.result.value, "detail": one.detail}
-        for one in outcomes
-    ]
+def to_report(plan: Plan, outcomes: Iterable[Outcome] = (), *, rehearsed: bool) -> Report:
+    """Return the report of one pass; `rehearsed` says that nothing was written."""
+    return Report(plan, tuple(map(node_report, plan.nodes)), rehearsed, tuple(outcomes))
 
 
-def node_document(node: NodePlan) -> Document:
-    """Return a node's values; one that can't be shown has only its name, its state, and the hold."""
+def node_report(node: NodePlan) -> NodeReport:
+    """Return a node's report; one that can't be shown has only its name, its state, and the hold."""
     try:
-        return _values(node)
+        report = NodeReport.of(node)
+        node_document(report)
     except Exception as error:  # noqa: BLE001 - one node's data harms that node's row only
         problem = internal(f"node {node.node} can't be reported", error)
         reason = f"an error in this program, see its log; the rest of the node can't be shown: {problem}"
         hold = Hold(node.node, HoldCode.INTERNAL, reason)
-        return _values(NodePlan(node.node, "", "", node.before, node.after, holds=(hold,)))
+        return NodeReport.of(NodePlan(node.node, "", "", node.before, node.after, holds=(hold,)))
+    return report
 
 
-def _values(node: NodePlan) -> Document:
-    return {column.key: column.value(node) for column in COLUMNS}
+def node_document(node: NodeReport) -> Document:
+    """Return a node's report as plain values."""
+    return {column.key: plain(column.value(node)) for column in COLUMNS}
 
 
 def as_json(document: Document) -> str:
     """Return the document as indented JSON with a line's end."""
     return safe.json_text(json.dumps(document, indent=2, ensure_ascii=False)) + "\n"
+
+
+class Only(StrEnum):
+    """Which nodes a report is limited to, by what happens to them."""
+
+    HELD = "held"
+    PLANNED = "planned"
+    """An event requires a drain, and no drain has begun."""
+
+    DRAINING = "draining"
+
+
+class Limit(Struct, frozen=True):
+    """Which rows of a report to show: those of these nodes (none: of all), and only those of this kind.
+
+    `selector` chooses nodes by their labels, and `selected` are the names of those that have them.
+    """
+
+    names: tuple[str, ...] = ()
+    only: Only | None = None
+    selector: LabelSelector | None = None
+    selected: frozenset[str] = frozenset()
+
+    def on(self, nodes: Iterable[Node]) -> Limit:
+        """Return the limit with the names of the nodes that it selects; NotFound if there are none."""
+        if self.selector is None:
+            return self
+        selected = frozenset(node.name for node in nodes if self.selector.matches(node.labels))
+        if not selected:
+            raise NotFound(f"no node matches {self.selector}", status=404)
+        return replace(self, selected=selected)
+
+
+def limited(report: Report, limit: Limit) -> Report:
+    """Return the report with these rows only; everything else in it stays that of the whole fleet.
+
+    Its `filter` says which rows, and how many there are. A node of the limit that has no row in the plan has
+    nothing to report.
+    """
+    if limit == Limit():
+        return report
+    names = tuple(dict.fromkeys(limit.names))
+    known = {node.node for node in report.plan.nodes}
+    shown = {node.node for node in report.plan.nodes if _is_shown(node, limit)}
+    rows = tuple(node for node in report.nodes if node.name in shown)
+    chosen = Filter(
+        names,
+        str(limit.selector) if limit.selector else "",
+        limit.only.value if limit.only else "",
+        len(rows),
+        len(report.nodes),
+        tuple(name for name in names if name not in known),
+    )
+    return replace(report, filter=chosen, nodes=rows)
+
+
+def _is_shown(node: NodePlan, limit: Limit) -> bool:
+    names: Collection[str] = limit.names
+    if names and node.node not in names:
+        return False
+    if limit.selector is not None and node.node not in limit.selected:
+        return False
+    match limit.only:
+        case Only.HELD:
+            return bool(node.holds)
+        case Only.PLANNED:
+            return node.urgency is not None and node.before is not State.IN_MAINTENANCE
+        case Only.DRAINING:
+            return _is_draining(node)
+    return True
+
+
+def _is_draining(node: NodePlan) -> bool:
+    progress = node.draining.progress
+    if progress is not None and progress.phase is Phase.RUNNING:
+        return True
+    if any(hold.code == HoldCode.NOT_CLAIMED for hold in node.holds):
+        return True
+    drain = node.record.drain if node.record is not None else None
+    return node.before is State.IN_MAINTENANCE and drain is not None and drain.done is None
+
+
+def summed(before: Report, last: Report) -> Report:
+    """Return the report of the last pass, with what earlier passes of the same command did.
+
+    A node has its actions and transitions of all passes, in order and each once, and the state before the
+    first of them. A node that only an earlier pass acted on stays in the report; what held it then no longer
+    counts. Outcomes are not summed here: the command passes those of all passes to the last report.
+    """
+    earlier = {node.name: node for node in before.nodes}
+    now = {node.name for node in last.nodes}
+    nodes = [_joined(earlier[node.name], node) if node.name in earlier else node for node in last.nodes]
+    past = [_past(node) for name, node in earlier.items() if name not in now and _happened(node)]
+    return replace(last, nodes=(*nodes, *past))
+
+
+def _happened(node: NodeReport) -> bool:
+    return bool(node.actions or node.plan.transitions)
+
+
+def _joined(before: NodeReport, last: NodeReport) -> NodeReport:
+    if not _happened(before):
+        return last
+    steps = _each_once(before.plan.transitions, last.plan.transitions)
+    return replace(
+        last,
+        plan=replace(last.plan, before=before.plan.before, transitions=steps),
+        # A case that an earlier pass closed keeps what became of it.
+        outcome=last.outcome or before.outcome,
+        actions=_each_once(before.actions, last.actions),
+    )
+
+
+def _past(node: NodeReport) -> NodeReport:
+    return replace(node, plan=replace(node.plan, holds=(), unread=(), checks=()))
+
+
+def _each_once(before: tuple[Any, ...], last: tuple[Any, ...]) -> tuple[Any, ...]:
+    known = [plain(item) for item in before]
+    return (*before, *(item for item in last if plain(item) not in known))

@@ -3,29 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
+from zoneinfo import ZoneInfo
 
-from reconciler import __version__
+from msgspec import Struct
+
 from reconciler.model.explanation import NodeExplanation, Obstacle, PodExplanation
-from reconciler.model.moments import to_text
-from reconciler.model.plan import NodePlan, Plan
-from reconciler.model.pod import PodDisruptionBudget
+from reconciler.model.plan import CheckAnswer, Plan, Verdict, WorkflowReport
 from reconciler.model.problems import BUDGETS
-from reconciler.model.record import State
-from reconciler.report.columns import FOR_PEOPLE, Row
-from reconciler.report.document import node_document
-from reconciler.report.text import node_heading, row, shown, zone_of
-from reconciler.report.values import (
-    Document,
-    blocker_value,
-    check_value,
-    moment_value,
-    preview_value,
-    settings_value,
-    unseen_line,
-    unseen_value,
-)
+from reconciler.model.record import DrainRecord, State
+from reconciler.report.columns import FOR_PEOPLE, Column, NodeReport, Row
+from reconciler.report.document import heading, node_document, node_report
+from reconciler.report.text import node_heading, row, shown
+from reconciler.report.values import Document, check_values, moment_value, plain, unseen_line, until_words
 
 _SHOWN = 8
 """Obstacles, budgets of a pod, and checks of a workflow, on the screen."""
@@ -39,59 +30,50 @@ _LEFT_OUT = ("holds", "unknown", "preview")
 _EVERY_DRAIN = ("evict", "delete", "skip", "keep", "wait", "refuse")
 
 
-def to_document(plan: Plan, node: NodeExplanation | None, pod: PodExplanation | None = None) -> Document:
-    """Return the explanation of a node, or of a pod and its node; moments are RFC 3339 in UTC."""
-    return {
-        "version": "v1",
-        "program": __version__,
-        "at": to_text(plan.now),
-        "mode": plan.mode,
-        "settings": settings_value(plan.settings, plan.now),
-        "timeZone": plan.time_zone,
-        "notes": list(plan.notes),
-        "unseen": [unseen_value(one) for one in plan.unseen],
-        "pod": _pod(pod, plan) if pod is not None else None,
-        "node": _node(node) if node is not None else None,
-    }
+class Explanation(Struct, frozen=True):
+    """The explanation of a node, or of a pod and its node if that exists."""
+
+    plan: Plan
+    node: NodeExplanation | None
+    pod: PodExplanation | None = None
+
+    @property
+    def document(self) -> Document:
+        """The explanation as plain values; moments are RFC 3339 in UTC."""
+        document: Document = plain(
+            {
+                **heading(self.plan),
+                "notes": self.plan.notes,
+                "unseen": self.plan.unseen,
+                "pod": _pod(self.pod, self.plan) if self.pod is not None else None,
+                "node": _node(self.node) if self.node is not None else None,
+            }
+        )
+        return document
 
 
 def _node(found: NodeExplanation) -> Document:
+    checks = zip(check_values(found.plan.checks), found.plan.checks, strict=True)
+    drain = _drain_of(found)
     return {
-        **node_document(found.plan),
-        "checks": [
-            {**check_value(one), "reason": one.words, "holds": one.holds} for one in found.plan.checks
-        ],
+        **node_document(node_report(found.plan)),
+        "checks": [{**document, "holds": answer.holds} for document, answer in checks],
         "unmanaged": found.unmanaged or None,
         "outOfService": found.out_of_service or None,
-        "readings": [
-            {
-                "source": one.source,
-                "answer": one.answer,
-                "because": one.because,
-                "asOf": moment_value(one.as_of),
-            }
-            for one in found.sources
-        ],
-        "obstacles": [_obstacle(one) for one in found.obstacles],
-        "drainRecord": _drain_record(found.plan),
-        "drainNow": {"assumedKind": found.assumed or None, **(preview_value(found.drain) or {"pods": None})},
+        "readings": found.sources,
+        "obstacles": found.obstacles,
+        "drainRecord": drain and {"since": drain.since, "attempt": drain.attempt, "done": drain.done},
+        "drainNow": {"assumedKind": found.assumed or None, **(plain(found.drain) or {"pods": None})},
     }
 
 
-def _drain_record(plan: NodePlan) -> Document | None:
-    drain = plan.record.drain if plan.record is not None and plan.before is State.IN_MAINTENANCE else None
-    if drain is None:
-        return None
-    return {
-        "since": moment_value(drain.since),
-        "attempt": drain.attempt,
-        "done": moment_value(drain.done),
-    }
+def _drain_of(found: NodeExplanation) -> DrainRecord | None:
+    plan = found.plan
+    return plan.record.drain if plan.record is not None and plan.before is State.IN_MAINTENANCE else None
 
 
 def _pod(found: PodExplanation, plan: Plan) -> Document:
-    pod, budgets = found.pod, found.budgets
-    unseen = any(one.what == BUDGETS for one in plan.unseen)
+    pod = found.pod
     return {
         "namespace": pod.namespace,
         "name": pod.name,
@@ -101,136 +83,127 @@ def _pod(found: PodExplanation, plan: Plan) -> Document:
         "owner": found.owner or None,
         "labels": dict(found.labels),
         "action": found.verdict.action,
-        "reasons": list(found.verdict.reasons),
-        "budgets": None if unseen else [_budget(one) for one in budgets],
-        "refused": blocker_value(found.refused) if found.refused is not None else None,
-        "obstacles": [_obstacle(one) for one in found.obstacles],
+        "reasons": found.verdict.reasons,
+        "budgets": None if _budgets_unseen(plan) else found.budgets,
+        "refused": found.refused,
+        "obstacles": found.obstacles,
     }
 
 
-def _budget(one: PodDisruptionBudget) -> Document:
-    return {
-        "budget": one.key,
-        "allowed": one.allowed,
-        "desired": one.desired,
-        "healthy": one.healthy,
-        "expected": one.expected,
-    }
+def _budgets_unseen(plan: Plan) -> bool:
+    return any(unseen.what == BUDGETS for unseen in plan.unseen)
 
 
-def _obstacle(one: Obstacle) -> Document:
-    return {"code": one.code, "because": one.because, "until": moment_value(one.until), "who": one.who}
-
-
-def as_text(document: Document, width: int | None = None) -> str:
+def as_text(found: Explanation, width: int | None = None) -> str:
     """Return the explanation as text; a line longer than `width` columns goes on below its own text."""
-    lines = [f"{document['at']} · mode {document['mode']}, dry run: nothing is written"]
-    lines += [f"could not see: {unseen_line(one)}" for one in document["unseen"]]
-    pod, node = document["pod"], document["node"]
-    if pod is not None:
-        lines += ["", *_pod_lines(pod, node)]
-    if node is not None:
-        rows = _short_rows(node) if pod is not None else _rows(node)
+    plan = found.plan
+    lines = [f"{moment_value(plan.now)} · mode {plan.mode}, dry run: nothing is written"]
+    lines += [f"could not see: {unseen_line(unseen)}" for unseen in plan.unseen]
+    node = node_report(found.node.plan) if found.node is not None else None
+    if found.pod is not None:
+        lines += ["", *_pod_lines(found.pod, node, plan)]
+    if found.node is not None and node is not None:
+        rows = _rows(found.node, node) if found.pod is None else _short_rows(found.node, node)
         lines += ["", node_heading(node, would=True), *(row(label, text) for label, text in rows)]
-    return shown(lines, zone_of(document), width)
+    return shown(lines, ZoneInfo(plan.time_zone), width)
 
 
-def _rows(node: Document) -> Iterator[Row]:
-    yield from _about(node)
+def _rows(found: NodeExplanation, node: NodeReport) -> Iterator[Row]:
+    yield from _about(found)
     yield from _from_columns(node, FOR_PEOPLE)
-    for one in node["readings"]:
-        seen = f", last heartbeat {one['asOf']}" if one["asOf"] else ""
-        because = f": {one['because']}" if one["because"] else ""
-        yield "source", f"{one['source']}: {one['answer']}{because}{seen}"
-    yield from _check_rows(node["checks"])
-    for one in node["workflows"]:
-        yield from _workflow_rows(one)
-    yield from _obstacle_rows(node["obstacles"])
-    yield from _drain_rows(node)
+    for source in found.sources:
+        seen = f", last heartbeat {moment_value(source.as_of)}" if source.as_of else ""
+        because = f": {source.because}" if source.because else ""
+        yield "source", f"{source.source}: {source.answer}{because}{seen}"
+    yield from _check_rows(found.plan.checks)
+    for workflow in node.plan.workflows:
+        yield from _workflow_rows(workflow)
+    yield from _obstacle_rows(found.obstacles)
+    yield from _drain_rows(found)
 
 
-def _check_rows(checks: list[Document]) -> Iterator[Row]:
+def _check_rows(checks: Sequence[CheckAnswer]) -> Iterator[Row]:
     """Yield a row for each check; those that only state that something is not so share the last one."""
-    not_so = [one["check"] for one in checks if not one["holds"] and one["answer"] == "failed"]
-    for one in checks:
-        if one["check"] not in not_so:
-            yield one["answer"] if one["holds"] else "fact", f"{one['check']}: {one['reason']}"
+    not_so = [check.name for check in checks if not check.holds and check.verdict is Verdict.FAILED]
+    for check in checks:
+        if check.name not in not_so:
+            yield check.verdict.value if check.holds else "fact", f"{check.name}: {check.words}"
     if not_so:
         yield "fact", f"not so: {', '.join(not_so)}"
 
 
-def _workflow_rows(workflow: Document) -> Iterator[Row]:
+def _workflow_rows(workflow: WorkflowReport) -> Iterator[Row]:
     """Yield the transitions out of the state of a workflow, and the answers of all their checks."""
-    name = workflow["profile"]
-    for one in workflow["transitions"][:_SHOWN]:
-        condition = f", if {one['check']}" if one["check"] else ""
-        yield "step", f"{name} to {one['to']}{condition}: {one['answer']}"
-    for one in workflow["checks"][:_SHOWN]:
-        until = f" (until {one['until']})" if one["until"] and one["until"] not in one["reason"] else ""
-        yield one["answer"], f"{name} {one['check']}: {one['reason']}{until}"
-    yield from _more(workflow["checks"], _SHOWN)
+    name = workflow.profile
+    for step in workflow.steps[:_SHOWN]:
+        condition = f", if {step.check}" if step.check else ""
+        yield "step", f"{name} to {step.next}{condition}: {step.verdict}"
+    for check in workflow.answers[:_SHOWN]:
+        until = until_words(check.until, check.words)
+        yield check.verdict.value, f"{name} {check.name}: {check.words}{until}"
+    yield from _more(workflow.answers, _SHOWN)
 
 
-def _short_rows(node: Document) -> Iterator[Row]:
-    yield from _about(node)
-    yield from _from_columns(node, [one for one in FOR_PEOPLE if one.key in ("events", "schedule", "stays")])
-    holds = {hold["check"] for hold in node["holds"]}
-    yield from _obstacle_rows([one for one in node["obstacles"] if one["code"] in holds | {"source"}])
+def _short_rows(found: NodeExplanation, node: NodeReport) -> Iterator[Row]:
+    yield from _about(found)
+    columns = [column for column in FOR_PEOPLE if column.key in ("events", "schedule", "stays")]
+    yield from _from_columns(node, columns)
+    codes = {hold.code for hold in node.plan.holds} | {"source"}
+    yield from _obstacle_rows([obstacle for obstacle in found.obstacles if obstacle.code in codes])
 
 
-def _about(node: Document) -> Iterator[Row]:
-    if node["unmanaged"]:
-        yield "unmanaged", f"no pass acts on it: {node['unmanaged']}"
-    if node["outOfService"]:
-        yield "out", f"it takes no new pods: {node['outOfService']}"
-    drain = node["drainRecord"]
-    if drain:
-        attempt = f", attempt {drain['attempt']}" if drain["attempt"] > 1 else ""
-        yield "drain", f"done at {drain['done']}" if drain["done"] else f"began at {drain['since']}{attempt}"
-    if not node["events"]:
+def _about(found: NodeExplanation) -> Iterator[Row]:
+    if found.unmanaged:
+        yield "unmanaged", f"no pass acts on it: {found.unmanaged}"
+    if found.out_of_service:
+        yield "out", f"it takes no new pods: {found.out_of_service}"
+    drain = _drain_of(found)
+    if drain is not None and drain.done:
+        yield "drain", f"done at {moment_value(drain.done)}"
+    elif drain is not None:
+        attempt = f", attempt {drain.attempt}" if drain.attempt > 1 else ""
+        yield "drain", f"began at {moment_value(drain.since)}{attempt}"
+    if not found.plan.events:
         yield "event", "none: no source announces maintenance of this node"
 
 
-def _from_columns(node: Document, columns: Any) -> Iterator[Row]:
+def _from_columns(node: NodeReport, columns: Iterable[Column]) -> Iterator[Row]:
     for column in columns:
         if column.rows is not None and column.key not in _LEFT_OUT:
-            yield from column.rows(node[column.key], True)
+            yield from column.rows(node, True)
 
 
-def _obstacle_rows(obstacles: list[Document]) -> Iterator[Row]:
-    for one in obstacles[:_SHOWN]:
-        until = f" (until {one['until']})" if one["until"] and one["until"] not in one["because"] else ""
+def _obstacle_rows(obstacles: Sequence[Obstacle]) -> Iterator[Row]:
+    for obstacle in obstacles[:_SHOWN]:
         # A source that can't be read may hold nothing.
-        label = "unknown" if one["code"] == "source" else "blocked"
-        yield label, f"{one['because']}{until}  [{one['code']}]"
-        yield "ask", one["who"]
+        label = "unknown" if obstacle.code == "source" else "blocked"
+        until = until_words(obstacle.until, obstacle.because)
+        yield label, f"{obstacle.because}{until}  [{obstacle.code}]"
+        yield "ask", obstacle.who
     yield from _more(obstacles, _SHOWN)
 
 
-def _drain_rows(node: Document) -> Iterator[Row]:
-    drain = node["drainNow"]
-    if drain["pods"] is None:
+def _drain_rows(found: NodeExplanation) -> Iterator[Row]:
+    drain = found.drain
+    if drain is None:
         yield "drain", "what a drain would do is not known, because the pods could not be seen"
         return
-    why = f" for a {drain['assumedKind']}" if drain["assumedKind"] else ""
-    counted = Counter(pod["action"] for pod in drain["pods"])
+    why = f" for a {found.assumed}" if found.assumed else ""
+    counted = Counter(pod.action for pod in drain.pods)
     what = ", ".join(f"{action} {counted[action]}" for action in _EVERY_DRAIN if counted[action])
     yield "drain", f"a drain{why} now would {what}" if what else f"a drain{why} now would find no pod"
-    if drain["assumedKind"]:
-        for one in drain["blockers"][:_SHOWN]:
-            yield "blocks", f"{one['pod']}: {one['because']}"
-        yield from _more(drain["blockers"], _SHOWN)
-    for text in drain["room"][:_LEAST]:
-        yield "room", text
-    yield from _more(drain["room"], _LEAST)
-    for text in drain["groups"][:_LEAST]:
-        yield "group", text
-    yield from _more(drain["groups"], _LEAST)
-    for one in drain["unknown"]:
-        yield "unknown", unseen_line(one)
+    if found.assumed:
+        for blocker in drain.blockers[:_SHOWN]:
+            yield "blocks", f"{blocker.pod}: {blocker.because}"
+        yield from _more(drain.blockers, _SHOWN)
+    for label, texts in (("room", drain.room), ("group", drain.groups)):
+        yield from ((label, text) for text in texts[:_LEAST])
+        yield from _more(texts, _LEAST)
+    for unseen in drain.unknown:
+        yield "unknown", unseen_line(unseen)
 
 
-def _more(every: list[Any], most: int) -> Iterator[Row]:
+def _more(every: Sequence[Any], most: int) -> Iterator[Row]:
     if len(every) > most:
         yield "", f"and {len(every) - most} more; --output json has all"
 
@@ -247,57 +220,57 @@ _ACTIONS = {
 }
 
 
-def _pod_lines(pod: Document, node: Document | None) -> Iterator[str]:
-    where = f" on {pod['node']}" if pod["node"] else ""
-    what = "a drain of its node can't evict it now" if pod["refused"] else _ACTIONS[pod["action"]]
-    yield f"{pod['namespace']}/{pod['name']}{where}: {what}"
-    for label, text in _pod_rows(pod, node):
+def _pod_lines(found: PodExplanation, node: NodeReport | None, plan: Plan) -> Iterator[str]:
+    pod = found.pod
+    where = f" on {pod.node}" if pod.node else ""
+    what = "a drain of its node can't evict it now" if found.refused else _ACTIONS[found.verdict.action]
+    yield f"{pod.namespace}/{pod.name}{where}: {what}"
+    for label, text in _pod_rows(found, node, plan):
         yield row(label, text)
 
 
-def _pod_rows(pod: Document, node: Document | None) -> Iterator[Row]:
-    ready = "ready" if pod["ready"] else "not ready"
-    yield "pod", f"{pod['phase'] or 'in an unknown phase'}, {ready}"
-    yield "owner", pod["owner"] or "none: it has no controller, so nothing creates it again"
-    for key, value in pod["labels"].items():
+def _pod_rows(found: PodExplanation, node: NodeReport | None, plan: Plan) -> Iterator[Row]:
+    ready = "ready" if found.pod.ready else "not ready"
+    yield "pod", f"{found.pod.phase or 'in an unknown phase'}, {ready}"
+    yield "owner", found.owner or "none: it has no controller, so nothing creates it again"
+    for key, value in found.labels:
         yield "label", f"{key}={value}"
-    for reason in pod["reasons"]:
+    for reason in found.verdict.reasons:
         yield "reason", reason
-    yield from _budget_rows(pod)
-    for one in pod["obstacles"]:
-        yield "ask", one["who"]
+    yield from _budget_rows(found, plan)
+    for obstacle in found.obstacles:
+        yield "ask", obstacle.who
     if node is not None:
         yield "when", _when(node)
 
 
-def _budget_rows(pod: Document) -> Iterator[Row]:
-    if pod["budgets"] is None:
+def _budget_rows(found: PodExplanation, plan: Plan) -> Iterator[Row]:
+    if _budgets_unseen(plan):
         yield "budget", "not known, because the PodDisruptionBudgets could not be seen"
         return
-    if pod["action"] in ("evict", "delete"):
-        refused = pod["refused"]
-        yield "now", f"refused: {refused['because']}" if refused else "no budget refuses its eviction"
-    for one in pod["budgets"][:_SHOWN]:
-        numbers = f"{one['desired']} of {one['expected']} pods must be healthy, {one['healthy']} are"
-        yield "budget", f"{one['budget']}: {numbers}; {one['allowed']} may go now"
-    yield from _more(pod["budgets"], _SHOWN)
-    if not pod["budgets"]:
+    if found.verdict.action in ("evict", "delete"):
+        refused = found.refused
+        yield "now", f"refused: {refused.because}" if refused else "no budget refuses its eviction"
+    for budget in found.budgets[:_SHOWN]:
+        numbers = f"{budget.desired} of {budget.expected} pods must be healthy, {budget.healthy} are"
+        yield "budget", f"{budget.key}: {numbers}; {budget.allowed} may go now"
+    yield from _more(found.budgets, _SHOWN)
+    if not found.budgets:
         yield "budget", "none selects it"
 
 
-def _when(node: Document) -> str:
-    schedule = node["schedule"]
-    if node["stateBefore"] == "in-maintenance":
+def _when(node: NodeReport) -> str:
+    plan, schedule = node.plan, node.plan.schedule
+    start = moment_value(schedule.planned_start) if schedule is not None else None
+    if plan.before is State.IN_MAINTENANCE:
         return "its node is in maintenance"
-    if not any(one["asksForDrain"] for one in node["events"]):
+    if not any(judged.asks for judged in plan.events):
         return "no event requires a drain of its node"
-    if schedule is not None and schedule["observed"] and schedule["plannedStart"]:
-        return (
-            f"nothing starts in mode Observe; the drain of its node would start at {schedule['plannedStart']}"
-        )
-    if "drain" in node["actions"]:
+    if schedule is not None and schedule.observed and start:
+        return f"nothing starts in mode Observe; the drain of its node would start at {start}"
+    if "drain" in node.actions:
         return "the next pass begins the drain of its node"
-    if schedule is not None and schedule["plannedStart"]:
-        late = ", too late" if schedule["missed"] and not schedule["obstacles"] else ""
-        return f"the drain of its node is planned for {schedule['plannedStart']}{late}"
+    if schedule is not None and start:
+        late = ", too late" if schedule.missed and not schedule.prospect.obstacles else ""
+        return f"the drain of its node is planned for {start}{late}"
     return "the drain of its node waits, see below"

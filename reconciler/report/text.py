@@ -1,20 +1,22 @@
-"""The report as plain text for a terminal or a log: what happens, why, and what holds the rest."""
+"""The report for people, as plain text and as Markdown: what happens, why, and what holds the rest."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
 from textwrap import wrap
 from zoneinfo import ZoneInfo
 
 from reconciler.calendar.values import format_duration, in_zone
-from reconciler.model.outcome import ActionName
+from reconciler.model.outcome import ActionName, Outcome, Result
+from reconciler.model.plan import Plan
 from reconciler.model.record import State
+from reconciler.model.values import replace
 from reconciler.report import safe
-from reconciler.report.columns import FOR_PEOPLE, action_row, state_line
-from reconciler.report.limited import filter_lines
-from reconciler.report.values import Document, unseen_line
+from reconciler.report.columns import FOR_PEOPLE, NodeReport, Point, action_row, state_line
+from reconciler.report.document import Report
+from reconciler.report.values import moment_value, settings_value, unseen_line
 
 _TEXT_AT = 12
 """The column at which the text of a row begins, after its label."""
@@ -23,45 +25,38 @@ _NARROWEST = 40
 """Columns below which a line is not made shorter."""
 
 
-def as_text(document: Document, width: int | None = None) -> str:
-    """Return the document as text; every hold and every unknown is in it.
+def as_text(report: Report, width: int | None = None, *, wide: bool = False) -> str:
+    """Return the report as text; every hold and every unknown is in it.
 
-    A line that is longer than `width` columns goes on below its own text; None: lines have no limit.
+    A line that is longer than `width` columns goes on below its own text; None: lines have no limit. `wide`:
+    also with what a drain would do to each pod.
     """
-    return _as_text(document, width, wide=False)
-
-
-def as_wide_text(document: Document, width: int | None = None) -> str:
-    """Return the document as text, also with what a drain would do to each pod."""
-    return _as_text(document, width, wide=True)
-
-
-def _as_text(document: Document, width: int | None, *, wide: bool) -> str:
-    lines = [headline(document), *settings_lines(document), budget_line(document)]
-    lines += [f"note: {note}" for note in document["notes"]]
-    lines += [f"could not see: {unseen_line(one)}" for one in document["unseen"]]
-    lines += filter_lines(document)
-    lines += _rows(document, wide=wide)
-    if is_quiet(document):
+    plan = report.plan
+    lines = [headline(report), *settings_lines(plan), budget_line(report)]
+    lines += [f"note: {note}" for note in plan.notes]
+    lines += [f"could not see: {unseen_line(unseen)}" for unseen in plan.unseen]
+    lines += filter_lines(report)
+    lines += _rows(report, wide=wide)
+    if is_quiet(report):
         lines += ["", "no node has an event; none cordoned or draining by us"]
-    failed = outcome_lines(document)
+    failed = outcome_lines(report.outcomes)
     if failed:
         lines += ["", *failed]
-    return shown(lines, zone_of(document), width)
+    return shown(lines, ZoneInfo(plan.time_zone), width)
 
 
-def rows_as_text(document: Document, width: int | None = None) -> str:
+def rows_as_text(report: Report, width: int | None = None) -> str:
     """Return the rows of the nodes as text, without what is above them."""
-    return shown(_rows(document, wide=False), zone_of(document), width)
+    return shown(_rows(report, wide=False), ZoneInfo(report.plan.time_zone), width)
 
 
-def _rows(document: Document, *, wide: bool) -> list[str]:
+def _rows(report: Report, *, wide: bool) -> list[str]:
     lines = []
-    for node in document["nodes"]:
+    for node in report.nodes:
         if not _only_unknown(node):
-            lines += ["", *_node(node, _undone(document, node), would=document["dryRun"])]
+            lines += ["", *_node(node, _undone(report, node), would=report.rehearsed)]
             lines += [row(label, text) for label, text in _details(node)] if wide else []
-    return lines + _unknowns([node for node in document["nodes"] if _only_unknown(node)])
+    return lines + _unknowns([node for node in report.nodes if _only_unknown(node)])
 
 
 def shown(lines: Iterable[str], zone: ZoneInfo, width: int | None) -> str:
@@ -70,10 +65,10 @@ def shown(lines: Iterable[str], zone: ZoneInfo, width: int | None) -> str:
     return "".join(f"{line}\n" for each in safe_lines for line in _folded(each, width))
 
 
-def is_quiet(document: Document) -> bool:
+def is_quiet(report: Report) -> bool:
     """Whether the plan has no row, also none that a filter hides."""
-    hidden = document["filter"]["of"] if document["filter"] else 0
-    return not document["nodes"] and not hidden
+    hidden = report.filter.of if report.filter else 0
+    return not report.nodes and not hidden
 
 
 def _folded(line: str, width: int | None) -> list[str]:
@@ -86,118 +81,175 @@ def _folded(line: str, width: int | None) -> list[str]:
     )
 
 
-def zone_of(document: Document) -> ZoneInfo:
-    """Return the zone in which people read the moments of the document."""
-    return ZoneInfo(document["timeZone"])
-
-
-def headline(document: Document) -> str:
+def headline(report: Report) -> str:
     """Return the first line: when, in which mode, how many nodes."""
-    mode = f"mode {document['mode']}"
-    if document["dryRun"]:
+    mode = f"mode {report.plan.mode}"
+    if report.rehearsed:
         mode += ", dry run: nothing is written"
-    return f"{document['at']} · {document['lookedAfter']} nodes managed · {mode}"
+    return f"{moment_value(report.plan.now)} · {report.plan.managed} nodes managed · {mode}"
 
 
-def settings_lines(document: Document) -> list[str]:
+def settings_lines(plan: Plan) -> list[str]:
     """Return the line that says which settings are in force, and since when; none if there is no file."""
-    found = document["settings"]
-    if found is None:
+    settings = settings_value(plan.settings, plan.now)
+    if settings is None:
         return []
-    age = found["ageSeconds"]
+    age = settings["ageSeconds"]
     loaded = "" if age is None else f", loaded {format_duration(timedelta(seconds=age))} ago"
-    return [f"settings {found['hash']}{loaded}"]
+    return [f"settings {settings['hash']}{loaded}"]
 
 
-def budget_line(document: Document) -> str:
+def budget_line(report: Report) -> str:
     """Return which nodes are out of service, the first few by name."""
-    budget = document["budget"]
+    budget = report.plan.budget
     # What a dry run would start takes a place only if it were started.
-    would = document["dryRun"] and any(map(_starts, document["nodes"]))
+    would = report.rehearsed and any(map(_starts, report.nodes))
     begin = "would be out of service" if would else "out of service"
-    line = f"{begin}: {budget['taken']} of at most {budget['places']}"
-    named = [f"{one['node']} ({one['because']})" for one in budget["holders"]]
-    if not named:
-        return line
-    more = f" and {len(named) - 5} more" if len(named) > 5 else ""
-    return f"{line}: {', '.join(named[:5])}{more}"
+    line = f"{begin}: {len(budget.holders)} of at most {budget.limit}"
+    named = [f"{node} ({because})" for node, because in budget.holders]
+    return f"{line}: {_first(named)}" if named else line
 
 
-def _starts(node: Document) -> bool:
-    return bool(node["state"] == State.IN_MAINTENANCE != node["stateBefore"])
-
-
-def _undone(document: Document, node: Document) -> list[str]:
-    """Return the node's actions that this pass did not do, if any of its actions failed or was put off."""
-    results = [one for one in document["outcomes"] if one["node"] == node["name"]]
-    if not any(one["result"] in _WORDS for one in results):
+def filter_lines(report: Report) -> list[str]:
+    """Return the lines about the filter: which rows are shown, and which named nodes have none."""
+    chosen = report.filter
+    if chosen is None:
         return []
-    done = {one["action"] for one in results if one["result"] not in _WORDS}
-    if done - set(ActionName):
-        # The outcome of a change of the record has a more precise name.
-        done.add(ActionName.RECORD)
-    return [name for name in node["actions"] if name not in done]
-
-
-_WORDS = {"failed": "FAILED", "later": "retried by the next pass"}
-
-
-def outcome_lines(document: Document) -> list[str]:
-    """Return one line for each action that failed or was postponed."""
-    return [_outcome_line(one) for one in document["outcomes"] if one["result"] in _WORDS]
-
-
-def _outcome_line(outcome: Document) -> str:
-    word = _WORDS[outcome["result"]]
-    where = f"{outcome['node']}: " if outcome["node"] else ""
-    return f"{word}: {where}{outcome['action']}: {outcome['detail']}"
-
-
-def _only_unknown(node: Document) -> bool:
-    has_news = node["events"] or node["holds"] or node["actions"] or node["transitions"]
-    return not has_news and node["state"] == "operational"
-
-
-def _unknowns(nodes: list[Document]) -> list[str]:
-    """Nodes with nothing but an unknown source share a line for each reason."""
-    counted = Counter(reason for node in nodes for reason in node["unknown"])
-    lines = [""] if counted else []
-    for reason, count in sorted(counted.items()):
-        names = [node["name"] for node in nodes if reason in node["unknown"]]
-        more = f" and {count - 3} more" if count > 3 else ""
-        lines.append(f"unknown: {reason}: {', '.join(names[:3])}{more}")
+    parts = [f"only {chosen.only}"] if chosen.only else []
+    parts += [_first(chosen.nodes)] if chosen.nodes else []
+    parts += [f"nodes with {chosen.selector}"] if chosen.selector else []
+    lines = [f"rows: {chosen.shown} of {chosen.of} shown ({'; '.join(parts)})"]
+    if chosen.quiet:
+        lines.append(f"nothing to report: {_first(chosen.quiet)}")
     return lines
 
 
-def _node(node: Document, undone: list[str], *, would: bool) -> list[str]:
-    node = {**node, "actions": [name for name in node["actions"] if name not in undone]}
+def _first(names: Sequence[str], most: int = 5) -> str:
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
+
+
+def _starts(node: NodeReport) -> bool:
+    return node.plan.after is State.IN_MAINTENANCE and node.plan.before is not State.IN_MAINTENANCE
+
+
+def _undone(report: Report, node: NodeReport) -> list[ActionName]:
+    """Return the node's actions that this pass did not do, if any of its actions failed or was put off."""
+    results = [outcome for outcome in report.outcomes if outcome.node == node.name]
+    if not any(outcome.result in _WORDS for outcome in results):
+        return []
+    done = {outcome.action for outcome in results if outcome.result not in _WORDS}
+    if done - set(ActionName):
+        # The outcome of a change of the record has a more precise name.
+        done.add(ActionName.RECORD)
+    return [name for name in node.actions if name not in done]
+
+
+_WORDS = {Result.FAILED: "FAILED", Result.LATER: "retried by the next pass"}
+
+
+def outcome_lines(outcomes: Iterable[Outcome]) -> list[str]:
+    """Return one line for each action that failed or was postponed."""
+    return [
+        f"{_WORDS[outcome.result]}: {f'{outcome.node}: ' if outcome.node else ''}{outcome.action}: "
+        f"{outcome.detail}"
+        for outcome in outcomes
+        if outcome.result in _WORDS
+    ]
+
+
+def _only_unknown(node: NodeReport) -> bool:
+    plan = node.plan
+    has_news = plan.events or plan.holds or node.actions or plan.transitions
+    return not has_news and plan.after is State.OPERATIONAL
+
+
+def _unknowns(nodes: list[NodeReport]) -> list[str]:
+    """Nodes with nothing but an unknown source share a line for each reason."""
+    counted = Counter(reason for node in nodes for reason in node.plan.unknowns)
+    lines = [""] if counted else []
+    for reason in sorted(counted):
+        names = [node.name for node in nodes if reason in node.plan.unknowns]
+        lines.append(f"unknown: {reason}: {_first(names, 3)}")
+    return lines
+
+
+def _node(node: NodeReport, undone: list[ActionName], *, would: bool) -> list[str]:
+    node = replace(node, actions=tuple(name for name in node.actions if name not in undone))
     rows = [
-        row(label, text)
-        for column in FOR_PEOPLE
-        if column.rows is not None
-        for label, text in column.rows(node[column.key], would)
+        row(label, text) for column in FOR_PEOPLE if column.rows for label, text in column.rows(node, would)
     ]
     rows += [row(label, text) for label, text in action_row("not done", undone)]
     return [node_heading(node, would=would or bool(undone)), *rows]
 
 
-def _details(node: Document) -> Iterator[tuple[str, str]]:
+def _details(node: NodeReport) -> Iterator[tuple[str, str]]:
     """Yield the rows that are for `wide` only."""
-    for pod in (node["preview"] or {"pods": []})["pods"]:
+    preview = node.plan.draining.preview
+    for pod in preview.pods if preview is not None else ():
         # A pod that is waited for has its row in each form.
-        if pod["action"] != "wait":
-            because = f": {'; '.join(pod['reasons'])}" if pod["reasons"] else ""
-            yield "pod", f"{pod['pod']}: {pod['action']}{because}"
+        if pod.action != "wait":
+            because = f": {'; '.join(pod.reasons)}" if pod.reasons else ""
+            yield "pod", f"{pod.pod}: {pod.action}{because}"
 
 
-def node_heading(node: Document, *, would: bool) -> str:
+def node_heading(node: NodeReport, *, would: bool) -> str:
     """Return the line above the rows of a node: its name, where it is, and its state."""
-    parts = [column.heading(node[column.key]) for column in FOR_PEOPLE if column.heading is not None]
+    parts = [column.heading(node) for column in FOR_PEOPLE if column.heading is not None]
     place = ", ".join(part for part in parts if part)
-    return f"{node['name']}{f' ({place})' if place else ''}: {state_line(node, would=would)}"
+    return f"{node.name}{f' ({place})' if place else ''}: {state_line(node, would=would)}"
 
 
 def row(label: str, text: str) -> str:
     """Return a row below the heading of a node: its label, and its text in a column of its own."""
     # What a cloud or a person wrote may have lines of its own; here one row is one line.
     return f"  {label:<{_TEXT_AT - 2}}{' '.join(text.split())}"
+
+
+_CELLS = tuple(column.cell for column in FOR_PEOPLE if column.cell is not None)
+
+
+def as_markdown(report: Report) -> str:
+    """Return the report as Markdown, for a ticket or a chat: a table of nodes, then each node's reasons."""
+    plan = report.plan
+    lines = ["# Node maintenance", ""]
+    for line in (headline(report), *settings_lines(plan), budget_line(report)):
+        lines += [safe.markdown(line), ""]
+    quoted = [*plan.notes, *(f"Could not see: {unseen_line(unseen)}" for unseen in plan.unseen)]
+    quoted += [f"{line[:1].upper()}{line[1:]}" for line in filter_lines(report)]
+    lines += [f"> {safe.markdown(line)}" for line in quoted]
+    if report.nodes:
+        would = report.rehearsed
+        heads = [(cell.would_header if would else "") or cell.header for cell in _CELLS]
+        rows = ([cell.text(node, would) for cell in _CELLS] for node in report.nodes)
+        lines += ["", *markdown_table(heads, rows)]
+        for node in report.nodes:
+            lines += _reasons(node)
+    elif is_quiet(report):
+        lines.append("No node has an event; none cordoned or draining by us.")
+    lines += [f"- {safe.markdown(line)}" for line in outcome_lines(report.outcomes)]
+    return markdown_page(lines, ZoneInfo(plan.time_zone))
+
+
+def markdown_table(heads: Sequence[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:
+    """Yield the lines of a table; the texts of its cells may be from outside."""
+    yield f"|{''.join(f' {head} |' if head else ' |' for head in heads)}"
+    yield f"|{'---|' * len(heads)}"
+    for cells in rows:
+        yield f"| {' | '.join(map(safe.markdown, cells))} |"
+
+
+def markdown_page(lines: Iterable[str], zone: ZoneInfo) -> str:
+    """Return the page of lines in which texts from outside are safe; its moments are in `zone`."""
+    # Nothing that makes text safe changes a moment.
+    return "\n".join(in_zone(line, zone) for line in lines).rstrip() + "\n"
+
+
+def _reasons(node: NodeReport) -> list[str]:
+    points = [point for column in FOR_PEOPLE if column.points is not None for point in column.points(node)]
+    return ["", f"## {safe.markdown(node.name)}", "", *map(_point, points)] if points else []
+
+
+def _point(point: Point) -> str:
+    code = f" (`{point.code}`)" if point.code else ""
+    return f"- {safe.markdown(point.text)}{code}"

@@ -1,235 +1,170 @@
-"""Parts of a plan as plain values for JSON; `docs/output.md` describes every key."""
+"""Values as JSON has them: one encoder, and a table of the keys of each type.
+
+`docs/output.md` describes every key.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
+from enum import Enum
+from operator import attrgetter
 from typing import Any
 
 from reconciler.model.case_outcome import CaseOutcome, CaseResult
 from reconciler.model.content import SettingsVersion
 from reconciler.model.drains import Blocker, DrainProgress
 from reconciler.model.event import PlatformPlan
+from reconciler.model.explanation import Obstacle, SourceAnswer
 from reconciler.model.moments import to_text
+from reconciler.model.outcome import Outcome
 from reconciler.model.plan import (
     CheckAnswer,
     Hold,
     JudgedEvent,
-    NodePlan,
+    PodVerdict,
     Preview,
+    StepAnswer,
     Transition,
     WorkflowReport,
 )
+from reconciler.model.pod import PodDisruptionBudget
 from reconciler.model.problems import Unseen
 from reconciler.model.schedule import CaseSchedule, DrainObstacle
 
 Document = dict[str, Any]
 
-
-def transition_value(step: Transition) -> Document:
-    """Return one step of a state machine."""
-    return {
-        "profile": step.profile,
-        "from": step.before.value,
-        "to": step.after.value,
-        "because": step.because,
-    }
+_ENCODERS: dict[type, Callable[[Any], Any]] = {}
 
 
-def hold_value(hold: Hold) -> Document:
-    """Return one reason why nothing is done now."""
-    return {"check": hold.code, "reason": hold.reason, "until": moment_value(hold.until)}
+def plain(value: Any) -> Any:
+    """Return a value as JSON has it.
+
+    A moment is RFC 3339 in UTC, a duration is in seconds, and a type has the keys that `keys` says.
+    """
+    encoder = _ENCODERS.get(type(value)) or _encoder(value)
+    return encoder(value)
 
 
-def check_value(answer: CheckAnswer) -> Document:
-    """Return one check's answer."""
-    return {
-        "check": answer.name,
-        "answer": answer.verdict.value,
-        "reason": answer.reason,
-        "until": moment_value(answer.until),
-    }
+def keys(kind: type, text: str) -> None:
+    """Say which keys a type has in JSON, in their order.
+
+    A key `plannedStart` has the value of the attribute `planned_start`, and `check=code` that of `code`,
+    which may be a path with dots. Where a `?` ends it, an empty value is null.
+    """
+    entries = []
+    for item in text.split():
+        key, _, path = item.rstrip("?").partition("=")
+        attribute = path or re.sub(r"[A-Z]", lambda upper: f"_{upper[0].lower()}", key)
+        entries.append((key, attrgetter(attribute), item.endswith("?")))
+
+    def encode(value: Any) -> Document:
+        return {key: plain((get(value) or None) if empty else get(value)) for key, get, empty in entries}
+
+    _ENCODERS[kind] = encode
 
 
-def workflow_value(report: WorkflowReport) -> Document:
-    """Return one workflow of a node, with the answers of all its transitions."""
-    return {
-        "profile": report.profile,
-        "stateBefore": report.before.value,
-        "state": report.after.value,
-        "since": to_text(report.since),
-        "waits": report.waits or None,
-        "transitions": [
-            {
-                "to": step.next.value,
-                "check": step.check,
-                "answer": step.verdict.value,
-                "taken": step.taken,
-            }
-            for step in report.steps
-        ],
-        "checks": [{**check_value(one), "reason": one.words} for one in report.answers],
-    }
+def _encoder(value: Any) -> Callable[[Any], Any]:
+    """Return how values of the type are written that have no keys of their own."""
+    match value:
+        case Enum():
+            encoder: Callable[[Any], Any] = attrgetter("value")
+        case datetime():
+            encoder = to_text
+        case timedelta():
+            encoder = timedelta.total_seconds
+        case tuple() | list():
+            encoder = _items
+        case Mapping():
+            encoder = _mapping
+        case None | str() | int() | float():
+            encoder = _itself
+        case _:
+            raise TypeError(f"{type(value).__name__} has no keys in JSON")
+    _ENCODERS[type(value)] = encoder
+    return encoder
 
 
-def event_value(judged: JudgedEvent) -> Document:
-    """Return an event with what the settings make of it."""
-    event = judged.event
-    return {
-        "kind": event.kind.value,
-        "status": event.status.value,
-        "notBefore": moment_value(event.not_before),
-        "durationSeconds": _seconds(event.duration),
-        "ids": list(event.ids),
-        "sources": list(event.sources),
-        "description": event.description,
-        "startedBy": event.initiator.value if event.initiator else None,
-        "condition": event.condition or None,
-        "disagreements": list(event.disagreements),
-        "asksForDrain": judged.asks,
-        "because": judged.because,
-        "deadline": moment_value(judged.deadline),
-        "mayStart": judged.may_start,
-        "timing": judged.timing,
-        "overruled": judged.overruled or None,
-        "plan": _plan(event.plan) if event.plan else None,
-    }
+def _items(value: Any) -> list[Any]:
+    return [plain(item) for item in value]
 
 
-def _plan(plan: PlatformPlan) -> Document:
-    return {
-        "until": moment_value(plan.until),
-        "offered": plan.offered,
-        "offerStart": moment_value(plan.offer_start),
-        "offerEnd": moment_value(plan.offer_end),
-    }
+def _mapping(value: Any) -> Document:
+    return {key: plain(item) for key, item in value.items()}
 
 
-def instruction_values(plan: NodePlan) -> list[Document]:
-    """Return what people say about the node; `words` is null where a hold of the node says the same."""
-    said, held = plan.instructions, {hold.code for hold in plan.holds}
-    found = []
-    if said.hold is not None:
-        told = not held.isdisjoint({"notHeld", "notStopped"})
-        found.append(("hold", said.hold.word, "" if told else said.hold.words(plan.node)))
-    if said.deferral is not None:
-        found.append(
-            ("defer", said.deferral.word, "" if "notDeferred" in held else said.deferral.words(plan.node))
-        )
-    if said.approval is not None:
-        found.append(("approve", said.approval.word, f"its drain is approved {said.approval.word}"))
-    return [
-        {
-            "instruction": name,
-            "by": word.by or None,
-            "at": moment_value(word.at),
-            "until": moment_value(word.until),
-            "reason": word.reason,
-            "words": words or None,
-        }
-        for name, word, words in found
-    ]
+def _itself(value: Any) -> Any:
+    return value
 
 
-def schedule_value(schedule: CaseSchedule | None) -> Document | None:
-    """Return when a drain is planned to start, None where there is no case."""
-    if schedule is None:
+for _kind, _keys in (
+    (Transition, "profile from=before to=after because"),
+    (Hold, "check=code reason until"),
+    (CheckAnswer, "check=name answer=verdict reason until"),
+    (StepAnswer, "to=next check answer=verdict taken"),
+    (Blocker, "pod because budget?"),
+    (PodVerdict, "pod action reasons"),
+    (Preview, "pods blockers room groups unknown"),
+    (DrainProgress, "phase total gone evicted blockers warnings escalations error?"),
+    (Unseen, "what needs? follows because"),
+    (Outcome, "node action result detail"),
+    (
+        JudgedEvent,
+        (
+            "kind=event.kind status=event.status notBefore=event.not_before durationSeconds=event.duration"
+            " ids=event.ids sources=event.sources description=event.description startedBy=event.initiator?"
+            " condition=event.condition? disagreements=event.disagreements asksForDrain=asks because deadline"
+            " mayStart timing overruled? plan=event.plan"
+        ),
+    ),
+    (PlatformPlan, "until offered offerStart offerEnd"),
+    (
+        CaseSchedule,
+        (
+            "plannedStart latestStart window missed because forecast forecastBecause=forecast_words?"
+            " obstacles=prospect.obstacles started ends planFrom planUntil observed"
+        ),
+    ),
+    (DrainObstacle, "code pod pods owner? budgets certain because remedy"),
+    (SourceAnswer, "source answer because asOf"),
+    (Obstacle, "code because until who"),
+    (PodDisruptionBudget, "budget=key allowed desired healthy expected"),
+):
+    keys(_kind, _keys)
+
+
+def _outcome(outcome: CaseOutcome) -> Document:
+    written = {"drained": outcome.drained, "started": outcome.started, "pods": outcome.pods}
+    more = {"met": outcome.met or None, "deadlinePassed": outcome.deadline_passed}
+    return _mapping({**written, **more, "words": settled_words(outcome)})
+
+
+def _workflow(report: WorkflowReport) -> Document:
+    before = {"profile": report.profile, "stateBefore": report.before, "state": report.after}
+    steps = {"since": report.since, "waits": report.waits or None, "transitions": report.steps}
+    return _mapping({**before, **steps, "checks": check_values(report.answers)})
+
+
+_ENCODERS |= {CaseOutcome: _outcome, WorkflowReport: _workflow}
+
+
+def check_values(answers: tuple[CheckAnswer, ...]) -> list[Document]:
+    """Return the answers of checks, each with a reason, also where that is ordinary."""
+    return [{**plain(answer), "reason": answer.words} for answer in answers]
+
+
+def settled_words(outcome: CaseOutcome | None) -> str | None:
+    """Return what has become of a case in words, None while nothing is settled, or without a case."""
+    if outcome is None or (outcome.result is CaseResult.RUNNING and outcome.deadline_passed is None):
         return None
-    return {
-        "plannedStart": moment_value(schedule.planned_start),
-        "latestStart": moment_value(schedule.latest_start),
-        "window": schedule.window,
-        "missed": schedule.missed,
-        "because": schedule.because,
-        "forecast": schedule.forecast.value,
-        "forecastBecause": schedule.forecast_words or None,
-        "obstacles": [obstacle_value(one) for one in schedule.prospect.obstacles],
-        "started": schedule.started,
-        "ends": moment_value(schedule.ends),
-        "planFrom": moment_value(schedule.plan_from),
-        "planUntil": moment_value(schedule.plan_until),
-        "observed": schedule.observed,
-    }
+    return outcome.words
 
 
-def obstacle_value(obstacle: DrainObstacle) -> Document:
-    """Return what keeps pods on a node although its drain evicts them."""
-    return {
-        "code": obstacle.code.value,
-        "pod": obstacle.pod,
-        "pods": obstacle.pods,
-        "owner": obstacle.owner or None,
-        "budgets": list(obstacle.budgets),
-        "certain": obstacle.certain,
-        "because": obstacle.because,
-        "remedy": obstacle.remedy,
-    }
-
-
-def outcome_value(outcome: CaseOutcome | None) -> Document | None:
-    """Return the facts of a case, None where there is no case; `words` is null while nothing is settled."""
-    if outcome is None:
-        return None
-    settled = outcome.result is not CaseResult.RUNNING or outcome.deadline_passed is not None
-    return {
-        "drained": moment_value(outcome.drained),
-        "started": moment_value(outcome.started),
-        "pods": outcome.pods,
-        "met": outcome.met or None,
-        "deadlinePassed": moment_value(outcome.deadline_passed),
-        "words": outcome.words if settled else None,
-    }
-
-
-def progress_value(progress: DrainProgress | None) -> Document | None:
-    """Return how far a drain is, None where there is none."""
-    if progress is None:
-        return None
-    return {
-        "phase": progress.phase.value,
-        "total": progress.total,
-        "gone": progress.gone,
-        "evicted": progress.evicted,
-        "blockers": [blocker_value(blocker) for blocker in progress.blockers],
-        "warnings": list(progress.warnings),
-        "escalations": list(progress.escalations),
-        "error": progress.error or None,
-    }
-
-
-def preview_value(preview: Preview | None) -> Document | None:
-    """Return what a drain would do, None where none is previewed."""
-    if preview is None:
-        return None
-    return {
-        "pods": [
-            {"pod": pod.pod, "action": pod.action, "reasons": list(pod.reasons)} for pod in preview.pods
-        ],
-        "blockers": [blocker_value(blocker) for blocker in preview.blockers],
-        "room": list(preview.room),
-        "groups": list(preview.groups),
-        "unknown": [unseen_value(one) for one in preview.unknown],
-    }
-
-
-def unseen_value(one: Unseen) -> Document:
-    """Return what could not be read, the permission that it needs, and what is therefore not known."""
-    return {
-        "what": one.what,
-        "needs": one.needs or None,
-        "follows": one.follows,
-        "because": one.because,
-    }
-
-
-def unseen_line(one: Document) -> str:
-    """Return the value of `unseen_value` in one line for people."""
-    reason = f"needs {one['needs']}" if one["needs"] else one["because"]
-    return f"{one['what']} ({reason}): {one['follows']}"
-
-
-def blocker_value(blocker: Blocker) -> Document:
-    """Return one pod that stays, and why."""
-    return {"pod": blocker.pod, "because": blocker.because, "budget": blocker.budget or None}
+def unseen_line(unseen: Unseen) -> str:
+    """Return in a line what could not be read, what it needs, and what is therefore not known."""
+    reason = f"needs {unseen.needs}" if unseen.needs else unseen.because
+    return f"{unseen.what} ({reason}): {unseen.follows}"
 
 
 def settings_value(version: SettingsVersion | None, now: datetime) -> Document | None:
@@ -237,11 +172,8 @@ def settings_value(version: SettingsVersion | None, now: datetime) -> Document |
     if version is None:
         return None
     age = version.age(now)
-    return {
-        "hash": version.hash,
-        "loadedAt": moment_value(version.loaded),
-        "ageSeconds": None if age is None else int(age.total_seconds()),
-    }
+    seconds = None if age is None else int(age.total_seconds())
+    return {"hash": version.hash, "loadedAt": plain(version.loaded), "ageSeconds": seconds}
 
 
 def moment_value(moment: datetime | None) -> str | None:
@@ -249,5 +181,7 @@ def moment_value(moment: datetime | None) -> str | None:
     return to_text(moment) if moment else None
 
 
-def _seconds(duration: timedelta | None) -> float | None:
-    return duration.total_seconds() if duration is not None else None
+def until_words(until: datetime | None, text: str) -> str:
+    """Return until when something lasts, in parentheses; empty if that is not known, or the text says it."""
+    moment = moment_value(until)
+    return f" (until {moment})" if moment and moment not in text else ""

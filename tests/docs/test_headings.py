@@ -14,19 +14,20 @@ from jobs.cli import commands
 from jobs.commands import COMMANDS
 from reconciler.features.notices.settings import TRANSPORTS
 from reconciler.features.planning.document import ahead_document
-from reconciler.features.readiness.report.document import to_document as readiness_document
+from reconciler.features.readiness.findings import Finding, Readiness, WorkloadFindings
+from reconciler.features.readiness.report import to_document as readiness_document
 from reconciler.model.explanation import NodeExplanation
 from reconciler.model.holds import HoldCode
 from reconciler.model.notices import Topic
 from reconciler.model.plan import NodePlan, Plan
-from reconciler.model.readiness import Finding, FindingCode, Readiness, Severity, Workload, WorkloadFindings
+from reconciler.model.readiness import FindingCode, Severity, Workload
 from reconciler.model.record import State
 from reconciler.model.schedule import CaseForecast, CaseSchedule, DrainObstacle, ObstacleCode, Prospect
 from reconciler.profiles.checks import CHECKS
 from reconciler.profiles.triggers import TRIGGERS
-from reconciler.report.document import to_document
-from reconciler.report.explained import to_document as explained
-from reconciler.report.values import schedule_value
+from reconciler.report.document import to_report
+from reconciler.report.explained import Explanation
+from reconciler.report.values import plain
 from reconciler.settings.sections.notify_types import NOTIFY_TYPES, SCHEDULE_TYPES
 from tests.report.ahead_scene import everything
 
@@ -119,9 +120,9 @@ def test_every_exit_code_has_its_heading(code: str) -> None:
 
 def test_every_key_of_the_output_is_described() -> None:
     node = NodePlan("a", "", "", State.OPERATIONAL, State.OPERATIONAL)
-    document = to_document(
+    document = to_report(
         Plan(now=datetime(2026, 11, 21, tzinfo=UTC), mode="Enforce", nodes=(node,)), rehearsed=True
-    )
+    ).document
     keys = set(document) | set(document["nodes"][0])
 
     assert keys - named("output.md") == set()
@@ -129,9 +130,9 @@ def test_every_key_of_the_output_is_described() -> None:
 
 def test_every_key_of_an_explanation_is_described() -> None:
     node = NodePlan("a", "", "", State.OPERATIONAL, State.OPERATIONAL)
-    document = explained(
+    document = Explanation(
         Plan(now=datetime(2026, 11, 21, tzinfo=UTC), mode="Enforce"), NodeExplanation(plan=node)
-    )
+    ).document
     keys = set(document) | set(document["node"])
 
     assert {"pod", "node", "obstacles"} <= keys
@@ -158,8 +159,7 @@ def test_every_key_and_every_finding_of_readiness_is_described() -> None:
 def test_every_forecast_and_every_obstacle_of_a_case_is_described() -> None:
     section = written("planning.md").partition("\n### Whether a drain can end\n")[2].partition("\n## ")[0]
     obstacle = DrainObstacle(ObstacleCode.WAITS, "shop/web", "", "it waits", "Wait.")
-    schedule = schedule_value(CaseSchedule(prospect=Prospect((obstacle,))))
-    assert schedule is not None
+    schedule = plain(CaseSchedule(prospect=Prospect((obstacle,))))
 
     rows = [line.split("|") for line in section.splitlines() if line.startswith("| `")]
     assert [row[1].strip(" `") for row in rows] == [one.value for one in CaseForecast]

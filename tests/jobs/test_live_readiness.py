@@ -8,8 +8,9 @@ from collections.abc import Callable
 import pytest
 
 from jobs.runtime.readiness import APART, BEING_READ, LiveReadiness
+from reconciler.features.readiness.findings import Readiness
 from reconciler.model.errors import Unreachable
-from reconciler.model.readiness import KnownReadiness, Readiness
+from reconciler.model.readiness import KnownReadiness
 from reconciler.settings.schema import Settings
 from tests.support import builders
 from tests.support.builders import NOW

@@ -126,7 +126,7 @@ def test_the_page_is_written_as_one_file_with_the_readiness_and_without_the_docu
     kubeconfig: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # To make the document would raise a TypeError.
-    monkeypatch.setattr("jobs.commands.report.to_document", None)
+    monkeypatch.setattr("jobs.commands.report.to_report", None)
     out = tmp_path / "page.html"
     code = main(["report", "--kubeconfig", str(kubeconfig), "-o", "html", "--out", str(out)])
     page = parsed(out.read_text(encoding="utf-8"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reconciler.report.document import as_json, to_document
+from reconciler.report.document import as_json, to_report
 from tests.support import builders
 from tests.support.builders import IMDS, REQUEST
 from tests.support.worlds import look, world_of
@@ -22,4 +22,4 @@ def report() -> str:
     ]
     world = world_of(nodes)
     plan, outcomes = look(world, builders.settings("budget: {perZone: 1}"))
-    return as_json(to_document(plan, outcomes, rehearsed=False))
+    return as_json(to_report(plan, outcomes, rehearsed=False).document)

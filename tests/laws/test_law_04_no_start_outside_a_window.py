@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from reconciler.calendar.values import in_zone
 from reconciler.model.record import CaseRecord, Record, record_of
 from reconciler.profiles.case import covers
-from reconciler.report.document import to_document
+from reconciler.report.document import to_report
 from reconciler.report.text import as_text
 from reconciler.settings.schema import Settings
 from reconciler.simulation.world import World
@@ -41,7 +41,7 @@ def test_every_start_has_an_open_window_or_the_deadline_rule_behind_it_and_the_r
 ) -> None:
     before = dict(world.cluster.nodes)
     plan, outcomes = look(world, policy, now)
-    text = as_text(to_document(plan, outcomes, rehearsed=False))
+    text = as_text(to_report(plan, outcomes, rehearsed=False))
 
     for node in plan.nodes:
         seen = before.get(node.node)

@@ -20,7 +20,7 @@ from reconciler.model.values import replace
 from reconciler.passes.assess import assess
 from reconciler.passes.decide import decide
 from reconciler.passes.observe import observe
-from reconciler.report.document import to_document
+from reconciler.report.document import to_report
 from reconciler.report.text import as_text
 from reconciler.run import PARTS
 from reconciler.settings.schema import Settings
@@ -237,7 +237,7 @@ def test_no_agent_installed_is_one_line_in_the_report_and_no_unknown_on_any_node
     world = world_of(nodes)
     world.cluster.agents = Agents()
     plan, _ = look(world, builders.settings())
-    text = as_text(to_document(plan, rehearsed=False))
+    text = as_text(to_report(plan, rehearsed=False))
 
     assert plan.nodes == ()
     assert text.count("no node agent is installed") == 1

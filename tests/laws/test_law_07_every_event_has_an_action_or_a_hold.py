@@ -15,9 +15,8 @@ from reconciler.passes.assess import assess
 from reconciler.passes.decide import decide
 from reconciler.passes.observe import observe
 from reconciler.profiles.judging import judge
-from reconciler.report.document import to_document
-from reconciler.report.markdown import as_markdown
-from reconciler.report.text import as_text
+from reconciler.report.document import to_report
+from reconciler.report.text import as_markdown, as_text
 from reconciler.run import PARTS
 from reconciler.settings.schema import Settings
 from reconciler.simulation.world import World
@@ -42,8 +41,8 @@ def test_a_node_with_an_event_that_matters_is_acted_upon_or_held_and_the_report_
     seen = observe(replace(world.outside, itself=Self("n1")), policy, now, PARTS)
     assessment = assess(seen, now)
     plan = decide(seen, assessment, policy, now, PARTS)
-    document = to_document(plan, rehearsed=True)
-    text, markdown = as_text(document), as_markdown(document)
+    report = to_report(plan, rehearsed=True)
+    text, markdown = as_text(report), as_markdown(report)
     plans = {one.node: one for one in plan.nodes}
 
     for node in seen.nodes:

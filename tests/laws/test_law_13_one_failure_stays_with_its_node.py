@@ -14,9 +14,8 @@ from reconciler.model.holds import HoldCode
 from reconciler.model.outcome import Result
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.values import replace
-from reconciler.report.document import as_json, to_document
-from reconciler.report.markdown import as_markdown
-from reconciler.report.text import as_text
+from reconciler.report.document import as_json, to_report
+from reconciler.report.text import as_markdown, as_text
 from reconciler.settings.schema import Settings
 from reconciler.simulation.api import Call
 from reconciler.simulation.world import World
@@ -66,8 +65,8 @@ def test_a_broken_annotation_holds_its_own_node_and_changes_nothing_for_the_othe
         assert (theirs.todo.write is None) == (mine.todo.write is None)
     # Damage that is to be expected has a hold of its own; `internal` is for errors in this program.
     assert HoldCode.INTERNAL not in {hold.code for one in other.nodes for hold in one.holds}
-    document = to_document(other, outcomes, rehearsed=False)
-    for reported in (as_text(document), as_json(document), as_markdown(document)):
+    report = to_report(other, outcomes, rehearsed=False)
+    for reported in (as_text(report), as_json(report.document), as_markdown(report)):
         assert reported.encode("utf-8")
 
 
@@ -139,9 +138,9 @@ def test_half_a_surrogate_pair_in_a_request_does_not_break_the_report() -> None:
     text = '{"kind":"Freeze","reason":"\\ud800"}'
     world = world_of([builders.node("z", annotations={REQUEST: text})])
     plan, outcomes = look(world, builders.settings())
-    document = to_document(plan, outcomes, rehearsed=False)
+    report = to_report(plan, outcomes, rehearsed=False)
 
-    assert "\ufffd" in as_text(document)
-    assert as_text(document).encode("utf-8")
-    assert as_json(document).encode("utf-8")
-    assert as_markdown(document).encode("utf-8")
+    assert "\ufffd" in as_text(report)
+    assert as_text(report).encode("utf-8")
+    assert as_json(report.document).encode("utf-8")
+    assert as_markdown(report).encode("utf-8")

@@ -18,9 +18,8 @@ from reconciler.model.ports import Notification
 from reconciler.model.record import DrainRecord
 from reconciler.model.snapshot import Ledger
 from reconciler.model.values import replace
-from reconciler.report.document import as_json, to_document
-from reconciler.report.markdown import as_markdown
-from reconciler.report.text import as_text
+from reconciler.report.document import as_json, to_report
+from reconciler.report.text import as_markdown, as_text
 from reconciler.run import run_pass
 from reconciler.sources.aws.source import Ec2Events
 from tests.support import builders
@@ -189,8 +188,8 @@ def test_a_node_that_cant_be_shown_is_named_in_each_form_of_the_report(
     plan, _ = _pass()
     broken = replace(plan_of(plan, Z), events=(None,), checks=(None,))  # type: ignore[arg-type]
     plan = replace(plan, nodes=(*(one for one in plan.nodes if one.node != Z), broken))
-    document = to_document(plan, rehearsed=True)
-    for reported in (as_text(document), as_json(document), as_markdown(document)):
+    report = to_report(plan, rehearsed=True)
+    for reported in (as_text(report), as_json(report.document), as_markdown(report)):
         assert Z in reported
         assert "an error in this program" in reported
 

@@ -27,9 +27,8 @@ from reconciler.model.values import replace
 from reconciler.passes.assess import assess
 from reconciler.passes.decide import decide
 from reconciler.passes.preview import preview
-from reconciler.report.document import as_json, to_document
-from reconciler.report.markdown import as_markdown
-from reconciler.report.text import as_text
+from reconciler.report.document import as_json, to_report
+from reconciler.report.text import as_markdown, as_text
 from reconciler.run import PARTS
 from reconciler.settings.schema import Settings
 from reconciler.simulation.api import Call
@@ -134,8 +133,8 @@ def _without_places(one: NodePlan) -> object:
 
 
 def _readable(plan: Plan, rehearsed: bool = False) -> None:
-    document = to_document(plan, (), rehearsed=rehearsed)
-    for reported in (as_text(document), as_json(document), as_markdown(document)):
+    report = to_report(plan, (), rehearsed=rehearsed)
+    for reported in (as_text(report), as_json(report.document), as_markdown(report)):
         assert reported.encode("utf-8")
 
 

@@ -32,7 +32,7 @@ from reconciler.passes.assess import assess
 from reconciler.report import explained
 from reconciler.report.ahead import Status, plan_ahead
 from reconciler.report.columns import schedule_line
-from reconciler.report.document import to_document
+from reconciler.report.document import to_report
 from reconciler.report.explain import explain_node
 from reconciler.run import examine
 from reconciler.simulation.workloads import BudgetSpec
@@ -172,13 +172,12 @@ def agree(one: NodePlan, plan: Plan, outcomes: tuple[Outcome, ...], history: His
     missed, risk = forecast is CaseForecast.WILL_BE_MISSED, forecast is CaseForecast.AT_RISK
     assert bool(why) is (forecast is not CaseForecast.ON_TRACK)
 
-    report = next(
-        each for each in to_document(plan, outcomes, rehearsed=False)["nodes"] if each["name"] == one.node
-    )
+    document = to_report(plan, outcomes, rehearsed=False).document
+    report = next(each for each in document["nodes"] if each["name"] == one.node)
     assert (report["schedule"]["forecast"], report["schedule"]["missed"]) == (forecast.value, missed)
     assert report["schedule"]["forecastBecause"] == (why or None)
     if missed and not schedule.started:
-        assert schedule_line(report["schedule"]) == f"will be missed: {why}"
+        assert schedule_line(schedule) == f"will be missed: {why}"
 
     calendar = history.settings.calendar
     ahead = plan_ahead(plan, plan.labels, calendar, plan.now + timedelta(days=7))
@@ -189,9 +188,7 @@ def agree(one: NodePlan, plan: Plan, outcomes: tuple[Outcome, ...], history: His
     assert shown["schedule"] == report["schedule"]
 
     page = page_facts(Passed(plan, history.settings, outcomes, False), Ended())
-    entries = [
-        str(getattr(each, "text", "")) for each in wrong(page, to_document(plan, rehearsed=False)).entries
-    ]
+    entries = [str(getattr(each, "text", "")) for each in wrong(page).entries]
     named = why.replace(one.node, "NODE")
     assert any(each.replace(one.node, "NODE") == f"{forecast}: {named}" for each in entries) is (
         missed or risk
@@ -247,7 +244,7 @@ def _explain_agrees(one: NodePlan, history: History) -> None:
     seen = next(each for each in found.snapshot.nodes if each.name == one.node)
     node_assessment = assess(found.snapshot, history.now).of(one.node)
     explanation = explain_node(seen, found, node_assessment, history.settings, history.now)
-    document = explained.to_document(found.plan, explanation)
+    document = explained.Explanation(found.plan, explanation).document
     schedule = one.schedule
     assert schedule is not None
     assert document["node"]["schedule"]["forecast"] == schedule.forecast.value

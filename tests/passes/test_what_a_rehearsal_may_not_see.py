@@ -9,10 +9,8 @@ import pytest
 from reconciler.model.errors import Forbidden, Unauthorized
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Agents, Remediator
-from reconciler.report.document import to_document
-from reconciler.report.markdown import as_markdown
-from reconciler.report.text import as_text
-from reconciler.report.values import Document
+from reconciler.report.document import Report, to_report
+from reconciler.report.text import as_markdown, as_text
 from reconciler.run import rehearse, run_pass
 from reconciler.simulation.api import Call
 from reconciler.simulation.world import World
@@ -61,13 +59,13 @@ def test_with_permissions_on_nodes_and_pods_alone_the_drain_has_its_preview() ->
 
 
 @pytest.mark.parametrize("form", [as_text, as_markdown])
-def test_each_form_lists_what_was_not_seen_and_what_it_needs(form: Callable[[Document], str]) -> None:
-    document = to_document(rehearsed(("budgets", "ledger")), rehearsed=True)
-    shown = form(document)
+def test_each_form_lists_what_was_not_seen_and_what_it_needs(form: Callable[[Report], str]) -> None:
+    report = to_report(rehearsed(("budgets", "ledger")), rehearsed=True)
+    shown = form(report)
 
-    assert len(document["unseen"]) == 2
-    for one in document["unseen"]:
-        assert f"ould not see: {one['what']} (needs {one['needs']}): {one['follows']}" in shown
+    assert len(report.plan.unseen) == 2
+    for one in report.plan.unseen:
+        assert f"ould not see: {one.what} (needs {one.needs}): {one.follows}" in shown
     assert shown.count("PodDisruptionBudgets (needs list budgets)") == 2
 
 

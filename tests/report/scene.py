@@ -14,8 +14,7 @@ from reconciler.model.problems import Unseen
 from reconciler.model.record import DrainRecord
 from reconciler.model.snapshot import Agents, Remediator
 from reconciler.model.values import replace
-from reconciler.report.document import to_document
-from reconciler.report.values import Document
+from reconciler.report.document import Report, to_report
 from tests.support import builders
 from tests.support.builders import NOW, known, minutes, reading, record, reported, signal
 
@@ -79,23 +78,25 @@ def plan(zone: str = "UTC") -> Plan:
     return builders.planned(seen, chosen.with_version(SettingsVersion("0123456789ab", NOW - minutes(5))))
 
 
-def document(*, rehearsed: bool = False, zone: str = "UTC") -> Document:
-    """The pass as a document; a rehearsed one has previews and no outcomes."""
+PREVIEW = Preview(
+    pods=(
+        PodVerdict("shop/web-1", "u1", "evict"),
+        PodVerdict("shop/cache", "u2", "keep", ("Pods with local storage",)),
+    ),
+    blockers=(Blocker("shop/web-1", "its budget shop/web allows none", "shop/web"),),
+    room=("shop/web-1 fits nowhere else",),
+    groups=("JobSet shop/train also runs on n7",),
+)
+
+
+def report(*, rehearsed: bool = False, zone: str = "UTC", preview: Preview = PREVIEW) -> Report:
+    """The report of the pass; a rehearsed one has previews and no outcomes."""
     planned = plan(zone)
     if not rehearsed:
-        return to_document(planned, OUTCOMES, rehearsed=False)
-    preview = Preview(
-        pods=(
-            PodVerdict("shop/web-1", "u1", "evict"),
-            PodVerdict("shop/cache", "u2", "keep", ("Pods with local storage",)),
-        ),
-        blockers=(Blocker("shop/web-1", "its budget shop/web allows none", "shop/web"),),
-        room=("shop/web-1 fits nowhere else",),
-        groups=("JobSet shop/train also runs on n7",),
-    )
+        return to_report(planned, OUTCOMES, rehearsed=False)
     nodes = tuple(
         replace(one, draining=replace(one.draining, preview=preview)) if one.todo.drain is not None else one
         for one in planned.nodes
     )
     unseen = (Unseen("the ledger", "get configmaps in ours", "the last start is not known", "403"),)
-    return to_document(replace(planned, nodes=nodes, unseen=unseen), rehearsed=True)
+    return to_report(replace(planned, nodes=nodes, unseen=unseen), rehearsed=True)

@@ -11,9 +11,8 @@ from reconciler.model.record import DrainRecord
 from reconciler.model.selector import EVERYTHING
 from reconciler.model.values import replace
 from reconciler.report.document import as_json
-from reconciler.report.explained import as_text
 from reconciler.simulation.workloads import BudgetSpec
-from tests.report.explain.explaining import Explained
+from tests.report.explaining import Explained
 from tests.support import builders
 from tests.support.builders import DRAIN_NOW, NOW, REQUEST, known, minutes, record
 from tests.support.worlds import world_of
@@ -235,4 +234,3 @@ def test_the_json_has_everything_and_moments_are_utc() -> None:
     assert {one["check"]: one["holds"] for one in node["checks"]}["drainAsked"] is False
     assert [one["budget"] for one in document["pod"]["budgets"]] == ["shop/web"]
     assert found.document()["pod"] is None
-    assert as_text(document) == found.text(pod="front")

@@ -1,32 +1,57 @@
-"""What every report must show, in each format."""
+"""What every report must show, in each format; the diff of a golden file is the review.
+
+`python -m tests.report.test_report` writes the golden files again.
+"""
 
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from reconciler import __version__
 from reconciler.calendar.values import in_zone
-from reconciler.model.plan import BudgetUse, Plan
-from reconciler.report.document import as_json, to_document
-from reconciler.report.markdown import as_markdown
-from reconciler.report.text import as_text, as_wide_text
-from tests.report.scene import document
+from reconciler.model.outcome import Outcome, Result
+from reconciler.model.plan import BudgetUse, Plan, PodVerdict, Preview
+from reconciler.model.record import State
+from reconciler.model.values import replace
+from reconciler.report.columns import COLUMNS, FOR_PEOPLE
+from reconciler.report.document import Report, as_json, summed, to_report
+from reconciler.report.text import as_markdown, as_text
+from tests.report.scene import plan, report
 from tests.support import builders
 from tests.support.builders import NOW
 
+GOLDEN = Path(__file__).parent / "golden"
+FILES: dict[str, Callable[[], str]] = {
+    "pass.txt": lambda: as_text(report()),
+    "rehearsal.txt": lambda: as_text(report(rehearsed=True)),
+    "pass.json": lambda: as_json({**report().document, "program": "VERSION"}),
+    "rehearsal.md": lambda: as_markdown(report(rehearsed=True)),
+}
+RFC3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d")
+LOCAL = re.compile(r"(Mon|Tue|Wed|Thu|Fri|Sat|Sun) \d{4}-\d\d-\d\d")
 BOTH = pytest.mark.parametrize("rehearsed", [False, True])
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_report_is_as_in_the_golden_file(name: str) -> None:
+    assert FILES[name]() == (GOLDEN / name).read_text("utf-8")
 
 
 @BOTH
 def test_every_hold_unknown_note_and_reason_is_in_the_text_and_in_the_markdown(rehearsed: bool) -> None:
-    reported = document(rehearsed=rehearsed)
-    text, markdown = as_text(reported), as_markdown(reported)
-    wanted = list(reported["notes"])
-    for node in reported["nodes"]:
-        wanted += [hold["reason"] for hold in node["holds"]]
-        wanted += node["unknown"]
-        wanted += [step["because"] for step in node["transitions"]]
+    about = report(rehearsed=rehearsed)
+    text, markdown = as_text(about), as_markdown(about)
+    wanted = list(about.plan.notes)
+    for node in about.plan.nodes:
+        wanted += [hold.reason for hold in node.holds]
+        wanted += node.unknowns
+        wanted += [step.because for step in node.transitions]
 
     assert len(wanted) > 8
     for each in wanted:
@@ -35,71 +60,164 @@ def test_every_hold_unknown_note_and_reason_is_in_the_text_and_in_the_markdown(r
 
 
 @BOTH
-def test_the_json_is_the_document(rehearsed: bool) -> None:
-    reported = document(rehearsed=rehearsed)
+def test_the_json_is_the_document_in_the_order_of_the_columns(rehearsed: bool) -> None:
+    document = report(rehearsed=rehearsed).document
 
-    assert json.loads(as_json(reported)) == reported
-
-
-def test_what_failed_is_said() -> None:
-    text = as_text(document())
-
-    assert "FAILED: draining: update record: the server is away" in text
-    assert "retried by the next pass: over: uncordon: changed since it was seen" in text
-    assert "cordon: done" not in text
+    assert document["program"] == __version__
+    assert json.loads(as_json(document)) == document
+    for node in document["nodes"]:
+        assert list(node) == [column.key for column in COLUMNS]
+    assert len({column.key for column in COLUMNS}) == len(COLUMNS)
 
 
-def test_nodes_with_only_unknown_sources_share_a_line() -> None:
-    assert "unknown: imds: its agent is not ready: hushed, silent" in as_text(document())
+def test_the_log_and_the_table_of_nodes_name_each_thing_once() -> None:
+    logged = [column.log.key for column in FOR_PEOPLE if column.log is not None]
+    headers = [column.cell.header for column in FOR_PEOPLE if column.cell is not None]
 
-
-def test_a_rehearsal_says_would_and_a_pass_says_does() -> None:
-    assert "would     cordon, drain" in as_text(document(rehearsed=True))
-    assert "nothing is written" in as_text(document(rehearsed=True))
-    assert "does      cordon, drain" in as_text(document())
+    assert " ".join(logged) == (
+        "state outcome events actions deadline plannedStart instructions because holds workflows unknown"
+        " stays"
+    )
+    assert headers == ["node", "zone", "state", "outcome", "event", "what happens"]
 
 
 def test_a_wide_report_also_has_a_row_for_each_pod() -> None:
-    reported = document(rehearsed=True)
+    about = report(rehearsed=True)
 
-    more = set(as_wide_text(reported).splitlines()) - set(as_text(reported).splitlines())
-
-    assert more == {
+    assert set(as_text(about, wide=True).splitlines()) - set(as_text(about).splitlines()) == {
         "  pod       shop/web-1: evict",
         "  pod       shop/cache: keep: Pods with local storage",
     }
 
 
 def test_a_pod_that_is_waited_for_has_its_row_once() -> None:
-    reported = document(rehearsed=True)
-    for node in reported["nodes"]:
-        if node["preview"] is not None:
-            node["preview"]["pods"] = [{"pod": "shop/job", "action": "wait", "reasons": ["its label"]}]
+    about = report(rehearsed=True, preview=Preview((PodVerdict("shop/job", "u", "wait", ("its label",)),)))
 
-    assert as_wide_text(reported) == as_text(reported)
+    assert as_text(about, wide=True) == as_text(about)
 
 
 def test_a_quiet_cluster_is_said_in_a_line() -> None:
-    reported = to_document(Plan(NOW, "Observe", managed=3, budget=BudgetUse(1, 3)), rehearsed=True)
+    quiet = to_report(Plan(NOW, "Observe", managed=3, budget=BudgetUse(1, 3)), rehearsed=True)
 
-    assert "no node has an event; none cordoned or draining by us" in as_text(reported)
-    assert "No node has an event" in as_markdown(reported)
-    assert "out of service: 0 of at most 1" in as_text(reported)
+    assert "no node has an event; none cordoned or draining by us" in as_text(quiet)
+    assert "No node has an event" in as_markdown(quiet)
 
 
 def test_many_holders_are_counted_after_the_fifth() -> None:
     holders = tuple((f"n{number}", "NotReady") for number in range(7))
-    reported = to_document(Plan(NOW, "Enforce", budget=BudgetUse(9, 20, holders)), rehearsed=False)
+    full = to_report(Plan(NOW, "Enforce", budget=BudgetUse(9, 20, holders)), rehearsed=False)
 
-    assert "n4 (NotReady) and 2 more" in as_text(reported)
+    assert "n4 (NotReady) and 2 more" in as_text(full)
 
 
-def test_what_a_cluster_says_does_not_become_markdown_of_its_own() -> None:
-    event = builders.signal(description="<b>|\n")
-    seen = builders.snapshot(
-        builders.node("a|b"), readings={"a|b": builders.reported(event)}, skew=builders.minutes(9)
-    )
-    text = as_markdown(to_document(builders.planned(seen), rehearsed=True))
+def block(text: str, node: str) -> str:
+    """The part of the text report about a node."""
+    return next(part for part in text.split("\n\n") if part.startswith(node))
 
-    assert "a\\|b" in text
-    assert "<b>" not in text
+
+def test_no_line_of_a_dry_run_says_that_something_happens() -> None:
+    text, markdown = (form(report(rehearsed=True)) for form in (as_text, as_markdown))
+
+    assert not re.search(r"^  (does|not done) ", text, re.MULTILINE)
+    assert "→" not in text + markdown
+
+
+def test_a_place_that_would_be_taken_is_not_reported_as_taken() -> None:
+    seen = builders.snapshot(builders.held_node(builders.record(), "a"))
+
+    assert "\nout of service: 1 of at most 1" in as_text(to_report(builders.planned(seen), rehearsed=True))
+    for form in (as_text, as_markdown):
+        assert "would be out of service: 3 of at most 5" in form(report(rehearsed=True))
+        assert "would" not in form(report())
+
+
+def shown(*outcomes: Outcome) -> str:
+    """The text about the node `late`, which is cordoned and drained, after these outcomes."""
+    return block(as_text(to_report(plan(), outcomes, rehearsed=False)), "late")
+
+
+def test_an_action_that_failed_and_those_after_it_are_not_reported_as_done() -> None:
+    text = shown(Outcome("late", "cordon", Result.FAILED, "the server is away"))
+
+    assert "  not done  cordon, drain\n" in f"{text}\n"
+    assert "  does " not in text
+    assert text.startswith(f"late (zone 3): operational, would become {State.IN_MAINTENANCE}")
+
+
+def test_what_was_done_before_an_action_failed_is_reported_as_done() -> None:
+    text = shown(Outcome("late", "cordon", Result.DONE), Outcome("late", "drain", Result.FAILED, "no pods"))
+
+    assert "  does      cordon\n" in text
+    assert "  not done  drain" in text
+    assert "  does      cordon, drain\n" in shown(Outcome("over", "uncordon", Result.FAILED, "no"))
+
+
+def test_several_passes_have_one_report() -> None:
+    first, last = report(), report()
+    (late,) = (node for node in first.nodes if node.name == "late")
+    quiet = replace(late, actions=(), plan=replace(late.plan, before=State.IN_MAINTENANCE, transitions=()))
+
+    both = summed(first, replace(last, nodes=(quiet,)))
+
+    (joined, past, *_) = both.nodes
+    assert (joined.actions, joined.plan.before) == (late.actions, State.OPERATIONAL)
+    assert joined.plan.transitions == late.plan.transitions
+    assert summed(first, replace(last, nodes=(late,))).nodes[0] == late
+    # What held a node in an earlier pass no longer counts.
+    assert (past.plan.holds, past.plan.checks, past.plan.unread) == ((), (), ())
+    assert {node.name for node in both.nodes} == {"late", "waiting", "draining"}
+
+
+@BOTH
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_no_line_is_wider_than_the_terminal_and_no_word_is_lost(width: int, rehearsed: bool) -> None:
+    whole = as_text(report(rehearsed=rehearsed))
+    folded = as_text(report(rehearsed=rehearsed), width)
+
+    assert max(map(len, folded.splitlines())) <= width
+    assert folded.split() == whole.split()
+
+
+def test_a_row_goes_on_below_its_own_text_and_a_terminal_of_a_few_columns_gets_readable_lines() -> None:
+    folded = as_text(report(), 60)
+
+    assert "  held      no maintenance window is open; waits for night,\n            which opens at" in folded
+    assert as_text(report(), 1) == as_text(report(), 40)
+    assert as_text(report(), 1).split() == as_text(report()).split()
+
+
+def texts(value: Any) -> Iterator[str]:
+    """Every text in a document."""
+    if isinstance(value, str):
+        yield value
+    for each in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from texts(each)
+
+
+@BOTH
+@pytest.mark.parametrize("form", [as_text, as_markdown])
+def test_every_line_for_people_has_its_moments_in_the_settings_zone_and_names_it_once(
+    form: Callable[[Report], str], rehearsed: bool
+) -> None:
+    about = report(rehearsed=rehearsed)
+    text = form(replace(about, plan=replace(about.plan, time_zone="Asia/Kolkata")))
+
+    assert len(LOCAL.findall(text)) > 5
+    for line in text.splitlines():
+        assert not RFC3339.search(line), line
+        assert line.count("IST (Asia/Kolkata)") == bool(LOCAL.search(line)), line
+
+
+def test_every_moment_of_the_document_is_utc() -> None:
+    found = list(texts(report(zone="Asia/Kolkata").document))
+
+    assert sum(bool(RFC3339.search(text)) for text in found) > 5
+    assert [text for text in found if LOCAL.search(text)] == []
+    for text in found:
+        for moment in re.findall(r"\d{4}-\d\d-\d\dT\S*?(?=[\s,;)]|$)", text):
+            assert moment.endswith("Z"), text
+
+
+if __name__ == "__main__":
+    for name, make in FILES.items():
+        (GOLDEN / name).write_text(make(), encoding="utf-8")

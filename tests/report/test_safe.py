@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import pytest
@@ -9,11 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from reconciler.model.drains import Blocker
+from reconciler.model.outcome import Outcome, Result
+from reconciler.model.plan import DrainState, Hold
+from reconciler.model.values import replace
 from reconciler.report import safe
-from reconciler.report.document import as_json, to_document
-from reconciler.report.markdown import as_markdown
-from reconciler.report.text import as_text
-from reconciler.report.values import Document
+from reconciler.report.document import Report, as_json, to_report
+from reconciler.report.text import as_markdown, as_text
 from tests.support import builders
 
 MARKDOWN = MarkdownIt("commonmark").enable(["table", "strikethrough"])
@@ -74,26 +77,25 @@ def test_markdown_shows_any_text_as_it_is(text: str) -> None:
 
 @given(NASTY)
 def test_no_text_in_a_report_controls_a_terminal_or_adds_a_line(text: str) -> None:
-    reported, harmless = _document(text), _document("harmless")
+    nasty, harmless = _report(text), _report("harmless")
 
-    assert as_text(reported).replace("\n", "").isprintable()
-    assert len(as_text(reported).splitlines()) == len(as_text(harmless).splitlines())
-    assert as_markdown(reported).replace("\n", "").isprintable()
-    assert len(as_markdown(reported).splitlines()) == len(as_markdown(harmless).splitlines())
+    for form in (as_text, as_markdown):
+        assert form(nasty).replace("\n", "").isprintable()
+        assert len(form(nasty).splitlines()) == len(form(harmless).splitlines())
 
 
 @given(NASTY)
 def test_the_json_has_the_text_itself_and_no_control_character(text: str) -> None:
-    reported = _document(text)
-    shown = as_json(reported)
+    document = _report(text).document
+    shown = as_json(document)
 
     assert shown.replace("\n", "").isprintable()
-    assert json.loads(shown) == reported
+    assert json.loads(shown) == document
 
 
 @given(NASTY)
 def test_markdown_of_a_report_has_no_link_image_or_html(text: str) -> None:
-    tokens = MARKDOWN.parse(as_markdown(_document(text)))
+    tokens = MARKDOWN.parse(as_markdown(_report(text)))
     types = {token.type for token in tokens} | {
         child.type for token in tokens for child in token.children or ()
     }
@@ -102,17 +104,20 @@ def test_markdown_of_a_report_has_no_link_image_or_html(text: str) -> None:
     assert "table_open" in types
 
 
-def _document(text: str) -> Document:
+def _report(text: str) -> Report:
     """A report with the text wherever text from outside can be."""
     event = builders.signal(description="x")
-    seen = builders.snapshot(builders.node("a"), readings={"a": builders.reported(event)})
-    reported = to_document(builders.planned(seen), rehearsed=True)
-    node = reported["nodes"][0]
-    node["events"][0]["description"] = f"x{text}"
-    node["unknown"] = [f"source: {text}"]
-    node["holds"] = [{"check": "windowOpen", "reason": text, "until": None}]
-    node["kept"] = [{"pod": f"shop/{text}", "because": text, "budget": text}]
-    node["zone"] = node["pool"] = "x" + text
-    reported["notes"] = [f"note {text}"]
-    reported["outcomes"] = [{"node": "a", "action": "cordon", "result": "failed", "detail": text}]
-    return reported
+    plan = builders.planned(builders.snapshot(builders.node("a"), readings={"a": builders.reported(event)}))
+    (node,) = plan.nodes
+    judged = node.events[0]
+    node = replace(
+        node,
+        zone=f"x{text}",
+        pool=f"x{text}",
+        events=(replace(judged, event=dataclasses.replace(judged.event, description=f"x{text}")),),
+        unread=(("source", text),),
+        holds=(Hold("a", "windowOpen", text),),
+        draining=DrainState(kept=(Blocker(f"shop/{text}", text, text),)),
+    )
+    failed = Outcome("a", "cordon", Result.FAILED, text)
+    return to_report(replace(plan, nodes=(node,), notes=(f"note {text}",)), [failed], rehearsed=True)

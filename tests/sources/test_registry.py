@@ -21,7 +21,7 @@ from reconciler.model.values import replace
 from reconciler.passes.parts import Sources
 from reconciler.passes.plugin import Source, SourceContext, Wants
 from reconciler.passes.polled import PolledSource
-from reconciler.report.document import to_document
+from reconciler.report.document import Report, to_report
 from reconciler.report.text import as_text
 from reconciler.report.values import Document
 from reconciler.run import PARTS, run_pass
@@ -141,14 +141,14 @@ def register(monkeypatch: pytest.MonkeyPatch) -> Register:
     return add
 
 
-def run(there: World) -> Document:
+def run(there: World) -> Report:
     plan, outcomes = run_pass(there.outside, SETTINGS, there.now)
-    return to_document(plan, outcomes, rehearsed=False)
+    return to_report(plan, outcomes, rehearsed=False)
 
 
-def node_of(document: Document, node: str) -> Document:
+def node_of(report: Report, node: str) -> Document:
     """The node's part of the report; an empty one where the report has nothing to say of it."""
-    found: Document = next((one for one in document["nodes"] if one["name"] == node), {})
+    found: Document = next((one for one in report.document["nodes"] if one["name"] == node), {})
     return found
 
 
@@ -159,13 +159,13 @@ def test_a_simple_source_takes_one_line_of_the_registry_to_drain_a_node(register
     assert node_of(run(there), name(0)) == {}
 
     register(Tickets())
-    document = run(there)
+    report = run(there)
 
-    node = node_of(document, name(0))
+    node = node_of(report, name(0))
     (event,) = node["events"]
     assert (event["sources"], event["ids"], event["kind"]) == (["tickets"], ["T-17"], "Reboot")
     assert there.cluster.nodes[name(0)].unschedulable
-    assert "tickets" in as_text(document)
+    assert "tickets" in as_text(report)
     assert not there.cluster.nodes[name(1)].unschedulable
 
 
@@ -207,11 +207,11 @@ def test_a_polled_source_is_asked_remembered_and_reported_through_the_registry_a
     register(RackPlan(), service)
     there.clients.update(SourceClients(reconciler.run.PARTS.sources.polled, guard=lambda: None).of(SETTINGS))
 
-    document = run(there)
+    report = run(there)
 
-    (event,) = node_of(document, name(0))["events"]
+    (event,) = node_of(report, name(0))["events"]
     assert event["sources"] == ["rackPlan"]
-    assert "rackPlan" in as_text(document)
+    assert "rackPlan" in as_text(report)
     assert there.cluster.nodes[name(0)].unschedulable
     zones = sorted({node.zone or "no zone" for node in there.cluster.nodes.values()})
     assert service.asked == zones
@@ -255,10 +255,10 @@ def test_what_a_polled_source_can_not_be_asked_is_unknown_and_holds_the_uncordon
     else:
         del there.clients["rackPlan"]
     there.advance(EVERY)
-    document = run(there)
+    report = run(there)
 
     assert there.cluster.nodes[name(0)].unschedulable
-    assert any(text.startswith("rackPlan: ") for text in node_of(document, name(0))["unknown"])
+    assert any(text.startswith("rackPlan: ") for text in node_of(report, name(0))["unknown"])
 
 
 def test_names_are_unique_and_none_is_a_key_that_the_ledger_has_already() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import click
@@ -50,7 +51,7 @@ def history(files: tuple[Path, ...], since: timedelta | None, output: str) -> in
             {"file": line.file, "line": line.number, "because": line.because} for line in lines.mistakes
         ],
     }
-    echo_document(document, output, as_text)
+    echo_document(document, output, partial(as_text, document))
     return BROKEN if lines.counts["broken"] else 0
 
 

@@ -22,8 +22,8 @@ from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.readiness import KnownReadiness
 from reconciler.model.record import State
 from reconciler.report import safe
-from reconciler.report.columns import FOR_PEOPLE, Row, state_line
-from reconciler.report.values import Document
+from reconciler.report.columns import FOR_PEOPLE, NodeReport, Row, state_line
+from reconciler.report.document import Report
 
 BACK = timedelta(hours=24)
 """How far the page looks back."""
@@ -249,14 +249,14 @@ class Cases(Struct, frozen=True):
     left_out: int = 0
 
 
-def cases(facts: PageFacts, document: Document) -> Cases:
-    """Return the rows of the nodes with news, in the order of the plan; `document` is its report."""
-    documents: Mapping[str, Document] = {node["name"]: node for node in document["nodes"]}
-    found = [node for node in facts.plan.nodes if _has_news(node)]
+def cases(facts: PageFacts, report: Report) -> Cases:
+    """Return the rows of the nodes with news, in the order of the plan; `report` is about it."""
+    pairs = zip(facts.plan.nodes, report.nodes, strict=True)
+    found = [(node, about) for node, about in pairs if _has_news(node)]
     rows: list[CaseRow] = []
     size = 0
-    for node in found[:MOST_ROWS]:
-        row = _row(node, documents[node.node], facts)
+    for node, about in found[:MOST_ROWS]:
+        row = _row(node, about, facts)
         size += row.size
         if size > MOST_BYTES:
             break
@@ -270,7 +270,7 @@ def _has_news(node: NodePlan) -> bool:
     return bool(news) or node.after is not State.OPERATIONAL
 
 
-def _row(node: NodePlan, document: Document, facts: PageFacts) -> CaseRow:
+def _row(node: NodePlan, report: NodeReport, facts: PageFacts) -> CaseRow:
     cell = cell_of(node, facts.presses, rehearsed=facts.rehearsed)
     zone = f"zone {node.zone}" if node.zone else ""
     pool = f"pool {node.pool}" if node.pool else ""
@@ -281,18 +281,18 @@ def _row(node: NodePlan, document: Document, facts: PageFacts) -> CaseRow:
         place=", ".join(part for part in (zone, pool) if part),
         cell=cell.value if cell is not None else "",
         kind=MEANINGS[cell] if cell is not None else "",
-        state=state_line(document, would=facts.rehearsed),
-        lines=tuple(_short(label, text) for label, text in _lines(document, would=facts.rehearsed)),
+        state=state_line(report, would=facts.rehearsed),
+        lines=tuple(_short(label, text) for label, text in _lines(report, would=facts.rehearsed)),
         held=tuple(_held(one) for one in held[:_MOST_LINES])
         + ((Held(f"and {len(held) - _MOST_LINES} more", "", "", ""),) if len(held) > _MOST_LINES else ()),
     )
 
 
-def _lines(document: Document, *, would: bool) -> Iterator[Row]:
+def _lines(report: NodeReport, *, would: bool) -> Iterator[Row]:
     for column in FOR_PEOPLE:
         if column.rows is None or column.key in _LEFT_OUT:
             continue
-        rows = list(column.rows(document[column.key], would))
+        rows = list(column.rows(report, would))
         yield from rows[:_MOST_LINES]
         if len(rows) > _MOST_LINES:
             yield "", f"and {len(rows) - _MOST_LINES} more"

@@ -32,7 +32,7 @@ from reconciler.features.page.top import Listed, asks, next_steps, openness, uns
 from reconciler.model.moments import to_text
 from reconciler.model.problems import guarded
 from reconciler.report import safe
-from reconciler.report.document import to_document
+from reconciler.report.document import to_report
 from reconciler.report.text import headline, settings_lines
 
 _LONGEST = 600
@@ -50,12 +50,12 @@ def as_html(facts: PageFacts) -> str:
     A part that ends in an error of this program is empty, and the page says so on top.
     """
     plan, parts = facts.plan, _Parts()
-    document = to_document(plan, facts.outcomes, rehearsed=facts.rehearsed)
+    report = to_report(plan, facts.outcomes, rehearsed=facts.rehearsed)
     scale = Scale(plan.now, facts.zone)
     fleet = parts.made("the fleet", lambda: zones(plan, facts.presses, rehearsed=facts.rehearsed), ())
-    rows = parts.made("the table of cases", lambda: cases(facts, document), Cases(()))
+    rows = parts.made("the table of cases", lambda: cases(facts, report), Cases(()))
     shown = {
-        "wrong": parts.made("what is wrong", lambda: wrong(facts, document), Listed(())),
+        "wrong": parts.made("what is wrong", lambda: wrong(facts), Listed(())),
         "unstarted": parts.made("what mode Observe does not start", lambda: unstarted(facts), Listed(())),
         "next": parts.made("what happens next", lambda: next_steps(facts), Listed(())),
         "asks": parts.made("who must do something", lambda: asks(facts), Listed(())),
@@ -73,7 +73,7 @@ def as_html(facts: PageFacts) -> str:
         at=to_text(plan.now),
         facts=facts,
         plan=plan,
-        about=[headline(document).partition(" · ")[2], *settings_lines(document)],
+        about=[headline(report).partition(" · ")[2], *settings_lines(plan)],
         faults=parts.faults,
         ticks=tuple(scale.ticks()),
         here=scale.at(plan.now),

@@ -15,7 +15,7 @@ from reconciler.model.plan import NodePlan
 from reconciler.model.schedule import CaseForecast
 from reconciler.report.ahead import PlannedCase, Status, moment_text, plan_ahead
 from reconciler.report.text import outcome_lines
-from reconciler.report.values import Document, unseen_line, unseen_value
+from reconciler.report.values import unseen_line
 
 _MOST = 6
 """Entries of one list."""
@@ -77,16 +77,16 @@ class Ask(Struct, frozen=True):
     left: str = ""
 
 
-def wrong(facts: PageFacts, document: Document) -> Listed:
-    """Return what is wrong, the worst first; `document` is the report of the plan."""
+def wrong(facts: PageFacts) -> Listed:
+    """Return what is wrong, the worst first."""
     return _listed(
         [
             *_pressing(facts),
             *(Entry(Names(), text, "this process") for text in facts.trouble),
             *_missed(facts),
-            *(Entry(Names(), text) for text in outcome_lines(document)),
+            *(Entry(Names(), text) for text in outcome_lines(facts.outcomes)),
             *_broken(facts),
-            *(Entry(Names(), unseen_line(unseen_value(one)), "could not see") for one in facts.plan.unseen),
+            *(Entry(Names(), unseen_line(one), "could not see") for one in facts.plan.unseen),
             *_unread(facts),
         ]
     )

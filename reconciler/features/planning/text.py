@@ -15,7 +15,7 @@ from reconciler.model.moments import to_text
 from reconciler.report import safe
 from reconciler.report.ahead import PlanAhead, PlannedCase, Status
 from reconciler.report.lines import NARROW, Line, Look, Screen, padded, short_names, shortened
-from reconciler.report.values import unseen_line, unseen_value
+from reconciler.report.values import unseen_line
 from reconciler.settings.schema import Mode
 
 _WITH_DATE = 100
@@ -177,7 +177,7 @@ def _head(ahead: PlanAhead) -> Iterator[str]:
 
 def _notes(ahead: PlanAhead) -> Iterator[str]:
     yield from (f"note: {note}" for note in ahead.plan.notes)
-    yield from (f"could not see: {unseen_line(unseen_value(one))}" for one in ahead.plan.unseen)
+    yield from (f"could not see: {unseen_line(one)}" for one in ahead.plan.unseen)
 
 
 def _nothing(ahead: PlanAhead) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import partial
 
 import click
 
@@ -11,15 +12,12 @@ from jobs.runtime.environment import Target
 from jobs.runtime.output import echo, echo_document
 from jobs.runtime.settings_source import SettingsSource, settings_in_use
 from reconciler.features.readiness.dry_evictions import ask_webhooks
-from reconciler.features.readiness.judging import judge_nodes
-from reconciler.features.readiness.reading import read
-from reconciler.features.readiness.report.document import to_document
-from reconciler.features.readiness.report.text import as_markdown, as_text
-from reconciler.features.readiness.summing import in_turn, summed_up
+from reconciler.features.readiness.findings import Readiness
+from reconciler.features.readiness.judging import in_turn, judge_nodes, read, summed_up
+from reconciler.features.readiness.report import as_markdown, as_text, to_document
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.workloads import Volumes
-from reconciler.model.readiness import Readiness
 from reconciler.model.selector import EVERYTHING, LabelSelector
 from reconciler.settings.schema import Settings
 
@@ -54,9 +52,9 @@ def readiness(
     for line in policy.first_line(output):
         echo(line)
     if output == "markdown":
-        echo(as_markdown(document), nl=False)
+        echo(as_markdown(found), nl=False)
     else:
-        echo_document(document, output, as_text)
+        echo_document(document, output, partial(as_text, found))
     return int(strict and (found.stops or found.unsure))
 
 

@@ -12,11 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec import Struct, field
 
 from reconciler.drain.refusal import read_denial
+from reconciler.features.readiness.findings import WebhookAnswers, WebhookRefusal
 from reconciler.kubernetes.connection import Connection, Request
 from reconciler.kubernetes.eviction import eviction, place_of
 from reconciler.model.errors import ClusterError, Forbidden, Unauthorized, Unreachable
 from reconciler.model.pod import Pod
-from reconciler.model.readiness import WebhookAnswers, WebhookRefusal
 
 MOST = 500
 """Evictions that are rehearsed at most."""

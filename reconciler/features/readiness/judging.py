@@ -1,27 +1,50 @@
-"""What keeps a node from a drain: pods, budgets, people, what is stuck."""
+"""What keeps each node from a drain now, by workload: read, judged as if it had to go, and summed up."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import partial
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from reconciler.drain import judge
 from reconciler.drain.refusal import BudgetIndex, asks, asks_none
 from reconciler.drain.workloads import workload_of
-from reconciler.features.readiness.pods import REFUSALS, Found, Policy, leaving, staying
-from reconciler.features.readiness.reading import Seen
+from reconciler.features.readiness.findings import (
+    REFUSALS,
+    Finding,
+    Found,
+    KeptByPeople,
+    PeopleCode,
+    Policy,
+    Readiness,
+    WebhookAnswers,
+    WebhookRefusal,
+    WorkloadFindings,
+    leaving,
+    staying,
+)
 from reconciler.features.readiness.room import Mounts, Shelter
 from reconciler.model import limits
 from reconciler.model.event import Kind
 from reconciler.model.instructions import Instructions, PersonHold, instructions_of, resume_command
-from reconciler.model.node import Node
-from reconciler.model.pod import Pod
-from reconciler.model.problems import BUDGETS, PODS, guarded
-from reconciler.model.readiness import FindingCode, KeptByPeople, PeopleCode, Severity, Workload
+from reconciler.model.node import POOL_ANNOTATIONS, Node, Wanted
+from reconciler.model.pod import Pod, PodDisruptionBudget, Volume
+from reconciler.model.ports import ClusterReader, VolumeReader
+from reconciler.model.problems import (
+    BUDGETS,
+    LEDGER,
+    NAMESPACES,
+    PODS,
+    VOLUMES,
+    WEBHOOKS,
+    Gaps,
+    Unseen,
+    guarded,
+)
+from reconciler.model.readiness import FindingCode, Severity, Workload
 from reconciler.model.record import KnownEvent
 from reconciler.model.selector import EVERYTHING, LabelSelector
 from reconciler.model.snapshot import ReadForSettings, Snapshot
@@ -29,6 +52,50 @@ from reconciler.model.values import replace
 from reconciler.profiles.orders import drain_order, evicting_setting
 from reconciler.settings.policies import ApprovalMissing
 from reconciler.settings.schema import Settings
+
+
+class Seen(Struct, frozen=True):
+    """The cluster as it was read. What may not be read is empty, and in `unseen`.
+
+    `holds` are those of all nodes and of pools.
+    """
+
+    nodes: tuple[Node, ...]
+    pods: tuple[Pod, ...] = ()
+    budgets: tuple[PodDisruptionBudget, ...] = ()
+    namespaces: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    volumes: tuple[Volume, ...] = ()
+    holds: tuple[PersonHold, ...] = ()
+    unseen: tuple[Unseen, ...] = ()
+
+
+def read(reader: ClusterReader, volumes: VolumeReader, settings: Settings) -> Seen:
+    """Return what readiness needs of the cluster; raises ClusterError, but not for what we may not read.
+
+    Only the nodes have to be readable.
+    """
+    gaps = Gaps(rehearsed=True)
+    # Any label may matter for the placement of a pod.
+    nodes = reader.nodes(
+        Wanted(frozenset({"Ready"}), settings.keys.prefix, capacity=True, annotations=POOL_ANNOTATIONS)
+    )
+    pods = gaps.read(PODS, partial(reader.pods, placement=True), "nothing is known about the workloads")
+    budgets = gaps.read(BUDGETS, reader.budgets, "the evictions that they refuse are not known")
+    namespaces = gaps.read(
+        NAMESPACES, reader.namespaces, "drain.rules that select namespaces by label are not applied"
+    )
+    found = gaps.read(VOLUMES, volumes.volumes, "where volumes can be mounted is not known")
+    ledger = gaps.read(LEDGER, reader.ledger, "holds of all nodes and of pools are not known")
+    return Seen(
+        nodes=nodes,
+        pods=pods or (),
+        budgets=budgets or (),
+        namespaces=namespaces or {},
+        volumes=found or (),
+        holds=ledger.holds if ledger is not None else (),
+        unseen=tuple(gaps.unseen.values()),
+    )
+
 
 _Why = tuple[PeopleCode, str, str, datetime | None]
 
@@ -116,8 +183,7 @@ class Judged(Struct, frozen=True):
     """What was found on the nodes.
 
     `pods` counts their pods, `going` are those that drains would evict. `people` is what keeps drains from
-    their begin. `unsure` says that it is not known
-    for some node whether its drain would end.
+    their begin. `unsure` says that it is not known for some node whether its drain would end.
     """
 
     nodes: tuple[str, ...]
@@ -225,3 +291,95 @@ def _policy(node: Node, around: _Circumstances) -> Policy:
         evict_empty_dir=evicting_setting(_EVENTS, settings, node.labels, "empty_dir"),
         evict_unmanaged=evicting_setting(_EVENTS, settings, node.labels, "unmanaged_pods"),
     )
+
+
+def in_turn(pods: Iterable[Pod]) -> tuple[Pod, ...]:
+    """Return the pods in turns: each workload has one before any has two, so a limit cuts none off."""
+    seen: dict[Workload, int] = {}
+    turns: list[tuple[int, Pod]] = []
+    for pod in sorted(pods, key=lambda pod: (pod.key, pod.uid)):
+        workload = workload_of(pod)
+        turn = seen[workload] = seen.get(workload, 0) + 1
+        turns.append((turn, pod))
+    return tuple(pod for _, pod in sorted(turns, key=lambda one: one[0]))
+
+
+_Key = tuple[FindingCode, tuple[str, ...]]
+
+
+def summed_up(
+    seen: Seen, judged: Judged, settings: Settings, now: datetime, answers: WebhookAnswers | None = None
+) -> Readiness:
+    """Return the whole answer. `answers` are those of webhooks, None if they were not asked."""
+    asked = answers or WebhookAnswers()
+    found = (*judged.found, *_refused(judged, asked.refusals))
+    workloads = sorted(_by_workload(found), key=_place)
+    blocking = (one for one in found if one.severity is Severity.BLOCKS)
+    unseen = seen.unseen
+    if asked.needs:
+        follows = "whether they refuse evictions is not known"
+        unseen = (*unseen, Unseen(WEBHOOKS, asked.needs, follows, asked.because))
+    return Readiness(
+        now=now,
+        kind=KIND.value,
+        nodes=len(judged.nodes),
+        pods=judged.pods,
+        blocked=tuple(sorted({one.pod.node for one in blocking})),
+        workloads=tuple(workloads),
+        notes=(*judged.notes, *(_about_webhooks(answers) if answers is not None else ())),
+        unseen=unseen,
+        unsure=judged.unsure or bool(asked.needs or asked.silent),
+        time_zone=settings.time_zone.key,
+        settings=settings.version,
+        people=judged.people,
+    )
+
+
+def _place(one: WorkloadFindings) -> tuple[int, int, Workload]:
+    worst = (finding for finding in one.findings if finding.severity is one.severity)
+    return one.severity.rank, -max(len(finding.pods) for finding in worst), one.workload
+
+
+def _by_workload(found: Iterable[Found]) -> Iterator[WorkloadFindings]:
+    grouped: dict[Workload, dict[_Key, list[Found]]] = {}
+    for one in found:
+        of_workload = grouped.setdefault(workload_of(one.pod), {})
+        of_workload.setdefault((one.code, one.about), []).append(one)
+    for workload, groups in grouped.items():
+        findings = sorted((_finding(same) for same in groups.values()), key=lambda one: one.severity.rank)
+        yield WorkloadFindings(workload, tuple(findings))
+
+
+def _finding(same: list[Found]) -> Finding:
+    first = same[0]
+    return Finding(
+        first.code,
+        first.severity,
+        first.because,
+        first.remedy,
+        pods=tuple(sorted({one.pod.name for one in same})),
+        nodes=tuple(sorted({one.pod.node for one in same})),
+        about=first.about,
+    )
+
+
+def _refused(judged: Judged, refusals: Iterable[WebhookRefusal]) -> Iterator[Found]:
+    pods = {(pod.namespace, pod.name): pod for pod in judged.going}
+    for one in refusals:
+        pod = pods.get((one.namespace, one.pod))
+        if pod is None:
+            continue
+        if one.reached:
+            because = f"{one.webhook} refuses its eviction: {one.message}"
+            remedy = "Ask the owner of the webhook or policy why, and exclude evictions by drains from it."
+        else:
+            because = f"{one.webhook} can't be called, so the API server refuses its eviction: {one.message}"
+            remedy = "Repair the webhook, or set its failurePolicy to Ignore."
+        yield Found(pod, FindingCode.WEBHOOK, Severity.BLOCKS, because, remedy, (one.webhook,))
+
+
+def _about_webhooks(answers: WebhookAnswers) -> Iterator[str]:
+    left = f", and not about {answers.left} more" if answers.left else ""
+    yield f"webhooks were asked about evictions of pods: {answers.asked}{left}"
+    if answers.silent:
+        yield f"no answer to {answers.silent} dry-run evictions: it is not known what webhooks refuse"

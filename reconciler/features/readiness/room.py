@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from reconciler.drain.room import Place, needs_of, obstacle, places_of, selects, tolerates
-from reconciler.features.readiness.pods import Found
+from reconciler.features.readiness.findings import Found
 from reconciler.model.node import Node
 from reconciler.model.pod import Placement, Pod, Terms, Volume, labels_for, meets
 from reconciler.model.readiness import FindingCode, Severity

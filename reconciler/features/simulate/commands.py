@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, time, timedelta
+from functools import partial
 from pathlib import Path
 
 import click
@@ -113,7 +114,7 @@ def simulate(
     document = policy.named_in(to_document(scenario, policies))
     for line in policy.first_line(output):
         echo(line)
-    echo_document(document, output, as_text)
+    echo_document(document, output, partial(as_text, document))
     return 0
 
 

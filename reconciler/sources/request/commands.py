@@ -22,8 +22,7 @@ from reconciler.model.event import Kind
 from reconciler.model.node import Node, Wanted
 from reconciler.model.selector import LabelSelector
 from reconciler.model.writes import NAMES, NodeWrite
-from reconciler.report.document import to_document
-from reconciler.report.limited import Limit, limited
+from reconciler.report.document import Limit, limited, to_report
 from reconciler.report.text import rows_as_text, shown
 from reconciler.run import rehearse
 from reconciler.settings.schema import Mode, Settings
@@ -215,9 +214,9 @@ def _print_next(names: tuple[str, ...], connection: Connection, target: Target, 
     except ClusterError as error:
         echo(f"warning: what a pass does next is not known ({why_not(error)})", err=True)
         return
-    document = limited(to_document(plan, rehearsed=True), plan, Limit(names))
+    report = limited(to_report(plan, rehearsed=True), Limit(names))
     only = ", which writes nothing" if settings.mode is Mode.OBSERVE else ""
     echo(f"\nWhat a pass in mode {settings.mode}{only} would do now:")
-    echo(rows_as_text(document, width()), nl=False)
-    if document["filter"]["quiet"]:
-        echo(f"\nnothing about {', '.join(document['filter']['quiet'])}")
+    echo(rows_as_text(report, width()), nl=False)
+    if report.filter is not None and report.filter.quiet:
+        echo(f"\nnothing about {', '.join(report.filter.quiet)}")

@@ -9,7 +9,8 @@ from pathlib import Path
 from jobs.runtime.live_page import Passed, page_facts
 from reconciler.features.page.cases import History, PageFacts
 from reconciler.features.page.html import as_html
-from reconciler.features.readiness.report.part import readiness_part
+from reconciler.features.readiness.findings import Finding, Readiness, WorkloadFindings
+from reconciler.features.readiness.report import readiness_part
 from reconciler.model.case_outcome import CaseResult
 from reconciler.model.content import SettingsVersion
 from reconciler.model.drains import Blocker, DrainProgress, Phase
@@ -17,15 +18,7 @@ from reconciler.model.event import Kind, Reading, Signal, Status
 from reconciler.model.node import Node
 from reconciler.model.pod import Pod
 from reconciler.model.problems import Unseen
-from reconciler.model.readiness import (
-    Finding,
-    FindingCode,
-    KnownReadiness,
-    Readiness,
-    Severity,
-    Workload,
-    WorkloadFindings,
-)
+from reconciler.model.readiness import FindingCode, KnownReadiness, Severity, Workload
 from reconciler.model.record import DrainRecord
 from reconciler.model.values import replace
 from tests.support import builders

@@ -11,21 +11,14 @@ from jobs.runtime.live_page import Passed, page_facts
 from reconciler.features.page import html
 from reconciler.features.page.cases import History, PageFacts
 from reconciler.features.page.html import as_html
-from reconciler.features.readiness.report.part import readiness_part
+from reconciler.features.readiness.findings import Finding, Readiness, WorkloadFindings
+from reconciler.features.readiness.report import readiness_part
 from reconciler.model.drains import Blocker, DrainProgress, Phase
 from reconciler.model.event import Kind, Status
 from reconciler.model.outcome import Outcome, Result
 from reconciler.model.plan import BudgetUse, DrainState, FleetNode, Hold, Plan, Preview
 from reconciler.model.problems import Unseen
-from reconciler.model.readiness import (
-    Finding,
-    FindingCode,
-    KnownReadiness,
-    Readiness,
-    Severity,
-    Workload,
-    WorkloadFindings,
-)
+from reconciler.model.readiness import FindingCode, KnownReadiness, Severity, Workload
 from reconciler.model.record import DrainRecord
 from reconciler.model.schedule import CaseSchedule
 from reconciler.model.values import replace

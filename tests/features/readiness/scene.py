@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from reconciler.features.readiness.judging import judge_nodes
-from reconciler.features.readiness.reading import Seen
-from reconciler.features.readiness.summing import summed_up
+from reconciler.features.readiness.findings import Finding, Readiness, WebhookAnswers
+from reconciler.features.readiness.judging import Seen, judge_nodes, summed_up
 from reconciler.model.node import Node
 from reconciler.model.pod import Owner, Placement, Pod, PodDisruptionBudget, Volume
-from reconciler.model.readiness import Finding, Readiness, WebhookAnswers
 from reconciler.model.selector import LabelSelector
 from reconciler.model.values import replace
 from tests.support import builders

@@ -9,8 +9,8 @@ from itertools import count
 import pytest
 
 from reconciler.features.readiness.dry_evictions import SILENT, ask_webhooks
+from reconciler.features.readiness.findings import WebhookAnswers
 from reconciler.model.errors import Unauthorized
-from reconciler.model.readiness import WebhookAnswers
 from tests.support import builders
 from tests.support.stub import Answer, Asked, StubMaker, json_answer, status
 

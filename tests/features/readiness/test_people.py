@@ -6,9 +6,8 @@ from datetime import datetime
 
 import pytest
 
-from reconciler.features.readiness.judging import judge_nodes
-from reconciler.features.readiness.reading import Seen
-from reconciler.features.readiness.summing import summed_up
+from reconciler.features.readiness.findings import KeptByPeople, PeopleCode
+from reconciler.features.readiness.judging import Seen, judge_nodes, summed_up
 from reconciler.model.event import Kind
 from reconciler.model.instructions import (
     Approval,
@@ -20,7 +19,6 @@ from reconciler.model.instructions import (
     hold_text,
 )
 from reconciler.model.node import Node
-from reconciler.model.readiness import KeptByPeople, PeopleCode
 from reconciler.model.values import replace
 from tests.features.readiness.scene import node
 from tests.support import builders

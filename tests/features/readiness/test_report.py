@@ -10,13 +10,17 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from reconciler.features.readiness.report.document import MOST_NAMES, to_document
-from reconciler.features.readiness.report.text import MOST_WORKLOADS, as_markdown, as_text
+from reconciler.features.readiness.findings import (
+    KeptByPeople,
+    PeopleCode,
+    Readiness,
+    WebhookAnswers,
+    WebhookRefusal,
+)
+from reconciler.features.readiness.report import MOST_NAMES, MOST_WORKLOADS, as_markdown, as_text, to_document
 from reconciler.model.problems import Unseen
-from reconciler.model.readiness import KeptByPeople, PeopleCode, WebhookAnswers, WebhookRefusal
 from reconciler.model.values import replace
 from reconciler.report.document import as_json
-from reconciler.report.values import Document
 from tests.features.readiness.scene import budget, judged, node, pod
 from tests.support.builders import NOW
 
@@ -27,7 +31,7 @@ UNSEEN = Unseen(
 )
 
 
-def document(text: str = "x") -> Document:
+def answer(text: str = "x") -> Readiness:
     """Workloads of each severity, and a pod of no controller; `text` is wherever a stranger can write."""
     alone = replace(pod("debug", app="debug"), name=f"debug{text}", owner=None)
     storage = [replace(pod(f"c-{number}", app=f"cart{text}"), empty_dir=True) for number in range(2)]
@@ -36,89 +40,89 @@ def document(text: str = "x") -> Document:
     pods = [pod("web-1"), pod("web-2", "b"), alone, *storage, pod("job", app="single")]
     found = judged(pods, NEVER, answers=answers, settings="timeZone: Europe/Berlin")
     held = KeptByPeople(PeopleCode.HOLD, f"held by alice{text}: {text}", f"Ask {text}.", NOW, ("a", "b"))
-    return to_document(replace(found, unseen=(UNSEEN,), people=(held,)))
+    return replace(found, unseen=(UNSEEN,), people=(held,))
 
 
 @pytest.mark.parametrize("width", [60, 80, 200])
 def test_no_line_is_wider_than_the_terminal_and_no_word_is_lost(width: int) -> None:
-    shown = as_text(document(), width)
+    shown = as_text(answer(), width)
 
     assert max(map(len, shown.splitlines())) <= width
-    assert shown.split() == as_text(document()).split()
+    assert shown.split() == as_text(answer()).split()
 
 
 def test_the_first_line_is_the_summary() -> None:
-    first = as_text(document()).splitlines()[0]
+    first = as_text(answer()).splitlines()[0]
 
     assert first == (
         "2 of 2 nodes would not drain; of the workloads, 1 blocks a drain, 2 would be down or lose pods,"
         " 1 has a notice"
     )
-    assert f"**{first}**" in as_markdown(document())
+    assert f"**{first}**" in as_markdown(answer())
 
 
 def test_the_worst_section_comes_first_and_each_finding_has_its_remedy() -> None:
-    shown = as_text(document())
+    shown = as_text(answer())
 
     assert shown.index("BLOCKS:") < shown.index("OUTAGE:") < shown.index("NOTICE:")
     below = shown.partition("BLOCKS:")[2]
-    assert below.count("  remedy ") == sum(len(each["findings"]) for each in document()["workloads"])
+    assert below.count("  remedy ") == sum(len(each.findings) for each in answer().workloads)
     assert "  pods      debugx\n" in shown
 
 
 def test_moments_are_in_the_time_zone_of_the_settings() -> None:
-    assert "Sat 2026-11-21 13:00 CET (Europe/Berlin)" in as_text(document())
-    assert document()["at"] == "2026-11-21T12:00:00Z"
+    assert "Sat 2026-11-21 13:00 CET (Europe/Berlin)" in as_text(answer())
+    assert to_document(answer())["at"] == "2026-11-21T12:00:00Z"
 
 
 @pytest.mark.parametrize("form", [as_text, as_markdown])
-def test_what_could_not_be_seen_and_what_was_left_out_is_said(form: Callable[[Document], str]) -> None:
-    shown = form(document())
+def test_what_could_not_be_seen_and_what_was_left_out_is_said(form: Callable[[Readiness], str]) -> None:
+    shown = form(answer())
 
     assert "could not see: PersistentVolumes (needs list persistentvolumes)" in shown
     assert "webhooks were asked about evictions of pods: 9, and not about 3 more" in shown
 
 
 def test_where_pods_or_budgets_could_not_be_read_the_summary_does_not_call_the_cluster_ready() -> None:
-    assert "0 of 2 nodes would not drain as far as is known" in as_text({**document(), **UNKNOWN})
-
-
-UNKNOWN = {"unsure": True, "blockedNodes": [], "workloads": []}
+    assert "0 of 2 nodes would not drain as far as is known" in as_text(
+        replace(answer(), unsure=True, blocked=(), workloads=())
+    )
 
 
 def test_a_cluster_without_an_obstacle_says_so() -> None:
-    found = to_document(judged([pod(), pod("web-2")]))
-
-    assert as_text(found).splitlines()[0] == "0 of 2 nodes would not drain; nothing was found"
+    assert (
+        as_text(judged([pod(), pod("web-2")])).splitlines()[0]
+        == "0 of 2 nodes would not drain; nothing was found"
+    )
 
 
 def test_people_see_the_worst_workloads_and_programs_all() -> None:
     many = [replace(pod(f"p-{number}", app=f"app{number}"), empty_dir=True) for number in range(130)]
-    found = to_document(judged(many))
+    found = judged(many)
 
-    assert len(found["workloads"]) == 130
+    assert len(to_document(found)["workloads"]) == 130
     assert as_text(found).count("  remedy ") == MOST_WORKLOADS
     for form in (as_text, as_markdown):
         assert "and 30 workloads more; --output json has all of them" in form(found)
 
 
 @pytest.mark.parametrize("form", [as_text, as_markdown])
-def test_whom_people_keep_from_a_drain_comes_before_the_workloads(form: Callable[[Document], str]) -> None:
-    shown = form(document())
+def test_whom_people_keep_from_a_drain_comes_before_the_workloads(form: Callable[[Readiness], str]) -> None:
+    shown = form(answer())
 
     assert shown.index("No drain begins while people keep it from that") < shown.index(
         "A drain would not end"
     )
     assert "held by alicex: x" in shown
     assert "2 nodes: a, b" in shown
-    assert "people keep" not in form({**document(), "people": []})
+    assert "people keep" not in form(replace(answer(), people=()))
 
 
 def test_people_see_a_limited_number_of_reasons_and_programs_all() -> None:
     held = [KeptByPeople(PeopleCode.HOLD, f"held {number}", "Ask.", None, ("a",)) for number in range(130)]
-    found = to_document(replace(judged([pod()]), people=tuple(held)))
+    found = replace(judged([pod()]), people=tuple(held))
 
-    assert len(found["people"]) == 130
+    assert len(to_document(found)["people"]) == 130
     for form in (as_text, as_markdown):
         assert form(found).count("Ask.") == MOST_WORKLOADS
         assert "and 30 reasons more; --output json has all of them" in form(found)
@@ -137,7 +141,7 @@ def test_the_names_of_a_finding_are_limited_and_its_numbers_are_whole() -> None:
 @example("![x](https://evil.example/p.png) | <b>")
 @given(st.text(st.one_of(st.characters(), st.sampled_from("\\`*_{}[]()#+-.!<>|~&:/@\n\r\t 1w")), max_size=40))
 def test_no_text_from_outside_controls_a_terminal_or_becomes_markdown(text: str) -> None:
-    found, harmless = document(f"x{text}"), document()
+    found, harmless = answer(f"x{text}"), answer()
     shown, marked = as_text(found), as_markdown(found)
 
     assert shown.replace("\n", "").isprintable()
@@ -148,4 +152,5 @@ def test_no_text_from_outside_controls_a_terminal_or_becomes_markdown(text: str)
         each.type for token in tokens for each in token.children or ()
     }
     assert not types & {"link_open", "image", "html_inline", "html_block", "fence", "code_block"}
-    assert json.loads(as_json(found)) == found
+    document = to_document(found)
+    assert json.loads(as_json(document)) == document

@@ -6,12 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from reconciler.features.readiness.judging import judge_nodes
-from reconciler.features.readiness.reading import Seen, read
-from reconciler.features.readiness.summing import summed_up
+from reconciler.features.readiness.findings import WebhookAnswers, WebhookRefusal
+from reconciler.features.readiness.judging import Seen, judge_nodes, read, summed_up
 from reconciler.model.errors import Forbidden, Unauthorized
 from reconciler.model.pod import Volume
-from reconciler.model.readiness import WebhookAnswers, WebhookRefusal
 from reconciler.model.selector import parse_selector_text
 from reconciler.model.values import replace
 from reconciler.simulation.api import Call

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from reconciler.features.readiness.findings import Readiness
 from reconciler.model.node import Node
 from reconciler.model.pod import Terms, Volume
-from reconciler.model.readiness import Readiness
 from reconciler.model.selector import Requirement
 from reconciler.model.values import replace
 from tests.features.readiness.scene import codes, judged, node, pod

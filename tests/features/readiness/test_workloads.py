@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reconciler.drain.workloads import workload_of
-from reconciler.features.readiness.summing import in_turn
+from reconciler.features.readiness.judging import in_turn
 from reconciler.model.pod import Owner
 from reconciler.model.values import replace
 from tests.features.readiness.scene import pod

@@ -17,8 +17,8 @@ from reconciler.model.outcome import Result
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.values import replace
 from reconciler.model.workflow import WorkflowMessage
-from reconciler.report.columns import COLUMNS
-from reconciler.report.document import to_document
+from reconciler.report.columns import COLUMNS, NodeReport
+from reconciler.report.document import to_report
 from reconciler.report.text import as_text
 from reconciler.run import run_pass
 from reconciler.settings.load import parse_settings
@@ -769,7 +769,7 @@ def test_the_report_for_people_names_each_workflow_and_its_state() -> None:
     world = with_pod("draining")
     plan = passes(world, theirs(), 2)
 
-    shown = as_text(to_document(plan, rehearsed=False))
+    shown = as_text(to_report(plan, rehearsed=False))
 
     assert "draining: in-maintenance since Sat 2026-11-21 12:00 UTC" in shown
     assert "the node is being drained" in shown
@@ -873,8 +873,8 @@ def test_a_person_may_ask_for_all_answers_in_the_log() -> None:
 
     plan = passes(world, theirs())
 
-    assert logged.value(plan_of(plan, "a")) == ["plain: operational"]
-    assert logged.value(plan_of(plan, "b")) == [
+    assert logged.value(NodeReport.of(plan_of(plan, "a"))) == ["plain: operational"]
+    assert logged.value(NodeReport.of(plan_of(plan, "b"))) == [
         "plain: operational",
         "plain: go failed: the node has no label go",
     ]

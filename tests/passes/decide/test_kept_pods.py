@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from reconciler.model.errors import Forbidden
-from reconciler.report.document import as_json, to_document
-from reconciler.report.markdown import as_markdown
-from reconciler.report.text import as_text
+from reconciler.report.document import as_json, to_report
+from reconciler.report.text import as_markdown, as_text
 from reconciler.simulation.api import Call
 from tests.laws.histories import History
 from tests.support import builders
@@ -24,8 +23,8 @@ def history(*kept: str) -> History:
 def says(going: History, sentence: str = SAID) -> set[bool]:
     """Whether each form of the report of the next pass has the sentence."""
     plan, outcomes = going.look()
-    document = to_document(plan, outcomes, rehearsed=False)
-    return {sentence in form(document) for form in (as_text, as_json, as_markdown)}
+    report = to_report(plan, outcomes, rehearsed=False)
+    return {sentence in text for text in (as_text(report), as_json(report.document), as_markdown(report))}
 
 
 def drained(*kept: str) -> History:

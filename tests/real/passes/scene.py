@@ -18,7 +18,7 @@ from reconciler.model.plan import NodePlan
 from reconciler.model.ports import Machines, SourceClient, WritableOutside
 from reconciler.model.scheduled_events import to_annotation
 from reconciler.model.snapshot import Self
-from reconciler.report.document import to_document
+from reconciler.report.document import Report, to_report
 from reconciler.report.text import as_text
 from reconciler.run import PARTS, run_pass
 from reconciler.settings.load import parse_settings
@@ -84,9 +84,9 @@ class RunningClock(SystemClock):
 class PassReport:
     """The report of one pass: `document` for programs, `text` for people."""
 
-    def __init__(self, document: Object) -> None:
-        self.document = document
-        self.text = as_text(document)
+    def __init__(self, report: Report) -> None:
+        self.document = report.document
+        self.text = as_text(report)
 
     def node(self, name: str) -> Object:
         """The node's part; an empty one if the output does not contain the node."""
@@ -328,7 +328,7 @@ class Scene:
         """Run one pass; drains go on behind it."""
         plan, outcomes = run_pass(self.outside, self.settings, self.now)
         self.plans = {node.node: node for node in plan.nodes}
-        return PassReport(to_document(plan, outcomes, rehearsed=False))
+        return PassReport(to_report(plan, outcomes, rehearsed=False))
 
     def finish(self) -> PassReport:
         """Run passes until no drain is under way; the last one's story."""

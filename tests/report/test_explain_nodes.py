@@ -15,9 +15,9 @@ from reconciler.model.record import DrainRecord, State
 from reconciler.model.selector import EVERYTHING
 from reconciler.profiles.checks import CHECKS
 from reconciler.report.explain import obstacles
-from reconciler.report.explain.who import FACTS, WHO, ends_by_itself, who_ends, who_reads
+from reconciler.report.who import FACTS, WHO, ends_by_itself, who_ends, who_reads
 from reconciler.simulation.workloads import BudgetSpec
-from tests.report.explain.explaining import Explained
+from tests.report.explaining import Explained
 from tests.support import builders
 from tests.support.builders import DRAIN_NOW, NOW, REQUEST, known, minutes, record, signal
 from tests.support.worlds import world_of
@@ -191,7 +191,7 @@ def test_a_preview_that_breaks_the_program_harms_the_preview_only(monkeypatch: p
     def broken(*_: object) -> Preview:
         raise ZeroDivisionError("no")
 
-    monkeypatch.setattr("reconciler.report.explain.nodes.prospect.preview", broken)
+    monkeypatch.setattr("reconciler.report.explain.prospect.preview", broken)
 
     drain = explained.node().drain
     assert drain is not None

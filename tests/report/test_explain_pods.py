@@ -9,10 +9,9 @@ from reconciler.model.plan import Preview
 from reconciler.model.pod import Owner
 from reconciler.model.selector import EVERYTHING
 from reconciler.model.values import replace
-from reconciler.report.explain import find_pod
-from reconciler.report.explain.pods import owner_labels
+from reconciler.report.explain import find_pod, owner_labels
 from reconciler.simulation.workloads import BudgetSpec
-from tests.report.explain.explaining import Explained
+from tests.report.explaining import Explained
 from tests.support import builders
 from tests.support.builders import DRAIN_NOW, REQUEST
 from tests.support.worlds import world_of
@@ -81,7 +80,7 @@ def test_a_pod_whose_preview_breaks_the_program_is_not_taken_for_one_that_goes(
     def broken(*_: object) -> Preview:
         raise ZeroDivisionError("no")
 
-    monkeypatch.setattr("reconciler.report.explain.nodes.prospect.preview", broken)
+    monkeypatch.setattr("reconciler.report.explain.prospect.preview", broken)
 
     assert explained.pod().verdict.action == "unknown"
     assert "shop/web-1 on a: what a drain of its node does with it is not known\n" in explained.text(

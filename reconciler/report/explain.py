@@ -1,4 +1,4 @@
-"""What happens to one node, and why."""
+"""Explain: one node or one pod: what is announced, what follows, what blocks it, and who can change that."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from reconciler.drain import prospect
 from reconciler.drain.workloads import owner_of
 from reconciler.model.drains import Blocker
 from reconciler.model.event import REQUEST, Answer, Kind, Reading
-from reconciler.model.explanation import Examination, NodeExplanation, Obstacle, SourceAnswer
+from reconciler.model.explanation import Examination, NodeExplanation, Obstacle, PodExplanation, SourceAnswer
 from reconciler.model.keys import OwnKeys, keys_of
 from reconciler.model.node import HOSTED_LABEL, Node
-from reconciler.model.plan import NodePlan, Plan, Preview
+from reconciler.model.plan import NodePlan, Plan, PodVerdict, Preview
 from reconciler.model.pod import Pod
 from reconciler.model.problems import BUDGETS, NAMESPACES, PODS, guarded
 from reconciler.model.record import KnownEvent, State
@@ -21,7 +21,7 @@ from reconciler.model.values import replace
 from reconciler.profiles import case as cases
 from reconciler.profiles.budget import pool_of
 from reconciler.profiles.orders import drain_order
-from reconciler.report.explain.who import ends_by_itself, who_ends, who_reads
+from reconciler.report.who import ends_by_itself, who_ends, who_reads
 from reconciler.settings.schema import Settings
 
 ASSUMED = Kind.REBOOT
@@ -180,3 +180,76 @@ def _each_budget_once(blockers: tuple[Blocker, ...]) -> Iterator[Blocker]:
         if not one.budget or one.budget not in seen:
             yield one
         seen.add(one.budget)
+
+
+OWNER_LABELS = (
+    "app.kubernetes.io/managed-by",
+    "app.kubernetes.io/part-of",
+    "app.kubernetes.io/created-by",
+    "owner",
+    "team",
+)
+"""Labels of a pod that often name who is responsible; also below a prefix, such as `example.com/team`."""
+
+_LAST = frozenset({"owner", "team"})
+_MOST = 8
+
+
+def owner_labels(pod: Pod) -> tuple[tuple[str, str], ...]:
+    """Return the labels that name an owner or a team, sorted by their key, the first few."""
+    found = sorted(
+        (key, value)
+        for key, value in pod.labels.items()
+        if value and (key in OWNER_LABELS or key.rpartition("/")[2] in _LAST)
+    )
+    return tuple(found[:_MOST])
+
+
+NONE = "none"
+"""What a drain does with a pod that is on no node, or on one that no longer exists."""
+
+UNKNOWN = "unknown"
+"""What it does with a pod that has no verdict."""
+
+
+def find_pod(snapshot: Snapshot, namespace: str, name: str) -> Pod | None:
+    """Return the pod of that name, None if there is none. The snapshot has the pods of the whole cluster."""
+    every = (pod for found in snapshot.pods.values() for pod in found)
+    return next((pod for pod in every if (pod.namespace, pod.name) == (namespace, name)), None)
+
+
+def explain_pod(pod: Pod, node: NodeExplanation | None, snapshot: Snapshot) -> PodExplanation:
+    """Return what a drain of the pod's node would do with it, and what refuses its eviction.
+
+    `node` explains its node, with what a drain would do; None for a pod whose node does not exist.
+    """
+    drain = node.drain if node is not None else None
+    verdicts = drain.pods if drain is not None else ()
+    verdict = next((one for one in verdicts if one.uid == pod.uid), None) or _without(pod, node)
+    blockers = [one for one in (drain.blockers if drain is not None else ()) if one.pod == pod.key]
+    refused = next((one for one in blockers if one.budget), None)
+    return PodExplanation(
+        pod,
+        owner_of(pod),
+        owner_labels(pod),
+        verdict,
+        tuple(sorted((one for one in snapshot.budgets if one.covers(pod)), key=lambda one: one.key)),
+        refused,
+        tuple(_pod_obstacles(pod, verdict, [blocked_by(one, pod) for one in blockers])),
+    )
+
+
+def _without(pod: Pod, node: NodeExplanation | None) -> PodVerdict:
+    if node is not None:
+        return PodVerdict(pod.key, pod.uid, UNKNOWN)
+    reason = f"its node {pod.node} no longer exists" if pod.node else "it is on no node"
+    return PodVerdict(pod.key, pod.uid, NONE, (reason,))
+
+
+def _pod_obstacles(pod: Pod, verdict: PodVerdict, blocked: list[Obstacle]) -> Iterator[Obstacle]:
+    yield from blocked
+    if blocked or verdict.action not in ("skip", "wait"):
+        return
+    owner = owner_of(pod)
+    of_pod = f"the owner of {owner}" if owner else "the owner of the pod"
+    yield Obstacle("pod", "; ".join(verdict.reasons), f"{of_pod}, or the owner of the settings")

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from reconciler.model.expression import names, parse
 from reconciler.model.moments import to_text
 from reconciler.model.plan import Plan, StepAnswer, Verdict, WorkflowReport
-from reconciler.report.values import Document
 
 
-def to_node_info(plan: Plan, types: Mapping[str, str]) -> list[Document]:
+def to_node_info(plan: Plan, types: Mapping[str, str]) -> list[dict[str, Any]]:
     """Return each node with its workflows and the answers of their checks; `types` are those of the checks.
 
     Labels are empty: `dashboard.labelFilter` has no effect here.
@@ -28,7 +28,7 @@ def to_node_info(plan: Plan, types: Mapping[str, str]) -> list[Document]:
     ]
 
 
-def _profile(report: WorkflowReport, types: Mapping[str, str]) -> Document:
+def _profile(report: WorkflowReport, types: Mapping[str, str]) -> dict[str, Any]:
     unknown = [f"{one.name}: {one.words}" for one in report.answers if one.verdict is Verdict.UNKNOWN]
     applied = {
         "next": report.after.value,
@@ -38,7 +38,7 @@ def _profile(report: WorkflowReport, types: Mapping[str, str]) -> Document:
     return {"applied": applied, "name": report.profile, "state": report.before.value}
 
 
-def _transition(step: StepAnswer, report: WorkflowReport, types: Mapping[str, str]) -> Document:
+def _transition(step: StepAnswer, report: WorkflowReport, types: Mapping[str, str]) -> dict[str, Any]:
     passed, asked = step.verdict is Verdict.PASSED, names(parse(step.check))
     answers = {
         one.name: {

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from reconciler.features.workflows.node_info import to_node_info
 from reconciler.model.plan import CheckAnswer, NodePlan, Plan, StepAnswer, Verdict, WorkflowReport
 from reconciler.model.record import State
-from reconciler.report.node_info import to_node_info
 from tests.support.builders import NOW
 
 REPORT = WorkflowReport(

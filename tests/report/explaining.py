@@ -9,7 +9,7 @@ from reconciler.model.explanation import Examination, NodeExplanation, PodExplan
 from reconciler.model.pod import Pod
 from reconciler.passes.assess import assess
 from reconciler.report.explain import explain_node, explain_pod, find_pod
-from reconciler.report.explained import as_text, to_document
+from reconciler.report.explained import Explanation, as_text
 from reconciler.report.values import Document
 from reconciler.run import examine
 from reconciler.settings.schema import Settings
@@ -46,11 +46,15 @@ class Explained:
         exists = any(node.name == pod.node for node in self.found.snapshot.nodes)
         return self.node(pod.node) if exists else None
 
-    def document(self, *, pod: str = "", node: str = "a") -> Document:
+    def of(self, pod: str = "", node: str = "a") -> Explanation:
+        """The explanation of the pod, or else of the node."""
         if not pod:
-            return to_document(self.found.plan, self.node(node))
+            return Explanation(self.found.plan, self.node(node))
         explained = self.pod(pod)
-        return to_document(self.found.plan, self._node_of(explained.pod), explained)
+        return Explanation(self.found.plan, self._node_of(explained.pod), explained)
+
+    def document(self, *, pod: str = "", node: str = "a") -> Document:
+        return self.of(pod, node).document
 
     def text(self, width: int | None = None, *, pod: str = "", node: str = "a") -> str:
-        return as_text(self.document(pod=pod, node=node), width)
+        return as_text(self.of(pod, node), width)

@@ -1,0 +1,230 @@
+"""Readiness as a document for machines, as text and Markdown for people, and as a part of the page.
+
+The keys of the document only grow; `docs/output.md` has a heading for each.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from zoneinfo import ZoneInfo
+
+from reconciler import __version__
+from reconciler.features.readiness.findings import Finding, KeptByPeople, Readiness, WorkloadFindings
+from reconciler.model.readiness import FindingRow, ReadinessPart, Severity
+from reconciler.report import safe
+from reconciler.report.text import markdown_page, markdown_table, row, shown
+from reconciler.report.values import Document, moment_value, plain, settings_value, unseen_line
+
+MOST_NAMES = 100
+"""Names of nodes, and of pods, of one finding in the document; their numbers are always whole."""
+
+MOST_WORKLOADS = 100
+"""Workloads that are shown to people."""
+
+_MOST_FINDINGS = 50
+"""Findings that the page shows."""
+
+_NAMED = 3
+
+
+def to_document(found: Readiness) -> Document:
+    """Return the document. All findings are in it."""
+    counted = Counter(workload.severity for workload in found.workloads)
+    document: Document = plain(
+        {
+            "version": "v1",
+            "program": __version__,
+            "at": found.now,
+            "timeZone": found.time_zone,
+            "settings": settings_value(found.settings, found.now),
+            "assumed": found.kind,
+            "nodeCount": found.nodes,
+            "podCount": found.pods,
+            "blockedNodes": found.blocked,
+            "unsure": found.unsure,
+            "counts": {severity.value: counted[severity] for severity in Severity},
+            "notes": found.notes,
+            "unseen": found.unseen,
+            "people": list(map(_people_document, found.people)),
+            "workloads": list(map(_workload_document, found.workloads)),
+        }
+    )
+    return document
+
+
+def _people_document(kept: KeptByPeople) -> Document:
+    about = {"code": kept.code, "because": kept.because, "remedy": kept.remedy, "until": kept.until}
+    return about | _names("node", kept.nodes)
+
+
+def _workload_document(workload: WorkloadFindings) -> Document:
+    return {
+        "namespace": workload.workload.namespace,
+        "kind": workload.workload.kind or None,
+        "name": workload.workload.name or None,
+        "severity": workload.severity,
+        "findings": list(map(_finding_document, workload.findings)),
+    }
+
+
+def _finding_document(finding: Finding) -> Document:
+    about = {"code": finding.code, "severity": finding.severity, "because": finding.because}
+    more = {"remedy": finding.remedy, "about": finding.about}
+    return {**about, **more, **_names("pod", finding.pods), **_names("node", finding.nodes)}
+
+
+def _names(what: str, names: Sequence[str]) -> Document:
+    return {f"{what}Count": len(names), f"{what}Names": names[:MOST_NAMES]}
+
+
+_MEANINGS = {
+    Severity.BLOCKS: "A drain would not end",
+    Severity.OUTAGE: "Pods would be down until the node is back, or lost",
+    Severity.NOTICE: "A drain would end, and the pods would run again",
+}
+
+_VERBS = {
+    Severity.BLOCKS: ("blocks a drain", "block a drain"),
+    Severity.OUTAGE: ("would be down or lose pods", "would be down or lose pods"),
+    Severity.NOTICE: ("has a notice", "have a notice"),
+}
+"""For one workload, and for any other number."""
+
+_PEOPLE = "No drain begins while people keep it from that"
+
+
+def headline(found: Readiness) -> str:
+    """Return the summary in one sentence."""
+    if not found.nodes:
+        return "no node was judged"
+    known = " as far as is known" if found.unsure else ""
+    begin = f"{len(found.blocked)} of {_count(found.nodes, 'node')} would not drain{known}"
+    counted = Counter(workload.severity for workload in found.workloads)
+    parts = [
+        f"{counted[severity]} {verbs[counted[severity] != 1]}"
+        for severity, verbs in _VERBS.items()
+        if counted[severity]
+    ]
+    return f"{begin}; of the workloads, {', '.join(parts)}" if parts else f"{begin}; nothing was found"
+
+
+def _assumption(found: Readiness) -> str:
+    """Return what was judged, when (RFC 3339), and as for which event."""
+    judged = f"each node is judged alone, as if it had to go now for a {found.kind}"
+    return f"{moment_value(found.now)}: {_count(found.pods, 'pod')}; {judged}"
+
+
+def _remarks(found: Readiness) -> Iterator[str]:
+    """Yield what was left out, and what could not be seen."""
+    yield from (f"note: {note}" for note in found.notes)
+    yield from (f"could not see: {unseen_line(unseen)}" for unseen in found.unseen)
+
+
+def _on_nodes(kept: KeptByPeople) -> str:
+    return f"{_count(len(kept.nodes), 'node')}: {_some(kept.nodes)}"
+
+
+def _more(every: Sequence[object], what: str) -> list[str]:
+    """Return a line about those that people do not see, and one above it; none if they see all."""
+    more = len(every) - MOST_WORKLOADS
+    return [f"and {_count(more, what)} more; --output json has all of them"] if more > 0 else []
+
+
+def _title(found: WorkloadFindings) -> str:
+    workload = found.workload
+    if not workload.kind:
+        return f"{workload.namespace}: pods without a controller"
+    return f"{workload.namespace}/{workload.name} ({workload.kind})"
+
+
+def _place(finding: Finding) -> str:
+    """Return how many pods are on which nodes."""
+    return f"{_count(len(finding.pods), 'pod')} on {_some(finding.nodes)}"
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"{', '.join(names[:_NAMED])}{more}"
+
+
+def _count(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
+def _sections(found: Readiness) -> Iterable[tuple[Severity, Iterator[WorkloadFindings]]]:
+    """Return the workloads that people see, the worst, by their severity."""
+    return groupby(found.workloads[:MOST_WORKLOADS], key=lambda workload: workload.severity)
+
+
+def as_text(found: Readiness, width: int | None = None) -> str:
+    """Return readiness as text.
+
+    A line that is longer than `width` columns goes on below its own text; None: lines have no limit.
+    """
+    lines = [headline(found), _assumption(found), *_remarks(found)]
+    lines += ["", f"PEOPLE: {_PEOPLE}", ""] if found.people else []
+    for kept in found.people[:MOST_WORKLOADS]:
+        texts = {kept.code.value: kept.because, "where": _on_nodes(kept), "remedy": kept.remedy}
+        lines += [row(label, text) for label, text in texts.items()]
+    lines += _more(found.people, "reason")
+    for severity, workloads in _sections(found):
+        lines += ["", f"{severity.value.upper()}: {_MEANINGS[severity]}"]
+        for workload in workloads:
+            places = {_place(finding) for finding in workload.findings}
+            where = places.pop() if len(places) == 1 else ""
+            lines += ["", f"{_title(workload)}{f': {where}' if where else ''}"]
+            lines += _rows(workload, everywhere=bool(where))
+    lines += ["", *rest] if (rest := _more(found.workloads, "workload")) else []
+    return shown(lines, ZoneInfo(found.time_zone), width)
+
+
+def _rows(workload: WorkloadFindings, *, everywhere: bool) -> Iterator[str]:
+    for finding in workload.findings:
+        yield row(finding.severity.value, finding.because)
+        if not everywhere:
+            yield row("where", _place(finding))
+        if not workload.workload.kind:
+            yield row("pods", _some(finding.pods))
+        yield row("remedy", finding.remedy)
+
+
+def as_markdown(found: Readiness) -> str:
+    """Return readiness as Markdown."""
+    lines = ["# Readiness for maintenance", "", f"**{safe.markdown(headline(found))}**", ""]
+    lines += [safe.markdown(_assumption(found)), ""]
+    lines += [f"> {safe.markdown(line)}" for line in _remarks(found)]
+    if found.people:
+        cells = (
+            (kept.code.value, _on_nodes(kept), kept.because, kept.remedy)
+            for kept in found.people[:MOST_WORKLOADS]
+        )
+        lines += ["", f"## {_PEOPLE}", "", *markdown_table(("", "nodes", "because", "remedy"), cells)]
+        lines += ["", *map(safe.markdown, rest)] if (rest := _more(found.people, "reason")) else []
+    for severity, workloads in _sections(found):
+        rows = (_cells(workload, finding) for workload in workloads for finding in workload.findings)
+        heads = ("workload", "pods", "because", "remedy")
+        lines += ["", f"## {_MEANINGS[severity]}", "", *markdown_table(heads, rows)]
+    lines += ["", *map(safe.markdown, rest)] if (rest := _more(found.workloads, "workload")) else []
+    return markdown_page(lines, ZoneInfo(found.time_zone))
+
+
+def _cells(workload: WorkloadFindings, finding: Finding) -> tuple[str, ...]:
+    pods = "" if workload.workload.kind else f": {_some(finding.pods)}"
+    return _title(workload), f"{_place(finding)}{pods}", finding.because, finding.remedy
+
+
+def readiness_part(found: Readiness) -> ReadinessPart:
+    """Return what a page shows: the summary and the worst findings."""
+    rows = [
+        FindingRow(_title(workload), finding.severity, _place(finding), finding.because, finding.remedy)
+        for workload in found.workloads[:MOST_WORKLOADS]
+        for finding in workload.findings
+    ]
+    more = sum(len(workload.findings) for workload in found.workloads) - _MOST_FINDINGS
+    findings = "finding" if more == 1 else "findings"
+    rest = f"and {more} more {findings}: reconciler readiness -o json has all of them" if more > 0 else ""
+    return ReadinessPart(
+        headline(found), _assumption(found), tuple(_remarks(found)), tuple(rows[:_MOST_FINDINGS]), rest
+    )

@@ -1,1 +1,0 @@
-"""Explanations of a node and of a pod."""
