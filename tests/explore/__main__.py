@@ -7,8 +7,8 @@ import sys
 import time
 from random import SystemRandom
 
+from tests.explore.choices import draw
 from tests.explore.exploring import Sum, as_test, explore, play, smallest
-from tests.explore.generator import draw
 
 
 def main() -> int:

@@ -13,7 +13,7 @@ from reconciler.model.event import Kind
 from reconciler.model.node import Node
 from reconciler.settings.schema import Settings
 from reconciler.simulation.world import World
-from tests.explore.broken import Broken
+from tests.explore.history import Broken
 from tests.explore.obeyed import Obeyed
 from tests.explore.truth import CONDITION, Channel, Told, Truth, asks, is_due, is_plan
 from tests.laws import checked

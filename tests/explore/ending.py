@@ -17,9 +17,9 @@ from reconciler.model.snapshot import Agents, Remediator
 from reconciler.model.values import replace
 from reconciler.simulation.clock import at_once
 from reconciler.simulation.platform import VmEvent, no_event
+from tests.explore.choices import PLAIN
 from tests.explore.laws import KEYS
 from tests.explore.shared import begun_profiles, is_readable
-from tests.explore.workflow_texts import PLAIN
 
 if TYPE_CHECKING:
     from tests.explore.play import Play

@@ -12,8 +12,8 @@ from reconciler.model.moments import to_text
 from reconciler.model.node import Condition
 from reconciler.model.snapshot import Agents, Remediator
 from reconciler.simulation.platform import Reporter, VmEvent
+from tests.explore.history import move
 from tests.explore.laws import KEYS
-from tests.explore.moves import move
 from tests.support.builders import IN_UPGRADE
 
 _VM_KINDS = ("Reboot", "Redeploy", "Freeze", "LiveMigration", "Preempt", "Terminate")

@@ -1,23 +1,20 @@
-"""Plays many histories, sums up what they came to, and prints a broken one as a test."""
+"""Plays many histories, sums up what they came to, makes a broken one small, and prints it as a test."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
-from tests.explore import calendars, events, faults, hands, hooks, people, tenants, workflows
-from tests.explore.broken import Broken
-from tests.explore.choices import is_good
-from tests.explore.generator import draw
-from tests.explore.history import History
+from tests.explore import events, faults, hands, outside
+from tests.explore.choices import SETTINGS, WAITS, draw, is_good
+from tests.explore.history import MOVES, Broken, History, Step
 from tests.explore.play import Play
-from tests.explore.shrink import shrink, without_defaults
 
-FAMILIES = (calendars, events, faults, hands, hooks, people, tenants, workflows)
+FAMILIES = (events, faults, hands, outside)
 """The modules whose import registers the moves."""
 
 _DAY = timedelta(days=1)
@@ -171,3 +168,77 @@ def as_test(history: History, why: str) -> str:
         f"        (\n{steps}        ),\n"
         f"        seed={history.seed},\n    )\n"
     )
+
+
+Fails = Callable[[History], bool]
+
+
+def shrink(history: History, fails: Fails, most: int = 3000) -> History:
+    """Return a smaller history for which `fails` holds, too, after at most so many attempts."""
+    tried = 0
+    seen: set[History] = {history}
+    progress = True
+    while progress:
+        progress = False
+        for smaller in _smaller(history):
+            if smaller in seen:
+                continue
+            seen.add(smaller)
+            tried += 1
+            if tried > most:
+                return history
+            if fails(smaller):
+                history, progress = smaller, True
+                break
+    return history
+
+
+def _smaller(history: History) -> Iterator[History]:
+    """Yield simpler histories, the most radical first."""
+    steps = history.steps
+    size = len(steps)
+    chunk = max(1, size // 2)
+    while chunk:
+        for begin in range(0, size, chunk):
+            yield history.with_steps(steps[:begin] + steps[begin + chunk :])
+        chunk //= 2
+    scene = history.scene
+    if scene.pods:
+        yield from (
+            replace(history, scene=replace(scene, pods=tuple(one for one in scene.pods if one != gone)))
+            for gone in scene.pods
+        )
+    for line in scene.settings:
+        simplest = SETTINGS[line.partition(":")[0]][0]
+        if line != simplest:
+            lines = tuple(simplest if one == line else one for one in scene.settings)
+            yield replace(history, scene=replace(scene, settings=lines))
+    if scene.provider:
+        yield replace(history, scene=replace(scene, provider=""))
+    if scene.cloud != "azure":
+        yield replace(history, scene=replace(scene, cloud="azure"))
+    for nodes in range(1, scene.nodes):
+        yield replace(history, scene=replace(scene, nodes=nodes))
+    for position, step in enumerate(steps):
+        for simpler in _simpler(step):
+            yield history.with_steps((*steps[:position], simpler, *steps[position + 1 :]))
+
+
+def _simpler(step: Step) -> Iterator[Step]:
+    shorter = sorted({wait for wait in WAITS if wait < step.then})
+    yield from (replace(step, then=wait) for wait in shorter)
+    yield from (replace(step, on=on) for on in range(step.on))
+    values = MOVES[step.what].values
+    before = values[: values.index(step.value)] if step.value in values else ()
+    yield from (replace(step, value=value) for value in before[:12])
+
+
+def without_defaults(history: History) -> History:
+    """Return the history without the lines of settings that say what is so anyway."""
+    plain = {
+        choices[0]
+        for key, choices in SETTINGS.items()
+        if choices[0].endswith((": {}", ": []")) and key != "sources"
+    }
+    lines = tuple(one for one in history.scene.settings if one not in plain)
+    return replace(history, scene=replace(history.scene, settings=lines))

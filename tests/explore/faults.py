@@ -20,8 +20,8 @@ from reconciler.model.errors import (
 )
 from reconciler.simulation.api import Call, Killed
 from reconciler.simulation.world import World
+from tests.explore.history import move
 from tests.explore.laws import Laws
-from tests.explore.moves import move
 
 if TYPE_CHECKING:
     from tests.explore.play import Play

@@ -1,15 +1,36 @@
-"""What people do to nodes, records, pods and settings."""
+"""What people do to nodes, records, pods, hooks, workflows and settings, and what they say of maintenance."""
 
 from __future__ import annotations
 
-from datetime import timedelta
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from reconciler.model.errors import RecordUnreadable
+from reconciler.features.approvals.instruct import (
+    Instructed,
+    approved,
+    approved_as_recorded,
+    deferred,
+    held,
+    resumed,
+    resumed_with_many,
+    stopped,
+)
+from reconciler.model.errors import ClusterError, RecordUnreadable, Rejected, TooManyRequests
+from reconciler.model.instructions import ALL, Deferral, PersonHold, Word, pool_scope
+from reconciler.model.keys import DEFAULT_PREFIX
+from reconciler.model.limits import EARLIEST
 from reconciler.model.node import AUTOSCALER_TAINT, MECHANIC_LABEL, REMEDIATOR_TAINT, Taint
+from reconciler.model.pod import DO_NOT_DISRUPT, ON_COMPLETION, SAFE_TO_EVICT, Pod
+from reconciler.model.values import replace
+from reconciler.simulation.api import Call
+from reconciler.simulation.clock import Actor
+from reconciler.simulation.cluster import SimulatedCluster
 from tests.explore.choices import LINES
+from tests.explore.history import move
 from tests.explore.laws import KEYS
-from tests.explore.moves import move
+from tests.explore.outside import ANSWERS
+from tests.explore.waits import TENANT
 
 if TYPE_CHECKING:
     from tests.explore.play import Play
@@ -152,4 +173,239 @@ def dry_run(play: Play, _: str, __: str) -> None:
 @move("look", 2, on_node=False)
 def nothing(play: Play, _: str, __: str) -> None:
     """Do nothing, but have a pass."""
+    play.wake()
+
+
+_SCOPES = {"all": ALL, "pool": pool_scope("np")}
+_HOLDS = ("", "now", "for 30", "now for 30", "for 600")
+
+
+def _second(play: Play) -> datetime:
+    """Return the time of the person's machine, whose clock is right."""
+    return play.now.replace(microsecond=0)
+
+
+def _word(play: Play, minutes: str, scope: str = "") -> Word:
+    until = _second(play) + timedelta(minutes=int(minutes)) if minutes else None
+    return Word("anna@desk", _second(play), until, "explored", scope)
+
+
+def _hold(play: Play, value: str, scope: str = "") -> PersonHold:
+    stops, _, minutes = value.rpartition("for ") if "for " in value else (value, "", "")
+    return PersonHold(_word(play, minutes, scope), stops="now" in stops)
+
+
+def _write(play: Play, said: Instructed) -> None:
+    """Annotate the node, as the command does."""
+    if said.write is not None:
+        for key, text in said.write.annotations.items():
+            play.cluster.annotate(said.write.node, key, text)
+
+
+@move("people", 3, values=_HOLDS)
+def hold(play: Play, name: str, value: str) -> None:
+    """Hold a node."""
+    node = play.cluster.nodes[name]
+    _write(play, held(node, _hold(play, value), DEFAULT_PREFIX, _second(play)))
+
+
+@move("people", 5)
+def resume(play: Play, name: str, _: str) -> None:
+    """End the hold and the deferral of a node."""
+    _write(play, resumed(play.cluster.nodes[name], DEFAULT_PREFIX, _second(play), "alice@laptop"))
+
+
+@move(
+    "people", 1, values=tuple(f"{scope} {how}".strip() for how in _HOLDS for scope in _SCOPES), on_node=False
+)
+def hold_many(play: Play, _: str, value: str) -> None:
+    """Hold all nodes, or the pool."""
+    scope, _, how = value.partition(" ")
+    hold = _hold(play, how, _SCOPES[scope])
+    others = tuple(one for one in play.cluster.ledger.holds if one.word.scope != hold.word.scope)
+    play.cluster.ledger = replace(play.cluster.ledger, holds=(*others, hold))
+    for node in list(play.cluster.nodes.values()) if hold.stops else ():
+        _write(play, stopped(node, hold, DEFAULT_PREFIX))
+    play.wake()
+
+
+@move("people", 3, values=tuple(_SCOPES), on_node=False)
+def resume_many(play: Play, _: str, value: str) -> None:
+    """End the hold of all nodes, or of the pool."""
+    scope = _SCOPES[value]
+    left = tuple(one for one in play.cluster.ledger.holds if one.word.scope != scope)
+    play.cluster.ledger = replace(play.cluster.ledger, holds=left)
+    for node in list(play.cluster.nodes.values()):
+        _write(play, resumed_with_many(node, DEFAULT_PREFIX, _second(play), "alice@laptop", scope))
+    play.wake()
+
+
+@move("people", 2, values=("60", "5", "600"))
+def defer(play: Play, name: str, value: str) -> None:
+    """Defer the drain of a node."""
+    node = play.cluster.nodes[name]
+    _write(play, deferred(node, Deferral(_word(play, value)), DEFAULT_PREFIX, _second(play)))
+
+
+@move("people", 5, values=("", "10", "recorded"))
+def approve(play: Play, name: str, value: str) -> None:
+    """Approve what waits for it on a node; with a number, for so many minutes.
+
+    `recorded` does so without the settings: what the last pass recorded is approved.
+    """
+    if value == "recorded":
+        node, word = play.cluster.nodes[name], _word(play, "")
+        _write(play, approved_as_recorded(node, word, DEFAULT_PREFIX, _second(play)))
+        return
+    plan = next((one for one in play.looked().nodes if one.node == name), None)
+    node = play.cluster.nodes[name]
+    _write(play, approved(node, plan, _word(play, value), DEFAULT_PREFIX, _second(play)))
+
+
+@move("people", 1)
+def approval_withdrawn(play: Play, name: str, _: str) -> None:
+    """Withdraw the approval of a node."""
+    play.cluster.annotate(name, KEYS.approved, None)
+
+
+@move("people", 1, values=("hold", "defer", "approved"))
+def strange_instruction(play: Play, name: str, value: str) -> None:
+    """Let another tool write an instruction that can't be read."""
+    play.cluster.annotate(name, f"{KEYS.prefix}/{value}", "disk is being copied")
+
+
+_STEPS = ("pre-drain", "post-drain", "pre-uncordon")
+_NAMES = tuple(f"{step}.{name}" for name in ("leader", "sync") for step in _STEPS)
+
+
+@move("hook", 6, values=_NAMES)
+def hook(play: Play, name: str, value: str) -> None:
+    """Annotate a node with a hook."""
+    play.cluster.annotate(name, f"{KEYS.prefix}/{value}", "team storage")
+
+
+@move("hook", 4, values=_NAMES)
+def hook_done(play: Play, name: str, value: str) -> None:
+    """Remove a hook of a node, as its owner does."""
+    play.cluster.annotate(name, f"{KEYS.prefix}/{value}", None)
+
+
+@move("hook", 3, values=("pre-drain.leader", "pre-drain.other", "post-drain.leader", "pre-uncordon.leader"))
+def pod_hook(play: Play, name: str, value: str) -> None:
+    """Let a tenant annotate a pod of theirs with a hook; only `pre-drain` holds anything there."""
+    for pod in play.tenants_pods(name)[:1]:
+        key = f"{KEYS.prefix}/{value}"
+        play.cluster.add_pod(replace(pod, annotations={**pod.annotations, key: "tenant"}))
+
+
+@move("hook", 3, values=ANSWERS, on_node=False)
+def hook_service(play: Play, _: str, value: str) -> None:
+    """Let the hooks of the settings be done, fail, be silent, or never end."""
+    play.hooks.answer = value
+    play.wake()
+
+
+@move("workflow", 7, values=("one", "two"))
+def work(play: Play, name: str, value: str) -> None:
+    """Ask for the work of a profile."""
+    play.cluster.label(name, value, "true")
+
+
+@move("workflow", 6, values=("one", "two"))
+def work_done(play: Play, name: str, value: str) -> None:
+    """Ask for the work of a profile no longer."""
+    play.cluster.label(name, value, None)
+
+
+@move("workflow", 4, values=("first--second", "first", "second", "second--first", "", "other--first"))
+def workflow_label(play: Play, name: str, value: str) -> None:
+    """Select the profiles of a node."""
+    play.cluster.label(name, KEYS.workflows, value or None)
+
+
+@move("workflow", 1, values=("", "{", "[]", '{"Profiles":{"first":{"Current":"strange"}}}'))
+def workflow_data(play: Play, name: str, value: str) -> None:
+    """Remove the data of the workflows, or break them."""
+    if value or KEYS.workflow_data in play.cluster.nodes[name].annotations:
+        play.laws.shared.ends(play.cluster.nodes[name])
+        play.cluster.annotate(name, KEYS.workflow_data, value or None)
+
+
+@move("workflow", 1, values=("", "in-maintenance", "nonsense"))
+def workflow_state_label(play: Play, name: str, value: str) -> None:
+    """Change the label that shows the state of the workflows."""
+    play.cluster.label(name, KEYS.workflow_state, value or None)
+
+
+_NAME = "vet.example.com"
+_LASTS = timedelta(hours=6)
+_MOVES_AFTER = timedelta(minutes=2)
+_DENIED = f'admission webhook "{_NAME}" denied the request: '
+
+
+@dataclass(slots=True)
+class Webhook:
+    """A validating webhook for evictions of a tenant's pods.
+
+    `does` is empty while it admits everything. `denies` refuses, `moves` refuses and lets a
+    controller delete the pod, and `fails` does not answer the API server.
+    """
+
+    cluster: SimulatedCluster
+    does: str = ""
+    until: datetime = EARLIEST
+    """When it admits everything again (UTC)."""
+    _moved: set[str] = field(default_factory=set)
+
+    def refuses(self) -> bool:
+        """Whether it refuses evictions now."""
+        return bool(self.does) and self.cluster.clock.now() < self.until
+
+    def answer(self, call: Call) -> ClusterError | None:
+        """Return why a request is refused, None if it is admitted."""
+        pod = call.content
+        if not self.refuses() or call.what != "evict" or not isinstance(pod, Pod) or pod.namespace != TENANT:
+            return None
+        if self.does == "denies":
+            return TooManyRequests(f"{_DENIED}not now", status=429, retry_after=2)
+        if self.does == "fails":
+            return Rejected(f'failed calling webhook "{_NAME}": connection refused', status=500)
+        if self.does == "moves":
+            if pod.uid not in self._moved:
+                self._moved.add(pod.uid)
+                self.cluster.clock.after(_MOVES_AFTER, lambda: self._delete(pod.uid))
+            return Rejected(f"{_DENIED}the controller moves it", status=500)
+        return None
+
+    def _delete(self, uid: str) -> None:
+        if uid in self.cluster.pods:
+            self.cluster.terminate(uid, None, Actor.SOMEBODY)
+
+
+@move("tenant", 3, values=("", "denies", "moves", "fails"), on_node=False)
+def webhook(play: Play, _: str, value: str) -> None:
+    """Let a webhook deny the evictions of a tenant's pods for some hours, or admit them."""
+    play.webhook.does = value
+    play.webhook.until = play.now + _LASTS
+
+
+_WAITS = {
+    "wait-completed": (KEYS.wait_completed, "true"),
+    "do-not-disrupt": (DO_NOT_DISRUPT, "true"),
+    "on-completion": (SAFE_TO_EVICT, ON_COMPLETION),
+}
+
+
+@move("tenant", 4, values=tuple(_WAITS))
+def pod_waits(play: Play, name: str, value: str) -> None:
+    """Let a pod of a tenant ask to finish first."""
+    key, text = _WAITS[value]
+    for pod in play.tenants_pods(name)[:1]:
+        play.cluster.add_pod(replace(pod, annotations={**pod.annotations, key: text}))
+
+
+@move("tenant", 2, values=("", "budget"), on_node=False)
+def tenant(play: Play, _: str, value: str) -> None:
+    """Let a tenant forbid every eviction in their namespace, or no longer."""
+    play.blocks(on=bool(value))
     play.wake()

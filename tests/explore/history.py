@@ -1,8 +1,25 @@
-"""A history as a value: where it begins, and its steps. It prints as the code that makes it."""
+"""What a history is made of: where it begins, its steps, the moves by name, and a law that breaks."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.explore.play import Play
+
+
+class Broken(BaseException):
+    """A law does not hold; `law` is its number or name.
+
+    It is no Exception, because the program's boundaries would catch it where a hook raises it.
+    """
+
+    def __init__(self, law: str, text: str) -> None:
+        """Create it with what was seen."""
+        super().__init__(f"law {law}: {text}")
+        self.law = law
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,3 +70,37 @@ class History:
     def with_steps(self, steps: tuple[Step, ...]) -> History:
         """Return the history with other steps."""
         return replace(self, steps=steps)
+
+
+Change = Callable[["Play", str, str], None]
+"""What a move does: it gets the name of a node that exists, and one of its values."""
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One move. `weight` is how often it is drawn, `values` are what it can be drawn with, simplest first."""
+
+    name: str
+    family: str
+    weight: int
+    values: tuple[str, ...]
+    on_node: bool
+    change: Change
+
+
+MOVES: dict[str, Move] = {}
+
+
+def move(
+    family: str, weight: int = 1, *, values: tuple[str, ...] = ("",), on_node: bool = True
+) -> Callable[[Change], Change]:
+    """Register a function as the move of its name, with spaces for underscores."""
+
+    def register(change: Change) -> Change:
+        name = change.__name__.strip("_").replace("_", " ")
+        if name in MOVES:
+            raise ValueError(f"two moves are called {name!r}")
+        MOVES[name] = Move(name, family, weight, values, on_node, change)
+        return change
+
+    return register

@@ -18,15 +18,13 @@ from reconciler.model.writes import NodeWrite
 from reconciler.settings.schema import Settings
 from reconciler.simulation.api import Call
 from reconciler.simulation.world import World
-from tests.explore.broken import Broken
 from tests.explore.cases import Cases
-from tests.explore.hook_waits import HookWaits
+from tests.explore.history import Broken
 from tests.explore.obeyed import Obeyed
 from tests.explore.shared import Shared, is_for_events
-from tests.explore.shown import Shown
-from tests.explore.strikes import Strikes
+from tests.explore.shown import Shown, Strikes
 from tests.explore.truth import Truth
-from tests.explore.waits import Waits
+from tests.explore.waits import HookWaits, Waits
 from tests.laws import checked
 
 KEYS = OwnKeys(DEFAULT_PREFIX)

@@ -13,7 +13,7 @@ from reconciler.model.node import Node
 from reconciler.settings.policies import ApprovalMissing, EventPolicy
 from reconciler.settings.schema import Settings
 from reconciler.simulation.world import World
-from tests.explore.broken import Broken
+from tests.explore.history import Broken
 from tests.explore.truth import CONDITION, DEADLOCK, KEYS, Told, Truth, asks
 
 STOPS_WITHIN = timedelta(seconds=4)

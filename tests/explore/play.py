@@ -34,17 +34,13 @@ from reconciler.simulation.machines import MachinePool, SimulatedMachines
 from reconciler.simulation.platform import no_event
 from reconciler.simulation.workloads import BudgetSpec, Workload
 from reconciler.simulation.world import World
-from tests.explore.broken import Broken
-from tests.explore.calendars import Calendars
 from tests.explore.choices import changed, is_good, parsed
-from tests.explore.clouds import SimulatedArm, SimulatedEc2
 from tests.explore.ending import end, release_left_over
 from tests.explore.faults import Faults
-from tests.explore.history import History, Scene, Step
-from tests.explore.hook_service import HookService
+from tests.explore.hands import Webhook
+from tests.explore.history import MOVES, Broken, History, Scene, Step
 from tests.explore.laws import Laws
-from tests.explore.moves import MOVES
-from tests.explore.tenants import Webhook
+from tests.explore.outside import Calendars, HookService, SimulatedArm, SimulatedEc2
 from tests.explore.truth import KEYS, Truth
 from tests.explore.waits import TENANT
 from tests.support import builders

@@ -11,7 +11,7 @@ from reconciler.model.record import ClaimKind, Record, State, from_annotation, r
 from reconciler.model.writes import NodeWrite
 from reconciler.settings.schema import Settings
 from reconciler.simulation.world import World
-from tests.explore.broken import Broken
+from tests.explore.history import Broken
 from tests.explore.truth import KEYS
 from tests.laws import checked
 

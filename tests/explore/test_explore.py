@@ -17,10 +17,9 @@ from reconciler.passes import act, decide
 from reconciler.passes.decide import facts
 from reconciler.profiles import budget, case, situation
 from tests.explore import exploring
+from tests.explore.choices import draw
 from tests.explore.exploring import Sum, as_test, broken_law, explore, smallest
-from tests.explore.generator import draw
-from tests.explore.history import History, Scene, Step
-from tests.explore.moves import MOVES
+from tests.explore.history import MOVES, History, Scene, Step
 
 ACTING = ("mode: Enforce", "budget: {maxUnavailable: 1}")
 TWO_ASK = History(

@@ -17,9 +17,9 @@ from reconciler.model.moments import shifted
 from reconciler.model.values import replace
 from reconciler.passes.decide import node_facts
 from reconciler.profiles import hooks, instructed, situation
+from tests.explore.choices import PLAIN
 from tests.explore.exploring import broken_law
 from tests.explore.history import History, Scene, Step
-from tests.explore.workflow_texts import PLAIN
 
 ACTING = ("mode: Enforce", "budget: {maxUnavailable: 1}")
 PROFILES = (*ACTING, PLAIN)

@@ -17,7 +17,7 @@ from reconciler.simulation.api import HEARTBEAT
 from reconciler.simulation.platform import Reporter
 from reconciler.simulation.world import World
 from reconciler.sources.aws.source import CODES
-from tests.explore.clouds import Said, SimulatedArm, SimulatedEc2
+from tests.explore.outside import Said, SimulatedArm, SimulatedEc2
 
 KEYS = OwnKeys(DEFAULT_PREFIX)
 DEADLOCK = "KernelDeadlock"

@@ -1,19 +1,28 @@
-"""The APIs of Azure and AWS over the nodes of a simulated cluster."""
+"""Who answers from outside of the cluster: the clouds, a calendar, and the service behind the hooks."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
-from typing import Generic, TypeVar
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Generic, TypeVar
 
+from reconciler.model.content import CalendarPlace, CalendarText
 from reconciler.model.errors import CloudError
+from reconciler.model.hooks import HookAnswer, HookKey, HookRun, HookState
 from reconciler.model.machine import InstanceEvent, PerformMaintenance, Planned, Scope, vm_of
+from reconciler.model.moments import to_text
 from reconciler.model.polling import Listing
+from reconciler.simulation.api import SimulatedApi
 from reconciler.simulation.clock import Actor
 from reconciler.simulation.cluster import SimulatedCluster
 from reconciler.sources.arm import source as arm
 from reconciler.sources.aws import source as aws
+from tests.explore.history import move
+
+if TYPE_CHECKING:
+    from tests.explore.play import Play
+
 
 Fact = TypeVar("Fact")
 
@@ -117,3 +126,72 @@ class SimulatedEc2:
             if place is not None and place[0] == region and self.events.get(name):
                 statuses.append({"InstanceId": place[1], "Events": list(self.events[name])})
         return statuses
+
+
+TAKES = timedelta(minutes=2)
+"""How long a run takes if nothing is wrong."""
+
+_AGAIN = timedelta(minutes=1)
+_SAYS = {
+    "failed": HookAnswer(HookState.FAILED, "500 Internal Server Error", _AGAIN),
+    "silent": HookAnswer(HookState.UNKNOWN, "no answer", _AGAIN),
+    "busy": HookAnswer(HookState.RUNNING, "503 Service Unavailable", _AGAIN),
+}
+ANSWERS = ("", *_SAYS)
+"""What the service can do: `""` is done after a while."""
+
+
+@dataclass(slots=True)
+class HookService:
+    """A HookRunner. `answer` is one of ANSWERS; `begun` are the runs, with the time of each (UTC)."""
+
+    api: SimulatedApi
+    answer: str = ""
+    begun: dict[HookKey, datetime] = field(default_factory=dict)
+
+    def answers(self, keys: Sequence[HookKey]) -> Mapping[HookKey, HookAnswer]:
+        """Return what each of these runs does now."""
+        return {key: self._answer(key) for key in keys}
+
+    def _answer(self, key: HookKey) -> HookAnswer:
+        began = self.begun.get(key)
+        if began is None:
+            return HookAnswer(HookState.ABSENT)
+        if self.answer:
+            return _SAYS[self.answer]
+        over = self.api.cluster.clock.now() - began >= TAKES
+        return HookAnswer(HookState.DONE) if over else HookAnswer(HookState.RUNNING, "it runs", _AGAIN)
+
+    def run(self, run: HookRun) -> None:
+        """Begin a run; one that has begun goes on."""
+        call = self.api.begin_write("run_hook", run.key.node, str(run.key.id), run)
+        self.begun.setdefault(run.key, self.api.cluster.clock.now())
+        self.api.end_write(call)
+
+
+@dataclass(slots=True)
+class Calendars:
+    """A CalendarReader that finds the same content at each place."""
+
+    found: CalendarText = CalendarText("[]")
+
+    def read(self, places: Sequence[CalendarPlace], now: datetime) -> Mapping[str, CalendarText]:
+        """Return the content of each place."""
+        del now
+        return {place.name: self.found for place in places}
+
+
+_SPANS = {"0 to 60": (0, 60), "0 to 600": (0, 600), "30 to 90": (30, 90), "-60 to 10000": (-60, 10000)}
+
+
+@move("calendar", 5, values=("", *_SPANS, "unreadable"), on_node=False)
+def calendar(play: Play, _: str, value: str) -> None:
+    """Change the content of the calendar: no event, one event from and to so many minutes, or unreadable."""
+    if value == "unreadable":
+        play.calendars.found = CalendarText(unread="403 Forbidden")
+    elif value:
+        begin, end = (to_text(play.now + timedelta(minutes=one)) for one in _SPANS[value])
+        play.calendars.found = CalendarText(f"- {{start: {begin}, end: {end}}}")
+    else:
+        play.calendars.found = CalendarText("[]")
+    play.wake()
