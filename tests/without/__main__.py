@@ -3,8 +3,8 @@
     python -m tests.without [NAME ...]
 
 With a plugin go its folder or file, its tests, its page in docs and its name in the list. The types of the
-program and of the core's tests, the import contracts, these tests and a day of the simulation must then pass. It exits with 1 if a
-plugin fails that `removable.txt` lists, or if one passes that it does not list.
+program and of the core's tests, the import contracts, these tests and a day of the simulation must then pass.
+It exits with 1 if a plugin fails that `removable.txt` lists, or if one passes that it does not list.
 """
 
 from __future__ import annotations
