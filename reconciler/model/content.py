@@ -79,14 +79,15 @@ class Holder(StrEnum):
 class CalendarPlace(Struct, frozen=True):
     """Where the content of a calendar is, and how it is read.
 
-    `path` is that of a file. An object has a `namespace` and an `object`; without a `key` its only key
-    counts. `problem` says why the place is not known. `zone` is for times without a zone; with `zone_given`
-    it also wins over the zone that the content names. With `aks`, the content is a maintenance
-    configuration of AKS.
+    `key_path` is the key of the settings that names it, and `path` that of a file. An object has a
+    `namespace` and an `object`; without a `key` its only key counts. `problem` says why the place is not
+    known. `zone` is for times without a zone; with `zone_given` it also wins over the zone that the content
+    names. With `aks`, the content is a maintenance configuration of AKS.
     """
 
     name: str
     holder: Holder = Holder.FILE
+    key_path: tuple[str | int, ...] = ()
     path: str = ""
     namespace: str = ""
     object: str = ""

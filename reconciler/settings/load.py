@@ -105,12 +105,13 @@ def calendar_mistakes(data: bytes, name: str, settings: Settings, wrong: Mapping
     `data` is the content of the file `name`, and `wrong` says what is wrong with each calendar, by its name.
     """
     document = read_yaml(data.decode("utf-8-sig"))
-    found = []
-    for index, one in enumerate(settings.calendars):
-        if one.name in wrong:
-            path: Path = ("calendars", index, "file" if one.aks is None else "aks")
-            found.append(_line(name, document.place(path), Mistake(path, wrong[one.name])))
-    return SettingsError(tuple(found))
+    return SettingsError(
+        tuple(
+            _line(name, document.place(place.key_path), Mistake(place.key_path, wrong[place.name]))
+            for place in settings.calendar_places()
+            if place.name in wrong
+        )
+    )
 
 
 def parse_settings(text: str, name: str, environment: Mapping[str, str] = NO_VARIABLES) -> Settings:
@@ -171,8 +172,7 @@ def _line(name: str, place: Place, mistake: Mistake) -> str:
 def _named_twice(value: dict[str, object]) -> Iterator[Mistake]:
     """Yield entries of one list with the same name, even if other mistakes make the list invalid."""
     drain = value.get("drain")
-    named = ("windows", "notAllowed", "calendars")
-    lists: list[tuple[Path, object]] = [((key,), value.get(key)) for key in named]
+    lists: list[tuple[Path, object]] = [((key,), entries) for key, entries in value.items()]
     lists.append((("drain", "rules"), drain.get("rules") if isinstance(drain, dict) else None))
     for path, entries in lists:
         seen: dict[str, int] = {}

@@ -19,10 +19,8 @@ from reconciler.calendar.windows import Calendar, NotAllowed, Window
 from reconciler.model.content import CalendarPlace, CalendarText, SettingsVersion
 from reconciler.model.event import Kind
 from reconciler.model.keys import DEFAULT_PREFIX, keys_of
-from reconciler.model.limits import CALENDARS
 from reconciler.model.node import HOSTED_LABEL
 from reconciler.model.selector import EVERYTHING, LabelSelector
-from reconciler.settings.calendars import rules_of
 from reconciler.settings.draining import Adoptable, Budget, Coexist, Drain
 from reconciler.settings.fields import ConditionType, Duration, Flag, Prefix, Section, Selector, Zone
 from reconciler.settings.mistakes import Mistake, Mistakes, Warned
@@ -35,7 +33,6 @@ from reconciler.settings.policies import (
     Events,
     UserInitiated,
 )
-from reconciler.settings.sections.calendars import CalendarSettings
 from reconciler.settings.sections.hooks import Hooks
 from reconciler.settings.sections.replace import Replacing
 from reconciler.settings.sections.sources import Sources
@@ -99,7 +96,8 @@ class FeatureSection(Struct, Generic[T], frozen=True, kw_only=True):
 
     `type` is that of its value, with pydantic's limits, if any. The functions get the whole settings, and
     return what is wrong with them although each section is valid, what to warn of at a moment, what they do
-    in words (under the heading `title`), and the selectors of nodes whose labels have to be read.
+    in words (under the heading `title`), the selectors of nodes whose labels have to be read, where calendars
+    are, and the windows and freezes beside those of the file.
     """
 
     key: str
@@ -111,6 +109,8 @@ class FeatureSection(Struct, Generic[T], frozen=True, kw_only=True):
     warnings: Callable[[Settings, datetime], Iterable[Warned]] = _nothing
     explained: Callable[[Settings], Iterable[str]] = _nothing
     selectors: Callable[[Settings], Iterable[LabelSelector]] = _nothing
+    places: Callable[[Settings], Iterable[CalendarPlace]] = _nothing
+    rules: Callable[[Settings], Iterable[Window | NotAllowed]] = _nothing
 
     def of(self, settings: Settings) -> T:
         """Return the value of the section; without it in the settings, its default."""
@@ -153,10 +153,6 @@ class Settings(Section):
     not_allowed: tuple[NotAllowedSettings, ...] = Field(
         default=(),
         description="When drains may not start, except at a deadline. It wins over `windows`. Default: none.",
-    )
-    calendars: tuple[CalendarSettings, ...] = Field(
-        default=(),
-        description="Windows and freezes that others keep. Default: none.",
     )
     budget: Budget = Field(default=Budget(), description="How many nodes may be out of service at once.")
     drain: Drain = Field(default=Drain(), description="How nodes are drained.")
@@ -210,12 +206,6 @@ class Settings(Section):
     def _features_agree(self) -> Settings:
         if found := tuple(mistake for part in self.of_features for mistake in part.mistakes(self)):
             raise Mistakes(found)
-        return self
-
-    @model_validator(mode="after")
-    def _few_calendars(self) -> Settings:
-        if len(self.calendars) > CALENDARS:
-            raise Mistakes((Mistake(("calendars",), f"has more than {CALENDARS} entries"),))
         return self
 
     @model_validator(mode="after")
@@ -276,9 +266,14 @@ class Settings(Section):
         copy._folder = folder
         return copy
 
+    @property
+    def folder(self) -> Path | None:
+        """The folder of the file, where relative paths begin; None if the settings are in no file."""
+        return self._folder
+
     def calendar_places(self) -> tuple[CalendarPlace, ...]:
-        """Return where the content of each calendar is, in order."""
-        return tuple(each.place(self.time_zone, self._folder) for each in self.calendars)
+        """Return where the content of each calendar of others is, in order."""
+        return tuple(place for part in self.of_features for place in part.places(self))
 
     @property
     def calendar_texts(self) -> Mapping[str, CalendarText]:
@@ -290,7 +285,7 @@ class Settings(Section):
 
         The same texts give the same object, so that what it has computed of the calendar is kept.
         """
-        if not self.calendars:
+        if self._texts == texts:
             return self
         kept = self._with_texts
         if kept is None or kept._texts != texts:
@@ -368,7 +363,6 @@ class Settings(Section):
         selectors = [self.node_selector, *(override.node_selector for override in self.overrides)]
         selectors += [times.node_selector for times in (*self.windows, *self.not_allowed)]
         selectors += [selector for part in self.of_features for selector in part.selectors(self)]
-        selectors += [calendar.node_selector for calendar in self.calendars]
         selectors += [hook.node_selector for hook in self.hooks.configured]
         return frozenset(one.key for selector in selectors for one in selector.requirements)
 
@@ -392,26 +386,24 @@ class Settings(Section):
     def calendar(self) -> Calendar:
         """The windows, and the times that are not allowed."""
         zone = self.time_zone
-        windows, freezes = rules_of(zip(self.calendars, self.calendar_places(), strict=True), self._texts)
+        windows = [
+            Window(each.name or each.title(zone), times_of(each, each.time_zone or zone), each.node_selector)
+            for each in self.windows
+        ]
+        freezes = [
+            NotAllowed(
+                each.name or each.title(zone),
+                times_of(each, each.time_zone or zone),
+                each.reason,
+                each.absolute,
+                each.node_selector,
+            )
+            for each in self.not_allowed
+        ]
+        rules = [rule for part in self.of_features for rule in part.rules(self)]
         return Calendar(
-            [
-                Window(
-                    each.name or each.title(zone), times_of(each, each.time_zone or zone), each.node_selector
-                )
-                for each in self.windows
-            ]
-            + windows,
-            [
-                NotAllowed(
-                    each.name or each.title(zone),
-                    times_of(each, each.time_zone or zone),
-                    each.reason,
-                    each.absolute,
-                    each.node_selector,
-                )
-                for each in self.not_allowed
-            ]
-            + freezes,
+            [*windows, *(rule for rule in rules if isinstance(rule, Window))],
+            [*freezes, *(rule for rule in rules if isinstance(rule, NotAllowed))],
         )
 
 

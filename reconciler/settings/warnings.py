@@ -90,8 +90,8 @@ def _key(key: str, index: int, name: str, settings: Settings, written: int) -> s
     """Return the key of a window or a freeze; those of calendars come after those that are `written`."""
     if index < written:
         return f"{key}[{index}] ({name})"
-    found = next(i for i, one in enumerate(settings.calendars) if one.name == name)
-    return f"calendars[{found}] ({name})"
+    place = next(place for place in settings.calendar_places() if place.name == name)
+    return f"{spelt(place.key_path[:2])} ({name})"
 
 
 def _opens(windows: tuple[Window, ...], freezes: tuple[NotAllowed, ...], now: datetime) -> bool:

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from pydantic.alias_generators import to_snake
 
+from reconciler.features.calendars.parsing import parse_calendar
+from reconciler.features.calendars.settings import CALENDARS, CalendarSettings
+from reconciler.model import limits
 from reconciler.model.content import CalendarPlace
-from reconciler.model.limits import CALENDAR, CALENDARS
-from reconciler.settings.calendars import parse_calendar
 from reconciler.settings.load import parse_settings
-from reconciler.settings.sections.calendars import CalendarSettings
 
 PAGE = (Path(__file__).parents[2] / "docs" / "calendars.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
@@ -33,7 +33,7 @@ def test_each_place_of_a_calendar_has_a_row_and_an_example_that_loads(place: str
     (example,) = [block for block in BLOCKS if block.startswith("calendars:")]
     table = PAGE.partition("| place |")[2].partition("\n\n")[0]
 
-    calendars = parse_settings(example, "calendars.md").calendars
+    calendars = CALENDARS.of(parse_settings(example, "calendars.md"))
 
     assert f"`{place}`" in table
     assert [calendar for calendar in calendars if getattr(calendar, to_snake(place)) is not None]
@@ -46,18 +46,18 @@ def test_the_list_of_freezes_is_one() -> None:
 
 
 def test_the_limits_are_those_of_the_program() -> None:
-    from reconciler.calendar import ical
+    from reconciler.features.calendars import ical
 
-    limits = PAGE.partition("\n## Limits\n")[2]
+    section = PAGE.partition("\n## Limits\n")[2]
     numbers = (
-        CALENDAR,
+        limits.CALENDAR,
         ical.MOST_EVENTS,
         ical.MOST_REPEATING,
         ical.MOST_COUNTED,
         ical.MOST_STARTS,
-        CALENDARS,
+        limits.CALENDARS,
     )
-    assert [int(found.replace(",", "")) for found in re.findall(r"\d[\d,]*", limits)] == list(numbers)
+    assert [int(found.replace(",", "")) for found in re.findall(r"\d[\d,]*", section)] == list(numbers)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.calendar.aks_maintenance import is_aks, parse_aks
+from reconciler.features.calendars.aks_maintenance import is_aks, parse_aks
 from reconciler.features.machines.agent_pools import _listed, _seen
 from reconciler.model.machine import Planned, Scope, vm_of
 from reconciler.sources.arm import source as arm

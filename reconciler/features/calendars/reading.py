@@ -65,7 +65,7 @@ class Calendars:
         An object is read again only if its resourceVersion has changed. Once the API server does not answer,
         no further object is asked for.
         """
-        from reconciler.settings.calendars import parse_calendar
+        from reconciler.features.calendars.parsing import parse_calendar
 
         found: dict[str, CalendarText] = {}
         away = ""

@@ -421,17 +421,6 @@ def _given(*pairs: tuple[str, Secret | None]) -> Iterator[tuple[str, Secret]]:
     yield from ((key, secret) for key, secret in pairs if secret is not None)
 
 
-def _named_twice(settings: Settings) -> Iterator[Mistake]:
-    seen: dict[str, int] = {}
-    for index, entry in enumerate(NOTIFY.of(settings)):
-        if entry.name in seen:
-            message = (
-                f"{literal(entry.name)} is also the name of notify[{seen[entry.name]}]; names are unique"
-            )
-            yield Mistake(("notify", index, "name"), message)
-        seen.setdefault(entry.name, index)
-
-
 def _warnings(settings: Settings, now: datetime) -> Iterator[Warned]:
     del now
     for index, entry in enumerate(NOTIFY.of(settings)):
@@ -477,7 +466,6 @@ NOTIFY: FeatureSection[tuple[Notify, ...]] = FeatureSection(
     default=(),
     description="Who gets notices, how, and when, by one transport each. See docs/notices.md. Default: none.",
     title="Notices",
-    mistakes=_named_twice,
     warnings=_warnings,
     explained=_explained,
     selectors=_selectors,

@@ -13,8 +13,8 @@ from datetime import UTC, date, datetime, time, timedelta, timezone
 from typing import Any
 
 from reconciler.calendar.occurrences import Run
-from reconciler.calendar.recurrence import Event, Frequency, Imported, Length, Rule
 from reconciler.calendar.values import literal, parse_moment, to_utc
+from reconciler.features.calendars.recurrence import Event, Frequency, Imported, Length, Rule
 
 _DAY = timedelta(days=1)
 _OFFSET = re.compile(r"([+-])(0[0-9]|1[0-4]):([0-5][0-9])")

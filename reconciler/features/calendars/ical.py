@@ -12,19 +12,23 @@ from datetime import UTC, date, datetime, timedelta, tzinfo
 
 from msgspec import Struct
 
-from reconciler.calendar.ical_lines import NO_CALENDAR, CalendarMistake, Component, Property, read_components
-from reconciler.calendar.ical_rules import (
+from reconciler.calendar.occurrences import Run
+from reconciler.calendar.values import to_utc
+from reconciler.features.calendars.ical_lines import (
+    NO_CALENDAR,
+    CalendarMistake,
+    Component,
+    Property,
     is_date,
     parse_date,
     parse_length,
     parse_length_text,
     parse_rule,
     parse_wall,
+    read_components,
 )
-from reconciler.calendar.ical_zones import iana_zone, zone_of, zones_of
-from reconciler.calendar.occurrences import Run
-from reconciler.calendar.recurrence import Event, Imported, Length
-from reconciler.calendar.values import to_utc
+from reconciler.features.calendars.ical_zones import iana_zone, zone_of, zones_of
+from reconciler.features.calendars.recurrence import Event, Imported, Length
 from reconciler.model import limits
 from reconciler.model.values import replace
 

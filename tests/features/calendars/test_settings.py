@@ -6,9 +6,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from reconciler.features.calendars.parsing import parse_calendar
 from reconciler.model.content import CalendarPlace, CalendarText, Holder
 from reconciler.model.errors import SettingsError
-from reconciler.settings.calendars import parse_calendar
 from reconciler.settings.load import parse_content, parse_settings
 from reconciler.settings.schema import Settings
 

@@ -7,10 +7,15 @@ import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 
-from reconciler.calendar.ical_lines import CalendarMistake, Component, Property
-from reconciler.calendar.ical_rules import parse_rule, parse_wall
-from reconciler.calendar.recurrence import Frequency
 from reconciler.calendar.values import parse_zone
+from reconciler.features.calendars.ical_lines import (
+    CalendarMistake,
+    Component,
+    Property,
+    parse_rule,
+    parse_wall,
+)
+from reconciler.features.calendars.recurrence import Frequency
 
 _FROM, _TO = datetime(2000, 1, 1), datetime(2060, 1, 1)  # noqa: DTZ001 - times on the wall clock
 _OFFSET = re.compile(r"([+-])([01][0-9]|2[0-3])([0-5][0-9])([0-5][0-9])?")

@@ -9,7 +9,7 @@ import recurring_ical_events
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconciler.calendar.ical import parse_ical
+from reconciler.features.calendars.ical import parse_ical
 from tests.laws.hits import Hits
 from tests.support.searching import examples
 

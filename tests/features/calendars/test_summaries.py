@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from reconciler.calendar.ical import parse_ical
 from reconciler.calendar.windows import Calendar, NotAllowed, Window
+from reconciler.features.calendars.ical import parse_ical
 
 NOW = datetime(2026, 12, 20, 12, tzinfo=UTC)
 DAY = timedelta(days=1)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.calendar.aks_maintenance import is_aks, parse_aks
+from reconciler.features.calendars.aks_maintenance import is_aks, parse_aks
 
 
 def window(schedule: dict[str, Any], **keys: Any) -> dict[str, Any]:

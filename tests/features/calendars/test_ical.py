@@ -6,8 +6,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from reconciler.calendar.ical import parse_ical
-from reconciler.calendar.ical_lines import CalendarMistake
+from reconciler.features.calendars.ical import parse_ical
+from reconciler.features.calendars.ical_lines import CalendarMistake
 
 BERLIN = ZoneInfo("Europe/Berlin")
 START = "DTSTART:20260301T100000Z"

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 
 from pydantic import Field, model_validator
 
-from reconciler.model.content import CalendarPlace, Holder
+from reconciler.calendar.occurrences import Always, Times
+from reconciler.calendar.windows import NotAllowed, Window
+from reconciler.model import limits
+from reconciler.model.content import CalendarPlace, CalendarText, Holder
 from reconciler.model.selector import EVERYTHING
 from reconciler.settings.fields import Flag, ObjectName, Section, Selector, Text, Zone
 from reconciler.settings.mistakes import Mistake, Mistakes
+from reconciler.settings.schema import FeatureSection, Settings
 
 
 class CalendarUse(StrEnum):
@@ -85,12 +90,10 @@ class CalendarSettings(Section):
             raise Mistakes(tuple(found))
         return self
 
-    def place(self, zone: Zone, folder: Path | None) -> CalendarPlace:
-        """Return where its content is.
-
-        `zone` is that of the settings file, and `folder` the one in which it is, None if it is no file.
-        """
-        chosen, given = self.time_zone or zone, self.time_zone is not None
+    def place(self, index: int, settings: Settings) -> CalendarPlace:
+        """Return where its content is; it is the entry `index` of these settings."""
+        folder = settings.folder
+        chosen, has_zone = self.time_zone or settings.time_zone, self.time_zone is not None
         path = self.aks if self.aks is not None else self.file
         if path is not None:
             problem = ""
@@ -98,20 +101,80 @@ class CalendarSettings(Section):
                 problem = f"the path {path} is relative, but the settings are not in a file"
             return CalendarPlace(
                 self.name,
+                key_path=("calendars", index, "file" if self.aks is None else "aks"),
                 path=str(folder / path if folder is not None else path),
                 problem=problem,
                 zone=chosen,
-                zone_given=given,
+                zone_given=has_zone,
                 aks=self.aks is not None,
             )
         kind = Holder.CONFIG_MAP if self.config_map is not None else Holder.SECRET
         held = self.config_map or self.secret
         return CalendarPlace(
             self.name,
+            key_path=("calendars", index),
             holder=kind,
             namespace=held.namespace if held else "",
             object=held.name if held else "",
             key=(held.key or "") if held else "",
             zone=chosen,
-            zone_given=given,
+            zone_given=has_zone,
         )
+
+
+NOT_READ = CalendarText(unread="nothing has read it yet")
+
+
+def _few(settings: Settings) -> Iterator[Mistake]:
+    if len(CALENDARS.of(settings)) > limits.CALENDARS:
+        yield Mistake(("calendars",), f"has more than {limits.CALENDARS} entries")
+
+
+def _places(settings: Settings) -> Iterator[CalendarPlace]:
+    for index, calendar in enumerate(CALENDARS.of(settings)):
+        yield calendar.place(index, settings)
+
+
+def _rules(settings: Settings) -> Iterator[Window | NotAllowed]:
+    """Yield the windows and the freezes of the calendars, from what was read of each.
+
+    A calendar that could not be read allows nothing: its windows do not open, and its freeze has no end.
+    Its freeze is never absolute, because a mistake in a file must not hold nodes past their deadline.
+    """
+    for calendar, place in zip(CALENDARS.of(settings), _places(settings), strict=True):
+        from reconciler.features.calendars.recurrence import Imported
+
+        times, unread = _times(place, settings.calendar_texts.get(calendar.name, NOT_READ))
+        nodes = calendar.node_selector
+        if calendar.use is CalendarUse.WINDOWS:
+            yield Window(calendar.name, times or Imported(), nodes, unread)
+        elif times is None:
+            yield NotAllowed(calendar.name, Always(), f"can't be read: {unread}", False, nodes)
+        else:
+            yield NotAllowed(calendar.name, times, calendar.reason, calendar.absolute, nodes)
+
+
+def _times(place: CalendarPlace, read: CalendarText) -> tuple[Times | None, str]:
+    """Return the times of a calendar, or None and why they are not known."""
+    from reconciler.features.calendars.parsing import parse_calendar
+
+    if read.unread:
+        return None, read.unread
+    try:
+        return parse_calendar(read.text, place), ""
+    except ValueError as error:
+        return None, str(error)
+
+
+CALENDARS: FeatureSection[tuple[CalendarSettings, ...]] = FeatureSection(
+    key="calendars",
+    type=tuple[CalendarSettings, ...],
+    default=(),
+    description="Windows and freezes that others keep. Default: none.",
+    mistakes=_few,
+    selectors=lambda settings: [calendar.node_selector for calendar in CALENDARS.of(settings)],
+    places=_places,
+    rules=_rules,
+)
+
+SECTIONS = (CALENDARS,)

@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from reconciler.calendar.freeze_list import parse_freezes
+from reconciler.features.calendars.parsing import parse_freezes
 
 BERLIN = ZoneInfo("Europe/Berlin")
 
