@@ -26,7 +26,7 @@ from reconciler.model.values import replace
 from reconciler.model.workflow import WorkflowData, upgrade_on
 from reconciler.model.writes import used_keys
 from reconciler.passes.decide.facts import pods_left, with_returns
-from reconciler.passes.decide.node_facts import PassContext, Progress, Seen
+from reconciler.passes.decide.node_facts import NodeFacts, PassContext, Progress
 from reconciler.passes.plugin import WorkflowStep
 from reconciler.profiles.checks.people import not_held
 from reconciler.profiles.checks.platform import left_to_us
@@ -61,47 +61,47 @@ class NodeWorkflows:
         members = members_of(snapshot.nodes, snapshot.records, self._workflows, keys)
         self._members = Members(members, snapshot.for_settings.checks)
 
-    def step(self, one: Seen, situation: Situation, context: PassContext) -> WorkflowStep | None:
+    def step(self, node: NodeFacts, situation: Situation, context: PassContext) -> WorkflowStep | None:
         """Return one step of each workflow of a node; nothing is changed where it can't be read."""
         if not self._workflows.on:
-            if one.record is None or not one.record.workflows:
+            if node.record is None or not node.record.workflows:
                 return None
-            gone = tuple(_gone(one, one.record, self._workflows, context))
-            return WorkflowStep(one.node, one.record, holds=gone, readable=False)
-        member = self._members.of(one.node.name)
+            gone = tuple(_gone(node, node.record, self._workflows, context))
+            return WorkflowStep(node.read, node.record, holds=gone, readable=False)
+        member = self._members.of(node.name)
         if member.problem:
-            return _unreadable(one, member.problem, context)
-        given = self._input(one, situation, context)
-        label = one.node.labels.get(context.keys.workflows, "")
+            return _unreadable(node, member.problem, context)
+        given = self._input(node, situation, context)
+        label = node.read.labels.get(context.keys.workflows, "")
         data = maintained(member.data, label, self._workflows, given)
         given = replace(given, data=data)
-        step = _step(one, given, member.profiles, self._workflows, context)
-        if step.data != member.data or context.keys.workflow_data not in one.node.annotations:
-            step = replace(step, text=_text(step, one, context))
+        step = _step(node, given, member.profiles, self._workflows, context)
+        if step.data != member.data or context.keys.workflow_data not in node.read.annotations:
+            step = replace(step, text=_text(step, node, context))
         needs = self._workflows.needs
-        return replace(step, used=used_keys(one.node, needs.labels, needs.annotations))
+        return replace(step, used=used_keys(node.read, needs.labels, needs.annotations))
 
-    def note(self, one: Seen, progress: Progress) -> None:
+    def note(self, node: NodeFacts, progress: Progress) -> None:
         """Show the nodes that come later in the pass what the workflows of this one do."""
-        step = one.workflows
+        step = node.workflows
         if step is None or not step.readable:
             return
         self._members.moved(step.node, step.data)
         for take in step.takes:
             self._members.read = self._members.read.taken(take)
-        if step.node.unschedulable and not one.node.unschedulable:
-            progress.places = progress.places.take(one.node, "cordoned for a workflow")
+        if step.node.unschedulable and not node.read.unschedulable:
+            progress.places = progress.places.take(node.read, "cordoned for a workflow")
 
-    def _input(self, one: Seen, situation: Situation, context: PassContext) -> CheckInput:
+    def _input(self, node: NodeFacts, situation: Situation, context: PassContext) -> CheckInput:
         """Return what the checks of the node read, apart from the profile and its state."""
-        here = (PLATFORM,) if one.case.state is State.IN_MAINTENANCE else ()
+        here = (PLATFORM,) if node.case.state is State.IN_MAINTENANCE else ()
         silent = tuple(
             f"{reading.source}: {reading.because}"
-            for reading in one.assessment.readings
+            for reading in node.assessment.readings
             if reading.answer is Answer.UNKNOWN and reading.installed
         )
         return CheckInput(
-            node=one.node,
+            node=node.read,
             data=WorkflowData(),
             profile="",
             state=State.OPERATIONAL,
@@ -116,23 +116,23 @@ class NodeWorkflows:
         )
 
 
-def _text(step: WorkflowStep, one: Seen, context: PassContext) -> str | None:
+def _text(step: WorkflowStep, node: NodeFacts, context: PassContext) -> str | None:
     text = to_annotation(step.data)
-    return text if text != one.node.annotations.get(context.keys.workflow_data) else None
+    return text if text != node.read.annotations.get(context.keys.workflow_data) else None
 
 
 def _step(
-    one: Seen, given: CheckInput, names: tuple[str, ...], workflows: Workflows, context: PassContext
+    node: NodeFacts, given: CheckInput, names: tuple[str, ...], workflows: Workflows, context: PassContext
 ) -> WorkflowStep:
     """Return what the workflows of a readable node do."""
     # A message does not wait for the drain that an `enter` chain waits for, nor for a person's hold.
     rules = [(name, workflows.by_name[name].rules(given.data.profiles[name].current)) for name in names]
     told = notified([(name, each.notify) for name, each in rules], given)
     given = replace(given, data=told.data)
-    record = _in_force(one, one.record or Record(one.node.uid), given.data)
+    record = _in_force(node, node.record or Record(node.read.uid), given.data)
     waiting = _waiting(record, names)
-    kept = _kept_from_starts(one, context)
-    record, notices = _followed(one, given, record, waiting, workflows, context)
+    kept = _kept_from_starts(node, context)
+    record, notices = _followed(node, given, record, waiting, workflows, context)
     ran_from = partial(
         run,
         workflows,
@@ -141,19 +141,19 @@ def _step(
         resumed=tuple(claim.name for claim in waiting),
         starts=context.settings.mode is not Mode.FINISH and not kept,
     )
-    ran = ran_from(Worked(one.node, record))
-    held = _uncordoned(one, ran.work, names, context)
+    ran = ran_from(Worked(node.read, record))
+    held = _uncordoned(node, ran.work, names, context)
     if held and not kept and held[0].until is not None and held[0].until <= context.now:
         ran, held = ran_from(_cordoned_again(ran.work, context)), ()
     work = ran.work
     gone = (
-        *_gone(one, work.record, workflows, context),
-        *_left_over(one, work.record, ran.data, workflows, context),
+        *_gone(node, work.record, workflows, context),
+        *_left_over(node, work.record, ran.data, workflows, context),
     )
     order = None
     claimed = _drain_of_workflows(work.record)
     if ran.draining is not None and claimed is not None:
-        order = _order(one, ran.draining, claimed.drain, context)
+        order = _order(node, ran.draining, claimed.drain, context)
         by = [claim.name for claim in claimed.claims if claim.kind is ClaimKind.WORKFLOW]
         order = replace(order, why=f"workflow {', '.join(by)}")
     inside = [report.profile for report in ran.reports if report.after is State.IN_MAINTENANCE]
@@ -167,7 +167,7 @@ def _step(
         order=order,
         reports=ran.reports,
         transitions=tuple(_transitions(ran, record, work.record)),
-        holds=(*held, *kept, *gone, *_unread(one, waiting, context), *ran.holds),
+        holds=(*held, *kept, *gone, *_unread(node, waiting, context), *ran.holds),
         notices=(*notices, *ran.notices),
         takes=ran.takes,
         hypervisor=work.hypervisor,
@@ -181,18 +181,18 @@ def _worst(data: WorkflowData, names: tuple[str, ...]) -> State:
     return WorkflowData(chosen).worst
 
 
-def _unreadable(one: Seen, problem: str, context: PassContext) -> WorkflowStep:
+def _unreadable(node: NodeFacts, problem: str, context: PassContext) -> WorkflowStep:
     """Return the step of a node whose data can't be read: nothing is overwritten."""
     key = context.keys.workflow_data
-    remedy = f"kubectl annotate node {one.node.name} {key}- removes it, and its profiles begin as operational"
+    remedy = f"kubectl annotate node {node.name} {key}- removes it, and its profiles begin as operational"
     reason = f"the annotation {key} is not changed: {problem}; {remedy}"
-    hold = Hold(one.node.name, HoldCode.WORKFLOW_DATA_READABLE, reason)
+    hold = Hold(node.name, HoldCode.WORKFLOW_DATA_READABLE, reason)
     # It may be in maintenance for one of its workflows.
     unknown = "a workflow that can't be read"
-    return WorkflowStep(one.node, one.record, elsewhere=unknown, holds=(hold,), readable=False)
+    return WorkflowStep(node.read, node.record, elsewhere=unknown, holds=(hold,), readable=False)
 
 
-def _in_force(one: Seen, record: Record, data: WorkflowData) -> Record:
+def _in_force(node: NodeFacts, record: Record, data: WorkflowData) -> Record:
     """Return the record without the claims of profiles that maintenance-controller has moved on since.
 
     It has ended their drains. If it has uncordoned the node, too, they claim nothing any more.
@@ -203,7 +203,7 @@ def _in_force(one: Seen, record: Record, data: WorkflowData) -> Record:
         if kept is None or not kept.is_theirs or kept.transition < max(began):
             continue
         record = record.undrained(claim_of(name))
-        if not one.node.unschedulable:
+        if not node.read.unschedulable:
             record = record.uncordoned(claim_of(name))
     return record
 
@@ -216,31 +216,33 @@ def _waiting(record: Record, names: tuple[str, ...]) -> tuple[Claim, ...]:
     return tuple(one for one in drain.claims if one.kind is ClaimKind.WORKFLOW and one.name in names)
 
 
-def _unread(one: Seen, waiting: tuple[Claim, ...], context: PassContext) -> tuple[Hold, ...]:
-    problem = context.snapshot.problems.pods.get(one.node.name)
+def _unread(node: NodeFacts, waiting: tuple[Claim, ...], context: PassContext) -> tuple[Hold, ...]:
+    problem = context.snapshot.problems.pods.get(node.name)
     if not waiting or not problem:
         return ()
-    return (Hold(one.node.name, HoldCode.PODS_READABLE, f"its pods can't be read: {problem}"),)
+    return (Hold(node.name, HoldCode.PODS_READABLE, f"its pods can't be read: {problem}"),)
 
 
-def _kept_from_starts(one: Seen, context: PassContext) -> tuple[Hold, ...]:
+def _kept_from_starts(node: NodeFacts, context: PassContext) -> tuple[Hold, ...]:
     """Return what keeps every workflow from a start: the hold of a person, and an upgrade by AKS."""
-    name, word = one.node.name, context.instructions(one.node).hold
-    upgrade = upgrade_on(one.node, context.upgraded)
+    name, word = node.name, context.instructions(node.read).hold
+    upgrade = upgrade_on(node.read, context.upgraded)
     of_aks = (left_to_us.hold(name, upgrade),) if upgrade else ()
     if word is None:
         return of_aks
     return (replace(not_held.hold(name, word.words(name)), until=word.word.until), *of_aks)
 
 
-def _uncordoned(one: Seen, work: Worked, names: tuple[str, ...], context: PassContext) -> tuple[Hold, ...]:
+def _uncordoned(
+    node: NodeFacts, work: Worked, names: tuple[str, ...], context: PassContext
+) -> tuple[Hold, ...]:
     """Return the hold of a node that somebody has uncordoned during the drain of a workflow (law 1).
 
     A file of maintenance-controller cordons it again, as that does, when the hold ends. Each time the hold is
     twice as long, so that two programs that disagree write less and less.
     """
     waiting, drain, cordon = _waiting(work.record, names), work.record.drain, work.record.cordon
-    if one.node.unschedulable or work.node.unschedulable or not waiting or drain is None or cordon is None:
+    if node.read.unschedulable or work.node.unschedulable or not waiting or drain is None or cordon is None:
         return ()
     profiles, until = ", ".join(claim.name for claim in waiting), None
     if context.settings.only_workflows:
@@ -248,10 +250,10 @@ def _uncordoned(one: Seen, work: Worked, names: tuple[str, ...], context: PassCo
         until = shifted(max(cordon.since, drain.drain.since), pause)
     again = f"; it is cordoned again at {to_text(until)}" if until is not None else ""
     reason = (
-        f"somebody uncordoned the node while it was drained for {profiles}: kubectl cordon {one.node.name} "
+        f"somebody uncordoned the node while it was drained for {profiles}: kubectl cordon {node.name} "
         f"goes on with the drain; the profile goes on without it when its checks lead out of its state{again}"
     )
-    return (Hold(one.node.name, HoldCode.WORKFLOW_UNCORDONED, reason, until),)
+    return (Hold(node.name, HoldCode.WORKFLOW_UNCORDONED, reason, until),)
 
 
 def _cordoned_again(work: Worked, context: PassContext) -> Worked:
@@ -264,20 +266,22 @@ def _cordoned_again(work: Worked, context: PassContext) -> Worked:
     return replace(work, node=replace(work.node, unschedulable=True), record=record)
 
 
-def _gone(one: Seen, record: Record | None, workflows: Workflows, context: PassContext) -> Iterator[Hold]:
+def _gone(
+    node: NodeFacts, record: Record | None, workflows: Workflows, context: PassContext
+) -> Iterator[Hold]:
     """Yield a hold for each profile that claims the node and is no longer one of its profiles."""
-    selected = set(workflows.selected(one.node.labels.get(context.keys.workflows, "")))
+    selected = set(workflows.selected(node.read.labels.get(context.keys.workflows, "")))
     for name in record.workflows if record is not None else ():
         if name not in selected:
             reason = (
                 f"the node was cordoned for profile {name}, which it does not have any more: add it to the "
-                f"label {context.keys.workflows} again; or {_undo(one, context)}"
+                f"label {context.keys.workflows} again; or {_undo(node, context)}"
             )
-            yield Hold(one.node.name, HoldCode.WORKFLOW_GONE, reason)
+            yield Hold(node.name, HoldCode.WORKFLOW_GONE, reason)
 
 
 def _left_over(
-    one: Seen, record: Record, data: WorkflowData, workflows: Workflows, context: PassContext
+    node: NodeFacts, record: Record, data: WorkflowData, workflows: Workflows, context: PassContext
 ) -> Iterator[Hold]:
     """Yield a hold for each profile that claims the node and is operational, so that it ends no claim.
 
@@ -290,12 +294,12 @@ def _left_over(
             continue
         # The settings may have lost the chain that waited for the drain.
         if not _waiting(record, (name,)) or waiting_drain(workflow, kept) is None:
-            reason = f"the node is cordoned for profile {name}, which is operational: {_undo(one, context)}"
-            yield Hold(one.node.name, HoldCode.WORKFLOW_GONE, reason)
+            reason = f"the node is cordoned for profile {name}, which is operational: {_undo(node, context)}"
+            yield Hold(node.name, HoldCode.WORKFLOW_GONE, reason)
 
 
-def _undo(one: Seen, context: PassContext) -> str:
-    return f"{context.keys.release(one.node.name)} removes our cordon, label and record"
+def _undo(node: NodeFacts, context: PassContext) -> str:
+    return f"{context.keys.release(node.name)} removes our cordon, label and record"
 
 
 def _transitions(ran: Ran, before: Record, after: Record) -> Iterator[Transition]:
@@ -311,7 +315,7 @@ def _transitions(ran: Ran, before: Record, after: Record) -> Iterator[Transition
 
 
 def _followed(
-    one: Seen,
+    node: NodeFacts,
     given: CheckInput,
     record: Record,
     waiting: tuple[Claim, ...],
@@ -320,12 +324,12 @@ def _followed(
 ) -> tuple[Record, tuple[Notice, ...]]:
     """Return the record after what has become of the drain: it is done, or an attempt has timed out."""
     claimed = _drain_of_workflows(record)
-    if not waiting or claimed is None or not one.node.unschedulable:
+    if not waiting or claimed is None or not node.read.unschedulable:
         return record, ()
     name = waiting[0].name
     config = waiting_drain(workflows.by_name[name], given.data.profiles[name]) or Draining()
-    drain, drained = claimed.drain, _progress(one, context)
-    found = pods_left(one.node, _options(one, config, drain, context), context)
+    drain, drained = claimed.drain, _progress(node, context)
+    found = pods_left(node.read, _options(node, config, drain, context), context)
     runs = drained is not None and drained.phase is Phase.RUNNING
     if found is not None and found.drained and not runs:
         stays = KeptPods.of(found.kept)
@@ -358,9 +362,9 @@ def _with_drain(record: Record, drain: DrainRecord) -> Record:
     return record if record.drain is None else replace(record, drain=replace(record.drain, drain=drain))
 
 
-def _progress(one: Seen, context: PassContext) -> DrainProgress | None:
-    found = context.snapshot.drains.get(one.node.name)
-    return found if found is not None and found.uid == one.node.uid else None
+def _progress(node: NodeFacts, context: PassContext) -> DrainProgress | None:
+    found = context.snapshot.drains.get(node.name)
+    return found if found is not None and found.uid == node.read.uid else None
 
 
 def _begun(config: Draining, drain: DrainRecord) -> datetime:
@@ -372,25 +376,25 @@ def _begun(config: Draining, drain: DrainRecord) -> datetime:
     return shifted(drain.since, -earlier * config.eviction_timeout)
 
 
-def _options(one: Seen, config: Draining, drain: DrainRecord, context: PassContext) -> DrainOptions:
+def _options(node: NodeFacts, config: Draining, drain: DrainRecord, context: PassContext) -> DrainOptions:
     """Return how the drain treats pods, as maintenance-controller does: mirrors and DaemonSets' stay."""
     begun = _begun(config, drain)
-    order = drain_order(one.node, (), drain.since, context.settings, context.snapshot, begun=begun)
+    order = drain_order(node.read, (), drain.since, context.settings, context.snapshot, begun=begun)
     return replace(
-        with_returns(order.options, drain, begun, _progress(one, context)),
+        with_returns(order.options, drain, begun, _progress(node, context)),
         ignore_daemonsets=True,
         evict_empty_dir=True,
         evict_unmanaged=True,
     )
 
 
-def _order(one: Seen, config: Draining, drain: DrainRecord, context: PassContext) -> DrainOrder:
+def _order(node: NodeFacts, config: Draining, drain: DrainRecord, context: PassContext) -> DrainOrder:
     settings = context.settings
-    order = drain_order(one.node, (), drain.since, settings, context.snapshot)
+    order = drain_order(node.read, (), drain.since, settings, context.snapshot)
     return replace(
         order,
         timeout=config.eviction_timeout,
-        options=_options(one, config, drain, context),
+        options=_options(node, config, drain, context),
         escalation=replace(order.escalation, force_late=config.force_eviction),
         slots=None if settings.only_workflows else settings.drain.max_concurrent_nodes,
     )

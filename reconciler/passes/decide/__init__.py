@@ -23,9 +23,9 @@ from reconciler.passes.decide.draining import holds_slot
 from reconciler.passes.decide.forecasts import with_prospects
 from reconciler.passes.decide.machines import pools_in_replacement, twins_of
 from reconciler.passes.decide.node_facts import (
+    NodeFacts,
     PassContext,
     Progress,
-    Seen,
     broken,
     last_key,
     look_safely,
@@ -100,7 +100,7 @@ class _Fleet(Struct, frozen=True):
     selected: tuple[Node, ...]
     resting: tuple[Resting, ...]
     marked: tuple[Node, ...]
-    known: tuple[Seen, ...]
+    known: tuple[NodeFacts, ...]
     ours: Mapping[str, str]
     faults: Faults
 
@@ -121,7 +121,7 @@ def _fleet(assessment: Assessment, context: PassContext, faults: Faults) -> _Fle
     )
     looked = [look_safely(node, assessment.of(node.name), context) for node in marked]
     known = tuple(facts for facts in looked if facts is not None)
-    places = {facts.node.name: _place(facts, faults) for facts in known}
+    places = {facts.name: _place(facts, faults) for facts in known}
     return _Fleet(
         selected,
         tuple(resting for resting in snapshot.resting if settings.in_fleet(resting.node.labels)),
@@ -164,46 +164,44 @@ def _progress(fleet: _Fleet, context: PassContext) -> Progress:
         replace(ledger, replaced=missing),
         acknowledged,
         pools_in_replacement(fleet.known, snapshot.for_settings.machines, faults),
-        holding={
-            facts.node.name for facts in fleet.known if holds_slot(snapshot.drains.get(facts.node.name))
-        },
+        holding={facts.name for facts in fleet.known if holds_slot(snapshot.drains.get(facts.name))},
         schedules=planned,
         beside=context.parts.beside(snapshot, settings),
         slot_free_at=earliest_after(now, (drain.blocked_at for drain in holders if drain.blocked_at)),
     )
 
 
-def _queue(fleet: _Fleet, context: PassContext) -> tuple[Seen, ...]:
+def _queue(fleet: _Fleet, context: PassContext) -> tuple[NodeFacts, ...]:
     """Return what is known of the nodes, by urgency; each with a fault is one that can't be judged."""
     faults = fleet.faults
     keys = {
-        facts.node.name: faults.of(
-            facts.node.name,
+        facts.name: faults.of(
+            facts.name,
             "its place in the queue is not known",
             partial(queue_key, facts, context.snapshot.itself.node),
-            last_key(facts.node.name),
+            last_key(facts.name),
         )
         for facts in fleet.known
     }
     known = _with_faults(fleet.known, fleet.marked, faults, context)
-    return tuple(sorted(known, key=lambda facts: keys.get(facts.node.name) or last_key(facts.node.name)))
+    return tuple(sorted(known, key=lambda facts: keys.get(facts.name) or last_key(facts.name)))
 
 
-def _turn(own_node: str | None, ours: Mapping[str, str], facts: Seen) -> tuple[bool, bool, bool, int]:
+def _turn(own_node: str | None, ours: Mapping[str, str], facts: NodeFacts) -> tuple[bool, bool, bool, int]:
     """Return the sort key of a node in this pass.
 
     Nodes in maintenance first: their places and slots are counted before another node needs one. Those with
     fewer attempts come first: a process that lives for a minute would never come to the others. Those that
     the platform has started come last: they need no place, and may take none from the others.
     """
-    waits = facts.node.name not in ours
+    waits = facts.name not in ours
     struck = waits and any(map(has_struck, facts.judged))
-    return (waits, struck, facts.node.name == own_node, facts.attempts)
+    return (waits, struck, facts.name == own_node, facts.attempts)
 
 
-def _in_order(queue: Sequence[Seen], progress: Progress, snapshot: Snapshot) -> tuple[NodePlan, ...]:
+def _in_order(queue: Sequence[NodeFacts], progress: Progress, snapshot: Snapshot) -> tuple[NodePlan, ...]:
     """Return the plans that are reported, with their schedules, in the order of the queue."""
-    order = {facts.node.name: position for position, facts in enumerate(queue)}
+    order = {facts.name: position for position, facts in enumerate(queue)}
     scheduled = [_with_schedule(plan, progress.schedules.get(plan.node)) for plan in progress.plans]
     reported = sorted(filter(is_reported, scheduled), key=lambda plan: order[plan.node])
     return (*reported, *orphaned_drains(snapshot, order))
@@ -330,21 +328,21 @@ def _is_marked(node: Node, context: PassContext) -> bool:
     return keys.record in node.annotations or context.parts.outlived(node, keys.prefix).any
 
 
-def _has_place(one: Seen) -> str:
-    return why_out_of_service(one.record)
+def _has_place(node: NodeFacts) -> str:
+    return why_out_of_service(node.record)
 
 
-def _place(one: Seen, faults: Faults) -> str:
+def _place(node: NodeFacts, faults: Faults) -> str:
     what = "whether it is in maintenance is not known"
     # Unknown is not healthy: it keeps its place.
-    return faults.of(one.node.name, what, partial(_has_place, one), "an error in this program")
+    return faults.of(node.name, what, partial(_has_place, node), "an error in this program")
 
 
 def _with_faults(
-    seen: Sequence[Seen], nodes: Iterable[Node], faults: Faults, context: PassContext
-) -> list[Seen]:
+    seen: Sequence[NodeFacts], nodes: Iterable[Node], faults: Faults, context: PassContext
+) -> list[NodeFacts]:
     """Return what was seen, with each node that has a fault as one that can't be judged."""
-    known = {one.node.name: one for one in seen}
+    known = {facts.name: facts for facts in seen}
     found = dict(known)
     for node in nodes:
         problem = faults.nodes.get(node.name)
@@ -379,4 +377,4 @@ def _turns(progress: Progress) -> Iterable[datetime]:
 
 def _eased(ledger: Ledger, settings: Settings) -> Iterable[datetime]:
     """Yield when a node that we replaced no longer holds its place."""
-    return (shifted(one.at, settings.budget.ignore.not_ready_for) for one in ledger.replaced)
+    return (shifted(machine.at, settings.budget.ignore.not_ready_for) for machine in ledger.replaced)

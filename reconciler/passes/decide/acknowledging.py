@@ -17,7 +17,7 @@ from reconciler.model.node import Node
 from reconciler.model.problems import Faults, guarded
 from reconciler.model.record import CaseRecord, State
 from reconciler.model.writes import NodeWrite, node_write
-from reconciler.passes.decide.node_facts import PassContext, Seen, untouchable
+from reconciler.passes.decide.node_facts import NodeFacts, PassContext, untouchable
 from reconciler.profiles import case as cases
 from reconciler.profiles.hooks import present_hooks, unended
 from reconciler.profiles.situation import Acknowledgement
@@ -28,34 +28,34 @@ _NAMED_AT_MOST = 3
 
 
 def acknowledgements(
-    seen: Sequence[Seen], nodes: Iterable[Node], settings: Settings, faults: Faults | None = None
+    seen: Sequence[NodeFacts], nodes: Iterable[Node], settings: Settings, faults: Faults | None = None
 ) -> Mapping[str, tuple[Acknowledgement, ...]]:
     """Return, by node, the events that the settings acknowledge, and what prevents it.
 
     A node whose data ends in an error is one of `faults`. No event about it is acknowledged.
     """
     faults = Faults() if faults is None else faults
-    by_id: dict[str, list[tuple[Seen, Signal]]] = {}
-    for one in seen:
-        signals = faults.of(one.node.name, "its events are not known", partial(_by_id, one), ())
+    by_id: dict[str, list[tuple[NodeFacts, Signal]]] = {}
+    for node in seen:
+        signals = faults.of(node.name, "its events are not known", partial(_by_id, node), ())
         for name, signal in signals:
-            by_id.setdefault(name, []).append((one, signal))
+            by_id.setdefault(name, []).append((node, signal))
     wanted = {
         name: pairs
         for name, pairs in by_id.items()
         if any(
-            faults.of(one.node.name, "its events are not known", partial(_wants, one, signal), False)
-            for one, signal in pairs
+            faults.of(node.name, "its events are not known", partial(_wants, node, signal), False)
+            for node, signal in pairs
         )
     }
     if not wanted:
         return {}
     by_vm: dict[str, list[str]] = {}
-    for node in nodes:
-        vm = faults.of(node.name, "its VM is not known", partial(_vm, node), None)
+    for other in nodes:
+        vm = faults.of(other.name, "its VM is not known", partial(_vm, other), None)
         if vm is not None:
-            by_vm.setdefault(vm, []).append(node.name)
-    by_name = {one.node.name: one for one in seen}
+            by_vm.setdefault(vm, []).append(other.name)
+    by_name = {node.name: node for node in seen}
     found: dict[str, list[Acknowledgement]] = {}
     for pairs in wanted.values():
         judged, _ = guarded(
@@ -68,9 +68,9 @@ def acknowledgements(
 
 
 def _of_event(
-    pairs: Sequence[tuple[Seen, Signal]],
+    pairs: Sequence[tuple[NodeFacts, Signal]],
     by_vm: Mapping[str, Sequence[str]],
-    by_name: Mapping[str, Seen],
+    by_name: Mapping[str, NodeFacts],
     settings: Settings,
 ) -> tuple[tuple[str, Acknowledgement], ...]:
     # Each VM reports the event; if the reports differ, every VM that any of them names counts.
@@ -81,12 +81,12 @@ def _of_event(
     more = f" and {len(reasons) - _NAMED_AT_MOST} more" if len(reasons) > _NAMED_AT_MOST else ""
     refusal = "; ".join(reasons[:_NAMED_AT_MOST]) + more
     return tuple(
-        (one.node.name, Acknowledgement(signal.id, refusal)) for one, signal in pairs if _wants(one, signal)
+        (node.name, Acknowledgement(signal.id, refusal)) for node, signal in pairs if _wants(node, signal)
     )
 
 
-def _by_id(one: Seen) -> tuple[tuple[str, Signal], ...]:
-    return tuple((signal.id.casefold(), signal) for signal in _signals(one))
+def _by_id(node: NodeFacts) -> tuple[tuple[str, Signal], ...]:
+    return tuple((signal.id.casefold(), signal) for signal in _signals(node))
 
 
 def _vm(node: Node) -> str | None:
@@ -94,24 +94,24 @@ def _vm(node: Node) -> str | None:
     return name.casefold() if name is not None else None
 
 
-def _signals(one: Seen) -> Iterator[Signal]:
-    for reading in one.assessment.readings:
+def _signals(node: NodeFacts) -> Iterator[Signal]:
+    for reading in node.assessment.readings:
         if reading.source == imds.SOURCE:
             yield from (signal for signal in reading.signals if signal.id)
 
 
-def _wants(one: Seen, signal: Signal) -> bool:
+def _wants(node: NodeFacts, signal: Signal) -> bool:
     """Whether the settings acknowledge the event on this node. Only an event that has not started can be."""
     if signal.status is not Status.SCHEDULED:
         return False
-    return any(judged.acknowledges and signal.id in judged.event.ids for judged in one.judged)
+    return any(judged.acknowledges and signal.id in judged.event.ids for judged in node.judged)
 
 
 def _why_not(
     vm: str,
     names: Sequence[str],
-    by_name: Mapping[str, Seen],
-    pairs: Iterable[tuple[Seen, Signal]],
+    by_name: Mapping[str, NodeFacts],
+    pairs: Iterable[tuple[NodeFacts, Signal]],
     settings: Settings,
 ) -> str:
     """Return why one VM prevents it, empty if it does not."""
@@ -119,35 +119,35 @@ def _why_not(
         return f"VM {vm} is not a node of this cluster"
     if len(names) > 1:
         return f"VM {vm} may be any of {', '.join(sorted(names))}"
-    one = by_name.get(names[0])
-    mine = [signal for other, signal in pairs if one is not None and other.node.name == one.node.name]
-    if one is None or not mine:
+    node = by_name.get(names[0])
+    mine = [signal for other, signal in pairs if node is not None and other.read.name == node.name]
+    if node is None or not mine:
         return f"node {names[0]} has not reported it yet"
-    if (hold := untouchable(one, settings)) is not None:
+    if (hold := untouchable(node, settings)) is not None:
         return f"node {names[0]} must not be changed: {hold.reason}"
-    if not all(_wants(one, signal) for signal in mine):
+    if not all(_wants(node, signal) for signal in mine):
         return f"the settings of node {names[0]} do not acknowledge it, or it has started there"
-    if not all(_is_drained_for(one, signal) for signal in mine):
+    if not all(_is_drained_for(node, signal) for signal in mine):
         return f"node {names[0]} is not drained for it yet"
-    hooks = unended(HookStep.POST_DRAIN, present_hooks(one.node, settings), one.case)
+    hooks = unended(HookStep.POST_DRAIN, present_hooks(node.read, settings), node.case)
     return f"node {names[0]} has a hook: {hooks[0]}" if hooks else ""
 
 
-def _is_drained_for(one: Seen, signal: Signal) -> bool:
+def _is_drained_for(node: NodeFacts, signal: Signal) -> bool:
     """Whether we cordoned and drained the node with this event on record.
 
     An older drain may keep pods that this event evicts, and so may a drain that starts again in this pass.
     """
-    record = one.case
+    record = node.case
     return (
-        not (one.record is not None and one.record.claimed_by)
+        not (node.record is not None and node.record.claimed_by)
         and record.state is State.IN_MAINTENANCE
-        and one.node.unschedulable
+        and node.read.unschedulable
         and record.drain is not None
         and record.drain.done is not None
         and any(signal.id in known.ids for known in record.events)
         and not any(signal.id in known.ids and known.waits for known in record.events)
-        and not cases.newly_asking(record, cases.not_dismissed(record, one.judged))
+        and not cases.newly_asking(record, cases.not_dismissed(record, node.judged))
     )
 
 
@@ -164,7 +164,7 @@ def taken_back(node: Node, prefix: str, labels: Mapping[str, str | None]) -> Nod
 
 
 def acknowledged(
-    one: Seen,
+    node: NodeFacts,
     walked: Walk,
     record: CaseRecord,
     found: Mapping[str, tuple[Acknowledgement, ...]],
@@ -174,12 +174,12 @@ def acknowledged(
 
     An id is removed as soon as a node of the event is uncordoned, or the event has started.
     """
-    node, effects = one.node, walked.effects
-    closed = node.unschedulable if effects.unschedulable is None else effects.unschedulable
-    may = {event.id for event in found.get(node.name, ()) if not event.refusal}
+    read, effects = node.read, walked.effects
+    closed = read.unschedulable if effects.unschedulable is None else effects.unschedulable
+    may = {event.id for event in found.get(read.name, ()) if not event.refusal}
     drained = record.drain is not None and record.drain.done is not None
     empty = walked.state is State.IN_MAINTENANCE and closed and drained
     ids = sorted(may & set(record.acknowledged)) if empty else []
     text = imds.to_acknowledgement(ids) if ids else None
     key = context.keys.acknowledge
-    return {key: text} if node.annotations.get(key) != text else {}
+    return {key: text} if read.annotations.get(key) != text else {}

@@ -31,7 +31,7 @@ from reconciler.model.values import replace
 from reconciler.passes.decide.acknowledging import acknowledged
 from reconciler.passes.decide.facts import CaseStep, pods_left, tell, unattended, with_moved, with_returns
 from reconciler.passes.decide.hooks import begun_after_hooks, drain_hold, follow_hooks, timed_out, was_held
-from reconciler.passes.decide.node_facts import PassContext, Progress, Seen
+from reconciler.passes.decide.node_facts import NodeFacts, PassContext, Progress
 from reconciler.passes.decide.planned import Decided, node_patch, node_plan, second_patch
 from reconciler.passes.plugin import Standing
 from reconciler.profiles import case as cases
@@ -82,7 +82,7 @@ class _Step(Struct, frozen=True):
 
 
 def follow_drain(
-    one: Seen,
+    node: NodeFacts,
     before: CaseRecord,
     walked: Walk,
     view: cases.CaseView,
@@ -93,27 +93,27 @@ def follow_drain(
 
     `before` is the case before the state machine ran.
     """
-    node, found = one.node, context.snapshot.drains.get(one.node.name)
-    drained = found if found is not None and found.uid == node.uid else None
-    hooked = follow_hooks(one, walked, view, context)
+    read, found = node.read, context.snapshot.drains.get(node.name)
+    drained = found if found is not None and found.uid == read.uid else None
+    hooked = follow_hooks(node, walked, view, context)
     drain = walked.effects.record.drain if walked.state is State.IN_MAINTENANCE else None
     under_way = drain is not None and drain.done is None
     goes_on = under_way and cases.wants_drain(walked.effects.record, view)
     step = _Step(hooked.record)
     if goes_on:
-        held = drain_hold(one, step.record, view, context)
-        step = _go_on(_Begun(node, one.case, step.record, view, drained, held), context, progress)
-    progress.holding.discard(node.name)
+        held = drain_hold(node, step.record, view, context)
+        step = _go_on(_Begun(read, node.case, step.record, view, drained, held), context, progress)
+    progress.holding.discard(read.name)
     if under_way:
-        _count(node, step, drained, context, progress)
+        _count(read, step, drained, context, progress)
     # While a node is drained, what holds its uncordon does not matter yet.
     holds = [] if goes_on else list(hooked.holds)
     if not goes_on and _waits_for_its_end(walked.state, view):
-        holds += unattended(one, step.record, context)
-    unread = context.snapshot.problems.pods.get(node.name)
+        holds += unattended(node, step.record, context)
+    unread = context.snapshot.problems.pods.get(read.name)
     if unread and under_way:
-        holds.append(Hold(node.name, HoldCode.PODS_READABLE, f"its pods can't be read: {unread}"))
-    ordered = _ordered(one, step, drained, context, progress)
+        holds.append(Hold(read.name, HoldCode.PODS_READABLE, f"its pods can't be read: {unread}"))
+    ordered = _ordered(node, step, drained, context, progress)
     done = step.record.drain is not None and step.record.drain.done is not None
     first = drain is not None and drain.attempt == 1
     waits = under_way and first and _waits_to_begin(step, ordered.order, drained)
@@ -124,13 +124,13 @@ def follow_drain(
         view,
         has_begun,
         (*holds, *ordered.holds),
-        progress.schedules.get(node.name),
+        progress.schedules.get(read.name),
     )
     # A drain that ended with an earlier case does not belong to this one.
     shown = drained if drain is not None or running(drained) else None
     stop = ordered.order is None and not _unjudged(ordered.stopped) and running(found)
     return _planned(
-        one, walked, case, _Drain(step, ordered.order, shown, stop, hooked.runs), context, progress
+        node, walked, case, _Drain(step, ordered.order, shown, stop, hooked.runs), context, progress
     )
 
 
@@ -143,20 +143,20 @@ class _Ordered(Struct, frozen=True):
 
 
 def _ordered(
-    one: Seen, step: _Step, drained: DrainProgress | None, context: PassContext, progress: Progress
+    node: NodeFacts, step: _Step, drained: DrainProgress | None, context: PassContext, progress: Progress
 ) -> _Ordered:
     """Return what the drainer has to do for the case, or else for the workflows of the node."""
     order, stopped = (step.order, None) if step.hold is None else (None, step.hold)
     holds = [step.hold] if step.order is not None and step.hold is not None else []
-    waiting = one.workflows.order if one.workflows is not None else None
+    waiting = node.workflows.order if node.workflows is not None else None
     if order is None and waiting is not None:
-        order, stopped = _for_workflow(waiting, one, drained, context, progress)
+        order, stopped = _for_workflow(waiting, node, drained, context, progress)
         holds += [stopped] if stopped is not None else []
     if order is not None:
         progress.drains += order.slots is not None and not _yields(drained)
         holds += [step.waits] if step.waits is not None else []
         blockers = drained.blockers if drained is not None else ()
-        holds += [Hold(one.node.name, HoldCode.DRAIN, f"{b.pod}: {b.because}") for b in blockers]
+        holds += [Hold(node.name, HoldCode.DRAIN, f"{b.pod}: {b.because}") for b in blockers]
     return _Ordered(order, stopped, tuple(holds))
 
 
@@ -192,7 +192,7 @@ class _Drain(Struct, frozen=True):
 
 
 def _planned(
-    one: Seen,
+    node: NodeFacts,
     walked: Walk,
     case: CaseStep,
     drain: _Drain,
@@ -200,19 +200,19 @@ def _planned(
     progress: Progress,
 ) -> NodePlan:
     """Return the plan with what the case has to say, its signs, and its patches."""
-    telling = tell(case, one, context)
+    telling = tell(case, node, context)
     record = telling.record
-    over = timed_out(one, record, case.view, context)
+    over = timed_out(node, record, case.view, context)
     noted = telling.noted
     if over and record.open:
         noted = told(noted or record)
     draining = drain.order is not None
     standing = Standing(walked.state, record, case.view, case.holds, draining=draining)
-    word = acknowledged(one, walked, record, progress.acknowledgements, context)
-    signs = context.parts.signs(one.node, standing, context.settings, context.now)
+    word = acknowledged(node, walked, record, progress.acknowledgements, context)
+    signs = context.parts.signs(node.read, standing, context.settings, context.now)
     signs = replace(signs, annotations={**signs.annotations, **word})
-    write = node_patch(one, walked, record, signs, context)
-    workflows = one.workflows
+    write = node_patch(node, walked, record, signs, context)
+    workflows = node.workflows
     todo = Actions(
         write=write,
         drain=drain.order,
@@ -228,30 +228,30 @@ def _planned(
         publications=signs.writes,
         hooks=drain.hooks,
         pending=(*telling.pending, *over),
-        noted=second_patch(one, write, noted, context) if noted is not None else None,
+        noted=second_patch(node, write, noted, context) if noted is not None else None,
         takes=workflows.takes if workflows is not None else (),
         hypervisor=workflows.hypervisor if workflows is not None else None,
         messages=workflows.messages if workflows is not None else (),
         next_message=workflows.next_message if workflows is not None else None,
     )
     decided = Decided(walked.state, record, case.holds, telling.ended)
-    shown = _drain_state(one, record, drain.step.kept, drain.shown, context)
-    return node_plan(one, walked, decided, todo, shown)
+    shown = _drain_state(node, record, drain.step.kept, drain.shown, context)
+    return node_plan(node, walked, decided, todo, shown)
 
 
 def _for_workflow(
     order: DrainOrder,
-    one: Seen,
+    node: NodeFacts,
     drained: DrainProgress | None,
     context: PassContext,
     progress: Progress,
 ) -> tuple[DrainOrder | None, Hold | None]:
     """Return the order for the drain that a workflow waits for, or what holds it."""
-    begun = _Begun(one.node, CaseRecord(), CaseRecord(), cases.CaseView(), drained)
+    begun = _Begun(node.read, CaseRecord(), CaseRecord(), cases.CaseView(), drained)
     held = _held_drain(begun, order, context, progress)
     if held is not None:
         return None, held
-    if one.node.name != context.snapshot.itself.node and not is_stuck(drained, None, context.now):
+    if node.name != context.snapshot.itself.node and not is_stuck(drained, None, context.now):
         progress.undrained += 1
         progress.begun = max(order.since, progress.begun or order.since)
     return order, None
@@ -265,7 +265,7 @@ def _waits_for_its_end(state: State, view: cases.CaseView) -> bool:
 
 
 def _drain_state(
-    one: Seen,
+    node: NodeFacts,
     record: CaseRecord,
     kept: tuple[Blocker, ...],
     shown: DrainProgress | None,
@@ -276,9 +276,9 @@ def _drain_state(
     if drain is None or drain.done is None or not drain.kept.count:
         return DrainState(kept, shown)
     stays = drain.kept
-    options = drain_options(cases.allowed(record), context.settings, one.node.labels)
+    options = drain_options(cases.allowed(record), context.settings, node.read.labels)
     options = with_returns(options, drain, record.since, shown)
-    if (found := pods_left(one.node, options, context)) is not None:
+    if (found := pods_left(node.read, options, context)) is not None:
         kept, stays = found.kept, KeptPods.of(found.kept)
     return DrainState(kept, shown, stays=str(stays) if stays.count else "")
 

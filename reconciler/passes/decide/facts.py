@@ -37,7 +37,7 @@ from reconciler.model.record import (
 )
 from reconciler.model.schedule import CaseSchedule
 from reconciler.model.values import replace
-from reconciler.passes.decide.node_facts import PassContext, Seen
+from reconciler.passes.decide.node_facts import NodeFacts, PassContext
 from reconciler.profiles import case as cases
 from reconciler.profiles.orders import drain_options
 from reconciler.settings.schema import Mode
@@ -70,25 +70,25 @@ def with_returns(
     return replace(options, begun=since, returned=drained.returned if drained is not None else frozenset())
 
 
-def unattended(one: Seen, record: CaseRecord, context: PassContext) -> tuple[Hold, ...]:
+def unattended(node: NodeFacts, record: CaseRecord, context: PassContext) -> tuple[Hold, ...]:
     """Return the hold that names the silent sources and how to end the case; empty if no source is silent."""
-    found = tuple(_silent(one, record, context))
+    found = tuple(_silent(node, record, context))
     if not found:
         return ()
     annotation = context.keys.imds
-    outdated = not context.snapshot.agents.installed and annotation in one.node.annotations
+    outdated = not context.snapshot.agents.installed and annotation in node.read.annotations
     first = f"remove the annotation {annotation} from the node and " if outdated else ""
     reason = f"nothing may report the end of the maintenance ({'; '.join(found)})"
-    remedy = f"if it is over, {first}run {context.keys.release(one.node.name)}"
-    return (Hold(one.node.name, HoldCode.END_REPORTED, f"{reason}; {remedy}"),)
+    remedy = f"if it is over, {first}run {context.keys.release(node.name)}"
+    return (Hold(node.name, HoldCode.END_REPORTED, f"{reason}; {remedy}"),)
 
 
-def _silent(one: Seen, record: CaseRecord, context: PassContext) -> Iterator[str]:
+def _silent(node: NodeFacts, record: CaseRecord, context: PassContext) -> Iterator[str]:
     """Yield each source of the case's events that nothing updates any more, with the reason."""
     for source in sorted({source for event in record.events for source in event.sources}):
         if source not in context.reading_names:
             continue
-        readings = [reading for reading in one.assessment.readings if reading.source == source]
+        readings = [reading for reading in node.assessment.readings if reading.source == source]
         if not readings:
             yield f"{source} reports nothing about the node any more"
         for reading in readings:
@@ -131,7 +131,11 @@ class Telling(Struct, frozen=True):
 
 
 def with_starts(
-    record: CaseRecord, view: cases.CaseView, one: Seen, switched_on: cases.SwitchedOn, context: PassContext
+    record: CaseRecord,
+    view: cases.CaseView,
+    node: NodeFacts,
+    switched_on: cases.SwitchedOn,
+    context: PassContext,
 ) -> CaseRecord:
     """Return the record with the starts of its events that this pass sees first.
 
@@ -145,7 +149,7 @@ def with_starts(
     asked = record.open and record.cordon is not Cordon.ADOPTED_MECHANIC
     present = [event for event in view.present if event.asks or asked]
     events = (*record.events, *(cases.known(event.event) for event in present))
-    pods = _pods_to_go(record, events, one, context)
+    pods = _pods_to_go(record, events, node, context)
     starts = [_recounted(start, record, pods) for start in facts.starts]
     for judged in present:
         # The record still has the date, which Azure empties at the start.
@@ -154,14 +158,14 @@ def with_starts(
         started = judged.event.started and reports_start(event)
         if started and facts.start_of(event) is None and facts.start_of(seen) is None:
             starts.append(PlatformStart(event, context.second, pods))
-    for old in _gone(record, one, switched_on):
-        if not reports_start(old) or _is_left(old, one, context) or facts.start_of(old) is not None:
+    for old in _gone(record, node, switched_on):
+        if not reports_start(old) or _is_left(old, node, context) or facts.start_of(old) is not None:
             continue
         if old.not_before is not None and old.not_before <= context.now:
             starts.append(PlatformStart(old, old.not_before, pods))
     if tuple(starts) == facts.starts:
         return record
-    starts = _with_met(starts, _survey(record, events, one, context), context)
+    starts = _with_met(starts, _survey(record, events, node, context), context)
     kept = tuple(starts) if len(starts) <= limits.EVENTS else (*starts[:1], *starts[1 - limits.EVENTS :])
     known = record.events or tuple(dict.fromkeys(events))
     return replace(record, events=known, facts=replace(facts, starts=kept))
@@ -182,24 +186,24 @@ class CaseStep(Struct, frozen=True):
     schedule: CaseSchedule | None = None
 
 
-def tell(step: CaseStep, one: Seen, context: PassContext) -> Telling:
+def tell(step: CaseStep, node: NodeFacts, context: PassContext) -> Telling:
     """Return the record with all facts, and the warnings to send now."""
     before, record, view = step.before, step.after, step.view
-    forecast = _forecast(step, one, context)
+    forecast = _forecast(step, node, context)
     # A plan that is weeks ahead requires nothing yet. Until then the record keeps what was said of it.
     over = not view.unknown and not any(event.asks for event in view.present) and forecast is None
     ends = record.state is State.OPERATIONAL and (before.open or over)
     if ends:
         case = before
     else:
-        case = _with_times(_with_deadline(record, step, context), one.case, step, context)
+        case = _with_times(_with_deadline(record, step, context), node.case, step, context)
         case = _with_forecast(case, forecast)
     notices = (
-        *_warnings(case, one, step.holds, context),
+        *_warnings(case, node, step.holds, context),
         *(() if ends else _foretold(forecast, step, context)),
     )
-    known = {notice.reason for notice in notices if _knows(one.case, case, notice.reason)}
-    warned = one.case.facts.warned
+    known = {notice.reason for notice in notices if _knows(node.case, case, notice.reason)}
+    warned = node.case.facts.warned
     pending = tuple(each for each in notices if each.reason in known and each.reason not in warned)
     fresh = tuple(each for each in notices if each.reason not in known)
     if ends:
@@ -218,22 +222,22 @@ def _is_case(record: CaseRecord) -> bool:
     return record.open or record.facts.any
 
 
-def _gone(record: CaseRecord, one: Seen, switched_on: cases.SwitchedOn) -> Iterator[KnownEvent]:
+def _gone(record: CaseRecord, node: NodeFacts, switched_on: cases.SwitchedOn) -> Iterator[KnownEvent]:
     """Yield the recorded events that no source reports any more, and that none may hide."""
-    for old in one.case.events:
-        reported = any(old.matches(judged.event) for judged in one.judged)
-        silent = any(cases.is_silent(old, source, one.assessment, switched_on) for source in old.sources)
+    for old in node.case.events:
+        reported = any(old.matches(judged.event) for judged in node.judged)
+        silent = any(cases.is_silent(old, source, node.assessment, switched_on) for source in old.sources)
         if not reported and not silent:
             yield old
 
 
-def _is_left(old: KnownEvent, one: Seen, context: PassContext) -> bool:
+def _is_left(old: KnownEvent, node: NodeFacts, context: PassContext) -> bool:
     """Whether the settings ignore the event, or leave it to another tool: it is not ours to miss."""
-    settings, node = context.settings, one.node
-    policy = settings.policy(old.kind, old.condition, node.labels)
+    settings, read = context.settings, node.read
+    policy = settings.policy(old.kind, old.condition, read.labels)
     if policy is None or not policy.drain:
         return True
-    to_karpenter = settings.coexist.karpenter.leaves(old, node)
+    to_karpenter = settings.coexist.karpenter.leaves(old, read)
     return to_karpenter or (old.kind.is_pause and context.snapshot.remediator.on_freeze)
 
 
@@ -245,25 +249,23 @@ def _recounted(start: PlatformStart, record: CaseRecord, pods: int | None) -> Pl
 
 
 def _survey(
-    record: CaseRecord, events: Iterable[KnownEvent], one: Seen, context: PassContext
+    record: CaseRecord, events: Iterable[KnownEvent], node: NodeFacts, context: PassContext
 ) -> Survey | None:
-    if context.snapshot.problems.namespaces or one.node.name not in context.snapshot.pods:
+    if context.snapshot.problems.namespaces or node.name not in context.snapshot.pods:
         return None
-    options = drain_options(events, context.settings, one.node.labels)
+    options = drain_options(events, context.settings, node.read.labels)
     if record.drain is not None:
-        options = with_returns(
-            options, record.drain, record.since, context.snapshot.drains.get(one.node.name)
-        )
-    return pods_left(one.node, options, context)
+        options = with_returns(options, record.drain, record.since, context.snapshot.drains.get(node.name))
+    return pods_left(node.read, options, context)
 
 
 def _pods_to_go(
-    record: CaseRecord, events: Iterable[KnownEvent], one: Seen, context: PassContext
+    record: CaseRecord, events: Iterable[KnownEvent], node: NodeFacts, context: PassContext
 ) -> int | None:
     """Return how many pods are on the node that a drain for these events has to evict, None if unknown."""
     if record.drain is not None and record.drain.done is not None:
         return 0
-    found = _survey(record, events, one, context)
+    found = _survey(record, events, node, context)
     return None if found is None else len(found.to_go) + len(found.waiting) + len(found.refused)
 
 
@@ -357,7 +359,7 @@ def _knows(told: CaseRecord, case: CaseRecord, reason: str) -> bool:
     return told.facts.deadline_passed is not None
 
 
-def _forecast(step: CaseStep, one: Seen, context: PassContext) -> Forecast | None:
+def _forecast(step: CaseStep, node: NodeFacts, context: PassContext) -> Forecast | None:
     """Return the forecast that the node will not be drained in time, None if it will be.
 
     With another cause it is another forecast. In mode Observe nothing is ours to miss. What the platform has
@@ -370,14 +372,14 @@ def _forecast(step: CaseStep, one: Seen, context: PassContext) -> Forecast | Non
         return None
     ahead = [
         judged
-        for judged in cases.not_dismissed(one.case, one.judged)
+        for judged in cases.not_dismissed(node.case, node.judged)
         if judged.times is not None and not judged.event.started
     ]
-    known = one.case.facts.will_be_missed
+    known = node.case.facts.will_be_missed
     if not ahead and (planned.missed or known is None or known.over is None):
         return None
     if not planned.missed:
-        return _taken_back(step, one, context)
+        return _taken_back(step, node, context)
     # After the deadline the reason is what it was: that it has passed now is no news.
     passed = all(judged.deadline is not None and judged.deadline <= context.now for judged in ahead)
     if known is not None and known.over is None and (passed or known.cause == planned.cause):
@@ -392,12 +394,12 @@ def _forecast(step: CaseStep, one: Seen, context: PassContext) -> Forecast | Non
     return Forecast(planned.cause, context.second, warns.replace(microsecond=0))
 
 
-def _taken_back(step: CaseStep, one: Seen, context: PassContext) -> Forecast | None:
+def _taken_back(step: CaseStep, node: NodeFacts, context: PassContext) -> Forecast | None:
     """Return the forecast of which people were warned and which is over, None if there is none.
 
     It stays in the record of an open case, because nothing else says that it was taken back.
     """
-    known, planned, warned = one.case.facts.will_be_missed, step.schedule, one.case.facts.warned
+    known, planned, warned = node.case.facts.will_be_missed, step.schedule, node.case.facts.warned
     if known is None or planned is None or planned.planned_start is None:
         return None
     if known.over is not None:
@@ -430,7 +432,9 @@ def _noted(record: CaseRecord, sent: Iterable[Notice]) -> CaseRecord:
     return replace(record, facts=replace(record.facts, warned=tuple(warned)))
 
 
-def _warnings(record: CaseRecord, one: Seen, holds: Sequence[Hold], context: PassContext) -> Iterator[Notice]:
+def _warnings(
+    record: CaseRecord, node: NodeFacts, holds: Sequence[Hold], context: PassContext
+) -> Iterator[Notice]:
     facts = record.facts
     why = "; ".join(f"{hold.code}: {hold.reason[:_LONGEST_REASON]}" for hold in holds[:_NAMED_AT_MOST])
     if facts.deadline_passed is not None:

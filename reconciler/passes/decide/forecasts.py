@@ -30,7 +30,7 @@ from reconciler.model.problems import Faults
 from reconciler.model.record import KnownEvent
 from reconciler.model.schedule import PODS_STAY, CaseSchedule, Prospect
 from reconciler.model.values import replace
-from reconciler.passes.decide.node_facts import PassContext, Seen
+from reconciler.passes.decide.node_facts import NodeFacts, PassContext
 from reconciler.profiles import case as cases
 from reconciler.profiles.orders import drain_order
 from reconciler.profiles.places_ahead import PlacesAhead
@@ -175,7 +175,7 @@ def _shortage(limit: PlacesAhead, group: Sequence[tuple[datetime, Case]]) -> _Sh
     names = {case.node for _, case in group}
     # Late starts of these cases, and nodes that the platform takes down, are booked already.
     booked = [limit.bookings[name] for name in names if name in limit.bookings]
-    late, back = sorted(one.begin for one in booked), sorted(one.end for one in booked)
+    late, back = sorted(booking.begin for booking in booked), sorted(booking.end for booking in booked)
 
     def need(at: datetime) -> int:
         wanted = bisect_right(begins, at) - bisect_right(ends, at)
@@ -194,7 +194,7 @@ def _whole(length: timedelta) -> timedelta:
 
 
 def with_prospects(
-    schedules: Mapping[str, CaseSchedule], seen: Sequence[Seen], context: PassContext, faults: Faults
+    schedules: Mapping[str, CaseSchedule], seen: Sequence[NodeFacts], context: PassContext, faults: Faults
 ) -> Mapping[str, CaseSchedule]:
     """Return the schedules with what keeps pods on each node that is not drained.
 
@@ -204,13 +204,11 @@ def with_prospects(
     budgets = BudgetIndex(ahead.budgets) if ahead.budgets is not None else None
     elsewhere = _elsewhere(schedules, context)
     found = dict(schedules)
-    for one in seen:
-        schedule = schedules.get(one.node.name)
-        if schedule is not None and _is_expected(one, schedule, context):
-            work = partial(_with_prospect, schedule, one, budgets, elsewhere, context)
-            found[one.node.name] = faults.of(
-                one.node.name, "whether its drain can end is not known", work, schedule
-            )
+    for node in seen:
+        schedule = schedules.get(node.name)
+        if schedule is not None and _is_expected(node, schedule, context):
+            work = partial(_with_prospect, schedule, node, budgets, elsewhere, context)
+            found[node.name] = faults.of(node.name, "whether its drain can end is not known", work, schedule)
     return found
 
 
@@ -226,34 +224,34 @@ def _elsewhere(schedules: Mapping[str, CaseSchedule], context: PassContext) -> E
     return Elsewhere(snapshot.nodes, snapshot.resting, leaving=leaving, labels=labels)
 
 
-def _is_expected(one: Seen, schedule: CaseSchedule, context: PassContext) -> bool:
+def _is_expected(node: NodeFacts, schedule: CaseSchedule, context: PassContext) -> bool:
     """Whether a drain of the node is to end: one that is under way, or planned in a mode that starts it.
 
     What the platform met when it started is a fact of the case, and no forecast.
     """
-    if _has_begun(one):
+    if _has_begun(node):
         return False
     if schedule.started:
-        return one.case.drain is not None and one.case.drain.done is None
+        return node.case.drain is not None and node.case.drain.done is None
     return schedule.plan_from is None and context.settings.mode is not Mode.FINISH
 
 
 def _with_prospect(
     schedule: CaseSchedule,
-    one: Seen,
+    node: NodeFacts,
     budgets: BudgetIndex | None,
     elsewhere: Elsewhere,
     context: PassContext,
 ) -> CaseSchedule:
-    pods, unknown = _pods(one.node.name, context)
+    pods, unknown = _pods(node.name, context)
     if pods is None or budgets is None:
         why = unknown or context.snapshot.for_settings.ahead.unbudgeted
-        return _unknown(schedule, one, why) if why else schedule
-    events = _events(one)
+        return _unknown(schedule, node, why) if why else schedule
+    events = _events(node)
     date = min((event.not_before for event in events if event.not_before is not None), default=None)
-    since = one.case.drain.since if one.case.drain is not None else context.now
+    since = node.case.drain.since if node.case.drain is not None else context.now
     order = drain_order(
-        one.node, events, since, context.settings, context.snapshot, begun=one.case.since or since
+        node.read, events, since, context.settings, context.snapshot, begun=node.case.since or since
     )
     begins = max(schedule.planned_start or context.now, context.now)
     # Once a drain runs, a pod that fits nowhere is evicted, and keeps nothing from its end. What refuses an
@@ -279,10 +277,10 @@ def _missed(schedule: CaseSchedule, prospect: Prospect) -> CaseSchedule:
     return replace(schedule, missed=True, because=prospect.words, cause=cause)
 
 
-def _unknown(schedule: CaseSchedule, one: Seen, why: str) -> CaseSchedule:
+def _unknown(schedule: CaseSchedule, node: NodeFacts, why: str) -> CaseSchedule:
     """Return the schedule of a case whose pods are not known: what was known of it before still counts."""
     schedule = replace(schedule, prospect=Prospect(unknown=f"not known whether its drain can end: {why}"))
-    before = one.case.facts.will_be_missed
+    before = node.case.facts.will_be_missed
     if schedule.missed or before is None or before.over is not None or not before.cause.startswith(PODS_STAY):
         return schedule
     because = f"{before.cause}; whether that has changed is not known: {why}"
@@ -299,17 +297,17 @@ def _pods(node: str, context: PassContext) -> tuple[Sequence[Pod] | None, str]:
     return None, snapshot.problems.pods.get(node) or ahead.unread.get(node, "")
 
 
-def _events(one: Seen) -> tuple[KnownEvent, ...]:
+def _events(node: NodeFacts) -> tuple[KnownEvent, ...]:
     """Return the events for which the node is drained, or is to be."""
-    if one.case.drain is not None:
-        return cases.allowed(one.case)
-    judged = cases.not_dismissed(one.case, one.judged)
+    if node.case.drain is not None:
+        return cases.allowed(node.case)
+    judged = cases.not_dismissed(node.case, node.judged)
     return tuple(cases.known(each.event) for each in judged if each.times is not None)
 
 
-def _has_begun(one: Seen) -> bool:
+def _has_begun(node: NodeFacts) -> bool:
     """Whether the platform has started each event of the node."""
-    judged = [each for each in cases.not_dismissed(one.case, one.judged) if each.times is not None]
+    judged = [each for each in cases.not_dismissed(node.case, node.judged) if each.times is not None]
     return bool(judged) and all(each.event.started for each in judged)
 
 
@@ -340,11 +338,11 @@ def _moving(
     Of a node that somebody else holds, it is the end of that.
     """
     waiting: dict[datetime, list[str]] = {}
-    for name, one in placed.items():
-        if one.start is not None:
-            waiting.setdefault(one.start.at, []).append(name)
-    held = (one for limit in limits.all for one in limit.bookings.values() if one.moves)
-    moving: dict[str, tuple[datetime, ...]] = {one.node: (one.end,) for one in held}
+    for name, case in placed.items():
+        if case.start is not None:
+            waiting.setdefault(case.start.at, []).append(name)
+    held = (booking for limit in limits.all for booking in limit.bookings.values() if booking.moves)
+    moving: dict[str, tuple[datetime, ...]] = {booking.node: (booking.end,) for booking in held}
     seeds = (now, *(end for (end,) in moving.values()))
     reached = [*seeds, *(at for at in waiting if _is_spaced(at, seeds, limits.spacing))]
     while reached:
@@ -383,9 +381,9 @@ def _of_bookings(
 ) -> Iterator[datetime]:
     for limit in limits.all:
         for name, booking in limit.bookings.items():
-            one = placed.get(name)
+            case = placed.get(name)
             # A node that is out of service already holds its place from now on.
-            if name not in moving and not (one is not None and one.case.has_place):
+            if name not in moving and not (case is not None and case.case.has_place):
                 yield booking.begin
             if name not in moving or booking.end not in moving[name]:
                 yield booking.end

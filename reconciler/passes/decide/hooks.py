@@ -18,7 +18,7 @@ from reconciler.model.moments import to_text
 from reconciler.model.plan import Hold, Notice, NoticeType
 from reconciler.model.record import CaseRecord, DrainRecord, State
 from reconciler.model.values import replace
-from reconciler.passes.decide.node_facts import PassContext, Seen
+from reconciler.passes.decide.node_facts import NodeFacts, PassContext
 from reconciler.profiles import hooks as engine
 from reconciler.profiles.case import CaseView
 from reconciler.profiles.checks.hooks import (
@@ -36,7 +36,7 @@ _CHECKS = {
     HookStep.POST_DRAIN: post_drain_hooks_done,
     HookStep.PRE_UNCORDON: pre_uncordon_hooks_done,
 }
-_CODES = frozenset(one.name for one in _CHECKS.values())
+_CODES = frozenset(check.name for check in _CHECKS.values())
 
 
 class Hooked(Struct, frozen=True):
@@ -50,7 +50,7 @@ class Hooked(Struct, frozen=True):
     runs: tuple[HookRun, ...] = ()
 
 
-def follow_hooks(one: Seen, walked: Walk, view: CaseView, context: PassContext) -> Hooked:
+def follow_hooks(node: NodeFacts, walked: Walk, view: CaseView, context: PassContext) -> Hooked:
     """Return the record and the holds of the state machine, with the hooks of the steps that are next.
 
     The hold of a `pre-drain` hook is not among them: see `drain_hold`.
@@ -58,7 +58,7 @@ def follow_hooks(one: Seen, walked: Walk, view: CaseView, context: PassContext) 
     record = walked.effects.record
     if walked.state is not State.IN_MAINTENANCE:
         return Hooked(record, walked.holds)
-    hooks = present_hooks(one.node, context.settings)
+    hooks = present_hooks(node.read, context.settings)
     steps = frozenset(_next_steps(record, view, walked))
     asked = Asked(engine.begun(record, hooks, steps, context.second), view, context.settings, context.now)
     record = engine.ended(asked)
@@ -66,8 +66,8 @@ def follow_hooks(one: Seen, walked: Walk, view: CaseView, context: PassContext) 
     # What the checks say of a hook whose step is not next holds nothing yet.
     holds = [hold for hold in walked.holds if hold.code not in _CODES]
     for step in (HookStep.POST_DRAIN, HookStep.PRE_UNCORDON):
-        holds += _hold(one.node.name, step, hooks, asked)
-    return Hooked(record, tuple(holds), engine.runs(one.node, asked))
+        holds += _hold(node.name, step, hooks, asked)
+    return Hooked(record, tuple(holds), engine.runs(node.read, asked))
 
 
 def _next_steps(record: CaseRecord, view: CaseView, walked: Walk) -> Iterator[HookStep]:
@@ -81,20 +81,20 @@ def _next_steps(record: CaseRecord, view: CaseView, walked: Walk) -> Iterator[Ho
 
 
 def _hold(node: str, step: HookStep, hooks: Sequence[Hook], asked: Asked) -> Iterator[Hold]:
-    found = [one for one in engine.waiting(step, hooks, asked) if one.until is not None]
+    found = [hook for hook in engine.waiting(step, hooks, asked) if hook.until is not None]
     if found:
         hold = _CHECKS[step].hold(node, engine.reason(step, found, asked.settings))
-        ends = [one.until for one in found if one.until is not None]
-        pauses = (one.answer.again for one in found if one.answer is not None)
-        asks = (asked.now + one for one in pauses if one is not None)
+        ends = [hook.until for hook in found if hook.until is not None]
+        pauses = (hook.answer.again for hook in found if hook.answer is not None)
+        asks = (asked.now + pause for pause in pauses if pause is not None)
         yield replace(hold, until=max(ends), asks=min((*ends, *asks)))
 
 
-def drain_hold(one: Seen, record: CaseRecord, view: CaseView, context: PassContext) -> Hold | None:
+def drain_hold(node: NodeFacts, record: CaseRecord, view: CaseView, context: PassContext) -> Hold | None:
     """Return what a `pre-drain` hook holds of a drain that has been recorded, None if there is none."""
-    hooks = present_hooks(one.node, context.settings)
+    hooks = present_hooks(node.read, context.settings)
     asked = Asked(record, view, context.settings, context.now)
-    return next(_hold(one.node.name, HookStep.PRE_DRAIN, hooks, asked), None)
+    return next(_hold(node.name, HookStep.PRE_DRAIN, hooks, asked), None)
 
 
 def was_held(told: CaseRecord, drain: DrainRecord) -> bool:
@@ -109,7 +109,7 @@ def begun_after_hooks(told: CaseRecord, record: CaseRecord, second: datetime) ->
     """
     drain, facts = record.drain, record.facts
     assert drain is not None
-    if any(_holds_drain(one) and one.since <= drain.since for one in told.hooks):
+    if any(_holds_drain(hook) and hook.since <= drain.since for hook in told.hooks):
         facts = replace(facts, drain_began=second)
     return replace(record, drain=replace(drain, since=second), facts=facts)
 
@@ -118,15 +118,17 @@ def _holds_drain(hook: HookRecord) -> bool:
     return hook.id.step is HookStep.PRE_DRAIN and hook.end is None
 
 
-def timed_out(one: Seen, record: CaseRecord, view: CaseView, context: PassContext) -> tuple[Notice, ...]:
+def timed_out(
+    node: NodeFacts, record: CaseRecord, view: CaseView, context: PassContext
+) -> tuple[Notice, ...]:
     """Return the Warning Events about hooks that have timed out, and that no pass has reported yet.
 
     `record` is the case after this pass. If it ends, its hooks are those that the pass has read.
     """
-    if not one.case.hooks and not record.hooks:
+    if not node.case.hooks and not record.hooks:
         return ()
-    present = {hook.id for hook in present_hooks(one.node, context.settings)}
-    before = replace(one.case, hooks=tuple(each for each in one.case.hooks if each.id in present))
+    present = {hook.id for hook in present_hooks(node.read, context.settings)}
+    before = replace(node.case, hooks=tuple(each for each in node.case.hooks if each.id in present))
     over = engine.ended(Asked(before, view, context.settings, context.now)).hooks
     found = {(each.id, each.since): each for each in (*over, *record.hooks) if _untold(each)}
     return tuple(_notice(each, context) for each in found.values())

@@ -11,7 +11,7 @@ from reconciler.model.node import Node
 from reconciler.model.problems import Faults
 from reconciler.model.record import CaseRecord
 from reconciler.model.snapshot import Replaced
-from reconciler.passes.decide.node_facts import PoolKey, Seen, pool_key
+from reconciler.passes.decide.node_facts import NodeFacts, PoolKey, pool_key
 from reconciler.profiles.budget import pool_of
 
 
@@ -37,20 +37,20 @@ def twins_of(nodes: Iterable[Node], faults: Faults | None = None) -> Mapping[str
 
 
 def pools_in_replacement(
-    seen: Iterable[Seen], machines: Mapping[str, Machine], faults: Faults
+    seen: Iterable[NodeFacts], machines: Mapping[str, Machine], faults: Faults
 ) -> dict[PoolKey, str]:
     """Return the pools that were scaled up for a node that still exists, each with that node."""
     found: dict[PoolKey, str] = {}
-    for one in seen:
-        key = faults.of(one.node.name, "its pool is not known", partial(_in_hand, one, machines), None)
+    for node in seen:
+        key = faults.of(node.name, "its pool is not known", partial(_in_hand, node, machines), None)
         if key is not None:
-            found.setdefault(key, one.node.name)
+            found.setdefault(key, node.name)
     return found
 
 
-def _in_hand(one: Seen, machines: Mapping[str, Machine]) -> PoolKey | None:
-    asked = one.case.replacement
-    return pool_key(machines.get(one.node.name)) if asked is not None and asked.wanted is not None else None
+def _in_hand(node: NodeFacts, machines: Mapping[str, Machine]) -> PoolKey | None:
+    asked = node.case.replacement
+    return pool_key(machines.get(node.name)) if asked is not None and asked.wanted is not None else None
 
 
 def gone_by_us(
@@ -66,12 +66,12 @@ def gone_by_us(
     A node whose replacement already exists, because its pool was scaled up first, is not one of them.
     """
     pool, asked = action.machine.pool, record.replacement
-    others = tuple(one for one in before if one.uid != node.uid)
+    others = tuple(known for known in before if known.uid != node.uid)
     wanted = asked.wanted if asked is not None else None
     if wanted is not None and pool is not None and pool.ready is not None and pool.ready >= wanted:
         return others
-    there = [one for one in nodes if pool_of(one) == node.pool]
-    uids = {one.uid for one in there}
-    missing = sum(1 for one in others if one.pool == node.pool and one.uid not in uids)
+    there = [other for other in nodes if pool_of(other) == node.pool]
+    uids = {other.uid for other in there}
+    missing = sum(1 for other in others if other.pool == node.pool and other.uid not in uids)
     at = now.replace(microsecond=0)
     return (*others, Replaced(node.name, node.uid, node.zone, node.pool, len(there) + missing, at))

@@ -79,7 +79,7 @@ class PassContext(Struct, frozen=True, dict=True):
 DEFAULT = "default"
 
 
-class Seen(Struct, frozen=True):
+class NodeFacts(Struct, frozen=True):
     """One node with everything that the pass knows about it before it decides.
 
     `record` is the record as it applies now, `written` the one that the annotation has: a person's claim ends
@@ -88,7 +88,7 @@ class Seen(Struct, frozen=True):
     event requires a drain. `workflows` is what its workflows do in this pass, None before they ran.
     """
 
-    node: Node
+    read: Node
     assessment: NodeAssessment
     judged: tuple[JudgedEvent, ...] = ()
     record: Record | None = None
@@ -105,7 +105,7 @@ class Seen(Struct, frozen=True):
 
     def __post_init__(self) -> None:
         """Take the view of the record in this pass, which is read many times, and keep the given one."""
-        record = self.record.in_force(cordoned=self.node.unschedulable) if self.record is not None else None
+        record = self.record.in_force(cordoned=self.read.unschedulable) if self.record is not None else None
         if record is not None and self.times is not None:
             record = record.believed(self.profile, self.times)
         step = self.workflows
@@ -117,6 +117,11 @@ class Seen(Struct, frozen=True):
         force_setattr(self, "written", self.record)
         force_setattr(self, "record", record)
         force_setattr(self, "case", case)
+
+    @property
+    def name(self) -> str:
+        """The name of the node."""
+        return self.read.name
 
     @property
     def attempts(self) -> int:
@@ -136,7 +141,7 @@ class Seen(Struct, frozen=True):
         return State.IN_MAINTENANCE if by_hand else self.case.state
 
 
-def look_safely(node: Node, assessment: NodeAssessment, context: PassContext) -> Seen | None:
+def look_safely(node: Node, assessment: NodeAssessment, context: PassContext) -> NodeFacts | None:
     """Return what `look` does; where that fails, or something failed before, the node with the problem."""
     problem = context.snapshot.problems.nodes.get(node.name) or assessment.problem
     if not problem:
@@ -147,11 +152,11 @@ def look_safely(node: Node, assessment: NodeAssessment, context: PassContext) ->
     return broken(node, context, problem)
 
 
-def broken(node: Node, context: PassContext, problem: str) -> Seen:
+def broken(node: Node, context: PassContext, problem: str) -> NodeFacts:
     """Return a node of which only its record is used, because an error kept it from being judged."""
     record = context.snapshot.records.get(node.name)
     known = record if isinstance(record, Record) else None
-    return Seen(node, NodeAssessment(), record=known, problem=problem, times=context.times)
+    return NodeFacts(node, NodeAssessment(), record=known, problem=problem, times=context.times)
 
 
 def rests(node: Node, assessment: NodeAssessment, settings: Settings, parts: Parts) -> bool:
@@ -162,7 +167,7 @@ def rests(node: Node, assessment: NodeAssessment, settings: Settings, parts: Par
 def _has_news(node: Node, assessment: NodeAssessment, settings: Settings, parts: Parts) -> bool:
     """Whether there is something to decide or report about the node."""
     keys = keys_of(settings.keys.prefix)
-    unknown = any(one.answer is Answer.UNKNOWN and one.installed for one in assessment.readings)
+    unknown = any(reading.answer is Answer.UNKNOWN and reading.installed for reading in assessment.readings)
     marked = keys.state in node.labels
     signed = parts.bears_signs(node, keys.prefix)
     instructed_by = any(key in node.annotations for key in keys.instructions)
@@ -177,15 +182,15 @@ def _has_news(node: Node, assessment: NodeAssessment, settings: Settings, parts:
     )
 
 
-def look(node: Node, assessment: NodeAssessment, context: PassContext) -> Seen | None:
+def look(node: Node, assessment: NodeAssessment, context: PassContext) -> NodeFacts | None:
     """Return what is known about a node, None if there is nothing to decide or report."""
     snapshot, settings = context.snapshot, context.settings
     runs = settings.profiles.on and settings.manages(node.labels)
     if not runs and not _has_news(node, assessment, settings, context.parts):
         return None
     notice = any(
-        one.source in context.notice_names and one.installed and one.answer is not Answer.UNKNOWN
-        for one in assessment.readings
+        reading.source in context.notice_names and reading.installed and reading.answer is not Answer.UNKNOWN
+        for reading in assessment.readings
     )
     judged = tuple(
         judge(event, node, settings, snapshot.remediator, context.now, notice=notice)
@@ -193,12 +198,12 @@ def look(node: Node, assessment: NodeAssessment, context: PassContext) -> Seen |
     )
     record = snapshot.records.get(node.name)
     if isinstance(record, Unreadable):
-        return Seen(node, assessment, judged, unreadable=record.because)
-    seen = Seen(node, assessment, judged, record, times=context.times)
+        return NodeFacts(node, assessment, judged, unreadable=record.because)
+    seen = NodeFacts(node, assessment, judged, record, times=context.times)
     said = context.instructions(node)
-    judged = tuple(instructed(one, said, seen.case, node, settings, context.now) for one in judged)
+    judged = tuple(instructed(event, said, seen.case, node, settings, context.now) for event in judged)
     upgrade = upgrade_on(node, context.upgraded)
-    judged = tuple(beside_upgrade(one, upgrade, context.now) for one in judged)
+    judged = tuple(beside_upgrade(event, upgrade, context.now) for event in judged)
     return replace(seen, record=record, judged=judged, instructions=said, urgency=_urgency(seen, context))
 
 
@@ -216,9 +221,9 @@ def why_out_of_service(record: Record | None) -> str:
 QueueKey = tuple[bool, tuple[bool, bool, datetime, int], str, str]
 
 
-def queue_key(one: Seen, own_node: str | None) -> QueueKey:
+def queue_key(node: NodeFacts, own_node: str | None) -> QueueKey:
     """Return the sort key of a node: our own node goes last, then by urgency, zone and name."""
-    return (one.node.name == own_node, (one.urgency or LEAST_URGENT).key, one.node.zone, one.node.name)
+    return (node.name == own_node, (node.urgency or LEAST_URGENT).key, node.read.zone, node.name)
 
 
 def last_key(name: str) -> QueueKey:
@@ -226,32 +231,32 @@ def last_key(name: str) -> QueueKey:
     return (False, LEAST_URGENT.key, "", name)
 
 
-def _urgency(one: Seen, context: PassContext) -> Urgency | None:
+def _urgency(node: NodeFacts, context: PassContext) -> Urgency | None:
     switched_on = context.reading_names.__contains__
     hidden = [
         known
-        for known in one.case.events
-        if not any(known.matches(judged.event) for judged in one.judged)
-        and any(cases.is_silent(known, source, one.assessment, switched_on) for source in known.sources)
+        for known in node.case.events
+        if not any(known.matches(judged.event) for judged in node.judged)
+        and any(cases.is_silent(known, source, node.assessment, switched_on) for source in known.sources)
     ]
-    return urgency_of(cases.not_dismissed(one.case, one.judged), hidden, one.node, context.settings)
+    return urgency_of(cases.not_dismissed(node.case, node.judged), hidden, node.read, context.settings)
 
 
-def untouchable(one: Seen, settings: Settings) -> Hold | None:
+def untouchable(node: NodeFacts, settings: Settings) -> Hold | None:
     """Return why the node must not be changed at all, None if it may be."""
-    name, release = one.node.name, keys_of(settings.keys.prefix).release(one.node.name)
-    if one.unreadable:
+    name, release = node.name, keys_of(settings.keys.prefix).release(node.name)
+    if node.unreadable:
         fix = f"{release} --reset removes it"
-        return Hold(name, HoldCode.RECORD_READABLE, f"its record is not changed: {one.unreadable}; {fix}")
-    if not settings.in_fleet(one.node.labels):
+        return Hold(name, HoldCode.RECORD_READABLE, f"its record is not changed: {node.unreadable}; {fix}")
+    if not settings.in_fleet(node.read.labels):
         undo = f"{release} removes our cordon, label and record"
         return Hold(name, HoldCode.LOOKED_AFTER, f"nodeSelector no longer selects it; {undo}")
-    if HOSTED_LABEL in one.node.labels:
+    if HOSTED_LABEL in node.read.labels:
         return Hold(name, HoldCode.LOOKED_AFTER, f"AKS manages the node itself (label {HOSTED_LABEL})")
-    if not settings.manages(one.node.labels):
+    if not settings.manages(node.read.labels):
         return Hold(name, HoldCode.LOOKED_AFTER, f"label {keys_of(settings.keys.prefix).ignore} excludes it")
-    if one.record is not None and one.record.claimed_by:
-        return Hold(name, HoldCode.NOT_CLAIMED, f"it is drained by hand by {one.record.claimed_by}")
+    if node.record is not None and node.record.claimed_by:
+        return Hold(name, HoldCode.NOT_CLAIMED, f"it is drained by hand by {node.record.claimed_by}")
     return None
 
 

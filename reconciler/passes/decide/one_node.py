@@ -18,9 +18,9 @@ from reconciler.passes.decide.facts import with_starts
 from reconciler.passes.decide.machines import gone_by_us
 from reconciler.passes.decide.node_facts import (
     DEFAULT,
+    NodeFacts,
     PassContext,
     Progress,
-    Seen,
     broken,
     pool_key,
     untouchable,
@@ -52,74 +52,74 @@ their transitions.
 """
 
 
-def decide_safely(one: Seen, context: PassContext, progress: Progress) -> NodePlan:
+def decide_safely(node: NodeFacts, context: PassContext, progress: Progress) -> NodePlan:
     """Return the plan of one node. An error becomes a hold of this node, and leaves nothing in `progress`."""
-    if not one.problem:
+    if not node.problem:
         before = progress.saved()
         try:
-            plan = decide_node(one, context, progress)
+            plan = decide_node(node, context, progress)
             undone = undone_of(plan, context.snapshot.ledger.undone)
             if undone is None or not waits(plan, undone, context.now):
-                return remembering(plan, one.node, undone, context)
+                return remembering(plan, node.read, undone, context)
             if not is_needed(plan, undone):
                 return replace(plan, todo=replace(plan.todo, write=None, noted=None, undone=undone))
             progress.restore(before)
-            return _leave(one, context, progress, hold(undone), undone)
+            return _leave(node, context, progress, hold(undone), undone)
         except Exception as error:  # noqa: BLE001 - one node's data harms that node only
             progress.restore(before)
-            problem = internal(f"node {one.node.name} can't be decided on", error)
-            one = broken(one.node, context, problem)
-    reason = f"an error in this program, see its log; nothing is changed here: {one.problem}"
-    return _leave(one, context, progress, Hold(one.node.name, HoldCode.INTERNAL, reason))
+            problem = internal(f"node {node.name} can't be decided on", error)
+            node = broken(node.read, context, problem)
+    reason = f"an error in this program, see its log; nothing is changed here: {node.problem}"
+    return _leave(node, context, progress, Hold(node.name, HoldCode.INTERNAL, reason))
 
 
 def _leave(
-    one: Seen, context: PassContext, progress: Progress, held: Hold, undone: Undone | None = None
+    node: NodeFacts, context: PassContext, progress: Progress, held: Hold, undone: Undone | None = None
 ) -> NodePlan:
     """Return the plan of a node on which nothing is changed now; a drain that runs goes on."""
-    node = one.node
-    drained = context.snapshot.drains.get(node.name)
-    progress.holding.discard(node.name)
+    read = node.read
+    drained = context.snapshot.drains.get(read.name)
+    progress.holding.discard(read.name)
     progress.drains += holds_slot(drained)
     if running(drained) and not is_stuck(drained, None, context.now):
-        progress.undrained += node.name != context.snapshot.itself.node
-    decided = Decided(one.state, one.case if one.record else None, (held,))
-    return node_plan(one, None, decided, Actions(undone=undone), DrainState(progress=drained))
+        progress.undrained += read.name != context.snapshot.itself.node
+    decided = Decided(node.state, node.case if node.record else None, (held,))
+    return node_plan(node, None, decided, Actions(undone=undone), DrainState(progress=drained))
 
 
-def decide_node(one: Seen, context: PassContext, progress: Progress) -> NodePlan:
+def decide_node(node: NodeFacts, context: PassContext, progress: Progress) -> NodePlan:
     """Return the plan of one node; add the places and slots that it takes to `progress`."""
-    node, snapshot, settings = one.node, context.snapshot, context.settings
-    untouched = untouchable(one, settings)
+    read, snapshot, settings = node.read, context.snapshot, context.settings
+    untouched = untouchable(node, settings)
     if untouched is not None:
-        return _untouched(one, untouched, context)
-    planned = progress.schedules.get(node.name)
+        return _untouched(node, untouched, context)
+    planned = progress.schedules.get(read.name)
     schedule = schedule_beside(planned, progress.plans, context.now)
     if schedule is not None and schedule is not planned:
-        progress.schedules = {**progress.schedules, node.name: schedule}
+        progress.schedules = {**progress.schedules, read.name: schedule}
     if schedule is not None and schedule.with_node:
-        one = replace(one, judged=brought_forward(one.judged, schedule, context.now), record=one.written)
-    judged = cases.not_dismissed(one.case, one.judged)
+        node = replace(node, judged=brought_forward(node.judged, schedule, context.now), record=node.written)
+    judged = cases.not_dismissed(node.case, node.judged)
     switched_on = context.reading_names.__contains__
-    record = _prune_dismissed(one.case, one, switched_on)
-    adopted = record.cordon is Cordon.ADOPTED_MECHANIC or is_adoptable(node, settings)
-    view = cases.view(record, judged, one.assessment, switched_on, adopted=adopted)
+    record = _prune_dismissed(node.case, node, switched_on)
+    adopted = record.cordon is Cordon.ADOPTED_MECHANIC or is_adoptable(read, settings)
+    view = cases.view(record, judged, node.assessment, switched_on, adopted=adopted)
     begun = record.state is State.IN_MAINTENANCE
     # A person who uncordoned the node did not know of an event that appears in the same pass.
-    opened = begun and not node.unschedulable
+    opened = begun and not read.unschedulable
     if record.open or any(event.asks and event.starts for event in judged):
-        fresh = cases.updated(record, view, one.assessment, switched_on, context.now)
+        fresh = cases.updated(record, view, node.assessment, switched_on, context.now)
         record = cases.without_new(fresh, record) if opened else fresh
     if record.acknowledged:
         reported = {id_ for known in record.events for id_ in known.ids}
-        record = replace(record, acknowledged=tuple(one for one in record.acknowledged if one in reported))
-    record = with_starts(record, view, one, switched_on, context)
-    machine = snapshot.for_settings.machines.get(node.name)
+        record = replace(record, acknowledged=tuple(id_ for id_ in record.acknowledged if id_ in reported))
+    record = with_starts(record, view, node, switched_on, context)
+    machine = snapshot.for_settings.machines.get(read.name)
     key = pool_key(machine)
     before_us = progress.pools.get(key, "") if key is not None else ""
-    staying = pods_staying(node, record, context) if machine is not None else Staying()
+    staying = pods_staying(read, record, context) if machine is not None else Staying()
     situation = Situation(
-        node=node,
+        node=read,
         state=record.state,
         record=record,
         judged=judged,
@@ -129,37 +129,37 @@ def decide_node(one: Seen, context: PassContext, progress: Progress) -> NodePlan
         ledger=progress.ledger,
         now=context.now,
         skew=snapshot.skew,
-        own_node=node.name == snapshot.itself.node,
+        own_node=read.name == snapshot.itself.node,
         waiting_nodes=progress.undrained,
         others_stuck_at=progress.stuck_at,
-        acknowledgements=progress.acknowledgements.get(node.name, ()),
+        acknowledgements=progress.acknowledgements.get(read.name, ()),
         machine=machine,
-        before_us=before_us if before_us != node.name else "",
-        twin=context.twins.get(node.name, ""),
+        before_us=before_us if before_us != read.name else "",
+        twin=context.twins.get(read.name, ""),
         staying=staying,
         schedule=schedule,
     )
-    one, situation = _beside_others(one, situation, context, progress)
-    walked = walk(_PROFILES[one.profile], situation, CHECKS, TRIGGERS)
-    _account(node, walked, situation, context, progress)
-    plan = follow_drain(one, record, walked, view, context, progress)
+    node, situation = _beside_others(node, situation, context, progress)
+    walked = walk(_PROFILES[node.profile], situation, CHECKS, TRIGGERS)
+    _account(read, walked, situation, context, progress)
+    plan = follow_drain(node, record, walked, view, context, progress)
     for feature in progress.beside:
-        feature.note(one, progress)
+        feature.note(node, progress)
     return plan
 
 
-def _untouched(one: Seen, because: Hold, context: PassContext) -> NodePlan:
+def _untouched(node: NodeFacts, because: Hold, context: PassContext) -> NodePlan:
     """Return the plan of a node that is not ours to change: what we have on it is taken back."""
-    node, settings = one.node, context.settings
-    drained = context.snapshot.drains.get(node.name)
-    signs = _outlived(node, context)
+    read, settings = node.read, context.settings
+    drained = context.snapshot.drains.get(read.name)
+    signs = _outlived(read, context)
     todo = Actions(
-        write=taken_back(node, settings.keys.prefix, signs.labels),
+        write=taken_back(read, settings.keys.prefix, signs.labels),
         stop_drain=running(drained),
         publications=signs.writes,
     )
-    decided = Decided(one.state, one.case if one.record else None, (because,))
-    return node_plan(one, None, decided, todo, DrainState(progress=drained))
+    decided = Decided(node.state, node.case if node.record else None, (because,))
+    return node_plan(node, None, decided, todo, DrainState(progress=drained))
 
 
 def _account(
@@ -184,30 +184,30 @@ def _account(
 
 
 def _beside_others(
-    one: Seen, situation: Situation, context: PassContext, progress: Progress
-) -> tuple[Seen, Situation]:
+    node: NodeFacts, situation: Situation, context: PassContext, progress: Progress
+) -> tuple[NodeFacts, Situation]:
     """Return both after the steps of features, which come before that of the profile."""
     for feature in progress.beside:
-        step = feature.step(one, situation, context)
+        step = feature.step(node, situation, context)
         if step is not None:
-            one = replace(one, record=one.written, workflows=step)
-            situation = _beside(one, situation)
-    return one, situation
+            node = replace(node, record=node.written, workflows=step)
+            situation = _beside(node, situation)
+    return node, situation
 
 
-def _beside(one: Seen, situation: Situation) -> Situation:
+def _beside(node: NodeFacts, situation: Situation) -> Situation:
     """Return the situation of the profile of platform events after the workflows of the node."""
-    if one.workflows is None:
+    if node.workflows is None:
         return situation
-    case = one.case
+    case = node.case
     record = replace(
         situation.record,
         node_cordon=case.node_cordon,
         also_claimed_by=case.also_claimed_by,
         elsewhere=case.elsewhere,
     )
-    node = replace(situation.node, unschedulable=one.workflows.node.unschedulable)
-    return replace(situation, node=node, record=record)
+    read = replace(situation.node, unschedulable=node.workflows.node.unschedulable)
+    return replace(situation, node=read, record=record)
 
 
 def _outlived(node: Node, context: PassContext) -> NodeSigns:
@@ -220,14 +220,14 @@ def _outlived(node: Node, context: PassContext) -> NodeSigns:
     return context.parts.outlived(node, context.keys.prefix)
 
 
-def _prune_dismissed(record: CaseRecord, one: Seen, switched_on: cases.SwitchedOn) -> CaseRecord:
+def _prune_dismissed(record: CaseRecord, node: NodeFacts, switched_on: cases.SwitchedOn) -> CaseRecord:
     """Return the record without the dismissed events that are no longer reported."""
     if not record.dismissed:
         return record
     kept = tuple(
         known
         for known in record.dismissed
-        if any(known.matches(event.event) for event in one.judged)
-        or any(cases.is_silent(known, source, one.assessment, switched_on) for source in known.sources)
+        if any(known.matches(event.event) for event in node.judged)
+        or any(cases.is_silent(known, source, node.assessment, switched_on) for source in known.sources)
     )
     return replace(record, dismissed=kept)

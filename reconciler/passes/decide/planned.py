@@ -26,7 +26,7 @@ from reconciler.model.writes import (
     node_write,
     rewritten,
 )
-from reconciler.passes.decide.node_facts import PassContext, Seen
+from reconciler.passes.decide.node_facts import NodeFacts, PassContext
 from reconciler.passes.plugin import NodeSigns, WorkflowStep
 from reconciler.profiles import case as cases
 from reconciler.profiles.budget import pool_of
@@ -43,33 +43,33 @@ class Decided(Struct, frozen=True):
 
 
 def node_plan(
-    one: Seen, walked: Walk | None, after: Decided, todo: Actions, draining: DrainState
+    node: NodeFacts, walked: Walk | None, after: Decided, todo: Actions, draining: DrainState
 ) -> NodePlan:
     """Return the plan of a node; `walked` is None if the node must not be changed."""
-    node, step = one.node, one.workflows or WorkflowStep(one.node, one.record)
-    readings = one.assessment.readings
+    read, step = node.read, node.workflows or WorkflowStep(node.read, node.record)
+    readings = node.assessment.readings
     silent = [reading for reading in readings if reading.answer is Answer.UNKNOWN and reading.installed]
     return NodePlan(
-        node=node.name,
-        zone=node.zone,
-        pool=pool_of(node),
-        before=worst_of(one.state, step.before),
+        node=read.name,
+        zone=read.zone,
+        pool=pool_of(read),
+        before=worst_of(node.state, step.before),
         after=worst_of(after.state, *(report.after for report in step.reports)),
-        events=one.judged,
+        events=node.judged,
         checks=walked.answers if walked else (),
         transitions=(*step.transitions, *(walked.transitions if walked else ())),
-        holds=(*step.holds, *_holds(one, walked, after, todo)),
+        holds=(*step.holds, *_holds(node, walked, after, todo)),
         unread=tuple((reading.source, reading.because) for reading in silent),
-        unschedulable=node.unschedulable,
+        unschedulable=read.unschedulable,
         record=after.record,
         todo=todo,
         draining=draining,
-        urgency=one.urgency,
+        urgency=node.urgency,
         ended=after.ended,
-        uid=node.uid,
-        instructions=one.instructions,
+        uid=read.uid,
+        instructions=node.instructions,
         workflows=step.reports,
-        struck=_is_struck(one.case, after.ended or after.record),
+        struck=_is_struck(node.case, after.ended or after.record),
     )
 
 
@@ -82,99 +82,99 @@ def _is_struck(before: CaseRecord, after: CaseRecord | None) -> bool:
     return known is None or known.result is not found.result
 
 
-def _holds(one: Seen, walked: Walk | None, after: Decided, todo: Actions) -> tuple[Hold, ...]:
+def _holds(node: NodeFacts, walked: Walk | None, after: Decided, todo: Actions) -> tuple[Hold, ...]:
     """Return what holds the node.
 
     A patch that only shows something to other tools, or only records a fact, is no action.
     """
-    acts = todo.any and not _only_tells(one, walked, after, todo)
-    return after.holds if after.holds or acts else _unspoken_holds(one)
+    acts = todo.any and not _only_tells(node, walked, after, todo)
+    return after.holds if after.holds or acts else _unspoken_holds(node)
 
 
-def _only_tells(one: Seen, walked: Walk | None, after: Decided, todo: Actions) -> bool:
+def _only_tells(node: NodeFacts, walked: Walk | None, after: Decided, todo: Actions) -> bool:
     """Whether the only action is to record a fact of the case."""
     moved = walked is not None and walked.transitions
     record = after.record
     # The end of a drain also changes what is known of its pods.
-    facts = record is not None and record.facts != one.case.facts and record.drain == one.case.drain
+    facts = record is not None and record.facts != node.case.facts and record.drain == node.case.drain
     return facts and not moved and todo.drain is None and not todo.stop_drain
 
 
-def _unspoken_holds(one: Seen) -> tuple[Hold, ...]:
+def _unspoken_holds(node: NodeFacts) -> tuple[Hold, ...]:
     """Return the holds that do not come from a check:
 
     law 7 requires one for every event without an action.
     """
     holds = []
-    let_be = {event.event for event in one.judged} - {
-        event.event for event in cases.not_dismissed(one.case, one.judged)
+    let_be = {event.event for event in node.judged} - {
+        event.event for event in cases.not_dismissed(node.case, node.judged)
     }
-    for event in one.judged:
+    for event in node.judged:
         if event.event in let_be and event.asks:
             reason = "someone uncordoned the node, so it is ignored until a new event"
-            holds.append(Hold(one.node.name, HoldCode.DISMISSED, reason))
+            holds.append(Hold(node.name, HoldCode.DISMISSED, reason))
         elif event.asks and not event.starts:
-            holds.append(Hold(one.node.name, HoldCode.IN_TIME, event.because))
+            holds.append(Hold(node.name, HoldCode.IN_TIME, event.because))
         elif not event.asks and event.event.kind is Kind.UNKNOWN:
-            holds.append(Hold(one.node.name, HoldCode.EVENT_READABLE, event.because, event.until))
+            holds.append(Hold(node.name, HoldCode.EVENT_READABLE, event.because, event.until))
     return tuple(dict.fromkeys(holds))
 
 
 def node_patch(
-    one: Seen, walked: Walk, case: CaseRecord, signs: NodeSigns, context: PassContext
+    node: NodeFacts, walked: Walk, case: CaseRecord, signs: NodeSigns, context: PassContext
 ) -> NodeWrite | None:
     """Return the node's only patch, None if nothing changes.
 
     `case` is the profile's data after this pass. The annotations and labels in `signs` are for other tools,
     and part of the same patch.
     """
-    node, keys = one.node, context.keys
-    record = (one.record or Record(node.uid)).with_case(one.profile, case, context.now)
-    step = one.workflows or WorkflowStep(node, one.record)
+    read, keys = node.read, context.keys
+    record = (node.record or Record(read.uid)).with_case(node.profile, case, context.now)
+    step = node.workflows or WorkflowStep(read, node.record)
     labels = {
-        **_changed(node.labels, step.node.labels),
-        **{key: value for key, value in walked.effects.labels.items() if node.labels.get(key) != value},
+        **_changed(read.labels, step.node.labels),
+        **{key: value for key, value in walked.effects.labels.items() if read.labels.get(key) != value},
     }
-    shown = node.labels.get(keys.state)
+    shown = read.labels.get(keys.state)
     shows = context.settings.keys.state_label and record.worst is not State.OPERATIONAL
     wanted = record.worst.value if shows else None
     if shown != wanted:
         labels[keys.state] = wanted
     labels |= signs.labels
-    if one.workflows is not None and step.readable and context.settings.keys.state_label:
+    if node.workflows is not None and step.readable and context.settings.keys.state_label:
         state = worst_of(record.worst, *(report.after for report in step.reports)).value
-        if node.labels.get(keys.workflow_state) != state:
+        if read.labels.get(keys.workflow_state) != state:
             labels[keys.workflow_state] = state
-    annotations = {**_changed(node.annotations, step.node.annotations), **signs.annotations}
+    annotations = {**_changed(read.annotations, step.node.annotations), **signs.annotations}
     if step.text is not None:
         annotations[keys.workflow_data] = step.text
-    recorded = node.annotations.get(keys.record)
+    recorded = read.annotations.get(keys.record)
     # A record that says the same stays as it is written, in an older version of the format too.
-    text = None if record.empty else recorded if record == one.written else to_annotation(record)
+    text = None if record.empty else recorded if record == node.written else to_annotation(record)
     if text != recorded:
         annotations[keys.record] = text
-    if keys.approved in node.annotations and one.case.open and not case.open:
+    if keys.approved in read.annotations and node.case.open and not case.open:
         # It was for the case that has ended.
         annotations[keys.approved] = None
-    if keys.said_before in node.annotations and not case.open:
+    if keys.said_before in read.annotations and not case.open:
         annotations[keys.said_before] = None
     unschedulable = walked.effects.unschedulable
     if unschedulable is None:
         unschedulable = step.node.unschedulable
-    if unschedulable == node.unschedulable:
+    if unschedulable == read.unschedulable:
         unschedulable = None
-    lists = _list_changes(node, step.node)
+    lists = _list_changes(read, step.node)
     if not labels and not annotations and unschedulable is None and not lists.any:
         return None
     write = node_write(
-        node,
+        read,
         keys.prefix,
         unschedulable=unschedulable,
         labels=labels,
         annotations=annotations,
         lists=lists,
     )
-    if one.workflows is None or not step.readable:
+    if node.workflows is None or not step.readable:
         return write
     return replace(write, seen_by_checks=step.used)
 
@@ -187,10 +187,10 @@ def _changed(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, s
 
 def _list_changes(before: Node, after: Node) -> ListChanges:
     return ListChanges(
-        tuple(one for one in after.finalizers if one not in before.finalizers),
-        tuple(one for one in before.finalizers if one not in after.finalizers),
-        tuple(one for one in after.taints if one not in before.taints),
-        tuple(one for one in before.taints if one not in after.taints),
+        tuple(name for name in after.finalizers if name not in before.finalizers),
+        tuple(name for name in before.finalizers if name not in after.finalizers),
+        tuple(taint for taint in after.taints if taint not in before.taints),
+        tuple(taint for taint in before.taints if taint not in after.taints),
     )
 
 
@@ -199,22 +199,24 @@ def worst_of(*states: State) -> State:
     return max(states, key=list(State).index)
 
 
-def second_patch(one: Seen, first: NodeWrite | None, case: CaseRecord, context: PassContext) -> NodeWrite:
+def second_patch(
+    node: NodeFacts, first: NodeWrite | None, case: CaseRecord, context: PassContext
+) -> NodeWrite:
     """Return the patch that follows `first` in the same pass, and only writes the record.
 
     It expects the node as `first` leaves it. Its resourceVersion is older than that, so the writer reads the
     node again.
     """
-    node, keys = one.node, context.keys
+    read, keys = node.read, context.keys
     if first is not None:
-        node = replace(
-            node,
-            labels=_merged(node.labels, first.labels),
-            annotations=_merged(node.annotations, first.annotations),
-            unschedulable=node.unschedulable if first.unschedulable is None else first.unschedulable,
+        read = replace(
+            read,
+            labels=_merged(read.labels, first.labels),
+            annotations=_merged(read.annotations, first.annotations),
+            unschedulable=read.unschedulable if first.unschedulable is None else first.unschedulable,
         )
-    record = (one.record or Record(node.uid)).with_case(one.profile, case, context.now)
-    return node_write(node, keys.prefix, annotations={keys.record: to_annotation(record)})
+    record = (node.record or Record(read.uid)).with_case(node.profile, case, context.now)
+    return node_write(read, keys.prefix, annotations={keys.record: to_annotation(record)})
 
 
 def _merged(have: Mapping[str, str], changes: Mapping[str, str | None]) -> dict[str, str]:
@@ -275,7 +277,7 @@ def _rewriting(plan: NodePlan, write: NodeWrite, before: Undone, now: datetime) 
 
 
 def _known(node: str, uid: str, ledger: tuple[Undone, ...]) -> Undone | None:
-    return next((one for one in ledger if (one.node, one.uid) == (node, uid)), None)
+    return next((undone for undone in ledger if (undone.node, undone.uid) == (node, uid)), None)
 
 
 def hold(undone: Undone) -> Hold:

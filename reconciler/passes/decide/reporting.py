@@ -21,7 +21,7 @@ from reconciler.model.problems import guarded
 from reconciler.model.record import CaseRecord, State
 from reconciler.model.snapshot import Assessment, Resting, Snapshot
 from reconciler.passes.decide.draining import running
-from reconciler.passes.decide.node_facts import Seen
+from reconciler.passes.decide.node_facts import NodeFacts
 from reconciler.profiles.budget import pool_of
 from reconciler.profiles.start_times import NEAR
 from reconciler.settings.schema import Settings
@@ -40,7 +40,7 @@ def lasted(
         began = case.facts.drain_began if case is not None else None
         if case is None or began is None or not case.events or not _ended_by_us(case):
             continue
-        kind = max((event.kind for event in case.events), key=lambda one: one.severity)
+        kind = max((event.kind for event in case.events), key=lambda kind: kind.severity)
         took = now - began
         if timedelta() < took <= LONGEST:
             known = found.get(kind, took)
@@ -92,18 +92,18 @@ def is_reported(plan: NodePlan) -> bool:
     )
 
 
-def expiries(seen: Iterable[Seen]) -> Iterable[datetime]:
+def expiries(seen: Iterable[NodeFacts]) -> Iterable[datetime]:
     """Yield when a reading of a node with an event or a record becomes too old to use."""
-    for one in seen:
-        if one.judged or one.record is not None:
-            found, _ = guarded("a reading ends at an unknown time", partial(_silence, one), ())
+    for node in seen:
+        if node.judged or node.record is not None:
+            found, _ = guarded("a reading ends at an unknown time", partial(_silence, node), ())
             yield from found
 
 
-def _silence(one: Seen) -> tuple[datetime, ...]:
+def _silence(node: NodeFacts) -> tuple[datetime, ...]:
     return tuple(
         reading.believed_until + timedelta.resolution
-        for reading in one.assessment.readings
+        for reading in node.assessment.readings
         if reading.believed_until is not None and reading.answer is not Answer.UNKNOWN
     )
 
@@ -123,9 +123,11 @@ def _moments(plan: NodePlan, now: datetime) -> tuple[datetime, ...]:
     found = (*found, plan.todo.undone.until if plan.todo.undone is not None else None)
     # It is reported if no drain has begun by then. A drain that is ordered may wait.
     found = (*found, *_of_workflows(plan, now))
-    waits = [one.lost_from for one in plan.events if one.asks]
+    waits = [event.lost_from for event in plan.events if event.asks]
     starts = [
-        one.times.earliest for one in plan.events if one.times is not None and one.times.earliest < FOREVER
+        event.times.earliest
+        for event in plan.events
+        if event.times is not None and event.times.earliest < FOREVER
     ]
     waits += starts
     if plan.after is State.IN_MAINTENANCE:
@@ -137,7 +139,7 @@ def _moments(plan: NodePlan, now: datetime) -> tuple[datetime, ...]:
         waits.append(plan.record.facts.will_be_missed.warns)
     return tuple(
         moment
-        for moment in (*found, *(one for one in waits if one is not None and one > now))
+        for moment in (*found, *(moment for moment in waits if moment is not None and moment > now))
         if moment is not None
     )
 
@@ -148,7 +150,9 @@ def _of_workflows(plan: NodePlan, now: datetime) -> Iterable[datetime | None]:
     A node that has moved goes on in the next pass.
     """
     for report in plan.workflows:
-        yield from (one.until for one in report.answers if one.until is not None and one.until > now)
+        yield from (
+            answer.until for answer in report.answers if answer.until is not None and answer.until > now
+        )
         if report.before is not report.after:
             yield shifted(now, NEXT_STEP)
     yield plan.todo.next_message
@@ -190,16 +194,16 @@ def notes(
         ref, why = unread[0]
         notes.append(f"no workflow takes the turn of the Lease {ref}, because it can't be read: {why}")
     karpenter = _count(fleet, lambda node: node.is_karpenter)
-    karpenter += sum(one.count for one in resting if one.node.is_karpenter)
+    karpenter += sum(nodes.count for nodes in resting if nodes.node.is_karpenter)
     if karpenter:
         left = f"left to it: {coexist.karpenter} (coexist.karpenter.leave)"
         notes.append(f"Karpenter manages {karpenter} nodes; {left}")
     return tuple(notes)
 
 
-def of_the_future(seen: Iterable[Seen], ledger: bool) -> tuple[str, ...]:
+def of_the_future(seen: Iterable[NodeFacts], ledger: bool) -> tuple[str, ...]:
     """Return a note about times of ours in the future; `ledger` is whether the ledger has some."""
-    names = sorted(one.node.name for one in seen if one.of_the_future)
+    names = sorted(node.name for node in seen if node.of_the_future)
     found = [f"the records of {len(names)} nodes ({', '.join(names[:_NAMED])})"] if names else []
     found += ["the ledger"] if ledger else []
     if not found:
@@ -209,7 +213,7 @@ def of_the_future(seen: Iterable[Seen], ledger: bool) -> tuple[str, ...]:
 
 def held_by_people(snapshot: Snapshot, now: datetime) -> tuple[str, ...]:
     """Return a note about each hold of all nodes, or of a pool."""
-    return tuple(one.words("") for one in snapshot.ledger.holds if not one.word.ended(now))
+    return tuple(hold.words("") for hold in snapshot.ledger.holds if not hold.word.ended(now))
 
 
 def orphaned_drains(snapshot: Snapshot, planned: Collection[str]) -> Iterable[NodePlan]:
@@ -259,18 +263,19 @@ def source_states(
     for name, memory in snapshot.memories.items():
         found[name] = _Tally(_asked(memory), polled=True)
     # This loop runs for each reading of each node, so it makes no value of its own.
-    for one in assessment.nodes.values():
-        for reading in one.readings:
+    for node in assessment.nodes.values():
+        for reading in node.readings:
             if reading.installed:
                 tally = found.get(reading.source)
                 if tally is None:
                     tally = found[reading.source] = _Tally()
                 tally.add(reading, now)
     return tuple(
-        SourceState(name, one.last, one.events, one.quiet, one.unknown) for name, one in sorted(found.items())
+        SourceState(name, tally.last, tally.events, tally.quiet, tally.unknown)
+        for name, tally in sorted(found.items())
     )
 
 
 def _asked(memory: AnyMemory) -> datetime | None:
     """Return when a polled source was last asked with success, None if it never was."""
-    return max((one.asked for one in memory.answers if not one.problem), default=None)
+    return max((answer.asked for answer in memory.answers if not answer.problem), default=None)

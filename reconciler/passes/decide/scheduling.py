@@ -19,7 +19,7 @@ from reconciler.model.schedule import CaseSchedule, StartTimes
 from reconciler.model.snapshot import Ledger
 from reconciler.model.values import replace
 from reconciler.passes.decide.forecasts import Reasons, forecast_until
-from reconciler.passes.decide.node_facts import PassContext, Seen, untouchable
+from reconciler.passes.decide.node_facts import NodeFacts, PassContext, untouchable
 from reconciler.profiles import case as cases
 from reconciler.profiles.budget import DisruptionBudget
 from reconciler.profiles.exemption import has_struck
@@ -35,30 +35,30 @@ _GOES_DOWN = (Kind.REBOOT, Kind.REDEPLOY)
 
 
 def schedules(
-    seen: Sequence[Seen], places: DisruptionBudget, ledger: Ledger, context: PassContext, faults: Faults
+    seen: Sequence[NodeFacts], places: DisruptionBudget, ledger: Ledger, context: PassContext, faults: Faults
 ) -> Mapping[str, CaseSchedule]:
     """Return the schedule of each node with a case. A node whose data ends in an error is one of `faults`."""
     found = _schedules(seen, places, ledger, context, faults)
     if context.settings.mode is Mode.OBSERVE:
-        return {name: replace(one, observed=True) for name, one in found.items()}
+        return {name: replace(schedule, observed=True) for name, schedule in found.items()}
     return found
 
 
 def _schedules(
-    seen: Sequence[Seen], places: DisruptionBudget, ledger: Ledger, context: PassContext, faults: Faults
+    seen: Sequence[NodeFacts], places: DisruptionBudget, ledger: Ledger, context: PassContext, faults: Faults
 ) -> Mapping[str, CaseSchedule]:
     waiting: dict[str, Case] = {}
     found: dict[str, CaseSchedule] = {}
     what = "its start is not planned"
-    for one in seen:
-        name = one.node.name
-        if one.problem or untouchable(one, context.settings) is not None:
+    for node in seen:
+        name = node.name
+        if node.problem or untouchable(node, context.settings) is not None:
             continue
-        case = faults.of(name, what, partial(_case, one, places, context), None)
+        case = faults.of(name, what, partial(_case, node, places, context), None)
         if case is not None:
             waiting[name] = case
             continue
-        shown = faults.of(name, what, partial(_without_start, one, context), None)
+        shown = faults.of(name, what, partial(_without_start, node, context), None)
         if shown is not None:
             found[name] = shown
     if not waiting:
@@ -67,23 +67,23 @@ def _schedules(
         finish = CaseSchedule(because="mode is Finish: nothing new is started")
         return {
             **found,
-            **{name: replace(finish, latest_start=one.times.latest) for name, one in waiting.items()},
+            **{name: replace(finish, latest_start=case.times.latest) for name, case in waiting.items()},
         }
     limits = _limits(seen, waiting, places, ledger, context)
     placed = Scheduler(limits, context.now).run(waiting.values())
     reasons = Reasons(limits, placed, context.now)
     until = forecast_until(limits, placed, context.now)
-    planned = {name: replace(reasons.schedule(one), forecast_until=until) for name, one in placed.items()}
+    planned = {name: replace(reasons.schedule(place), forecast_until=until) for name, place in placed.items()}
     return {**found, **planned}
 
 
-def _without_start(one: Seen, context: PassContext) -> CaseSchedule | None:
+def _without_start(node: NodeFacts, context: PassContext) -> CaseSchedule | None:
     """Return what the schedule says of a node that waits for no start: its drain began, or a plan waits."""
-    drain = one.case.drain
-    if one.case.state is State.IN_MAINTENANCE and drain is not None:
-        ends, begun = _expected_end(one, context), "its drain has begun"
-        return CaseSchedule(drain.since, _deadline(one, context), because=begun, ends=ends, started=True)
-    plan = next((event for event in one.judged if event.waits_for_notice), None)
+    drain = node.case.drain
+    if node.case.state is State.IN_MAINTENANCE and drain is not None:
+        ends, begun = _expected_end(node, context), "its drain has begun"
+        return CaseSchedule(drain.since, _deadline(node, context), because=begun, ends=ends, started=True)
+    plan = next((event for event in node.judged if event.waits_for_notice), None)
     if plan is None or plan.event.plan is None:
         return None
     return CaseSchedule(
@@ -91,36 +91,36 @@ def _without_start(one: Seen, context: PassContext) -> CaseSchedule | None:
     )
 
 
-def _deadline(one: Seen, context: PassContext) -> datetime | None:
+def _deadline(node: NodeFacts, context: PassContext) -> datetime | None:
     """Return the earliest deadline of the events for which the node is in maintenance, None without one."""
-    covered = [judged for judged in one.judged if cases.covers(one.case, judged.event)]
-    found = (judged.deadline or _recorded_deadline(one, judged, context) for judged in covered)
+    covered = [judged for judged in node.judged if cases.covers(node.case, judged.event)]
+    found = (judged.deadline or _recorded_deadline(node, judged, context) for judged in covered)
     return min((deadline for deadline in found if deadline is not None), default=None)
 
 
-def _waiting(one: Seen) -> list[tuple[JudgedEvent, StartTimes]]:
+def _waiting(node: NodeFacts) -> list[tuple[JudgedEvent, StartTimes]]:
     """Return the events of a node that require a drain now or later, and for which none has begun."""
     return [
         (judged, judged.times)
-        for judged in cases.not_dismissed(one.case, one.judged)
+        for judged in cases.not_dismissed(node.case, node.judged)
         if judged.times is not None
         and (not judged.asks or judged.starts)
-        and not cases.covers(one.case, judged.event)
+        and not cases.covers(node.case, judged.event)
     ]
 
 
-def _case(one: Seen, places: DisruptionBudget, context: PassContext) -> Case | None:
+def _case(node: NodeFacts, places: DisruptionBudget, context: PassContext) -> Case | None:
     """Return what is to be scheduled on a node, None if nothing is."""
-    waiting = _waiting(one)
+    waiting = _waiting(node)
     if not waiting:
         return None
     judged, times = min(waiting, key=lambda pair: _first(*pair))
-    settings, node, now = context.settings, one.node, context.now
+    settings, read, now = context.settings, node.read, context.now
     first = min((each for _, each in waiting), key=lambda each: each.earliest)
     times = replace(times, earliest=first.earliest, kept=first.kept)
     if times.deadline is None and judged.event.started:
-        times = replace(times, deadline=_recorded_deadline(one, judged, context))
-    seen_since = one.case.facts.announced or (one.case.since if one.case.open else None) or now
+        times = replace(times, deadline=_recorded_deadline(node, judged, context))
+    seen_since = node.case.facts.announced or (node.case.since if node.case.open else None) or now
     at_once = judged.event.started or judged.event.date_unreadable
     late = times.deadline is not None and times.deadline <= seen_since
     exempt = (
@@ -128,26 +128,26 @@ def _case(one: Seen, places: DisruptionBudget, context: PassContext) -> Case | N
         for each, _ in waiting
         if (each.event.kind in settings.budget.exempt or has_struck(each)) and each.lost_from is not None
     )
-    policy = settings.policy(judged.event.kind, judged.event.condition, node.labels)
+    policy = settings.policy(judged.event.kind, judged.event.condition, read.labels)
     return Case(
-        node=node.name,
-        zone=node.zone,
-        pool=node.pool,
+        node=read.name,
+        zone=read.zone,
+        pool=read.pool,
         kind=judged.event.kind,
         times=times,
-        outlook=settings.calendar.outlook(now, node.labels),
+        outlook=settings.calendar.outlook(now, read.labels),
         lasts=_lasts(judged, context),
         lead=policy.lead_time if policy is not None else timedelta(),
-        outside_from=_outside_from(waiting, node, context),
-        date=_date(one, judged.event),
+        outside_from=_outside_from(waiting, read, context),
+        date=_date(node, judged.event),
         taken_down=_taken_down(judged, now),
-        back=_back(judged, one, context, begins=times.earliest),
+        back=_back(judged, node, context, begins=times.earliest),
         too_late_from=_too_late_from(judged, now),
         short=late or (at_once and times.deadline is None),
         exempt_from=min(exempt, default=None),
-        has_place=node.name in places.holders,
+        has_place=read.name in places.holders,
         struck=any(has_struck(each) for each, _ in waiting),
-        groups=context.snapshot.for_settings.groups.get(node.name, frozenset()),
+        groups=context.snapshot.for_settings.groups.get(read.name, frozenset()),
         # Not for a plan that requires no drain yet, and not against the wish of a person.
         joins=all(each.asks and each.starts for each, _ in waiting) and not times.kept,
     )
@@ -175,15 +175,15 @@ def _first(judged: JudgedEvent, times: StartTimes) -> tuple[datetime, int]:
     return (EARLIEST if at_once else times.deadline or FOREVER, -judged.event.kind.severity)
 
 
-def _date(one: Seen, event: MaintenanceEvent) -> datetime | None:
+def _date(node: NodeFacts, event: MaintenanceEvent) -> datetime | None:
     """Return the date of an event. Azure empties it at the start, but the record has it."""
-    known = (old.not_before for old in one.case.events if old.not_before and old.matches(event))
+    known = (old.not_before for old in node.case.events if old.not_before and old.matches(event))
     return event.not_before or next(known, None)
 
 
-def _recorded_deadline(one: Seen, judged: JudgedEvent, context: PassContext) -> datetime | None:
-    date = _date(one, judged.event)
-    policy = context.settings.policy(judged.event.kind, judged.event.condition, one.node.labels)
+def _recorded_deadline(node: NodeFacts, judged: JudgedEvent, context: PassContext) -> datetime | None:
+    date = _date(node, judged.event)
+    policy = context.settings.policy(judged.event.kind, judged.event.condition, node.read.labels)
     return shifted(date, -policy.lead_time) if date is not None and policy is not None else None
 
 
@@ -219,13 +219,13 @@ def _too_late_from(judged: JudgedEvent, now: datetime) -> datetime | None:
 
 
 def _back(
-    judged: JudgedEvent, one: Seen, context: PassContext, *, begins: datetime = EARLIEST
+    judged: JudgedEvent, node: NodeFacts, context: PassContext, *, begins: datetime = EARLIEST
 ) -> datetime | None:
     """Return when the maintenance of a node is expected to be over; None: a while after its drain starts.
 
     A node whose drain does not begin before that is never in maintenance, so it does not settle.
     """
-    event, date = judged.event, _date(one, judged.event)
+    event, date = judged.event, _date(node, judged.event)
     if _we_end(judged, context.now) or date is None:
         return None
     lasts = event.duration if event.duration is not None else context.settings.drain.timeout
@@ -235,18 +235,18 @@ def _back(
     return over if over <= begins else shifted(over, context.settings.uncordon.settle)
 
 
-def _expected_end(one: Seen, context: PassContext) -> datetime | None:
+def _expected_end(node: NodeFacts, context: PassContext) -> datetime | None:
     """Return when a node in maintenance is expected back, None if nobody can say."""
     settings, now = context.settings, context.now
-    if one.record is not None and one.record.claimed_by:
+    if node.record is not None and node.record.claimed_by:
         return None
-    record: CaseRecord = one.case
+    record: CaseRecord = node.case
     if record.quiet_since is not None:
         return max(shifted(record.quiet_since, settings.uncordon.settle), now)
     ends = [
         end
-        for judged in one.judged
-        if cases.covers(record, judged.event) and (end := _back(judged, one, context)) is not None
+        for judged in node.judged
+        if cases.covers(record, judged.event) and (end := _back(judged, node, context)) is not None
     ]
     since = record.drain.since if record.drain is not None else record.since
     # An overdue node is expected a while later, in whole steps: the forecast changes at known moments only.
@@ -261,7 +261,7 @@ def _next_step(known: datetime, step: timedelta, now: datetime) -> datetime:
 
 
 def _limits(
-    seen: Sequence[Seen],
+    seen: Sequence[NodeFacts],
     waiting: Mapping[str, Case],
     places: DisruptionBudget,
     ledger: Ledger,
@@ -291,44 +291,44 @@ def _limits(
         [last] if last is not None and last <= context.now else [],
         context.settings.drain.groups_together,
     )
-    by_name = {one.node.name: one for one in seen}
+    by_name = {node.name: node for node in seen}
     down = {node.name: node for node in context.snapshot.nodes if node.name in places.holders}
-    gone = {one.node: one.at for one in ledger.replaced}
+    gone = {machine.node: machine.at for machine in ledger.replaced}
     for name in sorted(places.holders):
         if name not in waiting:
-            one = by_name.get(name)
+            holder = by_name.get(name)
             zone, pool = places.where[name]
-            end = _freed(one, down.get(name), gone.get(name), context)
-            short = one is not None and _was_short(one, context)
+            end = _freed(holder, down.get(name), gone.get(name), context)
+            short = holder is not None and _was_short(holder, context)
             limits.hold(Place(name, zone, pool, short), EARLIEST, end, context.now)
     return limits
 
 
-def _was_short(one: Seen, context: PassContext) -> bool:
+def _was_short(node: NodeFacts, context: PassContext) -> bool:
     """Whether the node was drained for an event that was announced at its deadline or later."""
-    announced = one.case.facts.announced
-    dates = [event.not_before for event in cases.allowed(one.case) if event.not_before is not None]
+    announced = node.case.facts.announced
+    dates = [event.not_before for event in cases.allowed(node.case) if event.not_before is not None]
     if announced is None or not dates:
         return False
     return all(
         shifted(event.not_before, -policy.lead_time) <= announced
-        for event in cases.allowed(one.case)
+        for event in cases.allowed(node.case)
         if event.not_before is not None
-        and (policy := context.settings.policy(event.kind, event.condition, one.node.labels)) is not None
+        and (policy := context.settings.policy(event.kind, event.condition, node.read.labels)) is not None
     )
 
 
 def _freed(
-    one: Seen | None, node: Node | None, replaced: datetime | None, context: PassContext
+    node: NodeFacts | None, read: Node | None, replaced: datetime | None, context: PassContext
 ) -> datetime | None:
     """Return when the place of a node is free again, None if nobody can say, as of a cordon by others."""
     ignore = context.settings.budget.ignore
     if replaced is not None:
         return max(shifted(replaced, ignore.not_ready_for), context.now)
-    if one is not None and one.state is State.IN_MAINTENANCE:
-        return _expected_end(one, context)
-    if node is not None and not node.ready and node.ready_changed is not None:
-        return max(shifted(node.ready_changed, ignore.not_ready_for), context.now)
+    if node is not None and node.state is State.IN_MAINTENANCE:
+        return _expected_end(node, context)
+    if read is not None and not read.ready and read.ready_changed is not None:
+        return max(shifted(read.ready_changed, ignore.not_ready_for), context.now)
     return None
 
 
@@ -357,16 +357,18 @@ def brought_forward(
     if schedule is None or not schedule.with_node or schedule.alone is None:
         return judged
     start, alone = schedule.planned_start, schedule.alone
-    return tuple(_at(one, start, now) if start is not None and _moves(one, alone) else one for one in judged)
+    return tuple(
+        _at(event, start, now) if start is not None and _moves(event, alone) else event for event in judged
+    )
 
 
-def _moves(one: JudgedEvent, alone: datetime) -> bool:
-    return one.asks and one.times is not None and one.times.earliest <= alone
+def _moves(event: JudgedEvent, alone: datetime) -> bool:
+    return event.asks and event.times is not None and event.times.earliest <= alone
 
 
-def _at(one: JudgedEvent, start: datetime, now: datetime) -> JudgedEvent:
-    assert one.times is not None
-    if one.times.earliest <= start:
-        return one
-    times = replace(one.times, earliest=start)
-    return replace(one, times=times, may_start=one.open and start <= now, far=start - now > NEAR)
+def _at(event: JudgedEvent, start: datetime, now: datetime) -> JudgedEvent:
+    assert event.times is not None
+    if event.times.earliest <= start:
+        return event
+    times = replace(event.times, earliest=start)
+    return replace(event, times=times, may_start=event.open and start <= now, far=start - now > NEAR)
