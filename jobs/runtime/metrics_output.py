@@ -131,7 +131,7 @@ class MetricsOfRun:
 
 
 def _to_gateway(url: str, taken: Taken) -> None:
-    from reconciler.features.metrics.push_gateway import push
+    from reconciler.features.metrics.exposition import push
 
     push(url, taken)
 

@@ -21,7 +21,8 @@ def test_every_family_has_a_row_with_its_type_and_labels_and_every_row_is_a_fami
     rows = ROW.findall(PAGE.read_text(encoding="utf-8"))
 
     written = [(name, kind, tuple(re.findall(r"`(\w+)`", labels))) for name, kind, labels in rows]
-    assert written == [shown(family) for family in (*FAMILIES, *figures.FAMILIES)]
+    families: list[Family | figures.Family] = [*FAMILIES, *figures.FAMILIES]
+    assert written == [shown(family) for family in families]
 
 
 def test_names_end_as_prometheus_wants_it() -> None:

@@ -13,7 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from jobs.cli import main
 from jobs.runtime.metrics_output import MetricsOfRun, MetricsOutput
-from reconciler.features.metrics import push_gateway
+from reconciler.features.metrics import exposition
 from reconciler.features.metrics.exposition import holds_in
 from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.errors import OutputError, Unreachable
@@ -187,7 +187,7 @@ def test_a_gateway_that_does_not_take_them_is_a_warning(gateway: Stub, answers: 
 def test_a_gateway_that_hangs_ends_with_its_time(
     gateway: Stub, answers: list[Answer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(push_gateway, "TOTAL", 0.2)
+    monkeypatch.setattr(exposition, "TOTAL", 0.2)
     answers[0] = Answer(hang=True)
 
     (warning,) = run(MetricsOutput(metrics_push=gateway.url), held())

@@ -11,8 +11,7 @@ import click
 from jobs import options
 from jobs.runtime.history_file import MOST_CASES, HistoryLines, TooManyCases
 from jobs.runtime.output import echo, echo_document
-from reconciler.features.history.document import to_document
-from reconciler.features.history.text import as_text
+from reconciler.features.history.summary import as_text, summed_up
 
 BROKEN = 1
 """The exit code if a line could not be read."""
@@ -44,14 +43,8 @@ def history(files: tuple[Path, ...], since: timedelta | None, output: str) -> in
     unnamed = lines.counts["broken"] - len(lines.mistakes)
     if unnamed:
         echo(f"and {unnamed} more lines that can't be read", err=True)
-    document = {
-        **to_document(lines.cases, begin, now),
-        "lines": lines.counts,
-        "brokenLines": [
-            {"file": line.file, "line": line.number, "because": line.because} for line in lines.mistakes
-        ],
-    }
-    echo_document(document, output, partial(as_text, document))
+    summary = summed_up(lines.cases, begin, now, lines.counts, lines.mistakes)
+    echo_document(summary.document, output, partial(as_text, summary))
     return BROKEN if lines.counts["broken"] else 0
 
 

@@ -33,16 +33,24 @@ class Family(Struct, frozen=True):
     bounds: tuple[float, ...] = ()
 
 
+_OURS: list[Family] = []
+
+
+def _listed(family: Family) -> Family:
+    _OURS.append(family)
+    return family
+
+
 def _gauge(name: str, text: str, *labels: str, unit: str = "") -> Family:
-    return Family(PREFIX + name, Type.GAUGE, text, labels, unit)
+    return _listed(Family(PREFIX + name, Type.GAUGE, text, labels, unit))
 
 
 def _counter(name: str, text: str, *labels: str) -> Family:
-    return Family(PREFIX + name, Type.COUNTER, text, labels)
+    return _listed(Family(PREFIX + name, Type.COUNTER, text, labels))
 
 
 def _histogram(name: str, text: str, *labels: str, bounds: tuple[float, ...]) -> Family:
-    return Family(PREFIX + name, Type.HISTOGRAM, text, labels, "seconds", bounds)
+    return _listed(Family(PREFIX + name, Type.HISTOGRAM, text, labels, "seconds", bounds))
 
 
 _SECONDS = "seconds"
@@ -153,62 +161,30 @@ NOTICES = _counter("notices_total", "Attempts to send notices.", "transport", "r
 NOTICES_WAITING = _gauge("notices_waiting", "Messages that wait to be sent.")
 UNEXPECTED_ERRORS = _counter("unexpected_errors_total", "Errors in this program, see its log.")
 
-FAMILIES = (
-    BUILD_INFO,
-    SETTINGS_INFO,
-    SETTINGS_GOOD,
-    SETTINGS_LOADED,
-    LOCK_HELD,
-    PASSES,
-    PASS_DURATION,
-    PASS_LAST_SUCCESS,
-    PASS_NODES,
-    NODES,
-    NODE_STATE,
-    NODE_HOLD,
-    NODE_HOLD_SINCE,
-    PLATFORM_TIME,
-    LATEST_START,
-    PLANNED_START,
-    WILL_BE_MISSED,
-    AT_RISK,
-    BLOCKED_PODS,
-    DRAINS_RUNNING,
-    DRAINS,
-    DRAIN_DURATION,
-    EVICTIONS_REFUSED,
-    CASES,
-    BUDGET_PLACES,
-    BUDGET_PLACES_TAKEN,
-    SOURCE_LAST_ANSWER,
-    SOURCE_UNREADABLE_NODES,
-    SOURCE_ANSWERS,
-    API_REQUESTS,
-    API_REQUEST_DURATION,
-    NOTICES,
-    NOTICES_WAITING,
-    UNEXPECTED_ERRORS,
-)
+FAMILIES = tuple(_OURS)
 """All of them, in the order of docs/metrics.md."""
 
-SHUFFLES = Family(
-    "maintenance_controller_pod_shuffle_count",
-    Type.UNTYPED,
-    "Pods on nodes that a workflow has put into maintenance, by their workload.",
-    ("owner", "profile"),
-)
-SHUFFLES_PER_REPLICA = Family(
-    "maintenance_controller_pod_shuffles_per_replica",
-    Type.UNTYPED,
-    "The same pods, each divided by the replicas of its workload.",
-    ("owner", "profile"),
-)
 
-TRANSITION_FAILURES = Family(
-    "maintenance_controller_transition_failure_count",
-    Type.UNTYPED,
+def _of_others(name: str, text: str, *labels: str) -> Family:
+    return Family(f"maintenance_controller_{name}", Type.UNTYPED, text, labels)
+
+
+SHUFFLES = _of_others(
+    "pod_shuffle_count",
+    "Pods on nodes that a workflow has put into maintenance, by their workload.",
+    "owner",
+    "profile",
+)
+SHUFFLES_PER_REPLICA = _of_others(
+    "pod_shuffles_per_replica",
+    "The same pods, each divided by the replicas of its workload.",
+    "owner",
+    "profile",
+)
+TRANSITION_FAILURES = _of_others(
+    "transition_failure_count",
     "How often checks of a workflow could not be answered: once for each node and pass.",
-    ("profile",),
+    "profile",
 )
 
 OF_OTHERS = (SHUFFLES, SHUFFLES_PER_REPLICA, TRANSITION_FAILURES)

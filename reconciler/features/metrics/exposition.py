@@ -1,10 +1,11 @@
-"""Samples in the form of prometheus-client, and as the text that Prometheus reads."""
+"""Samples in the form of prometheus-client, as the text that Prometheus reads, and to a Pushgateway."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 
+import urllib3
 from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics, generate_latest
 from prometheus_client.core import Metric
 from prometheus_client.parser import text_string_to_metric_families
@@ -12,9 +13,19 @@ from prometheus_client.registry import Collector
 
 from reconciler.features.metrics.catalogue import FAMILIES, NODE_HOLD_SINCE, Family, Type
 from reconciler.features.metrics.samples import HoldsSince, Sample
+from reconciler.http.bounded import BoundedClient, Bounds
 from reconciler.model import limits
+from reconciler.model.errors import GatewayError
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+JOB = "node-maintenance"
+"""The value of the label `job` at a Pushgateway."""
+
+TOTAL = 10.0
+"""Seconds for the whole request to it with its answer."""
+
+_SIZE = 1 << 16
 
 # As prometheus-client has it, where the name is another one.
 _TYPES = {Type.UNTYPED: "unknown"}
@@ -82,7 +93,7 @@ class Taken(Collector):
 
     def text(self) -> bytes:
         """Return all families as the text that Prometheus reads (UTF-8)."""
-        return generate_latest(self)
+        return to_text(self)
 
 
 def holds_in(text: str) -> HoldsSince:
@@ -101,9 +112,27 @@ def holds_in(text: str) -> HoldsSince:
     return found
 
 
-def to_text(registry: CollectorRegistry) -> bytes:
+def to_text(registry: Collector) -> bytes:
     """Return all families as the text that Prometheus reads (UTF-8)."""
     return generate_latest(registry)
+
+
+def push(url: str, metrics: Collector) -> None:
+    """Send the metrics to the Pushgateway at this URL, which has no path; raises GatewayError.
+
+    It is one request, which replaces what the last one sent.
+    """
+    client = BoundedClient("pushgateway")
+    where, headers = f"{url.rstrip('/')}/metrics/job/{JOB}", {"Content-Type": CONTENT_TYPE}
+    try:
+        answer = client.send("PUT", where, Bounds(TOTAL, _SIZE), body=to_text(metrics), headers=headers)
+    except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
+        raise GatewayError(f"no answer of the gateway: {' '.join(str(error).split())[:300]}") from error
+    finally:
+        client.close()
+    if answer.status >= 300:
+        said = " ".join(answer.data.decode("utf-8", "replace").split())[:200]
+        raise GatewayError(f"the gateway answered {answer.status}: {said}")
 
 
 def _label(value: str) -> str:

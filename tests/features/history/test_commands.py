@@ -13,7 +13,7 @@ import pytest
 
 from jobs.cli import main
 from jobs.runtime import history_file as history_lines
-from reconciler.features.history.document import to_document
+from reconciler.features.history.summary import summed_up
 from reconciler.model.case_outcome import CaseResult
 from tests.docs.test_headings import named
 from tests.support.builders import NOW
@@ -159,6 +159,6 @@ def test_more_cases_than_fit_into_memory_are_refused_whole(
 
 
 def test_every_key_of_the_output_has_its_heading() -> None:
-    keys = {*to_document([ended()], None, NOW), "lines", "brokenLines"}
+    keys = summed_up([ended()], None, NOW, {}).document.keys()
 
     assert keys - named("output.md") == set()

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.features.history.document import to_document
-from reconciler.features.history.text import as_text
+from reconciler.features.history.summary import Summary, as_text, summed_up
 from reconciler.model.case_outcome import CaseResult
 from reconciler.model.ended_case import EndedCase
 from reconciler.model.values import replace
-from reconciler.report.values import Document
 from tests.support.builders import NOW, minutes
 from tests.support.ended import ended
 
@@ -21,8 +19,8 @@ DAY = timedelta(days=1)
 LINES = {"cases": 0, "repeated": 0, "older": 0, "other": 0, "broken": 0}
 
 
-def summed(*cases: EndedCase, **lines: int) -> Document:
-    return {**to_document(cases, None, NOW), "lines": {**LINES, **lines}, "brokenLines": []}
+def summed(*cases: EndedCase, since: datetime | None = None, **lines: int) -> Summary:
+    return summed_up(cases, since, NOW, {**LINES, **lines})
 
 
 def a_month() -> tuple[EndedCase, ...]:
@@ -36,7 +34,7 @@ def a_month() -> tuple[EndedCase, ...]:
 
 
 def test_the_numbers_of_a_month() -> None:
-    document = summed(*a_month())
+    document = summed(*a_month()).document
     total = document["total"]
 
     assert total["cases"] == 5
@@ -55,24 +53,25 @@ def test_the_numbers_of_a_month() -> None:
 
 
 def test_missed_and_late_nodes_are_named_with_the_reason() -> None:
-    document = summed(*a_month())
+    summary = summed(*a_month())
 
-    assert [(one["node"], one["outcome"]) for one in document["struck"]] == [("n3", "missed"), ("s1", "late")]
-    text = as_text(document)
+    struck = [(node["node"], node["outcome"]) for node in summary.document["struck"]]
+    assert struck == [("n3", "missed"), ("s1", "late")]
+    text = as_text(summary)
     assert "  missed    n3 (Reboot, pool np): missed: as told\n" in text
     assert "  late      s1 (Preempt, pool spot): late: as told\n" in text
 
 
 def test_a_clock_that_went_back_makes_no_negative_hours() -> None:
-    total = summed(ended(drained=NOW + minutes(5), started=NOW + minutes(9), announced=NOW))["total"]
+    total = summed(ended(drained=NOW + minutes(5), started=NOW + minutes(9), announced=NOW)).document["total"]
 
     assert total["nodeHoursEmpty"] == 0
     assert total["notice"]["worstSeconds"] == total["drain"]["worstSeconds"] == 0
 
 
 def test_what_nobody_knows_is_left_out_and_not_counted_as_nothing() -> None:
-    document = summed(replace(ended(kind="", pool="", drained=None), pods_moved=None, pods_left=None))
-    text = as_text(document)
+    summary = summed(replace(ended(kind="", pool="", drained=None), pods_moved=None, pods_left=None))
+    text, document = as_text(summary), summary.document
 
     assert document["total"]["podsMovedKnown"] == document["total"]["podsLeftKnown"] == 0
     assert (document["kinds"][0]["kind"], document["pools"][0]["pool"]) == (None, None)
@@ -83,8 +82,8 @@ def test_what_nobody_knows_is_left_out_and_not_counted_as_nothing() -> None:
 
 @pytest.mark.parametrize("width", [60, 80, 200])
 def test_no_line_is_wider_than_the_terminal_and_each_number_is_there(width: int) -> None:
-    document = summed(*a_month(), repeated=1, older=2, broken=3)
-    whole, shown = as_text(document), as_text(document, width)
+    summary = summed(*a_month(), repeated=1, older=2, broken=3)
+    whole, shown = as_text(summary), as_text(summary, width)
 
     assert max(map(len, shown.splitlines())) <= width
     assert set(shown.split()) == set(whole.split())
@@ -94,10 +93,10 @@ def test_a_wide_terminal_has_one_table_for_each_grouping() -> None:
     def heads(text: str) -> list[str]:
         return [line.split()[0] for line in text.splitlines() if line.startswith(("kind ", "pool "))]
 
-    document = summed(*a_month())
+    summary = summed(*a_month())
 
-    assert heads(as_text(document, 200)) == ["kind", "pool"]
-    assert heads(as_text(document, 60)).count("kind") > 1
+    assert heads(as_text(summary, 200)) == ["kind", "pool"]
+    assert heads(as_text(summary, 60)).count("kind") > 1
 
 
 def test_a_long_list_of_missed_nodes_is_cut_and_says_so() -> None:
@@ -119,8 +118,7 @@ def test_a_table_of_very_many_pools_has_those_with_the_most_cases() -> None:
 
 def test_no_cases_is_said() -> None:
     assert as_text(summed()) == "no case is in the history\n"
-    since = {**to_document((), NOW - 30 * DAY, NOW), "lines": LINES}
-    assert as_text(since) == "no case has ended since Thu 2026-10-22 12:00 UTC\n"
+    assert as_text(summed(since=NOW - 30 * DAY)) == "no case has ended since Thu 2026-10-22 12:00 UTC\n"
 
 
 @given(st.lists(st.text(max_size=80), min_size=1, max_size=4))
