@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from reconciler.http.retry_after import retry_after
+from reconciler.http.plain import retry_after
 
 LARGEST_BODY = 512 * 1024
 """In bytes. It is far above any Node and any list of events. Decoded JSON can take thirty times as much

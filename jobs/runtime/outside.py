@@ -12,7 +12,7 @@ from reconciler.features.hooks.runner import SettingsHooks
 from reconciler.features.machines.providers import MachineProviders, Surroundings
 from reconciler.features.workflows.kubernikus import Kubernikus
 from reconciler.features.workflows.prometheus import Prometheus
-from reconciler.http.guard import Guard
+from reconciler.http.retrying import Guard
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import Connection
 from reconciler.model.ports import Drains, Outside, WritableOutside

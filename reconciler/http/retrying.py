@@ -1,4 +1,4 @@
-"""When a request is sent again: reads and idempotent writes only.
+"""When a write may be sent, and when a request is sent again: reads and idempotent writes only.
 
 A watch and the lock repeat by rules of their own; every other client uses these two functions.
 """
@@ -26,8 +26,16 @@ A client that changes it fifty times a second leaves each try a chance of a four
 UNANSWERED = 6
 """Writes of one change that the server does not answer, or puts off."""
 
+Guard = Callable[[], None]
+"""Called before each write: returns while this process may write, and raises LockLost when it may not."""
+
 Value = TypeVar("Value")
 _backoff = tenacity.wait_exponential_jitter(multiplier=0.2, max=4, jitter=0.3)
+
+
+def read_only() -> None:
+    """Raise RuntimeError: a client without a guard only reads."""
+    raise RuntimeError("this client was made for reading; a write needs a guard")
 
 
 def _wait(state: tenacity.RetryCallState) -> float:

@@ -14,17 +14,16 @@ from datetime import timedelta
 from functools import partial
 from typing import Any, TypeVar
 
-from reconciler.http.guard import Guard, read_only
-from reconciler.http.retrying import patiently, write_until_settled
+from reconciler.http.retrying import Guard, read_only
 from reconciler.kubernetes import kept_records, maintenances, node_writing, objects
 from reconciler.kubernetes import ledger as ledgers
-from reconciler.kubernetes.connection import MERGE_PATCH, Connection, Request
+from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.node_writing import CordonOwner
-from reconciler.kubernetes.paths import BUDGETS, CORE, LEDGER, NODES, PODS, VERSION, api, core, on_node
-from reconciler.kubernetes.wire.lists import budget_format, list_all, node_format, pod_format
+from reconciler.kubernetes.paths import BUDGETS, CORE, NODES, VERSION, api, core
+from reconciler.kubernetes.wire.lists import budget_format, list_all, list_pods, node_format, pod_format
 from reconciler.kubernetes.workflow_objects import read_hypervisors, read_lease, take_lease, write_hypervisor
 from reconciler.model import limits
-from reconciler.model.errors import Conflict, Forbidden, NotFound, Rejected, Unauthorized
+from reconciler.model.errors import Forbidden, NotFound, Rejected, Unauthorized
 from reconciler.model.limits import is_object_name
 from reconciler.model.node import Node, Wanted
 from reconciler.model.pod import Pod, PodDisruptionBudget
@@ -120,16 +119,13 @@ class Cluster:
 
     def pods(self, node: str | None = None, *, placement: bool = False) -> tuple[Pod, ...]:
         """Return the pods of one node, or of all, sorted by namespace and name."""
-        fields = on_node(node) if node else ""
         with _for_the_pass():
-            listed = list_all(self._connection, PODS, pod_format(placement=placement), fields=fields)
-        return tuple(sorted(listed.items, key=lambda pod: (pod.namespace, pod.name)))
+            return list_pods(self._connection, node, placement=placement)
 
     def pods_with(self, label: str) -> tuple[Pod, ...]:
         """Return the pods of all nodes that have a label of this key, sorted by namespace and name."""
         with _for_the_pass():
-            listed = list_all(self._connection, PODS, pod_format(), labels=label)
-        return tuple(sorted(listed.items, key=lambda pod: (pod.namespace, pod.name)))
+            return list_pods(self._connection, labels=label)
 
     def budgets(self) -> tuple[PodDisruptionBudget, ...]:
         """Return every PodDisruptionBudget."""
@@ -203,7 +199,7 @@ class Cluster:
     def ledger(self) -> Ledger:
         """Return our ConfigMap's ledger, an empty one if there is none yet; Rejected if it can't be read."""
         found = self._read("ledger", self._ledger_map)
-        return self._to_ledger(found) if found else Ledger()
+        return ledgers.from_data(found.data or {}, self._memories) if found else Ledger()
 
     def maintenances(self, prefix: str) -> tuple[Maintenance, ...] | None:
         """Return our NodeMaintenance objects; None if the CRD is not installed."""
@@ -253,7 +249,7 @@ class Cluster:
     def write_ledger(self, ledger: Ledger) -> None:
         """Write our ConfigMap, or create it; the last start never moves back."""
 
-        def change(found: Mapping[str, str]) -> Mapping[str, str]:
+        def change(found: Mapping[str, str]) -> Mapping[str, str | None]:
             before = ledgers.from_data(found, self._memories)
             merged = ledger.merged(before)
             return {} if found and merged == before else ledgers.to_data(merged, found, self._memories)
@@ -263,30 +259,15 @@ class Cluster:
     def _change_records(self, change: kept_records.Change) -> None:
         """Change the records in our ConfigMap."""
 
-        def data(found: Mapping[str, str]) -> Mapping[str, str]:
+        def data(found: Mapping[str, str]) -> Mapping[str, str | None]:
             before = kept_records.load(found.get(kept_records.KEPT))
             after = change(before)
             return {kept_records.KEPT: kept_records.dump(after)} if after != before else {}
 
         self._change_data(data)
 
-    def _change_data(self, change: Callable[[Mapping[str, str]], Mapping[str, str]]) -> None:
-        """Merge what `change` makes of the data of our ConfigMap into it, or create it. Empty: no write."""
-
-        def write() -> None:
-            found = self._ledger_map()
-            data = change((found.data or {}) if found else {})
-            if data:
-                self._guard()
-                self._send_data(found, data)
-
-        try:
-            write_until_settled(
-                lambda: patiently(write, sleep=self._connection.sleep), sleep=self._connection.sleep
-            )
-        except Conflict as error:
-            message = f"ConfigMap {self._namespace}/{LEDGER}: another client keeps writing it"
-            raise Conflict(message, status=409) from error
+    def _change_data(self, change: Callable[[Mapping[str, str]], Mapping[str, str | None]]) -> None:
+        ledgers.change_data(self._connection, self._namespace, change, self._guard)
 
     def _with_records(self, nodes: Sequence[Node], prefix: str) -> Sequence[Node]:
         """Return the nodes, those with the records that our ConfigMap keeps for them.
@@ -330,27 +311,7 @@ class Cluster:
         return objects.get(self._connection, VERSION, objects.Version)
 
     def _ledger_map(self) -> objects.ConfigMap | None:
-        try:
-            return objects.get(
-                self._connection,
-                core(self._namespace) / "configmaps" / LEDGER,
-                objects.ConfigMap,
-            )
-        except NotFound:
-            return None
-
-    def _to_ledger(self, found: objects.ConfigMap) -> Ledger:
-        return ledgers.from_data(found.data or {}, self._memories)
-
-    def _send_data(self, found: objects.ConfigMap | None, data: Mapping[str, str]) -> None:
-        place = core(self._namespace) / "configmaps"
-        if found is None:
-            body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": LEDGER}, "data": data}
-            self._connection.send(Request("POST", place, body=body))
-            return
-        seen = {"uid": found.metadata.uid, "resourceVersion": found.metadata.resourceVersion}
-        patch = {"metadata": seen, "data": data}
-        self._connection.send(Request("PATCH", place / LEDGER, body=patch, content_type=MERGE_PATCH))
+        return ledgers.read_data(self._connection, self._namespace)
 
 
 def _begun(name: str, read: Callable[[], object]) -> Future[Any]:

@@ -8,22 +8,19 @@ from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from typing import Any, TypeVar
 
-from reconciler.http.guard import Guard, read_only
-from reconciler.http.retrying import write_until_settled
+from reconciler.http.retrying import Guard, read_only, write_until_settled
 from reconciler.kubernetes import node_writing, objects
-from reconciler.kubernetes.answers import PROTOBUF
 from reconciler.kubernetes.connection import MERGE_PATCH, Connection, Request
 from reconciler.kubernetes.paths import PODS, ApiPath, api, budgets_in, core, on_node
-from reconciler.kubernetes.watching import AT_ONCE, Watched, Watching
-from reconciler.kubernetes.wire import protobuf
-from reconciler.kubernetes.wire.lists import Format, budget_format, list_all, pod_format
+from reconciler.kubernetes.watching import Watched, Watching
+from reconciler.kubernetes.wire.lists import budget_format, list_pods, pod_format
 from reconciler.kubernetes.wire.reducing import owner_of, to_selector
 from reconciler.kubernetes.wire.shapes import ObjectMeta, Selector
 from reconciler.model.errors import Conflict, NotFound, Rejected, Unreachable
 from reconciler.model.limits import is_object_name, quoted
 from reconciler.model.moments import to_text
 from reconciler.model.node import Node, Wanted
-from reconciler.model.pod import Owner, Pod, PodDisruptionBudget
+from reconciler.model.pod import Owner, Pod
 from reconciler.model.ports import BudgetChange, BudgetGone, Listed, PodChange, PodGone
 
 RESTARTED_AT = "kubectl.kubernetes.io/restartedAt"
@@ -182,7 +179,7 @@ def _left_to_azure(connection: Connection, namespace: str, deployment: str) -> s
 ATTACHMENTS = api("storage.k8s.io", "v1") / "volumeattachments"
 
 Value = TypeVar("Value")
-Change = TypeVar("Change")
+Gone = TypeVar("Gone")
 
 
 class Evictions:
@@ -203,17 +200,18 @@ class Evictions:
 
     def pods(self, node: str | None = None, *, placement: bool = False) -> tuple[Pod, ...]:
         """Return the pods of one node, or of all, sorted by namespace and name."""
-        fields = on_node(node) if node else ""
-        found = list_all(self._connection, PODS, pod_format(placement=placement), fields=fields).items
-        return tuple(sorted(found, key=lambda pod: (pod.namespace, pod.name)))
+        return list_pods(self._connection, node, placement=placement)
 
     def watch_pods(self, node: str) -> AbstractContextManager[Iterator[PodChange]]:
         """List, then watch the pods of one node; see Evictor."""
-        return _mapped(Watching(self._connection, _Pods(self._connection, node)), _pod_change)
+        watched = Watched(self._connection, PODS, pod_format(), lambda pod: pod.uid, fields=on_node(node))
+        return _mapped(Watching(self._connection, watched), lambda pod: PodGone(pod.uid))
 
     def watch_budgets(self, namespace: str = "") -> AbstractContextManager[Iterator[BudgetChange]]:
         """List, then watch the PodDisruptionBudgets of a namespace, or all; see Evictor."""
-        return _mapped(Watching(self._connection, _Budgets(self._connection, namespace)), _budget_change)
+        # A budget that was deleted and created again is the same one for those that watch.
+        watched = Watched(self._connection, budgets_in(namespace), budget_format(), lambda budget: budget.key)
+        return _mapped(Watching(self._connection, watched), lambda budget: BudgetGone(budget.key))
 
     def evict(self, pod: Pod, *, grace: int | None) -> None:
         """Evict by policy/v1 with the UID as precondition; see Evictor for what it raises."""
@@ -238,67 +236,14 @@ class Evictions:
         return tuple(sorted(one.metadata.name for one in found if one.spec.nodeName == node))
 
 
-class _Pods(Watched[Pod]):
-    def __init__(self, connection: Connection, node: str) -> None:
-        self._connection = connection
-        self._form: Format[Pod] = pod_format()
-        self._fields = on_node(node)
-        self.path = PODS
-        self.query = {"fieldSelector": self._fields}
-        self.accept = PROTOBUF
-
-    def list(self) -> tuple[list[Pod], str]:
-        listed = list_all(self._connection, self.path, self._form, fields=self._fields, patience=AT_ONCE)
-        return listed.items, listed.resource_version
-
-    def read(self, encoded: bytes) -> Pod:
-        return self._form.read(protobuf.unwrapped(encoded))
-
-    def uid(self, value: Pod) -> str:
-        return value.uid
-
-    def version(self, value: Pod) -> str:
-        return value.resource_version
-
-
-class _Budgets(Watched[PodDisruptionBudget]):
-    accept = PROTOBUF
-
-    def __init__(self, connection: Connection, namespace: str) -> None:
-        self._connection = connection
-        self.path = budgets_in(namespace)
-        self._form = budget_format()
-        self.query: dict[str, str] = {}
-
-    def list(self) -> tuple[list[PodDisruptionBudget], str]:
-        listed = list_all(self._connection, self.path, self._form, patience=AT_ONCE)
-        return listed.items, listed.resource_version
-
-    def read(self, encoded: bytes) -> PodDisruptionBudget:
-        return self._form.read(protobuf.unwrapped(encoded))
-
-    def uid(self, value: PodDisruptionBudget) -> str:
-        # A budget that was deleted and created again is the same one for those that watch.
-        return value.key
-
-    def version(self, value: PodDisruptionBudget) -> str:
-        return value.resource_version
-
-
-def _pod_change(there: bool, pod: Pod) -> PodChange:
-    return pod if there else PodGone(pod.uid)
-
-
-def _budget_change(there: bool, budget: PodDisruptionBudget) -> BudgetChange:
-    return budget if there else BudgetGone(budget.key)
-
-
 @contextmanager
 def _mapped(
-    watching: Watching[Value], to_change: Callable[[bool, Value], Change]
-) -> Iterator[Iterator[Change | Listed]]:
+    watching: Watching[Value], gone: Callable[[Value], Gone]
+) -> Iterator[Iterator[Value | Gone | Listed]]:
     with watching as changes:
-        yield (Listed() if change is None else to_change(*change) for change in changes)
+        yield (
+            Listed() if change is None else change[1] if change[0] else gone(change[1]) for change in changes
+        )
 
 
 def _options(pod: Pod, grace: int | None) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from reconciler.kubernetes import objects
 from reconciler.kubernetes.connection import Connection, Request
 from reconciler.kubernetes.paths import api
 from reconciler.kubernetes.wire.shapes import decode
-from reconciler.model.errors import ClusterError, NotFound
+from reconciler.model.errors import ClusterError
 from reconciler.settings.grants import Grants
 
 _POLICY = "node-maintenance-reconciler"
@@ -57,9 +57,8 @@ def missing_grants(connection: Connection, grants: Grants) -> Iterator[str]:
 
 def _of_policy(connection: Connection, grants: Grants) -> Iterator[str]:
     place = api("admissionregistration.k8s.io", "v1") / "validatingadmissionpolicies" / _POLICY
-    try:
-        found = objects.get(connection, place, _Policy)
-    except NotFound:
+    found = objects.find(connection, place, _Policy)
+    if found is None:
         return
     known = {one.name: _TEXT.findall(one.expression) for one in found.spec.variables}
     if known.get("prefix") != [f"{grants.prefix}/"]:

@@ -16,12 +16,12 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from reconciler.http.retrying import patiently, write_until_settled
+from reconciler.http.retrying import Guard, patiently, write_until_settled
 from reconciler.kubernetes import objects
 from reconciler.kubernetes.connection import MERGE_PATCH, Connection, Request
 from reconciler.kubernetes.paths import LEDGER, core
 from reconciler.model import limits
-from reconciler.model.errors import NotFound, SourceError
+from reconciler.model.errors import Conflict, NotFound, SourceError
 from reconciler.model.event import Kind
 from reconciler.model.instructions import PersonHold, fleet_holds, fleet_text
 from reconciler.model.moments import from_text, to_text
@@ -132,57 +132,78 @@ def _memories(data: Mapping[str, str], forms: Iterable[MemoryForm]) -> dict[str,
     return memories
 
 
-"""The key in the ledger. Only people write it, with `reconciler hold`."""
-
+Data = Mapping[str, str]
 Holds = tuple[PersonHold, ...]
+
+
+def read_data(connection: Connection, namespace: str) -> objects.ConfigMap | None:
+    """Return our ConfigMap in this namespace, None if there is none yet; the errors of ClusterError."""
+    return objects.find(connection, core(namespace) / "configmaps" / LEDGER, objects.ConfigMap)
+
+
+def change_data(
+    connection: Connection,
+    namespace: str,
+    change: Callable[[Data], Mapping[str, str | None]],
+    guard: Guard = lambda: None,
+) -> None:
+    """Merge what `change` makes of the data of our ConfigMap into it, or create it. Empty: no write.
+
+    None removes a key. After a conflict the ConfigMap is read again. Calls the guard before each write.
+    Raises Conflict if another client keeps writing it, NotFound without the namespace, and the other errors
+    of ClusterError.
+    """
+    place = core(namespace) / "configmaps"
+
+    def write() -> None:
+        found = read_data(connection, namespace)
+        data = change((found.data or {}) if found is not None else {})
+        if found is None:
+            data = {key: text for key, text in data.items() if text is not None}
+        if not data:
+            return
+        guard()
+        if found is None:
+            body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": LEDGER}, "data": data}
+            connection.send(Request("POST", place, body=body))
+            return
+        seen = {"uid": found.metadata.uid, "resourceVersion": found.metadata.resourceVersion}
+        patch = {"metadata": seen, "data": data}
+        connection.send(Request("PATCH", place / LEDGER, body=patch, content_type=MERGE_PATCH))
+
+    try:
+        write_until_settled(lambda: patiently(write, sleep=connection.sleep), sleep=connection.sleep)
+    except Conflict as error:
+        message = f"ConfigMap {namespace}/{LEDGER}: another client keeps writing it"
+        raise Conflict(message, status=409) from error
+
+
+def holds_in(data: Data | None) -> Holds:
+    """Return the holds of all nodes and of pools. Only people write this key, with `reconciler hold`."""
+    return fleet_holds((data or {}).get(HOLDS, ""))
 
 
 def read_holds(connection: Connection, namespace: str) -> Holds:
     """Return the holds of all nodes and of pools, none if there is no ledger; the errors of ClusterError."""
-    try:
-        found = objects.get(connection, core(namespace) / "configmaps" / LEDGER, objects.ConfigMap)
-    except NotFound:
-        return ()
-    return fleet_holds((found.data or {}).get(HOLDS, ""))
+    found = read_data(connection, namespace)
+    return holds_in(found.data) if found is not None else ()
 
 
 def change_holds(connection: Connection, namespace: str, change: Callable[[Holds], Holds]) -> Holds:
     """Write the holds that `change` makes of those that are there, and return the former ones.
 
-    After a conflict the ConfigMap is read again. It is created if there is none and a hold is to be written.
-    Raises ValueError for more holds than a pass reads, Conflict if another client keeps writing it, and the
-    other errors of ClusterError.
+    Raises ValueError for more holds than a pass reads, and what `change_data` raises.
     """
-    place = core(namespace) / "configmaps"
     before: Holds = ()
 
-    def write() -> None:
+    def changed(data: Data) -> Mapping[str, str | None]:
         nonlocal before
-        try:
-            found = objects.get(connection, place / LEDGER, objects.ConfigMap)
-        except NotFound:
-            found = None
-        before = fleet_holds((found.data or {}).get(HOLDS, "")) if found is not None else ()
-        text = fleet_text(change(before))
-        if found is None:
-            if text:
-                body = {
-                    "apiVersion": "v1",
-                    "kind": "ConfigMap",
-                    "metadata": {"name": LEDGER},
-                    "data": {HOLDS: text},
-                }
-                try:
-                    connection.send(Request("POST", place, body=body))
-                except NotFound as error:
-                    message = (
-                        f"there is no namespace {namespace}; give the one of the reconciler with --namespace"
-                    )
-                    raise NotFound(message, status=404) from error
-            return
-        seen = {"uid": found.metadata.uid, "resourceVersion": found.metadata.resourceVersion}
-        patch = {"metadata": seen, "data": {HOLDS: text or None}}
-        connection.send(Request("PATCH", place / LEDGER, body=patch, content_type=MERGE_PATCH))
+        before = holds_in(data)
+        return {HOLDS: fleet_text(change(before)) or None}
 
-    write_until_settled(lambda: patiently(write, sleep=connection.sleep), sleep=connection.sleep)
+    try:
+        change_data(connection, namespace, changed)
+    except NotFound as error:
+        message = f"there is no namespace {namespace}; give the one of the reconciler with --namespace"
+        raise NotFound(message, status=404) from error
     return before

@@ -8,10 +8,9 @@ from typing import Any
 
 import msgspec
 
-from reconciler.http.guard import Guard
-from reconciler.http.retrying import patiently
+from reconciler.http.retrying import Guard
 from reconciler.kubernetes.connection import MERGE_PATCH, Connection, Request
-from reconciler.kubernetes.objects import get_list
+from reconciler.kubernetes.objects import get_list, send
 from reconciler.kubernetes.paths import ApiPath
 from reconciler.kubernetes.wire.shapes import ObjectMeta
 from reconciler.model import limits
@@ -88,12 +87,8 @@ def write(connection: Connection, guard: Guard, what: MaintenanceWrite) -> None:
     else:
         request = Request("POST", PATH, body=_without_nulls(_to_object(what.wanted, what.prefix)))
 
-    def send() -> None:
-        guard()
-        connection.send(request)
-
     try:
-        patiently(send, patience=PATIENCE, sleep=connection.sleep)
+        send(connection, guard, request, patience=PATIENCE)
     except NotFound:
         if what.wanted is not None:
             raise

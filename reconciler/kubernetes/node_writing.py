@@ -13,10 +13,9 @@ from typing import Any
 import msgspec
 
 from reconciler import USER_AGENT
-from reconciler.http.guard import Guard
-from reconciler.http.retrying import patiently, write_until_settled
-from reconciler.kubernetes.answers import PROTOBUF
-from reconciler.kubernetes.connection import MERGE_PATCH, STRATEGIC_PATCH, Connection, Request
+from reconciler.http.retrying import Guard, patiently, write_until_settled
+from reconciler.kubernetes import objects
+from reconciler.kubernetes.connection import MERGE_PATCH, PROTOBUF, STRATEGIC_PATCH, Connection, Request
 from reconciler.kubernetes.paths import NODES
 from reconciler.kubernetes.wire import protobuf, shapes
 from reconciler.kubernetes.wire.lists import node_format
@@ -192,12 +191,8 @@ def patch_conditions(connection: Connection, guard: Guard, write: ConditionsWrit
         content_type=STRATEGIC_PATCH,
     )
 
-    def send() -> None:
-        guard()
-        connection.send(request)
-
     try:
-        patiently(send, patience=SHOWN_PATIENCE, sleep=connection.sleep)
+        objects.send(connection, guard, request, patience=SHOWN_PATIENCE)
     except Rejected as error:
         # A wrong UID is a 422.
         if read_node(connection, write.node, Wanted(frozenset(), "")).uid == write.uid:

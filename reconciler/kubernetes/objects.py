@@ -1,4 +1,4 @@
-"""The small objects, read as JSON with only the fields that we use: ConfigMaps, workloads."""
+"""One way to read and write an object of any kind, and the small kinds, with only the fields that we use."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from typing import TypeVar
 
 import msgspec
 
-from reconciler.http.retrying import PATIENCE, patiently
+from reconciler.http.retrying import PATIENCE, Guard, patiently
 from reconciler.kubernetes.connection import Connection, Request
 from reconciler.kubernetes.paths import ApiPath
 from reconciler.kubernetes.wire.lists import json_format, list_all
 from reconciler.kubernetes.wire.shapes import ObjectMeta, Selector, Terms, decode
+from reconciler.model.errors import NotFound
 
 # The attributes have the names of the API, so that no table of names is needed.
 # ruff: noqa: N815
@@ -182,6 +183,29 @@ def get(connection: Connection, path: ApiPath, kind: type[Item], *, patience: fl
     """
     body = patiently(lambda: connection.send(Request("GET", path)), patience=patience, sleep=connection.sleep)
     return decode(kind, body)
+
+
+def find(
+    connection: Connection, path: ApiPath, kind: type[Item], *, patience: float = PATIENCE
+) -> Item | None:
+    """Read one object as `get` does; None if there is none."""
+    try:
+        return get(connection, path, kind, patience=patience)
+    except NotFound:
+        return None
+
+
+def send(connection: Connection, guard: Guard, request: Request, *, patience: float = PATIENCE) -> None:
+    """Send a write, and again while no answer comes; call the guard before each try.
+
+    Raises LockLost, Unreachable after the retries, and the other errors of ClusterError.
+    """
+
+    def guarded() -> None:
+        guard()
+        connection.send(request)
+
+    patiently(guarded, patience=patience, sleep=connection.sleep)
 
 
 def get_list(

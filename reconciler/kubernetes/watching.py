@@ -9,14 +9,13 @@ import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 import msgspec
 from msgspec import Struct
 
 from reconciler.http.failures import decode_json
-from reconciler.kubernetes.answers import GONE, JSON, PROTOBUF, read_status
-from reconciler.kubernetes.connection import Connection, Request, Stream
+from reconciler.kubernetes.connection import GONE, JSON, PROTOBUF, Connection, Request, Stream, read_status
 from reconciler.kubernetes.paths import NODES, ApiPath
 from reconciler.kubernetes.wire import protobuf
 from reconciler.kubernetes.wire.lists import Format, list_all, node_format
@@ -73,23 +72,39 @@ class Watched(Generic[Value]):
 
     path: ApiPath
     query: dict[str, str]
-    accept: str = JSON
+    accept: str = PROTOBUF
+
+    def __init__(
+        self,
+        connection: Connection,
+        path: ApiPath,
+        form: Format[Value],
+        uid: Callable[[Value], str],
+        *,
+        fields: str = "",
+    ) -> None:
+        """Watch the objects under the path that match a field selector; `uid` tells them apart."""
+        self._connection, self._form, self._uid, self._fields = connection, form, uid, fields
+        self.path = path
+        self.query = {"fieldSelector": fields} if fields else {}
 
     def list(self) -> tuple[list[Value], str]:
         """Return all objects, and the resourceVersion from which a watch continues."""
-        raise NotImplementedError
+        listed = list_all(self._connection, self.path, self._form, fields=self._fields, patience=AT_ONCE)
+        return listed.items, listed.resource_version
 
     def read(self, encoded: bytes) -> Value:
         """Return the object of an event."""
-        raise NotImplementedError
+        return self._form.read(protobuf.unwrapped(encoded))
 
     def uid(self, value: Value) -> str:
-        """Return the object's UID."""
-        raise NotImplementedError
+        """Return what is the same for all versions of the object."""
+        return self._uid(value)
 
     def version(self, value: Value) -> str:
         """Return the object's resourceVersion."""
-        raise NotImplementedError
+        version: str = cast("Any", value).resource_version
+        return version
 
 
 class Watching(Generic[Value]):
@@ -328,31 +343,9 @@ def watch_nodes(connection: Connection, wanted: Wanted) -> Iterator[Iterator[Nod
     change, so each of 5,000 kubelets costs one decoding in five minutes, and wakes nothing. The iterator ends
     when any thread leaves the context; it reconnects by itself, and raises Forbidden and Unauthorized.
     """
-    with Watching(connection, _Nodes(connection, wanted)) as changes:
+    watched = Watched(connection, NODES, node_format(wanted), lambda node: node.uid)
+    with Watching(connection, watched) as changes:
         yield _changes(changes, keys_of(wanted.annotation_prefix))
-
-
-class _Nodes(Watched[Node]):
-    path = NODES
-    accept = PROTOBUF
-
-    def __init__(self, connection: Connection, wanted: Wanted) -> None:
-        self._connection = connection
-        self._form: Format[Node] = node_format(wanted)
-        self.query: dict[str, str] = {}
-
-    def list(self) -> tuple[list[Node], str]:
-        listed = list_all(self._connection, self.path, self._form, patience=AT_ONCE)
-        return listed.items, listed.resource_version
-
-    def read(self, encoded: bytes) -> Node:
-        return self._form.read(protobuf.unwrapped(encoded))
-
-    def uid(self, value: Node) -> str:
-        return value.uid
-
-    def version(self, value: Node) -> str:
-        return value.resource_version
 
 
 def _changes(changes: Iterator[tuple[bool, Node] | None], keys: OwnKeys) -> Iterator[NodeChange]:

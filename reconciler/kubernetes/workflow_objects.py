@@ -13,8 +13,7 @@ from typing import Any
 import msgspec
 
 from reconciler.http.failures import decode_json
-from reconciler.http.guard import Guard
-from reconciler.http.retrying import patiently
+from reconciler.http.retrying import Guard
 from reconciler.kubernetes import objects
 from reconciler.kubernetes.connection import MERGE_PATCH, Connection, Request
 from reconciler.kubernetes.paths import ApiPath, api
@@ -87,12 +86,8 @@ def write_hypervisor(connection: Connection, guard: Guard, wanted: HypervisorWri
         content_type=MERGE_PATCH,
     )
 
-    def send() -> None:
-        guard()
-        connection.send(request)
-
     try:
-        patiently(send, patience=PATIENCE, sleep=connection.sleep)
+        objects.send(connection, guard, request, patience=PATIENCE)
     except Forbidden as error:
         why = f"needs {error.needs} (k8s/hypervisors has it)" if error.needs else str(error)
         raise Forbidden(why, status=error.status, reason=error.reason, needs=error.needs) from error
@@ -177,9 +172,8 @@ def read_lease(connection: Connection, ref: LeaseRef) -> LeaseSeen | None:
 
     Raises Rejected if its times are outside of our limits, and the other errors of ClusterError.
     """
-    try:
-        found = objects.get(connection, _place(ref) / ref.name, Turn)
-    except NotFound:
+    found = objects.find(connection, _place(ref) / ref.name, Turn)
+    if found is None:
         return None
     spec = found.spec
     duration = limits.duration(spec.leaseDurationSeconds or 0)
@@ -206,12 +200,8 @@ def take_lease(connection: Connection, guard: Guard, wanted: LeaseTake) -> None:
     Raises Conflict if it has changed since, NotFound if its namespace does not exist.
     """
 
-    def write() -> None:
-        guard()
-        connection.send(_request(wanted))
-
     try:
-        patiently(write, sleep=connection.sleep)
+        objects.send(connection, guard, _request(wanted))
     except Conflict:
         found = read_lease(connection, wanted.ref)
         if found is None or (found.holder, found.renewed) != (wanted.holder, wanted.at):

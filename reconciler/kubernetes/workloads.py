@@ -14,7 +14,7 @@ from reconciler.kubernetes.paths import PODS, VOLUMES, api, on_node
 from reconciler.kubernetes.wire.lists import json_format, list_all
 from reconciler.kubernetes.wire.reducing import requirement
 from reconciler.kubernetes.wire.shapes import ObjectMeta
-from reconciler.model.errors import NotFound, Unreachable
+from reconciler.model.errors import Unreachable
 from reconciler.model.pod import Owner, Terms, Volume, Workload, WorkloadKind
 
 OWNERS = 200
@@ -111,11 +111,8 @@ class Workloads:
     def _object(self, namespace: str, plural: str, owner: Owner, kind: type[Kind]) -> Kind | None:
         """Return the owner, None if it is gone or another object has its name."""
         place = api(_APPS, "v1", namespace) / plural / owner.name
-        try:
-            found = objects.get(self._connection, place, kind, patience=PATIENCE)
-        except NotFound:
-            return None
-        return found if found.metadata.uid == owner.uid else None
+        found = objects.find(self._connection, place, kind, patience=PATIENCE)
+        return found if found is not None and found.metadata.uid == owner.uid else None
 
 
 def _owner(metadata: ObjectMeta, *kinds: str) -> Owner | None:

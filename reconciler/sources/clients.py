@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
-from reconciler.http.guard import Guard
+from reconciler.http.retrying import Guard
 from reconciler.model.polling import Listing
 from reconciler.model.ports import SourceClient
 from reconciler.model.values import replace

@@ -29,7 +29,7 @@ OURS = {
     "jobs.agent.imds",
     "jobs.agent.own_node",
     "jobs.agent.plain_http",
-    "reconciler.http.retry_after",
+    "reconciler.http.plain",
     "reconciler.model.errors",
     "reconciler.model",
     "reconciler.model.event",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from reconciler.kubernetes.answers import JSON, PROTOBUF, read_status
+from reconciler.kubernetes.connection import JSON, PROTOBUF, read_status
 from reconciler.kubernetes.wire import protobuf
 from tests.hostile import streams
 from tests.hostile.streams import Bender

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.kubernetes.answers import to_error
+from reconciler.kubernetes.connection import to_error
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconciler.kubernetes import watching
-from reconciler.kubernetes.answers import JSON
-from reconciler.kubernetes.connection import Connection
+from reconciler.kubernetes.connection import JSON, Connection
 from reconciler.kubernetes.paths import NODES
 from reconciler.kubernetes.watching import LONGEST, RELIST_EVERY, Watched, Watching
 from reconciler.model.errors import Unreachable
@@ -35,6 +34,7 @@ class Server(Watched[Thing]):
     """Objects that change for a while, and a stream that tells of them unreliably, on a clock of its own."""
 
     path = NODES
+    accept = JSON
     query: dict[str, str] = {}  # noqa: RUF012 - as the class that it stands for
 
     def __init__(self, seed: int, faults: tuple[str, ...], *, silent: bool) -> None:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, tzinfo
 from typing import Any
 
 from reconciler.calendar.values import in_zone
-from reconciler.http.guard import Guard, read_only
+from reconciler.http.retrying import Guard, read_only
 from reconciler.kubernetes.connection import Connection, Request
 from reconciler.kubernetes.paths import core
 from reconciler.model.errors import ClusterError, Conflict

@@ -20,7 +20,7 @@ from msgspec import Struct, field
 
 from reconciler.features.events.deployments import TEMPLATE_HASH, Deployments
 from reconciler.features.events.kubernetes_events import COMPONENT, PATIENCE, event_of
-from reconciler.http.guard import Guard
+from reconciler.http.retrying import Guard
 from reconciler.kubernetes.connection import Connection, Request
 from reconciler.kubernetes.paths import core
 from reconciler.model.drains import DrainOrder

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Mapping
 
 from reconciler.features.events.kubernetes_events import KubernetesEvents
-from reconciler.http.guard import Guard
+from reconciler.http.retrying import Guard
 from reconciler.kubernetes.connection import Connection
 from reconciler.model.errors import LockLost
 from reconciler.model.ports import Notification, Notifier

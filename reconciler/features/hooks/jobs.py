@@ -14,8 +14,8 @@ from typing import Any
 
 import msgspec
 
-from reconciler.http.guard import Guard
-from reconciler.http.retrying import patiently
+from reconciler.http.retrying import Guard, patiently
+from reconciler.kubernetes import objects
 from reconciler.kubernetes.connection import Connection, Request
 from reconciler.kubernetes.paths import api
 from reconciler.kubernetes.wire.shapes import decode
@@ -85,13 +85,9 @@ class HookJobs:
         """Create the Job of a run, unless there is one; raises ClusterError."""
         body = job(run, hook, self._keys, self._namespace)
         path = api("batch", "v1", self._namespace) / "jobs"
-
-        def send() -> None:
-            self._guard()
-            self._connection.send(Request("POST", path, body=body, read_timeout=PATIENCE, total=PATIENCE))
-
+        request = Request("POST", path, body=body, read_timeout=PATIENCE, total=PATIENCE)
         try:
-            patiently(send, patience=PATIENCE, sleep=self._connection.sleep)
+            objects.send(self._connection, self._guard, request, patience=PATIENCE)
         except Conflict:
             # It was created before, by this request or by a process that was killed.
             return

@@ -18,9 +18,8 @@ from msgspec import Struct
 
 from reconciler.http.bounded import BoundedClient, Bounds
 from reconciler.http.failures import in_words
-from reconciler.http.guard import Guard
-from reconciler.http.retry_after import retry_after
-from reconciler.http.secrets import SecretMissing, from_environment, from_file
+from reconciler.http.plain import SecretMissing, from_environment, from_file, retry_after
+from reconciler.http.retrying import Guard
 from reconciler.model.hooks import HookAnswer, HookKey, HookRun, HookState
 from reconciler.model.moments import to_text
 from reconciler.model.secret import Secret

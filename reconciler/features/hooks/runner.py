@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from reconciler.http.guard import Guard, read_only
+from reconciler.http.retrying import Guard, read_only
 from reconciler.model.errors import NotFound
 from reconciler.model.hooks import HookAnswer, HookKey, HookKind, HookRun
 from reconciler.settings.sections.hooks import ConfiguredHook

@@ -11,12 +11,11 @@ from typing import Any, TypeVar
 from msgspec import Struct, field
 
 from reconciler.features.machines.objects import Group
-from reconciler.http.guard import Guard, read_only
-from reconciler.http.retrying import patiently
+from reconciler.http.retrying import Guard, read_only
 from reconciler.kubernetes import objects
 from reconciler.kubernetes.connection import Connection, Request
-from reconciler.kubernetes.paths import BUDGETS, PODS, ApiPath, api, on_node
-from reconciler.kubernetes.wire.lists import budget_format, list_all, pod_format
+from reconciler.kubernetes.paths import BUDGETS, PODS, ApiPath, api
+from reconciler.kubernetes.wire.lists import budget_format, list_all, list_pods
 from reconciler.model.errors import ClusterError, Forbidden, NotFound, Rejected, Unauthorized, Unreachable
 from reconciler.model.pod import Pod, PodDisruptionBudget
 
@@ -65,10 +64,8 @@ class MachineAccess(Struct):
     def pods(self, node: str) -> tuple[Pod, ...]:
         """Return the pods of a node with their placement; raises Unreadable."""
 
-        def work(path: ApiPath) -> tuple[Pod, ...]:
-            return tuple(
-                list_all(self.connection, path, pod_format(placement=True), fields=on_node(node)).items
-            )
+        def work(_: ApiPath) -> tuple[Pod, ...]:
+            return list_pods(self.connection, node, placement=True)
 
         found = self._ask(PODS, f"the pods of node {node}", work)
         if isinstance(found, Unreadable):
@@ -101,12 +98,7 @@ class MachineAccess(Struct):
 
     def send(self, request: Request) -> None:
         """Send a write with retries; raises LockLost and ClusterError."""
-
-        def send() -> None:
-            self.guard()
-            self.connection.send(request)
-
-        patiently(send, sleep=self.connection.sleep)
+        objects.send(self.connection, self.guard, request)
 
     def delete(self, path: ApiPath, uid: str) -> None:
         """Delete the object with this UID; nothing where it has gone. Raises Conflict for another UID."""

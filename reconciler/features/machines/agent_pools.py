@@ -26,7 +26,7 @@ from urllib.parse import quote, urlsplit
 from msgspec import Struct
 
 from reconciler import USER_AGENT
-from reconciler.azure.access import (
+from reconciler.http.azure import (
     CONNECT_TIMEOUT,
     READ_TIMEOUT,
     cloud_setting,
@@ -36,7 +36,7 @@ from reconciler.azure.access import (
     transport,
     wish,
 )
-from reconciler.http.guard import Guard, read_only
+from reconciler.http.retrying import Guard, read_only
 from reconciler.model.errors import CloudError, Conflict
 from reconciler.model.machine import Machine, MachineRef, Pool, Remove, ScaleUp, Vm, vm_of
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
-from reconciler.http.guard import Guard, read_only
+from reconciler.http.retrying import Guard, read_only
 from reconciler.model.machine import (
     AKS,
     CLUSTER_API,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reconciler.http.guard import Guard
+from reconciler.http.retrying import Guard
 from reconciler.kubernetes import objects
 from reconciler.kubernetes.connection import MERGE_PATCH, Connection, Request
 from reconciler.kubernetes.paths import core
@@ -24,11 +24,8 @@ class NoticeMemory:
 
     def load(self) -> str:
         """Return the text, empty if there is none yet; raises ClusterError."""
-        try:
-            found = objects.get(self._connection, self._place / NAME, objects.ConfigMap)
-        except NotFound:
-            return ""
-        return (found.data or {}).get(KEY, "")
+        found = objects.find(self._connection, self._place / NAME, objects.ConfigMap)
+        return ((found.data if found is not None else None) or {}).get(KEY, "")
 
     def save(self, text: str) -> None:
         """Write the text; raises LockLost and ClusterError."""

@@ -14,9 +14,8 @@ from typing import Any, Generic, TypeVar
 from msgspec import Struct
 
 from reconciler.http.retrying import PATIENCE, patiently
-from reconciler.kubernetes.answers import GONE, JSON, PROTOBUF
-from reconciler.kubernetes.connection import Connection, Request, Stream
-from reconciler.kubernetes.paths import ApiPath
+from reconciler.kubernetes.connection import GONE, JSON, PROTOBUF, Connection, Request, Stream
+from reconciler.kubernetes.paths import PODS, ApiPath, on_node
 from reconciler.kubernetes.wire import protobuf, shapes
 from reconciler.kubernetes.wire.reducing import budget_of, node_reducer, pod_reducer
 from reconciler.model.errors import ClusterError, Rejected, TooLarge, Unreachable
@@ -131,6 +130,15 @@ def list_all(
             if error.status != GONE:
                 raise
     raise Unreachable(f"GET {path}: the list went stale {RESTARTS} times while it was read")
+
+
+def list_pods(
+    connection: Connection, node: str | None = None, *, labels: str = "", placement: bool = False
+) -> tuple[Pod, ...]:
+    """Return the pods of one node, or of all, that match a label selector; sorted by namespace and name."""
+    fields = on_node(node) if node else ""
+    listed = list_all(connection, PODS, pod_format(placement=placement), fields=fields, labels=labels)
+    return tuple(sorted(listed.items, key=lambda pod: (pod.namespace, pod.name)))
 
 
 def _pages(connection: Connection, path: ApiPath, form: Format[Value], asking: Asking) -> ListResult[Value]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from reconciler import USER_AGENT
 from reconciler.http.bounded import bound
-from reconciler.http.guard import Guard
+from reconciler.http.retrying import Guard
 from reconciler.model.errors import CloudError
 from reconciler.model.machine import InstanceEvent
 from reconciler.model.polling import Listing

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.kubernetes.answers import GONE
-from reconciler.kubernetes.connection import Connection, Request
+from reconciler.kubernetes.connection import GONE, Connection, Request
 from reconciler.kubernetes.objects import OnlyMetadata
 from reconciler.kubernetes.paths import BUDGETS, NODES, PODS, ApiPath
 from reconciler.kubernetes.wire import protobuf

@@ -13,7 +13,7 @@ from reconciler.settings.load import parse_settings
 from reconciler.settings.schema import Settings
 from reconciler.simulation.world import World
 from reconciler.sources.esx.client import VCenterClient, for_source
-from reconciler.sources.esx.labels import HOST
+from reconciler.sources.esx.source import HOST
 from tests.laws.histories import small_world
 from tests.support.builders import minutes
 from tests.support.tools.vcsim import RunningVCenter

@@ -19,8 +19,7 @@ from reconciler.passes.plugin import SourceContext
 from reconciler.run import PARTS, run_pass
 from reconciler.settings.load import parse_settings
 from reconciler.settings.schema import Settings
-from reconciler.sources.esx.labels import HOST, LABEL
-from reconciler.sources.esx.source import VCenterHosts
+from reconciler.sources.esx.source import HOST, LABEL, VCenterHosts
 from tests.laws.histories import small_world
 from tests.support import builders
 from tests.support.builders import NOW, minutes

@@ -15,7 +15,7 @@ from azure.core.pipeline import PipelineRequest
 from azure.core.pipeline.policies import SansIOHTTPPolicy
 from azure.mgmt.compute import ComputeManagementClient
 
-from reconciler.azure.access import transport
+from reconciler.http.azure import transport
 from reconciler.sources.arm.client import Compute
 from tests.support.controlplane.fill import RESOURCE_GROUP, Pool
 from tests.support.fakes.loopback import JsonAnswer, JsonLoopback

@@ -17,7 +17,7 @@ from reconciler.features.notices.settings import MOST
 from reconciler.features.notices.transports.transport import NotSent, masked, tls_failure
 from reconciler.http.bounded import BoundedClient, Bounds
 from reconciler.http.failures import in_words
-from reconciler.http.retry_after import retry_after
+from reconciler.http.plain import retry_after
 from reconciler.settings.fields import check_url
 
 TOTAL = 10.0

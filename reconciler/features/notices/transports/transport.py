@@ -6,7 +6,7 @@ import ssl
 from typing import Protocol
 
 from reconciler.features.notices.deliveries import Delivery
-from reconciler.http.secrets import SecretMissing, from_environment, from_file
+from reconciler.http.plain import SecretMissing, from_environment, from_file
 from reconciler.model.secret import MASKED, Secret
 from reconciler.model.workflow import WorkflowMessage
 

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from reconciler.http.retry_after import retry_after
+from reconciler.http.plain import retry_after
 
 if TYPE_CHECKING:
     from azure.core import AzureClouds
@@ -60,7 +60,7 @@ def transport() -> RequestsTransport:
     import requests
     from azure.core.pipeline.transport import RequestsTransport
 
-    from reconciler.azure.bounded_adapter import BoundedAdapter
+    from reconciler.http.azure_adapter import BoundedAdapter
 
     session = requests.Session()
     for scheme in ("https://", "http://"):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from reconciler.http.retry_after import LONGEST_WAIT, retry_after
+from reconciler.http.plain import LONGEST_WAIT, retry_after
 
 NOON = 1_767_268_800.0
 """2026-01-01T12:00:00Z as Unix time."""

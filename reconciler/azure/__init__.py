@@ -1,1 +1,0 @@
-"""Azure: planned maintenance (ARM) and agent pools (AKS)."""
