@@ -1,7 +1,8 @@
-"""Registration of checks and triggers: a decorator registers a plugin under the name that profiles use.
+"""Types of checks and triggers: a decorator registers a function under the name that profiles use.
 
-Checks are in `profiles/checks/`, triggers in `profiles/triggers/`, one file for each family. Both packages
-import all of their modules, so a new plugin needs only its decorator.
+A `Vocabulary` has those that the profiles of one kind may name. That of the platform's profile is in
+`profiles/checks/` and `profiles/triggers/`, one file for each family. These packages import all of their
+modules, so a new plugin needs only its decorator.
 """
 
 from __future__ import annotations
@@ -12,19 +13,22 @@ from datetime import datetime
 from functools import cached_property
 from importlib import import_module
 from pkgutil import iter_modules
-from types import MappingProxyType
-from typing import TypeVar
+from typing import Any, TypedDict, TypeVar, Unpack
 
 from msgspec import Struct
 
 from reconciler.model.holds import WaitsFor
 from reconciler.model.plan import CheckAnswer, Hold, Verdict
-from reconciler.profiles.situation import Situation, Trigger
+from reconciler.model.workflow import LeaseTake, Needs
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 """The names that a profile can use."""
 
+SETTINGS = "the owner of the settings"
+NOBODY = "nobody: it ends by itself"
+
 _Plugin = TypeVar("_Plugin")
+_Do = TypeVar("_Do", bound=Callable[..., Any])
 
 
 class CheckResult(Struct, frozen=True):
@@ -59,78 +63,149 @@ def unknown(reason: str, until: datetime | None = None, *, holds: bool = True) -
     return CheckResult(Verdict.UNKNOWN, reason, until, holds)
 
 
-class RegisteredCheck(Struct, frozen=True, dict=True):
-    """A check with its name: a function of the situation.
+class CheckType(Struct, frozen=True):
+    """A type of check: a function of the configuration, if it has one, and the situation.
 
-    `ordinarily` is the sentence for an answer that gives no reason.
+    `ordinarily` is the sentence for an answer that gives no reason. `who` says who can end its hold, as
+    `who_ends` completes it, and `by_itself` that it ends without a person in the ordinary course of things.
+    `needs` returns what it reads beyond the nodes. `takes` returns the Lease that the node takes when a
+    transition with this check really happens, None if it takes none: it gets what the check got.
     """
 
     name: str
-    ask: Callable[[Situation], CheckResult]
-    waits_for: WaitsFor
+    ask: Callable[..., CheckResult]
+    config: Any = None
+    waits_for: WaitsFor = WaitsFor.OTHER
     ordinarily: str = ""
-
-    def __call__(self, situation: Situation) -> CheckAnswer:
-        """Return the check's answer. It always has words: behind a `!`, a check that passes holds."""
-        found = self.ask(situation)
-        return self._plain_pass if found is _PASSED else self._answer(found)
-
-    @cached_property
-    def _plain_pass(self) -> CheckAnswer:
-        # Most answers are this one, so it is made once.
-        return self._answer(_PASSED)
-
-    def _answer(self, found: CheckResult) -> CheckAnswer:
-        return CheckAnswer(
-            self.name,
-            found.verdict,
-            found.reason,
-            found.until,
-            found.holds,
-            self.waits_for,
-            self.ordinarily,
-        )
+    who: str = ""
+    by_itself: bool = False
+    needs: Callable[[Any], Needs] = lambda _config: Needs()
+    takes: Callable[[Any, Any], LeaseTake | None] = lambda _config, _situation: None
 
     def hold(self, node: str, reason: str) -> Hold:
         """Return a hold of this check, for a stage that reaches the same result by itself."""
         return Hold(node, self.name, reason, waits_for=self.waits_for)
 
 
-_checks: dict[str, RegisteredCheck] = {}
-_triggers: dict[str, Trigger] = {}
+class _Facts(TypedDict, total=False):
+    """The fields of CheckType that a decorator may give."""
+
+    waits_for: WaitsFor
+    ordinarily: str
+    who: str
+    by_itself: bool
+    needs: Callable[[Any], Needs]
+    takes: Callable[[Any, Any], LeaseTake | None]
 
 
-def registered_checks() -> Mapping[str, RegisteredCheck]:
-    """Return every check by its name, sorted by name."""
-    return MappingProxyType(dict(sorted(_checks.items())))
+class Check(Struct, frozen=True, dict=True):
+    """A check under the name that profiles use, with its configuration."""
+
+    name: str
+    type: CheckType
+    config: Any = None
+
+    def __call__(self, situation: Any) -> CheckAnswer:
+        """Return the check's answer. It always has words: behind a `!`, a check that passes holds."""
+        ask = self.type.ask
+        result = ask(situation) if self.type.config is None else ask(self.config, situation)
+        return self._plain_pass if result is _PASSED else self.answer(result)
+
+    @cached_property
+    def _plain_pass(self) -> CheckAnswer:
+        # Most answers are this one, so it is made once.
+        return self.answer(_PASSED)
+
+    def answer(self, result: CheckResult) -> CheckAnswer:
+        """Return this result as the check's answer."""
+        return CheckAnswer(
+            self.name,
+            result.verdict,
+            result.reason,
+            result.until,
+            result.holds,
+            self.type.waits_for,
+            self.type.ordinarily,
+        )
 
 
-def registered_triggers() -> Mapping[str, Trigger]:
-    """Return every trigger by its name, sorted by name."""
-    return MappingProxyType(dict(sorted(_triggers.items())))
+def _nothing(_config: Any, _situation: Any, _work: Any) -> str:
+    return ""
 
 
-def check(
-    name: str, *, ordinarily: str = "", waits_for: WaitsFor = WaitsFor.OTHER
-) -> Callable[[Callable[[Situation], CheckResult]], RegisteredCheck]:
-    """Register a function as the check `name`; raises ValueError if the name is taken or invalid.
+class TriggerType(Struct, frozen=True):
+    """A type of trigger: a function of the configuration, if it has one, the situation and the work so far.
 
-    `ordinarily` is the sentence for `passed()`: a check that ever passes without a reason needs it.
+    It returns the work with its own. `missing` returns why it can't be carried out now, empty if it can. A
+    chain begins only if none of its triggers misses anything: one that stops after its drain would drain the
+    node again in the next pass.
     """
 
-    def register(ask: Callable[[Situation], CheckResult]) -> RegisteredCheck:
-        return _add(_checks, name, RegisteredCheck(name, ask, waits_for, ordinarily))
+    name: str
+    do: Callable[..., Any]
+    config: Any = None
+    missing: Callable[..., str] = _nothing
 
-    return register
+
+class Trigger(Struct, frozen=True):
+    """A trigger under the name that profiles use, with its configuration."""
+
+    name: str
+    type: TriggerType
+    config: Any = None
+
+    def __call__(self, situation: Any, work: Any) -> Any:
+        """Return the work with that of this trigger."""
+        do = self.type.do
+        return do(situation, work) if self.type.config is None else do(self.config, situation, work)
+
+    def missing(self, situation: Any, work: Any) -> str:
+        """Return why the trigger can't be carried out now, empty if it can."""
+        return self.type.missing(self.config, situation, work)
 
 
-def trigger(name: str) -> Callable[[Trigger], Trigger]:
-    """Register a function as the trigger `name`; raises ValueError if the name is taken or invalid."""
+class Vocabulary:
+    """The types of checks and triggers that profiles may name, by name."""
 
-    def register(do: Trigger) -> Trigger:
-        return _add(_triggers, name, do)
+    def __init__(self) -> None:
+        """Begin without any."""
+        self._checks: dict[str, CheckType] = {}
+        self._triggers: dict[str, TriggerType] = {}
 
-    return register
+    @property
+    def checks(self) -> Mapping[str, CheckType]:
+        """Every type of check, sorted by name."""
+        return dict(sorted(self._checks.items()))
+
+    @property
+    def triggers(self) -> Mapping[str, TriggerType]:
+        """Every type of trigger, sorted by name."""
+        return dict(sorted(self._triggers.items()))
+
+    def check(
+        self, name: str, config: type[Any] | None = None, **facts: Unpack[_Facts]
+    ) -> Callable[[Callable[..., CheckResult]], CheckType]:
+        """Register a function as the check `name`; raises ValueError if the name is taken or invalid.
+
+        The `facts` are the other fields of CheckType. A check that ever passes without a reason needs
+        `ordinarily`.
+        """
+
+        def register(ask: Callable[..., CheckResult]) -> CheckType:
+            return _add(self._checks, name, CheckType(name, ask, config, **facts))
+
+        return register
+
+    def trigger(
+        self, name: str, config: type[Any] | None = None, missing: Callable[..., str] = _nothing
+    ) -> Callable[[_Do], _Do]:
+        """Register a function as the trigger `name`; raises ValueError if the name is taken or invalid."""
+
+        def register(do: _Do) -> _Do:
+            _add(self._triggers, name, TriggerType(name, do, config, missing))
+            return do
+
+        return register
 
 
 def _add(known: dict[str, _Plugin], name: str, plugin: _Plugin) -> _Plugin:
@@ -146,3 +221,9 @@ def import_plugins(package: str, path: Iterable[str]) -> None:
     """Import every module of a package, sorted by name, so that its plugins register."""
     for name in sorted(module.name for module in iter_modules(path)):
         import_module(f"{package}.{name}")
+
+
+PLATFORM = Vocabulary()
+"""That of the profile for events of the platform."""
+
+check, trigger = PLATFORM.check, PLATFORM.trigger

@@ -1,21 +1,22 @@
-"""The input of checks and triggers, and the output of triggers."""
+"""What checks and triggers of the platform's profile read, and what triggers of any profile return."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
+from typing import Generic, TypeVar
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from reconciler.model.drains import Blocker
 from reconciler.model.instructions import Instructions, instructions_of
 from reconciler.model.machine import Machine, PerformMaintenance, Remove, ScaleUp
 from reconciler.model.node import CONTROL_PLANE_LABELS, Node
-from reconciler.model.plan import CheckAnswer, JudgedEvent, Notice
+from reconciler.model.plan import JudgedEvent, Notice
 from reconciler.model.record import CaseRecord, State
 from reconciler.model.schedule import CaseSchedule
 from reconciler.model.snapshot import Ledger
 from reconciler.model.values import replace
+from reconciler.model.workflow import HypervisorWrite
 from reconciler.profiles.budget import DisruptionBudget
 from reconciler.profiles.case import CaseView, covers, waits
 from reconciler.settings.schema import Settings
@@ -123,20 +124,28 @@ class Situation(Struct, frozen=True):
         return tuple(one for one in self.asking if not covers(self.record, one.event))
 
 
-class Effects(Struct, frozen=True):
-    """The results of the triggers so far: the node as it should be, the record, and the notices."""
+Kept = TypeVar("Kept")
 
-    record: CaseRecord
-    unschedulable: bool | None = None
-    labels: Mapping[str, str | None] = field(default_factory=dict)
+
+class Work(Struct, Generic[Kept], frozen=True):
+    """A node and what is recorded of it as the triggers so far leave them, and what they ask for.
+
+    `waits` is why the chain can't go on now, empty if it can. `hypervisor` is what changes on the node's
+    Hypervisor, None if nothing does.
+    """
+
+    node: Node
+    record: Kept
     notices: tuple[Notice, ...] = ()
     perform: PerformMaintenance | None = None
     machine: ScaleUp | Remove | None = None
+    waits: str = ""
+    hypervisor: HypervisorWrite | None = None
 
-    def with_notice(self, notice: Notice) -> Effects:
-        """Return the effects with one more notice."""
+    def with_notice(self, notice: Notice) -> Work[Kept]:
+        """Return the work with one more notice."""
         return replace(self, notices=(*self.notices, notice))
 
 
-Check = Callable[[Situation], CheckAnswer]
-Trigger = Callable[[Situation, Effects], Effects]
+Effects = Work[CaseRecord]
+"""That of the profile for events of the platform, which changes only its own case of the record."""

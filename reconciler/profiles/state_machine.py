@@ -1,8 +1,13 @@
-"""The state machine: all steps of one node in one profile that are possible in one pass."""
+"""The state machine of all profiles: which transitions are open, and which steps follow from that.
+
+The profile of platform events takes all steps that are possible in one pass (`walk`). A workflow of the
+settings takes one, see features/workflows.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from msgspec import Struct
 
@@ -12,8 +17,9 @@ from reconciler.model.record import State
 from reconciler.model.values import replace
 from reconciler.profiles.case import not_dismissed
 from reconciler.profiles.expression import blockers, evaluate, supporters
-from reconciler.profiles.profile import Profile, Step
-from reconciler.profiles.situation import Check, Effects, Situation, Trigger
+from reconciler.profiles.plugins import Check
+from reconciler.profiles.profile import Profile, StateRules, Step
+from reconciler.profiles.situation import Effects, Situation, Work
 
 # The next state of a case. A blocked transition to it holds the node.
 _FORWARD = {
@@ -21,6 +27,46 @@ _FORWARD = {
     State.REQUIRED: State.IN_MAINTENANCE,
     State.IN_MAINTENANCE: State.OPERATIONAL,
 }
+
+
+class Answers(dict[str, CheckAnswer]):
+    """The answers of checks about one situation by their names: each is asked once."""
+
+    def __init__(self, checks: Mapping[str, Check], situation: Any) -> None:
+        """Ask these checks, when their answer is needed first."""
+        super().__init__()
+        self._checks, self._situation = checks, situation
+
+    def __missing__(self, name: str) -> CheckAnswer:
+        """Ask the check with this name."""
+        answer = self[name] = self._checks[name](self._situation)
+        return answer
+
+
+Verdicts = Sequence[tuple[Step, Verdict]]
+"""The transitions of a state in their order, each with what its expression says."""
+
+
+def verdicts_of(rules: StateRules, answers: Answers) -> Verdicts:
+    """Return the verdict of every transition, not only of the first that passes: reports show all answers."""
+    return [(step, evaluate(step.check, answers.__getitem__)) for step in rules.transitions]
+
+
+def first_open(
+    verdicts: Verdicts, is_full: Callable[[Step], bool], *, unknown_stops: bool = False
+) -> Step | None:
+    """Return the first transition that passes, None without one. Those that are full count as absent.
+
+    With `unknown_stops`, one that is unknown stops those behind it, because it may be the first that passes.
+    """
+    for step, verdict in verdicts:
+        if is_full(step):
+            continue
+        if verdict is Verdict.PASSED:
+            return step
+        if verdict is Verdict.UNKNOWN and unknown_stops:
+            return None
+    return None
 
 
 class Walk(Struct, frozen=True):
@@ -37,110 +83,80 @@ class Walk(Struct, frozen=True):
     alone: frozenset[str] = frozenset()
 
 
-def walk(
-    profile: Profile,
-    situation: Situation,
-    checks: Mapping[str, Check],
-    triggers: Mapping[str, Trigger],
-) -> Walk:
+def walk(profile: Profile, situation: Situation, checks: Mapping[str, Check]) -> Walk:
     """Follow every open transition, leave each state at most once, and return what holds the node then.
 
     Notice is short, so a node may go from operational to in-maintenance within one pass. After the end of a
     case this pass starts no other: an event that is still reported opens the next case in the next pass.
     """
-    effects = Effects(situation.record)
+    effects: Effects = Work(situation.node, situation.record)
     taken: list[Transition] = []
     answers: dict[str, CheckAnswer] = {}
     left: set[State] = set()
-    given: dict[str, CheckAnswer] = {}
+    asked = Answers(checks, situation)
     while situation.state not in left:
-        given = {}
-        step = _first_open(profile, situation, _asker(situation, checks, given))
-        answers |= given
+        step = first_open(verdicts_of(profile.rules(situation.state), asked), _taken_elsewhere(situation))
+        answers |= asked
         if step is None:
             break
         left.add(situation.state)
-        because = _because(step, _asker(situation, checks, given))
+        because = _because(step, asked)
         if step.next is not situation.state:
             moved = effects.record.moved(step.next, situation.now.replace(microsecond=0))
             effects = replace(effects, record=moved)
-        chain = (*step.triggers, *profile.rules(step.next).enter)
-        for name in chain:
-            effects = triggers[name](situation, effects)
+        for trigger in (*step.triggers, *profile.rules(step.next).enter):
+            effects = trigger(situation, effects)
         drains = effects.record.drain is not None and effects.record.drain != situation.record.drain
         taken.append(Transition(profile.name, situation.state, step.next, because, drains))
-        situation, given = _after(situation, step, effects), {}
+        situation = _after(situation, step, effects)
+        asked = Answers(checks, situation)
         if step.next is State.OPERATIONAL:
             break
     # The answers to the last question still hold where no step followed.
-    answer = _asker(situation, checks, given)
     steps = profile.rules(situation.state).transitions
-    blocked = [(step, blockers(step.check, answer)) for step in steps]
+    blocked = [(step, blockers(step.check, asked.__getitem__)) for step in steps]
     alone = frozenset(blocking[0].name for _, blocking in blocked if len(blocking) == 1)
     holds = _holds(situation, blocked)
     return Walk(situation.state, effects, tuple(taken), tuple(answers.values()), holds, alone)
 
 
-def _because(step: Step, answer: Callable[[str], CheckAnswer]) -> str:
+def _because(step: Step, answers: Answers) -> str:
     """Return why a step is taken, in the words of its checks."""
-    found = supporters(step.check, answer)
-    telling = [one for one in found if one.reason] or found
-    reasons = dict.fromkeys(one.words for one in telling if one.words)
+    found = supporters(step.check, answers.__getitem__)
+    telling = [answer for answer in found if answer.reason] or found
+    reasons = dict.fromkeys(answer.words for answer in telling if answer.words)
     return "; ".join(reasons) or "the profile requires nothing for this step"
 
 
 def _after(situation: Situation, step: Step, effects: Effects) -> Situation:
-    node = situation.node
-    if effects.unschedulable is not None:
-        node = replace(node, unschedulable=effects.unschedulable)
+    node = replace(situation.node, unschedulable=effects.node.unschedulable)
     judged = not_dismissed(effects.record, situation.judged)
     return replace(situation, node=node, state=step.next, record=effects.record, judged=judged)
 
 
-def _asker(
-    situation: Situation, checks: Mapping[str, Check], given: dict[str, CheckAnswer]
-) -> Callable[[str], CheckAnswer]:
-    def answer(name: str) -> CheckAnswer:
-        if name not in given:
-            given[name] = checks[name](situation)
-        return given[name]
-
-    return answer
-
-
-def _first_open(profile: Profile, situation: Situation, answer: Callable[[str], CheckAnswer]) -> Step | None:
-    # Every transition is checked, not only the first that passes: the report shows all answers.
-    verdicts = [(step, evaluate(step.check, answer)) for step in profile.rules(situation.state).transitions]
-    return next(
-        (
-            step
-            for step, verdict in verdicts
-            if verdict is Verdict.PASSED and not _taken_elsewhere(situation, step)
-        ),
-        None,
-    )
-
-
-def _taken_elsewhere(situation: Situation, step: Step) -> bool:
-    """Whether the step would put the node into maintenance while it is in maintenance for another profile."""
-    begins = step.next is State.IN_MAINTENANCE and situation.state is not State.IN_MAINTENANCE
-    return begins and bool(situation.record.elsewhere)
+def _taken_elsewhere(situation: Situation) -> Callable[[Step], bool]:
+    """Return whether a step puts the node into maintenance while it is there for another profile."""
+    elsewhere = situation.state is not State.IN_MAINTENANCE and bool(situation.record.elsewhere)
+    return lambda step: elsewhere and step.next is State.IN_MAINTENANCE
 
 
 def _holds(situation: Situation, blocked: Sequence[tuple[Step, Sequence[CheckAnswer]]]) -> tuple[Hold, ...]:
     found: dict[str, Hold] = {}
+    is_full = _taken_elsewhere(situation)
     for step, blocking in blocked:
         # A transition that stays in the state holds the node too; one that goes back does not.
         if step.next not in (_FORWARD[situation.state], situation.state):
             continue
-        if not blocking and _taken_elsewhere(situation, step):
+        if not blocking and is_full(step):
             reason = (
                 f"it is in maintenance for profile {situation.record.elsewhere}; only one profile at a time"
             )
             found[HoldCode.ONE_PROFILE] = Hold(situation.node.name, HoldCode.ONE_PROFILE, reason)
         # A check that only states a fact closes a transition that this case does not need.
-        if any(not one.holds for one in blocking):
+        if any(not answer.holds for answer in blocking):
             continue
-        for one in blocking:
-            found[one.name] = Hold(situation.node.name, one.name, one.words, one.until, one.waits_for)
+        for answer in blocking:
+            found[answer.name] = Hold(
+                situation.node.name, answer.name, answer.words, answer.until, answer.waits_for
+            )
     return tuple(found.values())

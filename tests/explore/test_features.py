@@ -8,9 +8,8 @@ from datetime import timedelta
 import pytest
 
 from reconciler.drain.drainer import node_drain as drainer
-from reconciler.features.workflows import decide, run
-from reconciler.features.workflows.trigger import TriggerInput, Worked
-from reconciler.features.workflows.triggers import nodes as triggers
+from reconciler.features.workflows import decide, run, triggers
+from reconciler.features.workflows.situation import Worked, WorkflowSituation
 from reconciler.model.drains import WaitLimit
 from reconciler.model.instructions import Instructions
 from reconciler.model.moments import shifted
@@ -127,9 +126,9 @@ def test_a_node_that_one_profile_opens_for_all_is_found(monkeypatch: pytest.Monk
     assert broken_law(history) == ""
     undone = triggers.uncordoned
 
-    def opens(given: TriggerInput) -> Worked:
-        found = undone(given)
-        return replace(found, node=replace(found.node, unschedulable=False))
+    def opens(situation: WorkflowSituation, before: Worked) -> Worked:
+        work = undone(situation, before)
+        return replace(work, node=replace(work.node, unschedulable=False))
 
     monkeypatch.setattr(triggers, "uncordoned", opens)
 

@@ -30,8 +30,8 @@ from reconciler.model.values import replace
 from reconciler.profiles.case import CaseView
 from reconciler.profiles.checks.machines import PAUSE
 from reconciler.profiles.plugins import CheckResult, failed, passed, unknown
-from reconciler.profiles.situation import Acknowledgement, Effects, Situation
-from reconciler.profiles.triggers.platform import surge
+from reconciler.profiles.situation import Acknowledgement, Situation, Work
+from reconciler.profiles.triggers import surge
 from reconciler.settings.schema import Settings
 from tests.support.builders import (
     IN_UPGRADE,
@@ -662,7 +662,7 @@ def test_a_pool_that_never_grows_is_asked_five_times_and_each_time_later() -> No
         before = replace(asked, asked=at(since - minute)) if asked else None
         seen = surging(machine(), before)
         if ask("surgeDue", seen).verdict.value == "passed":
-            asked = surge(seen, Effects(seen.record)).record.replacement
+            asked = surge(seen, Work(seen.node, seen.record)).record.replacement
             gaps.append(minute - since)
             since = minute
     assert gaps == [0, 2, 4, 6, 8]

@@ -3,110 +3,92 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from reconciler.model.expression import names
 from reconciler.model.holds import HoldCode, WaitsFor
-from reconciler.model.plan import CheckAnswer, Hold, Notice, Verdict
+from reconciler.model.plan import Hold, Notice
 from reconciler.model.record import State
 from reconciler.model.values import replace
-from reconciler.profiles import plugins
 from reconciler.profiles.checks import CHECKS
-from reconciler.profiles.plugins import CheckResult, check, failed, import_plugins, passed, trigger
-from reconciler.profiles.profile import parse_profile
+from reconciler.profiles.plugins import (
+    Check,
+    CheckResult,
+    Trigger,
+    Vocabulary,
+    failed,
+    import_plugins,
+    passed,
+)
+from reconciler.profiles.profile import builtin, profile_of
 from reconciler.profiles.situation import Effects, Situation
 from reconciler.profiles.state_machine import walk
 from reconciler.profiles.triggers import TRIGGERS
+from reconciler.settings.sections.workflows import ProfileSettings
 from tests.profiles.test_checks import ANSWERS
 from tests.profiles.test_triggers import EFFECTS
-from tests.support.builders import NOW, situation
-
-
-@pytest.fixture(autouse=True)
-def _as_it_was() -> Iterator[None]:
-    """Forget what a test registers."""
-    checks, triggers = dict(plugins._checks), dict(plugins._triggers)
-    yield
-    for known, before in ((plugins._checks, checks), (plugins._triggers, triggers)):
-        known.clear()
-        known.update(before)  # type: ignore[arg-type]  # each with its own
+from tests.support.builders import situation
 
 
 def test_every_check_answers_by_its_own_name_with_a_reason_where_it_does_not_pass() -> None:
-    for name, registered in CHECKS.items():
-        answer = registered(situation())
+    for name, check in CHECKS.items():
+        answer = check(situation())
 
         assert answer.name == name
         assert answer.reason or answer.verdict.value == "passed"
 
 
-def test_every_plugin_is_in_its_package_and_has_a_row_of_tests() -> None:
-    modules = {
-        "checks": [one.ask.__module__ for one in CHECKS.values()],
-        "triggers": [one.__module__ for one in TRIGGERS.values()],
-    }
-    for folder, names in modules.items():
-        assert all(name.startswith(f"reconciler.profiles.{folder}.") for name in names)
+def test_every_plugin_has_a_row_of_tests() -> None:
     assert ANSWERS.keys() == CHECKS.keys()
     assert EFFECTS.keys() == TRIGGERS.keys()
 
 
-def test_a_decorated_function_is_a_check_that_answers_by_the_name_of_its_registration() -> None:
-    @check("moonFull", waits_for=WaitsFor.PERMISSION)
-    def moon_full(situation: Situation) -> CheckResult:
-        return failed("the moon is new", situation.now, holds=False)
-
-    expected = CheckAnswer("moonFull", Verdict.FAILED, "the moon is new", NOW, False, WaitsFor.PERMISSION)
-    assert moon_full(situation()) == expected
-    assert plugins.registered_checks()["moonFull"] is moon_full
-    assert moon_full.hold("a", "dark") == Hold("a", "moonFull", "dark", waits_for=WaitsFor.PERMISSION)
-
-
-def test_a_decorated_function_is_a_trigger_and_stays_a_function() -> None:
-    @trigger("howl")
-    def howl(_: Situation, effects: Effects) -> Effects:
-        return effects
-
-    assert plugins.registered_triggers()["howl"] is howl
-
-
 @pytest.mark.parametrize("name", ["twice", "no name", "1st", "", "!not"])
 def test_a_name_that_is_taken_or_that_no_profile_can_write_is_an_error(name: str) -> None:
-    check("twice")(lambda _: passed())
-    trigger("twice")(lambda _, effects: effects)
+    toys = Vocabulary()
+    toys.check("twice")(lambda _: passed())
+    toys.trigger("twice")(lambda _, work: work)
 
     with pytest.raises(ValueError, match=r"two plugins|cannot name"):
-        check(name)(lambda _: passed())
+        toys.check(name)(lambda _: passed())
     with pytest.raises(ValueError, match=r"two plugins|cannot name"):
-        trigger(name)(lambda _, effects: effects)
+        toys.trigger(name)(lambda _, work: work)
 
 
 def test_a_registered_check_and_trigger_work_as_soon_as_a_profile_names_them() -> None:
-    @check("moonFull", waits_for=WaitsFor.PERMISSION)
+    toys = Vocabulary()
+
+    @toys.check("moonFull", waits_for=WaitsFor.PERMISSION)
     def moon_full(situation: Situation) -> CheckResult:
         return passed("full moon") if situation.own_node else failed("the moon is new")
 
-    @trigger("howl")
+    @toys.trigger("howl")
     def howl(_: Situation, effects: Effects) -> Effects:
         return effects.with_notice(Notice("Howled", "awoo"))
 
-    assert moon_full.name == "moonFull"
-    checks, triggers = plugins.registered_checks(), plugins.registered_triggers()
-    document = {
-        "operational": {
-            "transitions": [{"check": "moonFull", "trigger": "howl", "next": "maintenance-required"}]
-        }
-    }
-    profile = parse_profile("default", document, checks, triggers)
+    assert moon_full.hold("a", "dark") == Hold("a", "moonFull", "dark", waits_for=WaitsFor.PERMISSION)
+    checks = {name: Check(name, kind) for name, kind in toys.checks.items()}
+    triggers = {name: Trigger(name, kind) for name, kind in toys.triggers.items()}
+    step = {"check": "moonFull", "trigger": "howl", "next": "maintenance-required"}
+    profile = profile_of(
+        ProfileSettings.model_validate({"name": "toy", "operational": {"transitions": [step]}}), triggers
+    )
 
-    held = walk(profile, situation(), checks, triggers)
-    moved = walk(profile, replace(situation(), own_node=True), checks, triggers)
+    held = walk(profile, situation(), checks)
+    moved = walk(profile, replace(situation(), own_node=True), checks)
 
     assert held.holds == (Hold("a", "moonFull", "the moon is new", waits_for=WaitsFor.PERMISSION),)
     assert [notice.reason for notice in moved.effects.notices] == ["Howled"]
     assert moved.state is State.REQUIRED
+
+
+def test_the_profile_of_the_package_names_every_check_and_none_that_does_not_exist() -> None:
+    profile = builtin("default", TRIGGERS)
+
+    steps = (step for state in State for step in profile.rules(state).transitions)
+    assert {name for step in steps for name in names(step.check)} == {*CHECKS} - {"preDrainHooksDone"}
 
 
 def test_no_check_is_called_as_a_hold_that_comes_from_no_check() -> None:

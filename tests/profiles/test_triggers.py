@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import timedelta
+from typing import Any
 
 import pytest
+from msgspec import Struct
 
 from reconciler.model.event import Kind, MaintenanceEvent
 from reconciler.model.machine import AKS, OPENSHIFT, Machine, PerformMaintenance, Pool, Remove, ScaleUp, vm_of
@@ -13,15 +15,25 @@ from reconciler.model.node import MECHANIC_LABEL, Node
 from reconciler.model.record import CaseRecord, Cordon, DrainRecord, Replacement, SelfService, State
 from reconciler.model.values import replace
 from reconciler.profiles.case import CaseView
-from reconciler.profiles.situation import Acknowledgement, Effects, Situation
+from reconciler.profiles.situation import Acknowledgement, Situation, Work
 from reconciler.profiles.triggers import TRIGGERS
 from reconciler.settings.schema import Settings
 from tests.support.builders import NOW, event, judged, known, minutes, node, record, settings, situation
 from tests.support.planning import PROVIDER_ID, azure_node, drained
 from tests.support.replacing import AKS_POOL, POOL, SURGES, machine, to_be_replaced
 
-EFFECTS: dict[str, Mapping[str, tuple[Situation, Effects, str]]] = {}
-"""By trigger and case: the situation, the effects without notices, and words of the only notice, if any."""
+
+class After(Struct, frozen=True):
+    """What a trigger leaves: the record, what it asks for, and what changes on the node."""
+
+    record: CaseRecord
+    perform: PerformMaintenance | None = None
+    machine: ScaleUp | Remove | None = None
+    node: Mapping[str, Any] = {}
+
+
+EFFECTS: dict[str, Mapping[str, tuple[Situation, After, str]]] = {}
+"""By trigger and case: the situation, what the trigger leaves, and words of the only notice, if any."""
 
 ACKNOWLEDGED = replace(record(), acknowledged=("A1",))
 EFFECTS["acknowledge"] = {
@@ -34,15 +46,15 @@ EFFECTS["acknowledge"] = {
                 Acknowledgement("C3", "a VM is no node"),
             ),
         ),
-        Effects(replace(ACKNOWLEDGED, acknowledged=("A1", "B2"))),
+        After(replace(ACKNOWLEDGED, acknowledged=("A1", "B2"))),
         "MaintenanceAcknowledged: every VM of event B2 is drained, so Azure may start it now",
     )
 }
 
 EFFECTS["adopt"] = {
     "it starts no drain, because every start asks its own checks": (
-        situation(None, judged(event())),
-        Effects(CaseRecord(cordon=Cordon.ADOPTED_MECHANIC), labels={MECHANIC_LABEL: None}),
+        situation(node(labels={MECHANIC_LABEL: "true", "zone": "1"}), judged(event())),
+        After(CaseRecord(cordon=Cordon.ADOPTED_MECHANIC), node={"labels": {"zone": "1"}}),
         "MaintenanceAdopted: adopted the cordon of mechanic",
     )
 }
@@ -53,7 +65,7 @@ def asked(chosen: Settings, reported: MaintenanceEvent, *others: Node) -> Situat
     return situation(node(), judged(reported, chosen), chosen=chosen, fleet=(node(), *others))
 
 
-CORDONED = Effects(CaseRecord(cordon=Cordon.OURS), unschedulable=True)
+CORDONED = After(CaseRecord(cordon=Cordon.OURS), node={"unschedulable": True})
 LUNCH = settings('budget: {maxUnavailable: 3}\nwindows: [{name: lunch, start: "11:00", end: "13:00"}]')
 SALE = settings("notAllowed: [{name: sale, start: 2026-11-21, end: 2026-11-21T18:00}]")
 ONE = settings("budget: {maxUnavailable: 1}")
@@ -81,22 +93,23 @@ EFFECTS["cordon"] = {
     ),
     "an existing cordon is foreign": (
         situation(node(unschedulable=True)),
-        Effects(CaseRecord(cordon=Cordon.FOREIGN)),
+        After(CaseRecord(cordon=Cordon.FOREIGN)),
         "",
     ),
 }
 
+OPENED = {"unschedulable": False}
 CLOSED_CASE = CaseRecord(State.IN_MAINTENANCE, record().since)
 HELD = record(events=(known(ids=("A1",)),))
 EFFECTS["dismiss"] = {
     "its events are ignored": (
         situation(held=HELD, case=CaseView((judged(event()),))),
-        Effects(replace(CLOSED_CASE, dismissed=HELD.events)),
+        After(replace(CLOSED_CASE, dismissed=HELD.events)),
         "Warning MaintenanceStopped",
     ),
     "events that have gone need not be remembered": (
         situation(held=HELD, case=CaseView()),
-        Effects(CLOSED_CASE),
+        After(CLOSED_CASE),
         "Warning MaintenanceStopped",
     ),
 }
@@ -104,11 +117,11 @@ EFFECTS["dismiss"] = {
 IN_VAIN = drained(SelfService(NOW, 3, "boot-1"))
 EFFECTS["giveUp"] = {
     case: (
-        situation(azure_node(), held=replace(IN_VAIN, cordon=cordon)),
-        Effects(replace(CLOSED_CASE, dismissed=IN_VAIN.events), unschedulable=unschedulable),
+        situation(replace(azure_node(), unschedulable=True), held=replace(IN_VAIN, cordon=cordon)),
+        After(replace(CLOSED_CASE, dismissed=IN_VAIN.events), node=changes),
         "Warning MaintenanceGivenUp: Azure did not do its maintenance after 3 requests",
     )
-    for case, cordon, unschedulable in (("ours", Cordon.OURS, False), ("foreign", Cordon.FOREIGN, None))
+    for case, cordon, changes in (("ours", Cordon.OURS, OPENED), ("foreign", Cordon.FOREIGN, {}))
 }
 
 
@@ -119,14 +132,14 @@ def replaced(owner: Machine | None, before: Replacement | None = None) -> Situat
 
 RAISED = Replacement(NOW, 4)
 EFFECTS["leaveSurge"] = {
-    "nothing was asked": (replaced(machine()), Effects(record()), ""),
+    "nothing was asked": (replaced(machine()), After(record()), ""),
     "raised": (
         replaced(machine(), RAISED),
-        Effects(record()),
+        After(record()),
         "Warning MaintenanceSurplus: MachineSet np was scaled up to 4",
     ),
-    "by a pool unknown now": (replaced(None, RAISED), Effects(record()), "its pool was scaled up to 4"),
-    "and its own deleted": (replaced(machine(), replace(RAISED, removals=1)), Effects(record()), ""),
+    "by a pool unknown now": (replaced(None, RAISED), After(record()), "its pool was scaled up to 4"),
+    "and its own deleted": (replaced(machine(), replace(RAISED, removals=1)), After(record()), ""),
 }
 
 VM = vm_of(PROVIDER_ID)
@@ -134,17 +147,17 @@ assert VM is not None
 EFFECTS["performMaintenance"] = {
     "the request is recorded": (
         situation(azure_node("boot-1"), held=drained()),
-        Effects(drained(SelfService(NOW, 1, "boot-1")), perform=PerformMaintenance("a", VM)),
+        After(drained(SelfService(NOW, 1, "boot-1")), perform=PerformMaintenance("a", VM)),
         "MaintenanceSelfService: asks Azure to do its maintenance now",
     ),
     "a second attempt keeps the boot of the first": (
         situation(azure_node(""), held=drained(SelfService(NOW - minutes(10), 1, "boot-1"))),
-        Effects(drained(SelfService(NOW, 2, "boot-1")), perform=PerformMaintenance("a", VM)),
+        After(drained(SelfService(NOW, 2, "boot-1")), perform=PerformMaintenance("a", VM)),
         "(attempt 2)",
     ),
     "an unknown VM is left": (
         situation(replace(azure_node(), provider_id=""), held=drained()),
-        Effects(drained()),
+        After(drained()),
         "",
     ),
 }
@@ -152,10 +165,10 @@ EFFECTS["performMaintenance"] = {
 
 def removed(
     pool: Pool, before: Replacement | None, after: Replacement, lower: int | None = None
-) -> tuple[Situation, Effects, str]:
+) -> tuple[Situation, After, str]:
     """A row in which the machine of this pool goes."""
     owner = machine(pool, provider=AKS if pool.lowered_by_deletion else OPENSHIFT)
-    effects = Effects(replace(record(), replacement=after), machine=Remove("a", owner, lower))
+    effects = After(replace(record(), replacement=after), machine=Remove("a", owner, lower))
     again = f" (attempt {after.removals})" if after.removals > 1 else ""
     words = f"MaintenanceReplacing: deletes its machine; {pool} creates a new one{again}"
     return replaced(owner, before), effects, words
@@ -169,7 +182,7 @@ EFFECTS["replace"] = {
     "raised by others, too": removed(replace(POOL, wanted=5), BEFORE, AFTER),
     "lowered by the deletion": removed(replace(AKS_POOL, wanted=4), BEFORE, AFTER),
     "a second attempt": removed(POOL, Replacement(BEFORE.asked, removals=1), Replacement(NOW, None, 2)),
-    "what nothing would bring back is left": (replaced(machine(None)), Effects(record()), ""),
+    "what nothing would bring back is left": (replaced(machine(None)), After(record()), ""),
 }
 
 FAR = known(Kind.REDEPLOY, ids=("B2",), not_before=NOW + timedelta(days=6))
@@ -190,22 +203,22 @@ FOR_ANOTHER, FOR_A_FREEZE = known(ids=("Z9",)), known(Kind.FREEZE, ids=("Z9",))
 EFFECTS["drain"] = {
     "its start is kept to the second, as the annotation keeps it": (
         situation(now=NOW + timedelta(microseconds=7)),
-        Effects(CaseRecord(drain=DrainRecord(NOW))),
+        After(CaseRecord(drain=DrainRecord(NOW))),
         "",
     ),
     "an event for which no drain may begin waits": (
         reported(NOT_DRAINED),
-        Effects(replace(NOT_DRAINED, drain=DrainRecord(NOW), events=(NEAR, replace(FAR, waits=True)))),
+        After(replace(NOT_DRAINED, drain=DrainRecord(NOW), events=(NEAR, replace(FAR, waits=True)))),
         "",
     ),
     "a drain that is done covers what evicts no more": (
         reported(record(events=(FOR_ANOTHER, WAITED))),
-        Effects(record(events=(FOR_ANOTHER, NEAR))),
+        After(record(events=(FOR_ANOTHER, NEAR))),
         "",
     ),
     "it starts again for a kind that may evict more": (
         reported(record(events=(FOR_A_FREEZE, WAITED))),
-        Effects(record(events=(FOR_A_FREEZE, NEAR), drain=DrainRecord(NOW))),
+        After(record(events=(FOR_A_FREEZE, NEAR), drain=DrainRecord(NOW))),
         "",
     ),
 }
@@ -213,22 +226,22 @@ EFFECTS["drain"] = {
 EFFECTS["surge"] = {
     "one more": (
         to_be_replaced(machine(), chosen=SURGES, state=State.REQUIRED),
-        Effects(replace(record(State.REQUIRED), replacement=RAISED), machine=ScaleUp("a", machine(), 4)),
+        After(replace(record(State.REQUIRED), replacement=RAISED), machine=ScaleUp("a", machine(), 4)),
         "MaintenanceSurge: scales MachineSet np up to 4 machines",
     ),
-    "where no number is known nothing is asked": (replaced(machine(None)), Effects(record()), ""),
+    "where no number is known nothing is asked": (replaced(machine(None)), After(record()), ""),
 }
 
 EFFECTS["uncordon"] = {
     case: (
-        situation(held=record(cordon=cordon, quiet_since=NOW)),
-        Effects(CLOSED_CASE, unschedulable=unschedulable),
+        situation(node(unschedulable=True), held=record(cordon=cordon, quiet_since=NOW)),
+        After(CLOSED_CASE, node=changes),
         f"MaintenanceDone: maintenance is over: {words}",
     )
-    for case, cordon, unschedulable, words in (
-        ("ours", Cordon.OURS, False, "uncordoned"),
-        ("adopted", Cordon.ADOPTED_MECHANIC, False, "uncordoned"),
-        ("foreign", Cordon.FOREIGN, None, "the cordon is not ours"),
+    for case, cordon, changes, words in (
+        ("ours", Cordon.OURS, OPENED, "uncordoned"),
+        ("adopted", Cordon.ADOPTED_MECHANIC, OPENED, "uncordoned"),
+        ("foreign", Cordon.FOREIGN, {}, "the cordon is not ours"),
     )
 }
 
@@ -241,9 +254,14 @@ EFFECTS["uncordon"] = {
         for case, row in rows.items()
     ],
 )
-def test_effects(trigger: str, seen: Situation, expected: Effects, words: str) -> None:
-    effects = TRIGGERS[trigger](seen, Effects(seen.record))
+def test_effects(trigger: str, seen: Situation, expected: After, words: str) -> None:
+    effects = TRIGGERS[trigger](seen, Work(seen.node, seen.record))
     notices = [f"{notice.type.value} {notice.reason}: {notice.message}" for notice in effects.notices]
 
-    assert replace(effects, notices=()) == expected
+    assert (effects.record, effects.perform, effects.machine) == (
+        expected.record,
+        expected.perform,
+        expected.machine,
+    )
+    assert effects.node == replace(seen.node, **expected.node)
     assert [words in notice for notice in notices] == [True] * bool(words)

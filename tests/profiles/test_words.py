@@ -11,20 +11,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.model.expression import names, parse
-from reconciler.model.holds import WaitsFor
 from reconciler.model.plan import CheckAnswer, Verdict
 from reconciler.model.record import State
 from reconciler.profiles.checks import CHECKS
 from reconciler.profiles.expression import evaluate, supporters
-from reconciler.profiles.plugins import RegisteredCheck, failed, passed
-from reconciler.profiles.profile import builtin, parse_profile
+from reconciler.profiles.plugins import Check, CheckType, failed, passed
+from reconciler.profiles.profile import Profile, StateRules, Step, builtin
 from reconciler.profiles.state_machine import walk
 from reconciler.profiles.triggers import TRIGGERS
 from tests.support.builders import record, situation
 from tests.support.searching import examples
 
 RAW = re.compile(rf"!|&&|\|\||\b({'|'.join(CHECKS)})\b")
-DEFAULT = builtin("default", CHECKS, TRIGGERS)
+DEFAULT = builtin("default", TRIGGERS)
 EXPRESSIONS = sorted(
     {step.text for state in State for step in DEFAULT.rules(state).transitions}
     | {f"!{name}" for name in CHECKS}
@@ -34,22 +33,23 @@ EXPRESSIONS = sorted(
 VERDICTS = st.fixed_dictionaries({name: st.sampled_from(tuple(Verdict)) for name in CHECKS})
 
 
-def checks(verdicts: Mapping[str, Verdict]) -> dict[str, RegisteredCheck]:
+def checks(verdicts: Mapping[str, Verdict]) -> dict[str, Check]:
     """Every check with a given answer: it passes without a reason where its own code does so."""
 
-    def answering(one: RegisteredCheck) -> RegisteredCheck:
-        reason = "" if verdicts[one.name] is Verdict.PASSED and one.ordinarily else "a reason"
+    def answering(one: Check) -> Check:
+        ordinarily = one.type.ordinarily
+        reason = "" if verdicts[one.name] is Verdict.PASSED and ordinarily else "a reason"
         found = passed(reason) if verdicts[one.name] is Verdict.PASSED else failed("a reason")
-        return RegisteredCheck(one.name, lambda _: found, WaitsFor.OTHER, one.ordinarily)
+        return Check(one.name, CheckType(one.name, lambda _: found, ordinarily=ordinarily))
 
     return {name: answering(one) for name, one in CHECKS.items()}
 
 
 @pytest.mark.parametrize("name", sorted(CHECKS))
 def test_a_check_that_may_pass_without_a_reason_has_words_for_it(name: str) -> None:
-    bare = "passed()" in inspect.getsource(CHECKS[name].ask)
-    assert bool(CHECKS[name].ordinarily) is bare
-    assert not RAW.search(CHECKS[name].ordinarily)
+    bare = "passed()" in inspect.getsource(CHECKS[name].type.ask)
+    assert bool(CHECKS[name].type.ordinarily) is bare
+    assert not RAW.search(CHECKS[name].type.ordinarily)
 
 
 @pytest.mark.heavy
@@ -59,10 +59,9 @@ def test_a_check_that_may_pass_without_a_reason_has_words_for_it(name: str) -> N
 def test_whatever_the_answers_a_step_and_a_hold_are_sentences(
     text: str, verdicts: Mapping[str, Verdict]
 ) -> None:
-    step = {"check": text, "next": "maintenance-required"}
-    document = {"operational": {"transitions": [step]}, "maintenance-required": {}, "in-maintenance": {}}
-    profile = parse_profile("toy", document, CHECKS, TRIGGERS)
-    walked = walk(profile, situation(), checks(verdicts), TRIGGERS)
+    step = Step(parse(text), text, (), State.REQUIRED)
+    profile = Profile("toy", {State.OPERATIONAL: StateRules(transitions=(step,))})
+    walked = walk(profile, situation(), checks(verdicts))
 
     sentences = [step.because for step in walked.transitions] + [hold.reason for hold in walked.holds]
     assert sentences
@@ -93,6 +92,6 @@ def test_what_lets_an_expression_pass_is_among_its_own_answers_and_would_be_enou
 
 
 def test_a_step_back_says_why_no_drain_is_required() -> None:
-    walked = walk(DEFAULT, situation(held=record(State.REQUIRED)), CHECKS, TRIGGERS)
+    walked = walk(DEFAULT, situation(held=record(State.REQUIRED)), CHECKS)
 
     assert [step.because for step in walked.transitions] == ["no event requires a drain"]

@@ -41,7 +41,7 @@ from reconciler.profiles.budget import count_places
 from reconciler.profiles.case import CaseView
 from reconciler.profiles.checks import CHECKS
 from reconciler.profiles.judging import judge
-from reconciler.profiles.situation import Check, Situation
+from reconciler.profiles.situation import Situation
 from reconciler.run import PARTS
 from reconciler.settings.load import parse_settings
 from reconciler.settings.schema import Settings
@@ -429,7 +429,6 @@ def situation(
 
 def ask(name: str, told_of: Situation) -> CheckAnswer:
     """Ask one of the built-in checks; its answer bears its name."""
-    check: Check = CHECKS[name]
-    answer = check(told_of)
+    answer = CHECKS[name](told_of)
     assert answer.name == name
     return answer

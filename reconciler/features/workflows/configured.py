@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property, reduce
 from operator import or_
-from typing import Any
 
 from msgspec import Struct, field
 
 from reconciler.features.workflows.checks import CHECK_TYPES
-from reconciler.features.workflows.input import CheckInput
 from reconciler.features.workflows.notifying import Notification
-from reconciler.features.workflows.plugins import CheckType
-from reconciler.features.workflows.trigger import TriggerInput, Worked
+from reconciler.features.workflows.situation import WorkflowSituation
 from reconciler.features.workflows.triggers import TRIGGER_TYPES
-from reconciler.model.expression import Expression, names, parse
 from reconciler.model.limits import without_slack_markup
 from reconciler.model.plan import CheckAnswer
 from reconciler.model.problems import internal
-from reconciler.model.record import State
 from reconciler.model.workflow import LeaseTake, Needs
-from reconciler.profiles.plugins import unknown
+from reconciler.profiles.plugins import Check, Trigger, unknown
+from reconciler.profiles.profile import Profile, profile_of
 from reconciler.settings.sections import notify_types
 from reconciler.settings.sections.trigger_types import (
     AlterAnnotation,
@@ -34,98 +30,43 @@ from reconciler.settings.sections.trigger_types import (
 from reconciler.settings.sections.workflows import (
     DEFAULT_PROFILE,
     SEPARATOR,
-    CheckInstance,
     NotifyInstance,
-    ProfileSettings,
-    StateSettings,
-    TriggerInstance,
     WorkflowSettings,
 )
 
 
-class Check(Struct, frozen=True):
+class GuardedCheck(Check, frozen=True):
     """An instance of a check."""
 
-    name: str
-    type: CheckType
-    config: Any
-
-    def ask(self, given: CheckInput) -> CheckAnswer:
+    def __call__(self, situation: WorkflowSituation) -> CheckAnswer:
         """Return the answer. An error in the check is an unknown answer, and harms nothing else."""
         try:
-            found = self.type.ask(self.config, given)
+            return super().__call__(situation)
         except Exception as error:  # noqa: BLE001 - one check's error is an unknown answer
-            found = unknown(internal(f"node {given.node.name}: check {self.name} failed", error))
-        return CheckAnswer(self.name, found.verdict, found.reason, found.until, found.holds)
+            because = internal(f"node {situation.node.name}: check {self.name} failed", error)
+            return self.answer(unknown(because))
 
-    def takes(self, given: CheckInput) -> LeaseTake | None:
+    def takes(self, situation: WorkflowSituation) -> LeaseTake | None:
         """Return the Lease that the node takes with a transition that asks this check, None if none."""
-        return self.type.takes(self.config, given)
-
-    @property
-    def needs(self) -> Needs:
-        """What the check reads beyond the names of the nodes."""
-        return self.type.needs(self.config)
+        return self.type.takes(self.config, situation)
 
 
-class Trigger(Struct, frozen=True):
-    """An instance of a trigger."""
-
-    name: str
-    kind: str
-    config: Any
-
-    def do(self, given: TriggerInput) -> Worked:
-        """Return the work with what the trigger changes."""
-        return TRIGGER_TYPES[self.kind].do(self.config, given)
-
-    def missing(self, given: TriggerInput) -> str:
-        """Return why the trigger can't be carried out now, empty if it can."""
-        return TRIGGER_TYPES[self.kind].missing(self.config, given)
-
-    @property
-    def draining(self) -> Draining | None:
-        """How it drains the node, None if it does not."""
-        config = self.config
-        if not isinstance(config, Draining):
-            return None
-        return None if isinstance(config, Eviction) and config.action is not EvictionAction.DRAIN else config
-
-
-class Step(Struct, frozen=True):
-    """One transition; `asks` are the names of the checks in its expression, and `text` is the expression."""
-
-    check: Expression
-    text: str
-    asks: tuple[str, ...]
-    triggers: tuple[Trigger, ...]
-    next: State
-
-
-class Rules(Struct, frozen=True):
-    """What happens in one state."""
-
-    enter: tuple[Trigger, ...] = ()
-    notify: tuple[Notification, ...] = ()
-    steps: tuple[Step, ...] = ()
-
-
-class Workflow(Struct, frozen=True):
-    """One profile of the settings."""
-
-    name: str
-    states: Mapping[State, Rules] = field(default_factory=dict)
-
-    def rules(self, state: State) -> Rules:
-        """Return what happens in a state."""
-        return self.states.get(state, Rules())
+def draining_of(chain: Iterable[Trigger]) -> Draining | None:
+    """Return how a chain of triggers drains the node, None if it does not."""
+    for config in (trigger.config for trigger in chain):
+        if isinstance(config, Eviction):
+            if config.action is EvictionAction.DRAIN:
+                return config
+        elif isinstance(config, Draining):
+            return config
+    return None
 
 
 class Workflows(Struct, frozen=True, dict=True):
     """All workflows of the settings, by name, and the checks by the names of their instances."""
 
-    by_name: Mapping[str, Workflow] = field(default_factory=dict)
-    checks: Mapping[str, Check] = field(default_factory=dict)
+    by_name: Mapping[str, Profile] = field(default_factory=dict)
+    checks: Mapping[str, GuardedCheck] = field(default_factory=dict)
     triggers: Mapping[str, Trigger] = field(default_factory=dict)
     notifications: Mapping[str, Notification] = field(default_factory=dict)
 
@@ -149,7 +90,7 @@ class Workflows(Struct, frozen=True, dict=True):
             labels |= notification.reads("Labels")
             annotations |= notification.reads("Annotations")
         hypervisors = any(isinstance(one, AlterHypervisor) for one in changed)
-        each = (one.needs for one in self.checks.values())
+        each = (one.type.needs(one.config) for one in self.checks.values())
         of_triggers = Needs(labels=labels, annotations=annotations, hypervisors=hypervisors)
         return reduce(or_, each, of_triggers)
 
@@ -161,19 +102,12 @@ def workflows_of(settings: WorkflowSettings) -> Workflows:
     """Return the workflows of these settings. The profile `default` is empty unless they define it."""
     if not settings.on:
         return _NO_WORKFLOWS
-    checks = {one.name: _check(one) for one in settings.instances.check}
-    triggers = {one.name: _trigger(one) for one in settings.instances.trigger}
-    notifications = {one.name: _notification(one) for one in settings.instances.notify}
-    found = {one.name: _workflow(one, triggers, notifications) for one in settings.profiles}
-    return Workflows({DEFAULT_PROFILE: Workflow(DEFAULT_PROFILE), **found}, checks, triggers, notifications)
-
-
-def _check(instance: CheckInstance) -> Check:
-    return Check(instance.name, CHECK_TYPES[instance.type], instance.settings)
-
-
-def _trigger(instance: TriggerInstance) -> Trigger:
-    return Trigger(instance.name, instance.type, instance.settings)
+    given = settings.instances
+    checks = {one.name: GuardedCheck(one.name, CHECK_TYPES[one.type], one.settings) for one in given.check}
+    triggers = {one.name: Trigger(one.name, TRIGGER_TYPES[one.type], one.settings) for one in given.trigger}
+    notifications = {one.name: _notification(one) for one in given.notify}
+    profiles = {one.name: profile_of(one, triggers) for one in settings.profiles}
+    return Workflows({DEFAULT_PROFILE: Profile(DEFAULT_PROFILE), **profiles}, checks, triggers, notifications)
 
 
 def _notification(instance: NotifyInstance) -> Notification:
@@ -183,24 +117,3 @@ def _notification(instance: NotifyInstance) -> Notification:
         return Notification(instance.name, schedule, config.message, escape=without_slack_markup)
     title = config.title if isinstance(config, notify_types.SlackThread) else ""
     return Notification(instance.name, schedule, config.message, title)
-
-
-def _workflow(
-    profile: ProfileSettings,
-    triggers: Mapping[str, Trigger],
-    notifications: Mapping[str, Notification],
-) -> Workflow:
-    states = {state: _rules(profile.rules(state), triggers, notifications) for state in State}
-    return Workflow(profile.name, states)
-
-
-def _rules(
-    rules: StateSettings, triggers: Mapping[str, Trigger], notifications: Mapping[str, Notification]
-) -> Rules:
-    steps = []
-    for one in rules.transitions:
-        tree = parse(one.check)
-        chain = tuple(triggers[name] for name in one.trigger)
-        steps.append(Step(tree, one.check, names(tree), chain, one.next))
-    enter = tuple(triggers[name] for name in rules.enter)
-    return Rules(enter, tuple(notifications[name] for name in dict.fromkeys(rules.notify)), tuple(steps))

@@ -9,11 +9,9 @@ from functools import partial
 from reconciler.calendar.values import format_duration
 from reconciler.features.workflows.configured import Workflows, workflows_of
 from reconciler.features.workflows.data import to_annotation
-from reconciler.features.workflows.input import CheckInput
-from reconciler.features.workflows.members import Members, members_of
 from reconciler.features.workflows.notifying import notified
-from reconciler.features.workflows.run import Ran, claim_of, maintained, run, waiting_drain
-from reconciler.features.workflows.trigger import Worked
+from reconciler.features.workflows.run import Ran, maintained, run, waiting_drain
+from reconciler.features.workflows.situation import Members, Worked, WorkflowSituation, claim_of, members_of
 from reconciler.model.drains import DrainOptions, DrainOrder, DrainProgress, KeptPods, Phase
 from reconciler.model.event import Answer
 from reconciler.model.holds import HoldCode
@@ -31,7 +29,7 @@ from reconciler.passes.plugin import WorkflowStep
 from reconciler.profiles.checks.people import not_held
 from reconciler.profiles.checks.platform import left_to_us
 from reconciler.profiles.orders import drain_order
-from reconciler.profiles.situation import Situation
+from reconciler.profiles.situation import Situation, Work
 from reconciler.settings.schema import Mode, Settings
 from reconciler.settings.sections.trigger_types import Draining
 
@@ -57,8 +55,8 @@ class NodeWorkflows:
     def __init__(self, snapshot: Snapshot, settings: Settings) -> None:
         """Read the data of all nodes; one that can't be read has a problem."""
         self._workflows = workflows_of(settings.profiles)
-        keys = keys_of(settings.keys.prefix)
-        members = members_of(snapshot.nodes, snapshot.records, self._workflows, keys)
+        keys, nodes = keys_of(settings.keys.prefix), snapshot.nodes if self._workflows.on else ()
+        members = members_of(nodes, snapshot.records, self._workflows.selected, keys)
         self._members = Members(members, snapshot.for_settings.checks)
 
     def step(self, node: NodeFacts, situation: Situation, context: PassContext) -> WorkflowStep | None:
@@ -92,7 +90,7 @@ class NodeWorkflows:
         if step.node.unschedulable and not node.read.unschedulable:
             progress.places = progress.places.take(node.read, "cordoned for a workflow")
 
-    def _input(self, node: NodeFacts, situation: Situation, context: PassContext) -> CheckInput:
+    def _input(self, node: NodeFacts, situation: Situation, context: PassContext) -> WorkflowSituation:
         """Return what the checks of the node read, apart from the profile and its state."""
         here = (PLATFORM,) if node.case.state is State.IN_MAINTENANCE else ()
         silent = tuple(
@@ -100,7 +98,7 @@ class NodeWorkflows:
             for reading in node.assessment.readings
             if reading.answer is Answer.UNKNOWN and reading.installed
         )
-        return CheckInput(
+        return WorkflowSituation(
             node=node.read,
             data=WorkflowData(),
             profile="",
@@ -122,12 +120,15 @@ def _text(step: WorkflowStep, node: NodeFacts, context: PassContext) -> str | No
 
 
 def _step(
-    node: NodeFacts, given: CheckInput, names: tuple[str, ...], workflows: Workflows, context: PassContext
+    node: NodeFacts, given: WorkflowSituation, names: tuple[str, ...], workflows: Workflows, context: PassContext
 ) -> WorkflowStep:
     """Return what the workflows of a readable node do."""
     # A message does not wait for the drain that an `enter` chain waits for, nor for a person's hold.
     rules = [(name, workflows.by_name[name].rules(given.data.profiles[name].current)) for name in names]
-    told = notified([(name, each.notify) for name, each in rules], given)
+    instances = workflows.notifications
+    told = notified(
+        [(name, tuple(instances[notify] for notify in each.notify)) for name, each in rules], given
+    )
     given = replace(given, data=told.data)
     record = _in_force(node, node.record or Record(node.read.uid), given.data)
     waiting = _waiting(record, names)
@@ -141,7 +142,7 @@ def _step(
         resumed=tuple(claim.name for claim in waiting),
         starts=context.settings.mode is not Mode.FINISH and not kept,
     )
-    ran = ran_from(Worked(node.read, record))
+    ran = ran_from(Work(node.read, record))
     held = _uncordoned(node, ran.work, names, context)
     if held and not kept and held[0].until is not None and held[0].until <= context.now:
         ran, held = ran_from(_cordoned_again(ran.work, context)), ()
@@ -168,7 +169,7 @@ def _step(
         reports=ran.reports,
         transitions=tuple(_transitions(ran, record, work.record)),
         holds=(*held, *kept, *gone, *_unread(node, waiting, context), *ran.holds),
-        notices=(*notices, *ran.notices),
+        notices=(*notices, *ran.work.notices),
         takes=ran.takes,
         hypervisor=work.hypervisor,
         messages=told.messages,
@@ -263,7 +264,7 @@ def _cordoned_again(work: Worked, context: PassContext) -> Worked:
         again = DrainRecord(context.second, record.drain.drain.attempt + 1)
         ours = replace(record.cordon, whose=Cordon.OURS, since=context.second)
         record = _with_drain(replace(record, cordon=ours), again)
-    return replace(work, node=replace(work.node, unschedulable=True), record=record)
+    return replace(work, node=replace(work.node, unschedulable=True), record=record, notices=())
 
 
 def _gone(
@@ -316,7 +317,7 @@ def _transitions(ran: Ran, before: Record, after: Record) -> Iterator[Transition
 
 def _followed(
     node: NodeFacts,
-    given: CheckInput,
+    given: WorkflowSituation,
     record: Record,
     waiting: tuple[Claim, ...],
     workflows: Workflows,

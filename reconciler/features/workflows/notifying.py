@@ -14,7 +14,7 @@ from functools import partial
 from msgspec import Struct
 
 from reconciler.calendar.notice_times import Past, Periodic, Schedule, due, next_due
-from reconciler.features.workflows.input import CheckInput
+from reconciler.features.workflows.situation import WorkflowSituation
 from reconciler.model import limits
 from reconciler.model.moments import shifted, to_text
 from reconciler.model.problems import guarded
@@ -78,7 +78,7 @@ class Told(Struct, frozen=True):
     next: datetime | None = None
 
 
-def notified(named: Iterable[tuple[str, tuple[Notification, ...]]], given: CheckInput) -> Told:
+def notified(named: Iterable[tuple[str, tuple[Notification, ...]]], given: WorkflowSituation) -> Told:
     """Return what is sent now, and when the next message is due.
 
     `named` are the profiles of the node, each with the notifications of its state. `given` has the node and
@@ -131,7 +131,7 @@ def _past(schedule: Schedule, kept: ProfileData, before: datetime | None, last: 
     return past if past.has_news else replace(past, last=last)
 
 
-def _message(one: Notification, profile: str, given: CheckInput) -> WorkflowMessage:
+def _message(one: Notification, profile: str, given: WorkflowSituation) -> WorkflowMessage:
     kept = given.data.profiles[profile]
     profiles = given.data.profiles
     about = About(

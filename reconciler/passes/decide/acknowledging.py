@@ -174,8 +174,9 @@ def acknowledged(
 
     An id is removed as soon as a node of the event is uncordoned, or the event has started.
     """
-    read, effects = node.read, walked.effects
-    closed = read.unschedulable if effects.unschedulable is None else effects.unschedulable
+    read = node.read
+    # A cordon of this pass comes too late for what was drained before it.
+    closed = read.unschedulable and walked.effects.node.unschedulable
     may = {event.id for event in found.get(read.name, ()) if not event.refusal}
     drained = record.drain is not None and record.drain.done is not None
     empty = walked.state is State.IN_MAINTENANCE and closed and drained

@@ -21,22 +21,13 @@ from reconciler.model.values import replace
 from reconciler.passes.decide.node_facts import NodeFacts, PassContext
 from reconciler.profiles import hooks as engine
 from reconciler.profiles.case import CaseView
-from reconciler.profiles.checks.hooks import (
-    post_drain_hooks_done,
-    pre_drain_hooks_done,
-    pre_uncordon_hooks_done,
-)
+from reconciler.profiles.checks.people import HOOKS_DONE
 from reconciler.profiles.hooks import Asked, present_hooks
 from reconciler.profiles.state_machine import Walk
 
 HOOK_TIMED_OUT = "HookTimedOut"
 
-_CHECKS = {
-    HookStep.PRE_DRAIN: pre_drain_hooks_done,
-    HookStep.POST_DRAIN: post_drain_hooks_done,
-    HookStep.PRE_UNCORDON: pre_uncordon_hooks_done,
-}
-_CODES = frozenset(check.name for check in _CHECKS.values())
+_CODES = frozenset(check.name for check in HOOKS_DONE.values())
 
 
 class Hooked(Struct, frozen=True):
@@ -76,14 +67,14 @@ def _next_steps(record: CaseRecord, view: CaseView, walked: Walk) -> Iterator[Ho
         yield HookStep.PRE_DRAIN
     if engine.follows_drain(record, view):
         yield HookStep.POST_DRAIN
-    if _CHECKS[HookStep.PRE_UNCORDON].name in walked.alone:
+    if HOOKS_DONE[HookStep.PRE_UNCORDON].name in walked.alone:
         yield HookStep.PRE_UNCORDON
 
 
 def _hold(node: str, step: HookStep, hooks: Sequence[Hook], asked: Asked) -> Iterator[Hold]:
     found = [hook for hook in engine.waiting(step, hooks, asked) if hook.until is not None]
     if found:
-        hold = _CHECKS[step].hold(node, engine.reason(step, found, asked.settings))
+        hold = HOOKS_DONE[step].hold(node, engine.reason(step, found, asked.settings))
         ends = [hook.until for hook in found if hook.until is not None]
         pauses = (hook.answer.again for hook in found if hook.answer is not None)
         asks = (asked.now + pause for pause in pauses if pause is not None)

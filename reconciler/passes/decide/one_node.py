@@ -45,7 +45,7 @@ from reconciler.profiles.situation import Situation, Staying
 from reconciler.profiles.state_machine import Walk, walk
 from reconciler.profiles.triggers import TRIGGERS
 
-_PROFILES = {DEFAULT: builtin(DEFAULT, CHECKS, TRIGGERS)}
+_PROFILES = {DEFAULT: builtin(DEFAULT, TRIGGERS)}
 """The profiles that a pass decides for: only the default one, for every node, because the settings can't name
 others yet. A record may contain more profiles. A pass keeps their data and their claims, and runs none of
 their transitions.
@@ -140,7 +140,7 @@ def decide_node(node: NodeFacts, context: PassContext, progress: Progress) -> No
         schedule=schedule,
     )
     node, situation = _beside_others(node, situation, context, progress)
-    walked = walk(_PROFILES[node.profile], situation, CHECKS, TRIGGERS)
+    walked = walk(_PROFILES[node.profile], situation, CHECKS)
     _account(read, walked, situation, context, progress)
     plan = follow_drain(node, record, walked, view, context, progress)
     for feature in progress.beside:

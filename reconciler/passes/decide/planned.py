@@ -133,7 +133,7 @@ def node_patch(
     step = node.workflows or WorkflowStep(read, node.record)
     labels = {
         **_changed(read.labels, step.node.labels),
-        **{key: value for key, value in walked.effects.labels.items() if read.labels.get(key) != value},
+        **_changed(read.labels, walked.effects.node.labels),
     }
     shown = read.labels.get(keys.state)
     shows = context.settings.keys.state_label and record.worst is not State.OPERATIONAL
@@ -158,11 +158,8 @@ def node_patch(
         annotations[keys.approved] = None
     if keys.said_before in read.annotations and not case.open:
         annotations[keys.said_before] = None
-    unschedulable = walked.effects.unschedulable
-    if unschedulable is None:
-        unschedulable = step.node.unschedulable
-    if unschedulable == read.unschedulable:
-        unschedulable = None
+    closed = walked.effects.node.unschedulable
+    unschedulable = closed if closed != read.unschedulable else None
     lists = _list_changes(read, step.node)
     if not labels and not annotations and unschedulable is None and not lists.any:
         return None

@@ -5,8 +5,9 @@ To add one, add a function under `@check("name")`, and name it in a profile.
 
 from __future__ import annotations
 
-from reconciler.profiles.plugins import import_plugins, registered_checks
+from reconciler.profiles.plugins import PLATFORM, Check, import_plugins
 
 import_plugins(__name__, __path__)
 
-CHECKS = registered_checks()
+CHECKS = {name: Check(name, kind) for name, kind in PLATFORM.checks.items()}
+"""Every check of the platform's profile, by name."""

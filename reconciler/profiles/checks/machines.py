@@ -8,7 +8,7 @@ from reconciler.model.event import Kind, Status
 from reconciler.model.moments import to_text
 from reconciler.model.plan import JudgedEvent
 from reconciler.model.record import State
-from reconciler.profiles.plugins import CheckResult, check, failed, passed, unknown
+from reconciler.profiles.plugins import SETTINGS, CheckResult, check, failed, passed, unknown
 from reconciler.profiles.situation import Situation
 
 PAUSE = timedelta(minutes=2)
@@ -18,7 +18,7 @@ ATTEMPTS = 5
 """Requests to scale a pool up for one node: a pool that shows none of them will not grow."""
 
 
-@check("surgeDue")
+@check("surgeDue", who="the administrator of the node pool")
 def surge_due(situation: Situation) -> CheckResult:
     """Pass when the pool must be scaled up for this node, and this was not requested yet."""
     refusal = why_no_surge(situation) or _not_now(situation)
@@ -86,7 +86,12 @@ def _not_now(situation: Situation) -> str:
     return ""
 
 
-@check("machineStays", ordinarily="its machine stays")
+@check(
+    "machineStays",
+    ordinarily="its machine stays",
+    who="the machine provider, which deletes the machine",
+    by_itself=True,
+)
 def machine_stays(situation: Situation) -> CheckResult:
     """Pass when the machine is not being deleted: no deletion was requested, or it did not happen."""
     machine, asked = situation.machine, situation.record.replacement
@@ -106,7 +111,12 @@ def machine_stays(situation: Situation) -> CheckResult:
     return passed(f"{request}, but did not happen")
 
 
-@check("replacementReady", ordinarily="no replacement is waited for")
+@check(
+    "replacementReady",
+    ordinarily="no replacement is waited for",
+    who="the administrator of the node pool: the new machine must become Ready",
+    by_itself=True,
+)
 def replacement_ready(situation: Situation) -> CheckResult:
     """Pass when the drain need not wait: there is no surge, the replacement is Ready, or the time is up."""
     if not situation.settings.replace.surge or not situation.replacing:
@@ -140,7 +150,7 @@ _TAKE_THE_MACHINE = frozenset({Kind.REDEPLOY, Kind.TERMINATE, Kind.PREEMPT})
 _NAMED_AT_MOST = 3
 
 
-@check("replaceDue")
+@check("replaceDue", who=f"the owner of what the reason names; or {SETTINGS}: `replace` of the kind")
 def replace_due(situation: Situation) -> CheckResult:
     """Pass when the node is drained for an event with `replace`, and a new machine is certain to come.
 

@@ -1,17 +1,21 @@
-"""Checks of what people say, with annotations or by a cordon."""
+"""Checks of what people say, with annotations, hooks or a cordon."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from reconciler.model.holds import WaitsFor
+from reconciler.model.hooks import HookStep
 from reconciler.model.node import MECHANIC_LABEL, Node
 from reconciler.model.plan import JudgedEvent
+from reconciler.profiles.hooks import held_step
 from reconciler.profiles.instructed import case_of
-from reconciler.profiles.plugins import CheckResult, check, failed, passed
+from reconciler.profiles.plugins import NOBODY, CheckResult, CheckType, check, failed, passed
 from reconciler.profiles.situation import Situation
 from reconciler.settings.draining import Adoptable
 from reconciler.settings.schema import Settings
+
+_HOLDER = "whoever holds it: reconciler resume {node}{config} ends the hold"
 
 
 def starting(situation: Situation) -> tuple[JudgedEvent, ...]:
@@ -20,7 +24,12 @@ def starting(situation: Situation) -> tuple[JudgedEvent, ...]:
     return tuple(one for one in asking if one.open) or asking
 
 
-@check("approved", ordinarily="no event waits for an approval", waits_for=WaitsFor.PERMISSION)
+@check(
+    "approved",
+    ordinarily="no event waits for an approval",
+    waits_for=WaitsFor.PERMISSION,
+    who="whoever may approve it: reconciler approve {node}{config}",
+)
 def approved(situation: Situation) -> CheckResult:
     """Pass for an event that needs no approval or has one; and at its deadline, if the settings say so."""
     events = starting(situation)
@@ -39,7 +48,13 @@ def _by_whom(situation: Situation, events: Iterable[JudgedEvent]) -> str:
     return f"approved {approval.word}"
 
 
-@check("notDeferred", ordinarily="nobody has deferred the drain", waits_for=WaitsFor.PERMISSION)
+@check(
+    "notDeferred",
+    ordinarily="nobody has deferred the drain",
+    waits_for=WaitsFor.PERMISSION,
+    who=f"{NOBODY} at that moment; or a person: reconciler resume {{node}}{{config}} ends it",
+    by_itself=True,
+)
 def not_deferred(situation: Situation) -> CheckResult:
     """Pass for an event whose drain is not deferred, or whose deadline demands it."""
     waits = [one.kept.deferral for one in starting(situation)]
@@ -49,7 +64,7 @@ def not_deferred(situation: Situation) -> CheckResult:
     return failed(found[0].because, min((one.until for one in found if one.until), default=None))
 
 
-@check("notHeld", ordinarily="nobody holds the node", waits_for=WaitsFor.PERMISSION)
+@check("notHeld", ordinarily="nobody holds the node", waits_for=WaitsFor.PERMISSION, who=_HOLDER)
 def not_held(situation: Situation) -> CheckResult:
     """Pass unless a person holds the node. A hold wins over the deadline."""
     hold = situation.instructions.hold
@@ -58,7 +73,9 @@ def not_held(situation: Situation) -> CheckResult:
     return failed(hold.words(situation.node.name), hold.word.until)
 
 
-@check("notStopped", ordinarily="nobody has stopped its maintenance", waits_for=WaitsFor.PERMISSION)
+@check(
+    "notStopped", ordinarily="nobody has stopped its maintenance", waits_for=WaitsFor.PERMISSION, who=_HOLDER
+)
 def not_stopped(situation: Situation) -> CheckResult:
     """Pass unless a person holds the node with `--now`. Any other hold keeps only drains from a start."""
     hold = situation.instructions.hold
@@ -92,3 +109,27 @@ def uncordoned_by_others(situation: Situation) -> CheckResult:
     if situation.node.unschedulable:
         return failed("the node is cordoned", holds=False)
     return passed("someone uncordoned the node", holds=False)
+
+
+def _hooks_done(name: str, step: HookStep) -> CheckType:
+    """Return a check that passes when no hook holds the step any more."""
+
+    @check(
+        name,
+        ordinarily=f"no hook holds {step.held}",
+        who="the owner of the hook that the reason names, which ends by itself after `hooks.timeout`; only a "
+        f"hook in an annotation can be removed: kubectl annotate node {{node}} {{keys}}/{step}.NAME-",
+    )
+    def hooks_done(situation: Situation) -> CheckResult:
+        held = held_step(step, situation)
+        return failed(*held) if held is not None else passed()
+
+    return hooks_done
+
+
+HOOKS_DONE: Mapping[HookStep, CheckType] = {
+    HookStep.PRE_DRAIN: _hooks_done("preDrainHooksDone", HookStep.PRE_DRAIN),
+    HookStep.POST_DRAIN: _hooks_done("postDrainHooksDone", HookStep.POST_DRAIN),
+    HookStep.PRE_UNCORDON: _hooks_done("preUncordonHooksDone", HookStep.PRE_UNCORDON),
+}
+"""The check of each step."""

@@ -11,12 +11,12 @@ from reconciler.model.record import SelfService
 from reconciler.model.workflow import upgrade_of
 from reconciler.profiles.checks.people import starting
 from reconciler.profiles.judging import is_taken
-from reconciler.profiles.plugins import CheckResult, check, failed, passed, unknown
+from reconciler.profiles.plugins import NOBODY, CheckResult, check, failed, passed, unknown
 from reconciler.profiles.situation import Situation
 from reconciler.settings.draining import AksRemediator
 
 
-@check("acknowledgeDue")
+@check("acknowledgeDue", who="whoever can drain the other VMs of the event", by_itself=True)
 def acknowledge_due(situation: Situation) -> CheckResult:
     """Pass when every VM of an event that the settings acknowledge is a drained node (law 12)."""
     record = situation.record
@@ -31,7 +31,7 @@ def acknowledge_due(situation: Situation) -> CheckResult:
     return failed("there is no event to acknowledge", holds=False)
 
 
-@check("eventsGone")
+@check("eventsGone", who="{ends}")
 def events_gone(situation: Situation) -> CheckResult:
     """Pass after the settle time without an event. Started is not gone, and unknown is not healthy."""
     case = situation.case
@@ -46,7 +46,12 @@ def events_gone(situation: Situation) -> CheckResult:
     )
 
 
-@check("leftByRemediator", ordinarily="AKS is not working on the node")
+@check(
+    "leftByRemediator",
+    ordinarily="AKS is not working on the node",
+    who="AKS: it removes its taint, or the annotations of its upgrade",
+    by_itself=True,
+)
 def left_by_remediator(situation: Situation) -> CheckResult:
     """Pass without the taint and the annotations of an upgrade.
 
@@ -63,7 +68,12 @@ def left_by_remediator(situation: Situation) -> CheckResult:
 AUTOSCALER_DELETES = f"the cluster autoscaler is deleting the node (taint {AUTOSCALER_TAINT})"
 
 
-@check("leftToUs", ordinarily="no other tool is working on the node")
+@check(
+    "leftToUs",
+    ordinarily="no other tool is working on the node",
+    who=f"{NOBODY} when the other tool is done with the node",
+    by_itself=True,
+)
 def left_to_us(situation: Situation) -> CheckResult:
     """Pass unless the cluster autoscaler deletes the node, AKS upgrades its pool, or its remediator works.
 
@@ -86,7 +96,11 @@ def left_to_us(situation: Situation) -> CheckResult:
     return passed()
 
 
-@check("nodeReady", ordinarily="the node is Ready")
+@check(
+    "nodeReady",
+    ordinarily="the node is Ready",
+    who="the administrator of the node: kubectl describe node {node}",
+)
 def node_ready(situation: Situation) -> CheckResult:
     """Pass when Ready has been True for `uncordon.settle`."""
     if not situation.node.ready:
@@ -107,7 +121,7 @@ PATIENCE = timedelta(hours=1)
 """How long after the last attempt the node waits for a boot and for the end of Azure's plan."""
 
 
-@check("selfServiceDue")
+@check("selfServiceDue", who=f"{NOBODY} when Azure accepts the request", by_itself=True)
 def self_service_due(situation: Situation) -> CheckResult:
     """Pass when the node is drained, the offer is valid, and no attempt is in progress."""
     refusal, until = why_not_due(situation)
@@ -154,7 +168,12 @@ def has_booted(situation: Situation, asked: SelfService) -> bool:
     return bool(asked.boot_id and now) and now != asked.boot_id
 
 
-@check("selfServiceDone", ordinarily="Azure was not asked to do maintenance")
+@check(
+    "selfServiceDone",
+    ordinarily="Azure was not asked to do maintenance",
+    who="Azure, which does the maintenance",
+    by_itself=True,
+)
 def self_service_done(situation: Situation) -> CheckResult:
     """Pass when no maintenance was requested, the node has booted since, or the request is long ago."""
     asked = situation.record.self_service
@@ -170,7 +189,7 @@ def self_service_done(situation: Situation) -> CheckResult:
     return failed(reason, until)
 
 
-@check("selfServiceFailed")
+@check("selfServiceFailed", who="Azure, which does the maintenance")
 def self_service_failed(situation: Situation) -> CheckResult:
     """Pass when Azure still plans the maintenance, and there are no attempts left."""
     asked, case = situation.record.self_service, situation.case

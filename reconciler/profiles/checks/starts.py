@@ -10,7 +10,7 @@ from reconciler.model.moments import to_text
 from reconciler.model.node import CLOCK_TOLERANCE
 from reconciler.model.plan import JudgedEvent
 from reconciler.profiles.exemption import exempt_from, is_exempt
-from reconciler.profiles.plugins import CheckResult, check, failed, passed, unknown
+from reconciler.profiles.plugins import NOBODY, SETTINGS, CheckResult, check, failed, passed, unknown
 from reconciler.profiles.situation import Situation
 from reconciler.settings.schema import Mode
 
@@ -40,7 +40,12 @@ def drain_due(situation: Situation) -> CheckResult:
     return failed("the drain is for every event that requires one", holds=False)
 
 
-@check("startsAllowed", ordinarily="the mode allows starts", waits_for=WaitsFor.PERMISSION)
+@check(
+    "startsAllowed",
+    ordinarily="the mode allows starts",
+    waits_for=WaitsFor.PERMISSION,
+    who=f"{SETTINGS}: `mode: Enforce` starts drains again",
+)
 def starts_allowed(situation: Situation) -> CheckResult:
     """Pass unless the mode is Finish, which completes existing cases and starts no new ones."""
     if situation.settings.mode is Mode.FINISH:
@@ -48,7 +53,11 @@ def starts_allowed(situation: Situation) -> CheckResult:
     return passed()
 
 
-@check("clockTrusted", ordinarily="the answers of the API server agree about the time")
+@check(
+    "clockTrusted",
+    ordinarily="the answers of the API server agree about the time",
+    who="the administrator of the machines of the API server: correct their clocks",
+)
 def clock_trusted(situation: Situation) -> CheckResult:
     """Pass when no answer of the last minute differs by more than 30 s from the time of the pass.
 
@@ -62,7 +71,12 @@ def clock_trusted(situation: Situation) -> CheckResult:
     return failed(f"answers of the API server are {away}; correct the clocks of its machines")
 
 
-@check("windowOpen", waits_for=WaitsFor.PERMISSION)
+@check(
+    "windowOpen",
+    waits_for=WaitsFor.PERMISSION,
+    who=f"{NOBODY} when a window opens; or {SETTINGS}: `windows`, `notAllowed`, `calendars`",
+    by_itself=True,
+)
 def window_open(situation: Situation) -> CheckResult:
     """Pass when an event that requires a drain may start it now. Else give what each event waits for."""
     asking = situation.undrained
@@ -79,7 +93,13 @@ def _with_overruled(timing: str, overruled: str) -> str:
     return f"{timing}, which overrules: {overruled}" if overruled else timing
 
 
-@check("startPlanned", ordinarily="the schedule does not delay the start now", waits_for=WaitsFor.PERMISSION)
+@check(
+    "startPlanned",
+    ordinarily="the schedule does not delay the start now",
+    waits_for=WaitsFor.PERMISSION,
+    who=f"{NOBODY} at the planned start; or {SETTINGS}: `start` and `ahead` of the kind",
+    by_itself=True,
+)
 def start_planned(situation: Situation) -> CheckResult:
     """Pass from the planned start on, and for an exempt event that is due.
 
@@ -131,7 +151,14 @@ def _later(one: JudgedEvent) -> str:
     return one.because
 
 
-@check("budgetLeft", ordinarily="the budget has a place for the node", waits_for=WaitsFor.TURN)
+@check(
+    "budgetLeft",
+    ordinarily="the budget has a place for the node",
+    waits_for=WaitsFor.TURN,
+    who="whoever can bring these nodes back into service; or "
+    f"{SETTINGS}: `budget.maxUnavailable`, `perZone`, `perPool`",
+    by_itself=True,
+)
 def budget_left(situation: Situation) -> CheckResult:
     """Pass when every limit has a free place, the node already holds one, or it needs none."""
     refusals = situation.places.refusals(situation.node)
@@ -143,7 +170,13 @@ def budget_left(situation: Situation) -> CheckResult:
     return failed("; ".join(refusals), min((one for one in moments if one), default=None))
 
 
-@check("spacingKept", ordinarily="budget.spacing holds nothing now", waits_for=WaitsFor.TURN)
+@check(
+    "spacingKept",
+    ordinarily="budget.spacing holds nothing now",
+    waits_for=WaitsFor.TURN,
+    who=f"{NOBODY} after the spacing; or {SETTINGS}: `budget.spacing`",
+    by_itself=True,
+)
 def spacing_kept(situation: Situation) -> CheckResult:
     """Pass when `budget.spacing` has passed since the last start, or an exempt event is due.
 
@@ -165,7 +198,13 @@ def first_lost_from(events: Iterable[JudgedEvent]) -> datetime | None:
     return min((at for at in moments if at is not None), default=None)
 
 
-@check("othersFirst", ordinarily="no other node goes before it", waits_for=WaitsFor.TURN)
+@check(
+    "othersFirst",
+    ordinarily="no other node goes before it",
+    waits_for=WaitsFor.TURN,
+    who=f"{NOBODY} when the other nodes are drained",
+    by_itself=True,
+)
 def others_first(situation: Situation) -> CheckResult:
     """Pass for every other node, and for our own node when no other node waits for a drain.
 

@@ -56,7 +56,7 @@ def standing(
     """A node with one event."""
     reported = builders.judged(builders.event(kind, status=status, sources=sources))
     record = replace(builders.record(state, events=(builders.known(kind, sources=sources),)), drain=drain)
-    held = tuple(CHECKS[code].hold("a", code) for code in holds)
+    held = tuple(CHECKS[code].type.hold("a", code) for code in holds)
     return Standing(state, record, CaseView((reported,)), held, draining)
 
 

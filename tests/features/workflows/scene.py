@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from reconciler.features.workflows.checks import CHECK_TYPES
-from reconciler.features.workflows.input import CheckInput, Fleet, Member
+from reconciler.features.workflows.situation import Fleet, Member, WorkflowSituation
 from reconciler.model.node import Node
 from reconciler.model.record import State
 from reconciler.model.values import replace
@@ -38,11 +38,11 @@ def given(
     since: datetime = NOW - timedelta(hours=1),
     now: datetime = NOW,
     read: ReadForChecks | None = None,
-) -> CheckInput:
+) -> WorkflowSituation:
     """What a check reads about the node, in a cluster with these other nodes."""
     data = WorkflowData({PROFILE: ProfileData(since, state, state)})
     own = Member(node, data, (PROFILE,))
-    return CheckInput(
+    return WorkflowSituation(
         node=node,
         data=data,
         profile=PROFILE,
@@ -54,7 +54,7 @@ def given(
     )
 
 
-def at(scene: CheckInput, now: datetime) -> CheckInput:
+def at(scene: WorkflowSituation, now: datetime) -> WorkflowSituation:
     """The same at another moment."""
     return replace(scene, now=now)
 
@@ -64,6 +64,6 @@ def config(kind: str, **keys: object) -> Any:
     return CHECK_TYPES[kind].config.model_validate(keys, by_alias=True, by_name=False)
 
 
-def ask(kind: str, scene: CheckInput, **keys: object) -> CheckResult:
+def ask(kind: str, scene: WorkflowSituation, **keys: object) -> CheckResult:
     """The answer of a check with this configuration."""
     return CHECK_TYPES[kind].ask(config(kind, **keys), scene)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from reconciler.features.workflows.checks import CHECK_TYPES
 from reconciler.features.workflows.checks.cluster import version
-from reconciler.features.workflows.input import CheckInput, Member
+from reconciler.features.workflows.situation import Member, WorkflowSituation
 from reconciler.model.event import Kind
 from reconciler.model.instructions import Approval, Word, approval_text
 from reconciler.model.node import Node
@@ -55,7 +55,7 @@ from tests.support.builders import (
 )
 
 Keys = Mapping[str, object]
-ANSWERS: dict[str, Mapping[str, tuple[CheckInput, Keys, CheckResult]]] = {}
+ANSWERS: dict[str, Mapping[str, tuple[WorkflowSituation, Keys, CheckResult]]] = {}
 """By type and case: what it sees, its configuration, and the answer with words that are in its reason."""
 
 NO = failed("")
@@ -85,7 +85,7 @@ def plain(on: str) -> Pod:
     return replace(pod(f"plain-{on}", on), placement=Placement())
 
 
-def running(*pods: Pod, others: tuple[Member, ...] = (WAITS,)) -> CheckInput:
+def running(*pods: Pod, others: tuple[Member, ...] = (WAITS,)) -> WorkflowSituation:
     """A cluster in which these pods are all."""
     by_node = {name: tuple(each for each in pods if each.node == name) for name in ("a", "b")}
     return given(*others, read=ReadForChecks(pods=by_node, unread_pods=""))
@@ -115,13 +115,13 @@ ANSWERS["affinity"] = {
 }
 
 
-def approved(text: str | None) -> CheckInput:
+def approved(text: str | None) -> WorkflowSituation:
     """A node with this annotation, in its state for an hour."""
     annotations = {} if text is None else {f"{PREFIX}/approved": text}
     return given(node=node("a", annotations=annotations), since=ago(3600))
 
 
-def approval(minutes_ago: float, until: float | None = None) -> CheckInput:
+def approval(minutes_ago: float, until: float | None = None) -> WorkflowSituation:
     """A node that alice approved so many minutes ago."""
     ends = None if until is None else NOW + minutes(until)
     return approved(approval_text(Approval(Word("alice", ago(60 * minutes_ago), ends), workflows=True)))
@@ -150,14 +150,14 @@ def broken(name: str, state: State = State.OPERATIONAL, *, cordoned: bool = Fals
     return replace(member(name, state), node=node(name, ready=False, unschedulable=cordoned))
 
 
-def pending(since: float = 9, *, leaving: bool = False) -> CheckInput:
+def pending(since: float = 9, *, leaving: bool = False) -> WorkflowSituation:
     """A cluster with a pod that has been Pending for so many minutes."""
     waiting = pod("x", "", deleting_until=NOW if leaving else None)
     waiting = replace(waiting, phase="Pending", created=ago(60 * since))
     return given(read=ReadForChecks(pods={"": (waiting,)}, unread_pods=""))
 
 
-def alerts(*names: str, problem: str = "", others: tuple[Member, ...] = ()) -> CheckInput:
+def alerts(*names: str, problem: str = "", others: tuple[Member, ...] = ()) -> WorkflowSituation:
     """A cluster in which these alerts fire."""
     samples = tuple(Sample(1, {"alertname": name}) for name in names)
     return given(*others, read=ReadForChecks(answers={FIRING: PrometheusAnswer(samples, problem)}))
@@ -194,7 +194,7 @@ ANSWERS["clusterHealthy"] = {
 }
 
 
-def versions(own: str | None) -> CheckInput:
+def versions(own: str | None) -> WorkflowSituation:
     """A node with this version, in a cluster of several."""
     others = {"c": {"v": "1.34.7"}, "d": {"v": "thiswillnotparse"}, "e": {}}
     return given(
@@ -238,7 +238,7 @@ ANSWERS["condition"] = {
 }
 
 
-def hooked(*events: JudgedEvent) -> CheckInput:
+def hooked(*events: JudgedEvent) -> WorkflowSituation:
     """A node with a hook that has held it for five minutes."""
     held = node("a", annotations={f"{PREFIX}/pre-drain.database": "team storage"})
     return replace(given(node=held, since=ago(300)), platform=situation(None, *events) if events else None)
@@ -262,7 +262,7 @@ ANSWERS["hooksDone"] = {
 }
 
 
-def hypervisor(name: str = "a", **status: Value | None) -> CheckInput:
+def hypervisor(name: str = "a", **status: Value | None) -> WorkflowSituation:
     """A node beside this Hypervisor."""
     seen = Hypervisor(name, "u", status={**STATUS, **status}, conditions={"Ready": "True"})
     return given(read=ReadForChecks(hypervisors={name: seen}, unread_hypervisors=""))
@@ -309,7 +309,7 @@ BY_SECRET = KubernikusQuery("c", "kube-system", "cloud-config")
 BY_FILE = KubernikusQuery("c", file="provider/cloudprovider.conf")
 
 
-def kubernikus(answer: KubernikusAnswer | None) -> CheckInput:
+def kubernikus(answer: KubernikusAnswer | None) -> WorkflowSituation:
     """A cluster of two nodes of which Kubernikus says this."""
     return given(member("b"), read=ReadForChecks(kubernikus={BY_SECRET: answer} if answer else {}))
 
@@ -353,12 +353,12 @@ CROWD = given(member("b", BUSY), member("c", BUSY, profile="other"), member("d",
 RACK: Keys = {"max": 1, "groupBy": ["rack"]}
 
 
-def grouped(own: Mapping[str, str], other: Mapping[str, str]) -> CheckInput:
+def grouped(own: Mapping[str, str], other: Mapping[str, str]) -> WorkflowSituation:
     """A node beside one in maintenance, with these labels."""
     return given(member("b", BUSY, labels=other), node=node("a", labels=own))
 
 
-def maintained(*seconds: float) -> CheckInput:
+def maintained(*seconds: float) -> WorkflowSituation:
     """A cluster with nodes in maintenance since so many seconds."""
     return given(*(member(f"n{each}", BUSY, since=ago(each)) for each in seconds))
 
@@ -422,7 +422,7 @@ def reported(
     chosen: Settings | None = None,
     silent: tuple[str, ...] = (),
     fleet: tuple[Node, ...] = (),
-) -> CheckInput:
+) -> WorkflowSituation:
     """A node with these events of the platform."""
     platform = situation(None, *events, chosen=chosen, fleet=fleet)
     return replace(given(), platform=platform, silent=silent)
@@ -474,7 +474,7 @@ SUM_UP = PrometheusQuery(URL, "sum(up)")
 LONG: Keys = {**UP, "query": f"sum({'x' * 3000})"}
 
 
-def answered(*values: float, problem: str = "", query: object = "sum(up)") -> CheckInput:
+def answered(*values: float, problem: str = "", query: object = "sum(up)") -> WorkflowSituation:
     """A Prometheus that returns these samples."""
     answer = PrometheusAnswer(tuple(Sample(value) for value in values), problem)
     return given(read=ReadForChecks(answers={PrometheusQuery(URL, str(query)): answer}))
@@ -544,7 +544,7 @@ def taken(since: float | None, holder: str = "b") -> LeaseSeen:
     return LeaseSeen(holder, None if since is None else ago(since), timedelta(minutes=1), "7", "uid")
 
 
-def leases(*seen: LeaseSeen | None) -> CheckInput:
+def leases(*seen: LeaseSeen | None) -> WorkflowSituation:
     """A cluster with these Leases, in order."""
     return given(read=ReadForChecks(leases=dict(zip((FIRST, SECOND), seen, strict=False))))
 
@@ -663,7 +663,7 @@ ANSWERS["wait"] = {
 }
 
 
-def between(since: str, now: str) -> CheckInput:
+def between(since: str, now: str) -> WorkflowSituation:
     """A node since its last transition."""
     return given(since=datetime.fromisoformat(since), now=datetime.fromisoformat(now))
 
@@ -720,7 +720,7 @@ def test_a_wait_ends_once_and_when_it_says(begins: int, length: int, excluded: l
         for case, row in rows.items()
     ],
 )
-def test_answers(kind: str, seen: CheckInput, keys: Keys, expected: CheckResult) -> None:
+def test_answers(kind: str, seen: WorkflowSituation, keys: Keys, expected: CheckResult) -> None:
     answer = ask(kind, seen, **keys)
 
     assert answer.verdict is expected.verdict

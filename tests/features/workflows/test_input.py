@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from reconciler.features.workflows.input import Fleet
+from reconciler.features.workflows.situation import Fleet
 from reconciler.model.workflow import LeaseRef, LeaseTake, ReadForChecks
 from tests.features.workflows.scene import member
 from tests.support.builders import NOW

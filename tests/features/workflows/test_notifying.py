@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from reconciler.features.workflows.configured import workflows_of
-from reconciler.features.workflows.input import CheckInput
 from reconciler.features.workflows.notifying import Notification, after_sent, notified
+from reconciler.features.workflows.situation import WorkflowSituation
 from reconciler.model.moments import to_text
 from reconciler.model.record import State
 from reconciler.model.values import replace
@@ -44,13 +44,13 @@ def scene(
     last: datetime | None = None,
     now: datetime = NOW,
     more: dict[str, ProfileData] | None = None,
-) -> CheckInput:
+) -> WorkflowSituation:
     kept = ProfileData(since, state, previous or state)
     sent = {"tell": last} if last is not None else {}
     return replace(given(node=node("a"), now=now), data=WorkflowData({PROFILE: kept, **(more or {})}, sent))
 
 
-def texts(seen: CheckInput, one: Notification, *profiles: str) -> list[str]:
+def texts(seen: WorkflowSituation, one: Notification, *profiles: str) -> list[str]:
     told = notified([(name, (one,)) for name in profiles or (PROFILE,)], seen)
     return [message.text for message in told.messages]
 
@@ -117,7 +117,7 @@ def test_without_a_message_the_data_stay_as_they_are() -> None:
 
 
 def test_the_moment_of_the_next_message_is_known() -> None:
-    def following(schedule: str, seen: CheckInput) -> datetime | None:
+    def following(schedule: str, seen: WorkflowSituation) -> datetime | None:
         return notified([(PROFILE, (instance(f"{{type: {schedule}}}"),))], seen).next
 
     hourly = "periodic, config: {interval: 1h}"
@@ -140,7 +140,7 @@ def test_profiles_that_change_together_are_both_named_and_a_reminder_comes_once(
 
 
 def test_a_message_has_the_same_id_until_its_time_is_written() -> None:
-    def found(seen: CheckInput) -> str:
+    def found(seen: WorkflowSituation) -> str:
         (message,) = notified([(PROFILE, (instance(),))], seen).messages
         return message.id
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from reconciler.features.workflows.plugins import check_types
+from reconciler.features.workflows.situation import WORKFLOWS
 from reconciler.profiles.plugins import import_plugins
 
 import_plugins(__name__, __path__)
 
-CHECK_TYPES = check_types()
+CHECK_TYPES = WORKFLOWS.checks

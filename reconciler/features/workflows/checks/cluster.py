@@ -10,8 +10,7 @@ from functools import partial, total_ordering
 
 from msgspec import Struct
 
-from reconciler.features.workflows.input import CheckInput, Fleet, Member
-from reconciler.features.workflows.plugins import check_type
+from reconciler.features.workflows.situation import Fleet, Member, WorkflowSituation, check_type
 from reconciler.model import limits
 from reconciler.model.moments import shifted, to_text
 from reconciler.model.plan import Verdict
@@ -32,7 +31,7 @@ from reconciler.settings.sections.check_types import (
 
 
 @check_type("budget", BudgetCheck)
-def budget(_config: BudgetCheck, given: CheckInput) -> CheckResult:
+def budget(_config: BudgetCheck, given: WorkflowSituation) -> CheckResult:
     """Pass when one more node may be out of service, the node holds a place, or it is lost anyway."""
     platform = given.platform
     if platform is None:
@@ -47,7 +46,7 @@ def budget(_config: BudgetCheck, given: CheckInput) -> CheckResult:
 
 
 @check_type("nodeCount", NodeCountCheck)
-def node_count(config: NodeCountCheck, given: CheckInput) -> CheckResult:
+def node_count(config: NodeCountCheck, given: WorkflowSituation) -> CheckResult:
     """Pass when the cluster has at least so many nodes, managed or not."""
     count = len(given.members)
     if count < config.count:
@@ -58,12 +57,10 @@ def node_count(config: NodeCountCheck, given: CheckInput) -> CheckResult:
 _NAMED_AT_MOST = 3
 
 
-def _needs(config: MaxMaintenanceCheck) -> Needs:
-    return Needs(labels=frozenset(config.labels))
-
-
-@check_type("maxMaintenance", MaxMaintenanceCheck, _needs)
-def max_maintenance(config: MaxMaintenanceCheck, given: CheckInput) -> CheckResult:
+@check_type(
+    "maxMaintenance", MaxMaintenanceCheck, needs=lambda config: Needs(labels=frozenset(config.labels))
+)
+def max_maintenance(config: MaxMaintenanceCheck, given: WorkflowSituation) -> CheckResult:
     """Pass while fewer than `max` nodes are in maintenance, of those that count.
 
     A node counts whatever profile it is in maintenance for. With `profile` it has to have that profile, with
@@ -74,7 +71,7 @@ def max_maintenance(config: MaxMaintenanceCheck, given: CheckInput) -> CheckResu
     return given.members.once(key, partial(_answer, config, group, given))
 
 
-def _answer(config: MaxMaintenanceCheck, group: Mapping[str, str], given: CheckInput) -> CheckResult:
+def _answer(config: MaxMaintenanceCheck, group: Mapping[str, str], given: WorkflowSituation) -> CheckResult:
     """Return the answer, which is the same for all nodes of a group."""
     busy = given.members.once("inMaintenance", partial(_in_maintenance, given.members))
     counted = {
@@ -127,11 +124,7 @@ def _refs(config: StaggerCheck) -> tuple[LeaseRef, ...]:
     return tuple(LeaseRef(*place) for place in config.leases)
 
 
-def _stagger_needs(config: StaggerCheck) -> Needs:
-    return Needs(leases=frozenset(_refs(config)))
-
-
-def _free(config: StaggerCheck, given: CheckInput) -> LeaseRef | None:
+def _free(config: StaggerCheck, given: WorkflowSituation) -> LeaseRef | None:
     """Return the first Lease that a node may take: it does not exist, was never taken, or has expired."""
     for ref in _refs(config):
         if ref not in given.read.leases:
@@ -142,15 +135,15 @@ def _free(config: StaggerCheck, given: CheckInput) -> LeaseRef | None:
     return None
 
 
-def _take(config: StaggerCheck, given: CheckInput) -> LeaseTake | None:
+def _take(config: StaggerCheck, given: WorkflowSituation) -> LeaseTake | None:
     ref = _free(config, given)
     if ref is None:
         return None
     return LeaseTake(ref, given.node.name, given.now, config.duration, given.read.leases[ref])
 
 
-@check_type("stagger", StaggerCheck, _stagger_needs, _take)
-def stagger(config: StaggerCheck, given: CheckInput) -> CheckResult:
+@check_type("stagger", StaggerCheck, needs=lambda config: Needs(leases=frozenset(_refs(config))), takes=_take)
+def stagger(config: StaggerCheck, given: WorkflowSituation) -> CheckResult:
     """Pass when a Lease is free. The node takes it only if the transition really happens."""
     free = _free(config, given)
     if free is not None:
@@ -175,17 +168,15 @@ FIRING = 'ALERTS{alertstate="firing"}'
 """The query for the alerts that fire."""
 
 
-def _query(alerts: PrometheusAlerts) -> PrometheusQuery:
-    return PrometheusQuery(alerts.url, FIRING)
-
-
 def _cluster_healthy_needs(config: ClusterHealthyCheck) -> Needs:
-    queries = frozenset({_query(config.alerts)}) if config.alerts is not None else frozenset()
+    queries = (
+        frozenset({PrometheusQuery(config.alerts.url, FIRING)}) if config.alerts is not None else frozenset()
+    )
     return Needs(queries=queries, all_pods=config.max_pending is not None)
 
 
-@check_type("clusterHealthy", ClusterHealthyCheck, _cluster_healthy_needs)
-def cluster_healthy(config: ClusterHealthyCheck, given: CheckInput) -> CheckResult:
+@check_type("clusterHealthy", ClusterHealthyCheck, needs=_cluster_healthy_needs)
+def cluster_healthy(config: ClusterHealthyCheck, given: WorkflowSituation) -> CheckResult:
     """Pass when few enough nodes are NotReady, few enough pods wait for long, and no alert fires.
 
     Only what is configured is checked. Nodes in maintenance and cordoned nodes do not count as NotReady:
@@ -212,7 +203,7 @@ def _nodes(config: ClusterHealthyCheck, members: Fleet) -> CheckResult:
     return passed(f"NotReady nodes: {len(broken)}")
 
 
-def _pods(config: ClusterHealthyCheck, most: int, given: CheckInput) -> CheckResult:
+def _pods(config: ClusterHealthyCheck, most: int, given: WorkflowSituation) -> CheckResult:
     if given.read.unread_pods:
         return unknown(f"the pods can't be read: {given.read.unread_pods}")
     key = ("clusterHealthy", config.pending_for, config.namespaces, given.now)
@@ -222,7 +213,7 @@ def _pods(config: ClusterHealthyCheck, most: int, given: CheckInput) -> CheckRes
     return passed(f"Pending pods: {len(waiting)}")
 
 
-def _waiting(config: ClusterHealthyCheck, given: CheckInput) -> list[str]:
+def _waiting(config: ClusterHealthyCheck, given: WorkflowSituation) -> list[str]:
     """Return the pods that are Pending for longer than they may be, sorted."""
     before = shifted(given.now, -config.pending_for)
     return sorted(
@@ -240,8 +231,8 @@ def _is_older(created: datetime | None, before: datetime) -> bool:
     return created is not None and created <= before
 
 
-def _alerts(config: PrometheusAlerts, given: CheckInput) -> CheckResult:
-    answer = given.read.answer(_query(config))
+def _alerts(config: PrometheusAlerts, given: WorkflowSituation) -> CheckResult:
+    answer = given.read.answer(PrometheusQuery(config.url, FIRING))
     if answer.problem:
         return unknown(f"the alerts of Prometheus: {answer.problem}")
     names = {one.labels.get("alertname", "an alert without a name") for one in answer.samples}
@@ -297,12 +288,8 @@ def version(text: str) -> Version | None:
     return Version(numbers, tuple(found[4].split(".")) if found[4] else ())
 
 
-def _cluster_semver_needs(config: ClusterSemverCheck) -> Needs:
-    return Needs(labels=frozenset({config.key}))
-
-
-@check_type("clusterSemver", ClusterSemverCheck, _cluster_semver_needs)
-def cluster_semver(config: ClusterSemverCheck, given: CheckInput) -> CheckResult:
+@check_type("clusterSemver", ClusterSemverCheck, needs=lambda config: Needs(labels=frozenset({config.key})))
+def cluster_semver(config: ClusterSemverCheck, given: WorkflowSituation) -> CheckResult:
     """Pass when the node's version is below the newest one of the cluster, or of the nodes with the profile.
 
     Labels of other nodes that are no version are ignored. One of this node makes the answer unknown.
@@ -341,8 +328,8 @@ def _prometheus_instant_needs(config: PrometheusInstantCheck) -> Needs:
     return Needs() if config.unusable else Needs(queries=frozenset({_prometheus_instant_query(config)}))
 
 
-@check_type("prometheusInstant", PrometheusInstantCheck, _prometheus_instant_needs)
-def prometheus_instant(config: PrometheusInstantCheck, given: CheckInput) -> CheckResult:
+@check_type("prometheusInstant", PrometheusInstantCheck, needs=_prometheus_instant_needs)
+def prometheus_instant(config: PrometheusInstantCheck, given: WorkflowSituation) -> CheckResult:
     """Pass when the expression is true for the only sample.
 
     It is unknown without an answer, or when the configuration can't be used.

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Mapping
 from functools import partial
 
-from reconciler.features.workflows.input import CheckInput, Fleet
-from reconciler.features.workflows.plugins import check_type
+from reconciler.features.workflows.situation import Fleet, WorkflowSituation, check_type
 from reconciler.model import limits
 from reconciler.model.pod import Pod
 from reconciler.model.record import State
@@ -29,8 +28,8 @@ def _reads_label(config: LabelCheck) -> Needs:
     return Needs(labels=frozenset({config.key}))
 
 
-@check_type("anyLabel", LabelCheck, _reads_label)
-def any_label(config: LabelCheck, given: CheckInput) -> CheckResult:
+@check_type("anyLabel", LabelCheck, needs=_reads_label)
+def any_label(config: LabelCheck, given: WorkflowSituation) -> CheckResult:
     """Pass when a node of the cluster has the label, with the value if one is set."""
     wanted = f"{config.key}={config.value}" if config.value else config.key
     name = given.members.once(("anyLabel", config.key, config.value), partial(_first, config, given.members))
@@ -48,8 +47,8 @@ def _first(config: LabelCheck, members: Fleet) -> str:
     return ""
 
 
-@check_type("hasLabel", LabelCheck, _reads_label)
-def has_label(config: LabelCheck, given: CheckInput) -> CheckResult:
+@check_type("hasLabel", LabelCheck, needs=_reads_label)
+def has_label(config: LabelCheck, given: WorkflowSituation) -> CheckResult:
     """Pass when the node has the label, with the value if one is set."""
     value = given.node.labels.get(config.key)
     if value is None:
@@ -59,12 +58,8 @@ def has_label(config: LabelCheck, given: CheckInput) -> CheckResult:
     return passed(f"the label {config.key} is {value!r}")
 
 
-def _reads_annotation(config: AnnotationCheck) -> Needs:
-    return Needs(annotations=frozenset({config.key}))
-
-
-@check_type("hasAnnotation", AnnotationCheck, _reads_annotation)
-def has_annotation(config: AnnotationCheck, given: CheckInput) -> CheckResult:
+@check_type("hasAnnotation", AnnotationCheck, needs=lambda config: Needs(annotations=frozenset({config.key})))
+def has_annotation(config: AnnotationCheck, given: WorkflowSituation) -> CheckResult:
     """Pass when the node has the annotation, with the value if one is set."""
     value = given.node.annotations.get(config.key)
     if value is None:
@@ -75,12 +70,8 @@ def has_annotation(config: AnnotationCheck, given: CheckInput) -> CheckResult:
     return passed(f"the annotation {config.key} is {shown}")
 
 
-def _reads_condition(config: ConditionCheck) -> Needs:
-    return Needs(conditions=frozenset({config.type}))
-
-
-@check_type("condition", ConditionCheck, _reads_condition)
-def condition(config: ConditionCheck, given: CheckInput) -> CheckResult:
+@check_type("condition", ConditionCheck, needs=lambda config: Needs(conditions=frozenset({config.type})))
+def condition(config: ConditionCheck, given: WorkflowSituation) -> CheckResult:
     """Pass when the node has the condition with this status; one that the node does not have fails."""
     found = given.node.condition(config.type)
     if found is None:
@@ -90,12 +81,8 @@ def condition(config: ConditionCheck, given: CheckInput) -> CheckResult:
     return passed(f"the condition {config.type} is {found.status}")
 
 
-def _reads_hypervisors(_config: HypervisorConditionCheck | HypervisorCheck) -> Needs:
-    return Needs(hypervisors=True)
-
-
-@check_type("hypervisorCondition", HypervisorConditionCheck, _reads_hypervisors)
-def hypervisor_condition(config: HypervisorConditionCheck, given: CheckInput) -> CheckResult:
+@check_type("hypervisorCondition", HypervisorConditionCheck, needs=lambda _: Needs(hypervisors=True))
+def hypervisor_condition(config: HypervisorConditionCheck, given: WorkflowSituation) -> CheckResult:
     """Pass when the Hypervisor has the condition with this status; one that it does not have fails."""
     found, why = given.read.hypervisor(given.node.name)
     if found is None:
@@ -110,8 +97,8 @@ def hypervisor_condition(config: HypervisorConditionCheck, given: CheckInput) ->
     return passed(f"the condition {config.type} of the Hypervisor is {status}")
 
 
-@check_type("checkHypervisor", HypervisorCheck, _reads_hypervisors)
-def check_hypervisor(config: HypervisorCheck, given: CheckInput) -> CheckResult:
+@check_type("checkHypervisor", HypervisorCheck, needs=lambda _: Needs(hypervisors=True))
+def check_hypervisor(config: HypervisorCheck, given: WorkflowSituation) -> CheckResult:
     """Pass when all fields have their values. A field that can't be read is unknown."""
     found, why = given.read.hypervisor(given.node.name)
     if found is None:
@@ -143,12 +130,12 @@ def _query(config: KubernikusCountCheck) -> KubernikusQuery:
     return KubernikusQuery(config.cluster, file=config.credentials_file, url=url)
 
 
-def _reads_kubernikus(config: KubernikusCountCheck) -> Needs:
-    return Needs(kubernikus=frozenset({_query(config)}))
-
-
-@check_type("kubernikusCount", KubernikusCountCheck, _reads_kubernikus)
-def kubernikus_count(config: KubernikusCountCheck, given: CheckInput) -> CheckResult:
+@check_type(
+    "kubernikusCount",
+    KubernikusCountCheck,
+    needs=lambda config: Needs(kubernikus=frozenset({_query(config)})),
+)
+def kubernikus_count(config: KubernikusCountCheck, given: WorkflowSituation) -> CheckResult:
     """Pass when the cluster has at least the nodes of all node pools. Without an answer, it is unknown."""
     answer = given.read.kubernikus.get(_query(config), KubernikusAnswer(problem="it was not asked"))
     if answer.problem:
@@ -159,7 +146,7 @@ def kubernikus_count(config: KubernikusCountCheck, given: CheckInput) -> CheckRe
 
 
 @check_type("scheduledEvent", ScheduledEventCheck)
-def scheduled_event(config: ScheduledEventCheck, given: CheckInput) -> CheckResult:
+def scheduled_event(config: ScheduledEventCheck, given: WorkflowSituation) -> CheckResult:
     """Pass when a source reports an event of the node that counts.
 
     Without one, a source that can't be read makes the answer unknown: it may hide an event.
@@ -181,12 +168,8 @@ def scheduled_event(config: ScheduledEventCheck, given: CheckInput) -> CheckResu
     return failed(f"no event counts: {other}" if other else "no event is reported", later)
 
 
-def _reads_all_pods(_config: AffinityCheck) -> Needs:
-    return Needs(all_pods=True)
-
-
-@check_type("affinity", AffinityCheck, _reads_all_pods)
-def affinity(config: AffinityCheck, given: CheckInput) -> CheckResult:
+@check_type("affinity", AffinityCheck, needs=lambda _: Needs(all_pods=True))
+def affinity(config: AffinityCheck, given: WorkflowSituation) -> CheckResult:
     """Pass unless this node has such a pod, and another node that requires maintenance has none.
 
     Only nodes with the same profile are compared. It has an answer in the state maintenance-required only.

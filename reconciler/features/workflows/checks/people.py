@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from reconciler.features.workflows.input import CheckInput
-from reconciler.features.workflows.plugins import check_type
+from reconciler.features.workflows.situation import WorkflowSituation, check_type
 from reconciler.model.hooks import hooks_of
 from reconciler.model.instructions import instructions_of
 from reconciler.model.moments import shifted, to_text
@@ -13,7 +12,7 @@ from reconciler.settings.sections.check_types import ApprovedCheck, HooksDoneChe
 
 
 @check_type("approved", ApprovedCheck)
-def approved(_config: ApprovedCheck, given: CheckInput) -> CheckResult:
+def approved(_config: ApprovedCheck, given: WorkflowSituation) -> CheckResult:
     """Pass when `reconciler approve` was called for the node after the profile entered its state.
 
     So an approval is for one run of the workflow. One that can't be read, or whose time lies in the future,
@@ -38,7 +37,7 @@ def approved(_config: ApprovedCheck, given: CheckInput) -> CheckResult:
 
 
 @check_type("notAllowed", NotAllowedCheck)
-def not_allowed(_config: NotAllowedCheck, given: CheckInput) -> CheckResult:
+def not_allowed(_config: NotAllowedCheck, given: WorkflowSituation) -> CheckResult:
     """Pass while an entry of `notAllowed` applies.
 
     A transition that must not happen then has a `!` before it.
@@ -55,7 +54,7 @@ _NAMED_AT_MOST = 3
 
 
 @check_type("hooksDone", HooksDoneCheck)
-def hooks_done(config: HooksDoneCheck, given: CheckInput) -> CheckResult:
+def hooks_done(config: HooksDoneCheck, given: WorkflowSituation) -> CheckResult:
     """Pass when the node has no annotation `<prefix>/<step>.<name>`, and at the end of the time limit.
 
     The limit counts from the moment at which the profile entered its state. Hooks hold nothing either once an

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from collections.abc import Iterator
+from datetime import datetime, timedelta, tzinfo
+from functools import lru_cache
 
-from reconciler.calendar.occurrences import FOREVER
-from reconciler.features.workflows.input import CheckInput
-from reconciler.features.workflows.plugins import check_type
-from reconciler.features.workflows.weekly_times import opening, reached
+from reconciler.calendar.occurrences import FOREVER, Run, joined
+from reconciler.calendar.values import MIDNIGHT
+from reconciler.features.workflows.situation import WorkflowSituation, check_type
 from reconciler.model.moments import shifted, to_text
 from reconciler.profiles.plugins import CheckResult, failed, passed, unknown
 from reconciler.settings.sections.check_types import (
@@ -20,9 +21,63 @@ from reconciler.settings.sections.check_types import (
 
 _AFTER = timedelta(microseconds=1)
 
+_AHEAD = 820
+"""Days to look ahead: a date of one weekday that is excluded every year comes again within two years."""
+
+_DAY = timedelta(days=1)
+
+
+def openings(window: TimeWindowCheck, now: datetime) -> Iterator[Run]:
+    """Yield when the window is open, from the run that ends after `now` on; runs that touch are one."""
+    edge = now - timedelta(days=9)
+    return joined(_each(window, edge), edge, now)
+
+
+def _each(window: TimeWindowCheck, edge: datetime) -> Iterator[Run]:
+    zone = window.time_zone
+    first = edge.astimezone(zone).date() - _DAY
+    overnight = window.end < window.start
+    for step in range(_AHEAD):
+        day = first + step * _DAY
+        if day.weekday() not in window.weekdays or any(one.covers(day) for one in window.exclude):
+            continue
+        end = window.end.on(day, zone)
+        if overnight:
+            next_day = day + _DAY
+            cut = any(one.covers(next_day) for one in window.exclude)
+            end = MIDNIGHT.on(next_day, zone) if cut else window.end.on(next_day, zone)
+        run = Run(window.start.on(day, zone), end)
+        if run.start < run.end:
+            yield run
+
+
+@lru_cache(maxsize=64)
+def opening(window: TimeWindowCheck, now: datetime) -> Run | None:
+    """Return the run that is open at `now`, or the next one; None if there is none within two years."""
+    return next(openings(window, now), None)
+
+
+@lru_cache(maxsize=4096)
+def reached(began: datetime, duration: timedelta, excluded: frozenset[int], zone: tzinfo) -> datetime | None:
+    """Return the last moment at which no more than `duration` has passed since `began`, in UTC.
+
+    No time passes on the excluded weekdays (Monday 0) of the zone. None: it is never reached.
+    """
+    if len(excluded) == 7:
+        return None
+    moment, left = began, duration
+    while True:
+        day = moment.astimezone(zone).date()
+        midnight = MIDNIGHT.on(day + _DAY, zone)
+        if day.weekday() not in excluded:
+            if left < midnight - moment:
+                return moment + left
+            left -= midnight - moment
+        moment = midnight
+
 
 @check_type("timeWindow", TimeWindowCheck)
-def time_window(config: TimeWindowCheck, given: CheckInput) -> CheckResult:
+def time_window(config: TimeWindowCheck, given: WorkflowSituation) -> CheckResult:
     """Pass after the start and before the end of the window, as maintenance-controller has it."""
     run = opening(config, given.now)
     if run is None:
@@ -34,7 +89,7 @@ def time_window(config: TimeWindowCheck, given: CheckInput) -> CheckResult:
 
 
 @check_type("window", WindowCheck)
-def window(_config: WindowCheck, given: CheckInput) -> CheckResult:
+def window(_config: WindowCheck, given: WorkflowSituation) -> CheckResult:
     """Pass inside a window of the settings (`windows`) and outside of every freeze (`notAllowed`)."""
     if given.platform is None:
         return unknown("the windows of the settings are not read")
@@ -44,7 +99,7 @@ def window(_config: WindowCheck, given: CheckInput) -> CheckResult:
 
 
 @check_type("wait", WaitCheck)
-def wait(config: WaitCheck, given: CheckInput) -> CheckResult:
+def wait(config: WaitCheck, given: WorkflowSituation) -> CheckResult:
     """Pass when more than the duration has passed since the profile entered its state."""
     until = shifted(given.since, config.duration)
     state = f"{given.state} since {to_text(given.since)}"
@@ -54,7 +109,7 @@ def wait(config: WaitCheck, given: CheckInput) -> CheckResult:
 
 
 @check_type("waitExclude", WaitExcludeCheck)
-def wait_exclude(config: WaitExcludeCheck, given: CheckInput) -> CheckResult:
+def wait_exclude(config: WaitExcludeCheck, given: WorkflowSituation) -> CheckResult:
     """Pass when more than the duration has passed since the profile entered its state.
 
     No time passes on excluded days. maintenance-controller subtracts today twice if it is an excluded day,
@@ -70,7 +125,7 @@ def wait_exclude(config: WaitExcludeCheck, given: CheckInput) -> CheckResult:
 
 
 @check_type("deadline", DeadlineCheck)
-def deadline(config: DeadlineCheck, given: CheckInput) -> CheckResult:
+def deadline(config: DeadlineCheck, given: WorkflowSituation) -> CheckResult:
     """Pass from `within` before the first deadline of the node's events on."""
     platform = given.platform
     if platform is None:

@@ -1,0 +1,227 @@
+"""Triggers. A trigger defines what changes on the node and in its record, and what the platform is asked for.
+
+To add one, add a function under `@trigger("name")`, and name it in a profile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reconciler.model.case_outcome import CaseResult, outcome_of
+from reconciler.model.machine import PerformMaintenance, Remove, ScaleUp, vm_of
+from reconciler.model.node import MECHANIC_LABEL, Node
+from reconciler.model.plan import Notice, NoticeType
+from reconciler.model.record import CaseRecord, Cordon, DrainRecord, KnownEvent, Replacement, SelfService
+from reconciler.model.values import replace
+from reconciler.profiles.case import newly_asking
+from reconciler.profiles.plugins import PLATFORM, Trigger, trigger
+from reconciler.profiles.situation import Effects, Situation
+
+
+@trigger("adopt")
+def adopt(situation: Situation, effects: Effects) -> Effects:
+    """Make mechanic's cordon ours, and remove its label, so that a mechanic still running ignores the node.
+
+    Our own cordon whose record somebody removed is taken back in the same way: why it was set is not known.
+
+    It starts no drain: the checks of every start decide about that (`drainDue`).
+    """
+    record = replace(effects.record, cordon=Cordon.ADOPTED_MECHANIC)
+    labels = {key: value for key, value in effects.node.labels.items() if key != MECHANIC_LABEL}
+    effects = replace(effects, record=record, node=replace(effects.node, labels=labels))
+    ours = situation.node.cordoned_by_us
+    what = "took back its cordon, whose record somebody removed" if ours else "adopted the cordon of mechanic"
+    return effects.with_notice(Notice("MaintenanceAdopted", what))
+
+
+@trigger("cordon")
+def cordon(situation: Situation, effects: Effects) -> Effects:
+    """Cordon the node. Share the cordon of another profile, and do not touch a foreign one (law 2)."""
+    if situation.node.unschedulable:
+        before = effects.record.node_cordon
+        whose = Cordon.FOREIGN if before is Cordon.NONE else before
+        return replace(effects, record=replace(effects.record, cordon=whose))
+    because = "; ".join(dict.fromkeys((*(one.because for one in situation.asking), *_why_now(situation))))
+    closed = replace(effects.node, unschedulable=True)
+    effects = replace(effects, node=closed, record=replace(effects.record, cordon=Cordon.OURS))
+    return effects.with_notice(Notice("MaintenanceCordon", f"cordoned: {because}"))
+
+
+def _why_now(situation: Situation) -> Iterator[str]:
+    """Yield what allows the start now: the window or the deadline, what that overrules, and the budget."""
+    for one in situation.asking:
+        if one.may_start:
+            yield f"{one.timing}, which overrules: {one.overruled}" if one.overruled else one.timing
+    use = situation.places.take(situation.node, "").use()
+    exempt = " (exempt)" if len(use.holders) > use.limit else ""
+    yield f"budget: {len(use.holders)} of {use.limit} places taken{exempt}"
+
+
+@trigger("dismiss")
+def dismiss(situation: Situation, effects: Effects) -> Effects:
+    """Close the case and record its events, so that only a new event starts another case."""
+    record = effects.record
+    left = () if situation.case.over else record.events
+    message = "someone uncordoned the node, so it is ignored until a new event"
+    return replace(effects, record=record.closed(dismissed=left)).with_notice(
+        Notice("MaintenanceStopped", message, NoticeType.WARNING)
+    )
+
+
+@trigger("giveUp")
+def give_up(situation: Situation, effects: Effects) -> Effects:
+    """Undo our cordon and ignore the event: Azure does it in its own window, and reports that again."""
+    record = effects.record
+    closed = record.closed(dismissed=record.events)
+    attempts = record.self_service.attempt if record.self_service else 0
+    message = (
+        f"Azure did not do its maintenance after {attempts} requests, so the node is uncordoned without it"
+    )
+    effects = replace(effects, record=closed, node=_opened(effects))
+    return effects.with_notice(Notice("MaintenanceGivenUp", message, NoticeType.WARNING))
+
+
+@trigger("drain")
+def drain(situation: Situation, effects: Effects) -> Effects:
+    """Record the start of the drain; the plan orders the drain for as long as the record has it.
+
+    Events for which no drain may begin now wait: no pod is evicted for them. A drain that has begun starts
+    again only for a kind of event that may evict more.
+    """
+    record = effects.record
+    before = record.drain
+    events = tuple(replace(one, waits=_waits(one, situation, first=before is None)) for one in record.events)
+    again = before is None or newly_asking(record, situation.judged)
+    began = DrainRecord(situation.now.replace(microsecond=0)) if again else before
+    return replace(effects, record=replace(record, drain=began, events=events))
+
+
+def _waits(known: KnownEvent, situation: Situation, *, first: bool) -> bool:
+    if not first and not known.waits:
+        return False
+    return not any(
+        one.may_start and one.event.kind is known.kind and known.matches(one.event)
+        for one in situation.asking
+    )
+
+
+@trigger("uncordon")
+def uncordon(situation: Situation, effects: Effects) -> Effects:
+    """Close the case, and uncordon if the cordon is ours or adopted (law 2) and the claim is the last."""
+    record = effects.record
+    # A plan for later is still reported, and this case of it is over.
+    quiet = situation.record.quiet_since or situation.now
+    outcome = outcome_of(replace(situation.record, quiet_since=quiet))
+    message = f"maintenance is over: {_left(record)}"
+    missed = outcome is not None and outcome.result is CaseResult.MISSED
+    message = f"{message}; {outcome.words}" if outcome is not None else message
+    effects = replace(effects, record=record.closed(), node=_opened(effects))
+    return effects.with_notice(
+        Notice("MaintenanceDone", message, NoticeType.WARNING if missed else NoticeType.NORMAL)
+    )
+
+
+def _opened(effects: Effects) -> Node:
+    """Return the node without its cordon, if that is ours and the claim is the last."""
+    node = effects.node
+    return replace(node, unschedulable=False) if effects.record.may_uncordon else node
+
+
+def _left(record: CaseRecord) -> str:
+    if record.may_uncordon:
+        return "uncordoned"
+    if not record.cordon.may_be_undone:
+        return "the cordon is not ours"
+    return f"still cordoned for {', '.join(map(str, record.also_claimed_by))}"
+
+
+@trigger("acknowledge")
+def acknowledge(situation: Situation, effects: Effects) -> Effects:
+    """Record which events; the annotation that the agent reads follows from the record (`node_patch`)."""
+    ids = tuple(one.id for one in situation.to_acknowledge)
+    record = effects.record
+    effects = replace(effects, record=replace(record, acknowledged=(*record.acknowledged, *ids)))
+    message = f"every VM of event {', '.join(ids)} is drained, so Azure may start it now"
+    return effects.with_notice(Notice("MaintenanceAcknowledged", message))
+
+
+@trigger("performMaintenance")
+def perform_maintenance(situation: Situation, effects: Effects) -> Effects:
+    """Record the request to Azure and the boot id before it; act sends it once that is written."""
+    node, before = situation.node, effects.record.self_service
+    vm = vm_of(node.provider_id)
+    if vm is None:
+        return effects
+    attempt = before.attempt + 1 if before else 1
+    asked = SelfService(
+        situation.now.replace(microsecond=0), attempt, before.boot_id if before else node.boot_id
+    )
+    effects = replace(
+        effects,
+        record=replace(effects.record, self_service=asked),
+        perform=PerformMaintenance(node.name, vm),
+    )
+    again = f" (attempt {attempt})" if attempt > 1 else ""
+    return effects.with_notice(
+        Notice("MaintenanceSelfService", f"asks Azure to do its maintenance now{again}")
+    )
+
+
+@trigger("replace")
+def replace_machine(situation: Situation, effects: Effects) -> Effects:
+    """Record the deletion. `act` sends the request to the machine provider after that."""
+    machine = situation.machine
+    if machine is None or machine.pool is None:
+        return effects
+    before = effects.record.replacement or Replacement(situation.now)
+    asked = replace(before, asked=situation.now.replace(microsecond=0), removals=before.removals + 1)
+    pool, lower = machine.pool, None
+    if before.wanted is not None and not pool.lowered_by_deletion:
+        # Do not lower a count that someone else has changed since.
+        lower = before.wanted - 1 if pool.wanted == before.wanted else None
+    effects = replace(
+        effects,
+        record=replace(effects.record, replacement=asked),
+        machine=Remove(situation.node.name, machine, lower),
+    )
+    again = f" (attempt {asked.removals})" if asked.removals > 1 else ""
+    message = f"deletes its machine; {pool} creates a new one{again}"
+    return effects.with_notice(Notice("MaintenanceReplacing", message))
+
+
+@trigger("surge")
+def surge(situation: Situation, effects: Effects) -> Effects:
+    """Record the new count of the pool. `act` sends the request after that."""
+    machine = situation.machine
+    if machine is None or machine.pool is None or machine.pool.wanted is None:
+        return effects
+    wanted = machine.pool.wanted + 1
+    before = effects.record.replacement
+    retries = 0 if before is None or before.wanted is None else before.retries + 1
+    asked = Replacement(situation.now.replace(microsecond=0), wanted, retries=retries)
+    effects = replace(
+        effects,
+        record=replace(effects.record, replacement=asked),
+        machine=ScaleUp(situation.node.name, machine, wanted),
+    )
+    message = f"scales {machine.pool} up to {wanted} machines, for the replacement of this node"
+    return effects.with_notice(Notice("MaintenanceSurge", message))
+
+
+@trigger("leaveSurge")
+def leave_surge(situation: Situation, effects: Effects) -> Effects:
+    """Drop the replacement. The pool is not scaled down, because this could delete any node."""
+    asked = effects.record.replacement
+    effects = replace(effects, record=replace(effects.record, replacement=None))
+    if asked is None or asked.wanted is None or asked.removals:
+        return effects
+    machine = situation.machine
+    pool = str(machine.pool) if machine is not None and machine.pool is not None else "its pool"
+    message = (
+        f"{pool} was scaled up to {asked.wanted} machines for this node, which is not replaced; scale it down"
+    )
+    return effects.with_notice(Notice("MaintenanceSurplus", message, NoticeType.WARNING))
+
+
+TRIGGERS = {name: Trigger(name, kind) for name, kind in PLATFORM.triggers.items()}
+"""Every trigger of the platform's profile, by name."""
