@@ -37,8 +37,8 @@ from reconciler.kubernetes.eviction import Evictions
 from reconciler.model.drains import DrainOptions, DrainOrder, Phase
 from tests.support.controlplane.api import Api
 from tests.support.controlplane.fill import Pool
+from tests.support.controlplane.processes import wait_for
 from tests.support.controlplane.server import ControlPlane
-from tests.support.controlplane.waiting import wait_for
 from tests.support.controlplane.workloads import budget, deployment
 from tests.support.fakes.clock import SystemClock
 

@@ -27,8 +27,8 @@ from tests.real.passes.processes import Programs
 from tests.real.passes.scene import Scene
 from tests.real.passes.test_serving import serving
 from tests.support.controlplane.fill import Pool, fill
+from tests.support.controlplane.processes import wait_for
 from tests.support.controlplane.server import ControlPlane
-from tests.support.controlplane.waiting import wait_for
 from tests.support.fakes import imds
 
 _OTHERS = Pool("others")

@@ -15,9 +15,8 @@ from typing import Any, Self
 
 import yaml
 
-from tests.support.controlplane.processes import _LAUNCH
+from tests.support.controlplane.processes import _LAUNCH, wait_for
 from tests.support.controlplane.server import ControlPlane
-from tests.support.controlplane.waiting import wait_for
 
 SERVICE = ("KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT", "NODE_NAME", "IMDS_ADDRESS")
 

@@ -14,7 +14,7 @@ from jobs.agent import program
 from tests.agent.conftest import StartAgent
 from tests.agent.fake_node_api import VM, Failure, FakeNodeApi
 from tests.agent.stepping import ALWAYS, NEVER, World, stepped_agent
-from tests.support.controlplane.waiting import wait_for
+from tests.support.controlplane.processes import wait_for
 from tests.support.fakes.imds import Answer, FakeImds, event, started
 
 pytestmark = pytest.mark.heavy

@@ -21,7 +21,7 @@ from tests.agent.conftest import StartAgent
 from tests.agent.fake_node_api import KEY, PROVIDER_ID, VM, Failure, FakeNodeApi
 from tests.agent.running import SERVICE
 from tests.agent.stepping import INTERVAL, NEVER, HandClock, stepped_agent
-from tests.support.controlplane.waiting import wait_for
+from tests.support.controlplane.processes import wait_for
 from tests.support.fakes.imds import Answer, FakeImds, event, started
 
 pytestmark = pytest.mark.heavy

@@ -11,7 +11,7 @@ from jobs.agent.figures import FAMILIES, PREFIX, Figures
 from reconciler import __version__
 from tests.agent.conftest import StartAgent
 from tests.agent.fake_node_api import VM, Failure, FakeNodeApi
-from tests.support.controlplane.waiting import wait_for
+from tests.support.controlplane.processes import wait_for
 from tests.support.fakes.imds import Answer, FakeImds, event
 
 pytestmark = pytest.mark.heavy

@@ -12,7 +12,7 @@ from jobs.cli import main
 from jobs.runtime.history_file import CaseHistory, HistoryFile
 from reconciler.model.ended_case import from_fields
 from reconciler.model.errors import OutputError
-from tests.support.ended import ended
+from tests.support.cases import ended
 
 
 def lines(path: Path) -> list[str]:

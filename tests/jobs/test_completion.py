@@ -20,8 +20,8 @@ from jobs.commands import COMMANDS
 from jobs.completion import cluster_names
 from jobs.completion.protocol import answer_shell, completions
 from reconciler.kubernetes.connection import Connection
-from tests.support.shells import completes
 from tests.support.stub import Answer, Asked, Stub, json_answer, status
+from tests.support.terminal import completes
 
 ROOT = Path(__file__).parents[2]
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from jobs.runtime.health import LARGEST_ANSWER, LARGEST_REQUEST, MOST_CONNECTIONS, Document, HealthServer
-from tests.support.controlplane.waiting import wait_for
+from tests.support.controlplane.processes import wait_for
 
 LOOPBACK = ("127.0.0.1", 0)
 

@@ -11,7 +11,7 @@ import pytest
 from jobs.runtime import history_file as history_tail
 from jobs.runtime.history_file import Past, recent_cases
 from tests.support.builders import NOW, minutes
-from tests.support.ended import ended, line
+from tests.support.cases import ended, line
 
 SINCE = NOW - minutes(24 * 60)
 

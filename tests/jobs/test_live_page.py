@@ -21,7 +21,7 @@ from reconciler.model.values import replace
 from tests.features.page.reading import parsed, section
 from tests.support import builders
 from tests.support.builders import NOW, minutes
-from tests.support.ended import ended
+from tests.support.cases import ended
 
 SETTINGS = builders.settings()
 PLAN = Plan(NOW, "Enforce")

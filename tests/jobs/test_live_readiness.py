@@ -14,7 +14,7 @@ from reconciler.model.readiness import KnownReadiness
 from reconciler.settings.schema import Settings
 from tests.support import builders
 from tests.support.builders import NOW
-from tests.support.controlplane.waiting import wait_for
+from tests.support.controlplane.processes import wait_for
 
 SETTINGS = builders.settings()
 

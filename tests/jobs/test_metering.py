@@ -26,7 +26,7 @@ from reconciler.model.record import State
 from reconciler.model.values import replace
 from tests.features.metrics.everything import full
 from tests.support.builders import NOW, held_node, minutes, node, planned, record, reported, signal, snapshot
-from tests.support.ended import ended
+from tests.support.cases import ended
 
 Series = dict[tuple[str, tuple[str, ...]], float]
 

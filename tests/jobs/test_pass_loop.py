@@ -11,7 +11,7 @@ import pytest
 from jobs.runtime import pass_loop
 from jobs.runtime.pass_loop import Cause, PassLoop
 from jobs.runtime.supervised import Ending
-from tests.support.controlplane.waiting import wait_for
+from tests.support.controlplane.processes import wait_for
 
 HOUR = 3600.0
 AT_ONCE: Callable[[int], float] = lambda _: 0.0  # noqa: E731

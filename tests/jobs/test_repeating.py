@@ -20,9 +20,8 @@ from reconciler.features.planning import commands as plan
 from reconciler.model.errors import NotFound, SettingsError, Unreachable
 from reconciler.report.lines import Line
 from tests.support.builders import REQUEST
-from tests.support.programs import ROOT, install
 from tests.support.stub import Answer, Asked, Stub, json_answer, status
-from tests.support.terminal import Terminal
+from tests.support.terminal import ROOT, Terminal, install
 
 EVERY = timedelta(seconds=10)
 CLEARED = "\x1b[H\x1b[2J"

@@ -27,7 +27,7 @@ from reconciler.model.values import replace
 from reconciler.model.workflow import ShuffleRow
 from reconciler.settings.load import parse_settings
 from tests.support import builders
-from tests.support.controlplane.waiting import wait_for
+from tests.support.controlplane.processes import wait_for
 from tests.support.handlers import restored
 from tests.support.stub import Answer, Asked, Stub, status
 from tests.support.worlds import look, world_of

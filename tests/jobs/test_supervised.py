@@ -16,7 +16,7 @@ from jobs.runtime.pass_loop import Cause
 from jobs.runtime.supervised import LONGEST_PAUSE, Ending, Supervised, pause_after
 from jobs.runtime.watching import FileWatcher
 from reconciler.model.errors import Forbidden
-from tests.support.controlplane.waiting import wait_for
+from tests.support.controlplane.processes import wait_for
 
 AT_ONCE: Callable[[int], float] = lambda _: 0.0  # noqa: E731
 

@@ -31,7 +31,7 @@ from reconciler.model.pod import Pod
 from reconciler.model.ports import Evictor
 from reconciler.model.values import replace
 from tests.support.builders import NOW, minutes, node, planned, reported, settings, signal, snapshot
-from tests.support.controlplane.waiting import wait_for
+from tests.support.controlplane.processes import wait_for
 from tests.support.stub import Answer, Asked, Stub, status
 
 ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"

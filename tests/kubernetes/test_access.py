@@ -17,7 +17,7 @@ from reconciler.kubernetes import access, official
 from reconciler.kubernetes.connection import Connection, Request
 from reconciler.kubernetes.paths import ApiPath
 from reconciler.model.errors import Unauthorized, Unreachable
-from tests.support.controlplane.certificates import Certificates, make_certificates
+from tests.support.controlplane.configuration import Certificates, make_certificates
 from tests.support.stub import Answer, Stub, kubeconfig
 
 Document = dict[str, Any]

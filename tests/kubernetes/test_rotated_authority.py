@@ -12,7 +12,7 @@ import pytest
 from reconciler.kubernetes.connection import RELOAD_EVERY, Connection, Request
 from reconciler.kubernetes.paths import ApiPath
 from reconciler.model.errors import Unreachable
-from tests.support.controlplane.certificates import Certificates, make_certificates
+from tests.support.controlplane.configuration import Certificates, make_certificates
 from tests.support.stub import Answer, Stub, kubeconfig
 
 REQUEST = Request("GET", ApiPath("x"))

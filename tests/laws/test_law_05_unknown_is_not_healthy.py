@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 import pytest
@@ -12,8 +13,10 @@ from hypothesis import strategies as st
 
 from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.event import Answer, Reading
+from reconciler.model.machine import Planned, Scope
 from reconciler.model.moments import to_text
 from reconciler.model.node import Node
+from reconciler.model.polling import Listing
 from reconciler.model.record import State
 from reconciler.model.snapshot import Agents, Snapshot
 from reconciler.model.values import replace
@@ -25,13 +28,46 @@ from reconciler.report.text import as_text
 from reconciler.run import PARTS
 from reconciler.settings.schema import Settings
 from reconciler.simulation.world import World
+from reconciler.sources.arm import source as arm
 from tests.laws.histories import MAIN, History
 from tests.laws.hits import Hits
 from tests.support import builders, strategies
 from tests.support.builders import IMDS, NOW, REQUEST, SCALE_SET, STATE, minutes
-from tests.support.fakes.listed_vms import ListedVms
 from tests.support.searching import examples
 from tests.support.worlds import look, world_of
+
+
+@dataclass(slots=True)
+class ListedVms:
+    """Lists of scale sets, by their names; implements SourceClient.
+
+    `statuses` has each VM's maintenanceRedeployStatus by instance id, an empty one for no maintenance.
+    `problems` are the lists that are refused; with `patience` (seconds) what comes after one is not asked.
+    """
+
+    statuses: dict[str, dict[str, dict[str, object]]] = field(default_factory=dict)
+    problems: dict[str, str] = field(default_factory=dict)
+    patience: float | None = None
+
+    def ask(self, scopes: Sequence[Scope]) -> tuple[Listing[Scope, Planned], ...]:
+        """Answer as ARM does at the moment."""
+        listings: list[Listing[Scope, Planned]] = []
+        refused = ""
+        for scope in scopes:
+            if refused and self.patience is not None:
+                listings.append(Listing(scope, problem=refused, asked=False))
+            elif refused := self.problems.get(scope.scale_set, ""):
+                listings.append(Listing(scope, problem=refused, wait=self.patience))
+            else:
+                listings.append(arm.listing(scope, self._documents(scope)))
+        return tuple(listings)
+
+    def _documents(self, scope: Scope) -> list[dict[str, object]]:
+        return [
+            {"instanceId": number, "properties": {"instanceView": {"maintenanceRedeployStatus": status}}}
+            for number, status in self.statuses.get(scope.scale_set, {}).items()
+        ]
+
 
 REBOOT = builders.condition(MAIN, "True", "Reboot Started. DurationInSeconds: -1.")
 

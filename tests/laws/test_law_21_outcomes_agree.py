@@ -21,7 +21,7 @@ from reconciler.model.ended_case import EndedCase
 from tests.features.page.reading import parsed
 from tests.support import builders
 from tests.support.builders import NOW
-from tests.support.ended import ended, line
+from tests.support.cases import ended, line
 from website.dashboard import dashboard
 
 ROOT = Path(__file__).parents[2]

@@ -15,7 +15,7 @@ from reconciler.model.ended_case import EVENT, CasePlace, CaseTimes, EndedCase, 
 from reconciler.model.values import replace
 from tests.support import strategies
 from tests.support.builders import NOW
-from tests.support.ended import ended, line
+from tests.support.cases import ended, line
 
 _names = st.text(max_size=253)
 _moments = strategies.moments

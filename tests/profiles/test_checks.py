@@ -47,8 +47,21 @@ from tests.support.builders import (
     settings,
     situation,
 )
-from tests.support.planning import ASKED_FOR, OFFER, TAKEN, azure_node, drained, judged_plan
-from tests.support.replacing import AKS_POOL, POOL, REF, REPLACES, SURGES, machine, to_be_replaced
+from tests.support.cases import (
+    AKS_POOL,
+    ASKED_FOR,
+    OFFER,
+    POOL,
+    REF,
+    REPLACES,
+    SURGES,
+    TAKEN,
+    azure_node,
+    drained,
+    judged_plan,
+    machine,
+    to_be_replaced,
+)
 
 ANSWERS: dict[str, Mapping[str, tuple[Situation, CheckResult]]] = {}
 """By check and case: the situation, and the answer with words that are in its reason."""

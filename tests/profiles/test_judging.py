@@ -17,7 +17,7 @@ from reconciler.passes.assess import join
 from reconciler.sources.condition import parse_message
 from tests.support import builders
 from tests.support.builders import NOW, event, judged, minutes
-from tests.support.planning import ASKED_FOR, DAY, OFFER, START
+from tests.support.cases import ASKED_FOR, DAY, OFFER, START
 
 OPEN = 'windows: [{name: open, start: "11:00", end: "13:00"}]'
 TWO = 'windows: [{name: two, start: "14:00", end: "15:00"}]'  # opens in two hours

@@ -11,7 +11,7 @@ from reconciler.model.event import Kind, PlatformPlan, Signal, Status
 from reconciler.passes.assess import join
 from reconciler.settings.schema import Settings
 from tests.support.builders import NOW, minutes, settings
-from tests.support.planning import ASKED_FOR, DAY, OFFER, START, TAKEN, judged_plan
+from tests.support.cases import ASKED_FOR, DAY, OFFER, START, TAKEN, judged_plan
 
 NIGHTS = 'windows: [{name: nights, start: "22:00", end: "02:00"}]'
 WITHOUT = replace(OFFER, offered=False)

@@ -19,8 +19,16 @@ from reconciler.profiles.situation import Acknowledgement, Situation, Work
 from reconciler.profiles.triggers import TRIGGERS
 from reconciler.settings.schema import Settings
 from tests.support.builders import NOW, event, judged, known, minutes, node, record, settings, situation
-from tests.support.planning import PROVIDER_ID, azure_node, drained
-from tests.support.replacing import AKS_POOL, POOL, SURGES, machine, to_be_replaced
+from tests.support.cases import (
+    AKS_POOL,
+    POOL,
+    PROVIDER_ID,
+    SURGES,
+    azure_node,
+    drained,
+    machine,
+    to_be_replaced,
+)
 
 
 class After(Struct, frozen=True):

@@ -14,7 +14,23 @@ from reconciler.run import run_pass
 from reconciler.simulation.world import World
 from tests.simulation.building import PREFIX, name
 from tests.simulation.test_passes import SETTINGS, play, with_reboot
-from tests.support.record_v1 import as_version_1
+
+
+def as_version_1(record: Record) -> str:
+    """The text that a program of version 1 would have written of the same case of its one profile."""
+    document = json.loads(to_annotation(record))
+    cordon, drain = document.pop("cordon", None), document.pop("drain", None)
+    mine = document["profiles"]["default"]
+    case = {key: mine.pop(key) for key in tuple(mine) if key not in ("state", "since")}
+    dismissed = case.pop("dismissed", None)
+    case["cordon"] = cordon["whose"] if cordon else "none"
+    if drain:
+        case["drain"] = {key: drain[key] for key in drain if key != "claims"}
+    document |= {"version": 1, "case": case}
+    if dismissed:
+        document["dismissed"] = dismissed
+    return json.dumps(document, sort_keys=True, separators=(",", ":"))
+
 
 RECORD = OwnKeys(PREFIX).record
 STATE = OwnKeys(PREFIX).state

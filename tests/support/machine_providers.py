@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from reconciler.features.machines.providers import CLIENTS, MachineClient, MachineProviders, Surroundings
 from reconciler.kubernetes.connection import Connection
 from reconciler.settings.schema import Settings
-from tests.support.replacing import REPLACES
+from tests.support.cases import REPLACES
 
 
 def all_machines(

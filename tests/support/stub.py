@@ -1,10 +1,13 @@
 """A server that sends any answer that a test wants, cut off where the test wants."""
 
+from __future__ import annotations
+
 import contextlib
 import json
 import ssl
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -168,3 +171,25 @@ def kubeconfig(url: str, user: dict[str, Any]) -> dict[str, Any]:
 
 StubMaker = Callable[[Callable[[Asked], Answer]], tuple[Stub, Connection]]
 """The fixture `stub`: a stub that answers by a function, and a connection to it that never really sleeps."""
+
+
+_KUBECONFIG = """
+apiVersion: v1
+kind: Config
+current-context: nowhere
+clusters: [{name: nowhere, cluster: {server: "http://127.0.0.1:9"}}]
+users: [{name: nobody, user: {}}]
+contexts: [{name: nowhere, context: {cluster: nowhere, user: nobody}}]
+"""
+
+
+@contextmanager
+def connection_to_nowhere(folder: Path) -> Iterator[Connection]:
+    """Make the connection; its kubeconfig is written to the folder."""
+    config = folder / "kubeconfig"
+    config.write_text(_KUBECONFIG, encoding="utf-8")
+    made = Connection(str(config))
+    try:
+        yield made
+    finally:
+        made.close()

@@ -1,4 +1,4 @@
-"""A program on a terminal, typed at as a person does."""
+"""Our programs as pip installs them, in a terminal in which a person types and completes words."""
 
 from __future__ import annotations
 
@@ -6,11 +6,31 @@ import os
 import pty
 import select
 import signal
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from types import TracebackType
 from typing import Self
+
+ROOT = Path(__file__).parents[2]
+
+
+def install(folder: Path, *names: str) -> dict[str, str]:
+    """Write programs with these names into the folder; return the environment that finds them."""
+    for name in names:
+        file = folder / name
+        text = f"#!{sys.executable}\nimport sys\nfrom jobs.__main__ import main\nsys.exit(main())\n"
+        file.write_text(text, encoding="utf-8")
+        file.chmod(0o755)
+    return {
+        "PATH": f"{folder}{os.pathsep}{os.defpath}",
+        "HOME": str(folder),
+        "PYTHONPATH": str(ROOT),
+        "TERM": "dumb",
+        "LC_ALL": "C.UTF-8",
+    }
 
 
 class Terminal:
@@ -54,3 +74,20 @@ class Terminal:
                 raise AssertionError(f"the terminal does not show {text!r}: {self._shown!r}")
             self._shown += more
         return self._shown.decode(errors="replace")
+
+
+def completes(shell: list[str], first: str, folder: Path) -> None:
+    """Press the tab key in this shell; AssertionError if a word does not become whole.
+
+    `first` is what a person writes into the shell's start file, for a program in `folder`.
+    """
+    environment = install(folder, "reconciler")
+    # No shell shows this line as it is, so that it is not found in what was typed.
+    ready = f"{first}\necho rea''dy\n"
+    with Terminal(shell, environment) as terminal:
+        terminal.type(ready)
+        terminal.wait_for("ready")
+        terminal.type("reconciler readin\t")
+        terminal.wait_for("readiness")
+        terminal.type("-o markd\t")
+        terminal.wait_for("markdown")

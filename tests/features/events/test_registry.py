@@ -12,7 +12,7 @@ from reconciler.model.errors import LockLost
 from reconciler.model.plan import Notice
 from reconciler.model.ports import Notification
 from tests.support import builders
-from tests.support.nowhere import connection_to_nowhere
+from tests.support.stub import connection_to_nowhere
 
 WORDS = Notification("a", "uid-a", Notice("MaintenanceCordon", "because"))
 

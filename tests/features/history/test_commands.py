@@ -17,7 +17,7 @@ from reconciler.features.history.summary import summed_up
 from reconciler.model.case_outcome import CaseResult
 from tests.docs.test_headings import named
 from tests.support.builders import NOW
-from tests.support.ended import ended, line
+from tests.support.cases import ended, line
 
 OTHER = '{"at": "2026-11-21T12:00:00Z", "event": "node", "node": "a"}'
 

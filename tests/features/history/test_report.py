@@ -13,7 +13,7 @@ from reconciler.model.case_outcome import CaseResult
 from reconciler.model.ended_case import EndedCase
 from reconciler.model.values import replace
 from tests.support.builders import NOW, minutes
-from tests.support.ended import ended
+from tests.support.cases import ended
 
 DAY = timedelta(days=1)
 LINES = {"cases": 0, "repeated": 0, "older": 0, "other": 0, "broken": 0}

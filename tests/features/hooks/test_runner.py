@@ -16,7 +16,7 @@ from tests.laws.histories import History
 from tests.support import builders
 from tests.support.builders import DRAIN_NOW, NOW, REQUEST, minutes, node, plan_of
 from tests.support.fakes.loopback import Loopback
-from tests.support.nowhere import connection_to_nowhere
+from tests.support.stub import connection_to_nowhere
 from tests.support.worlds import world_of
 
 

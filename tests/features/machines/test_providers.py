@@ -12,7 +12,7 @@ from reconciler.features.machines.providers import CLIENTS, MachineProviders, Su
 from reconciler.kubernetes.connection import Connection
 from reconciler.model.machine import AKS, KARPENTER, OPENSHIFT, Machine, MachineRef, Remove, ScaleUp
 from tests.support.machine_providers import all_machines
-from tests.support.nowhere import connection_to_nowhere
+from tests.support.stub import connection_to_nowhere
 
 
 class Asked:

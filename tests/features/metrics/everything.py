@@ -22,7 +22,7 @@ from tests.support.builders import (
     signal,
     snapshot,
 )
-from tests.support.ended import ended
+from tests.support.cases import ended
 
 
 def plan() -> Plan:

@@ -28,7 +28,7 @@ from reconciler.settings.load import parse_settings
 from reconciler.settings.sections.workflows import NotifyInstance
 from tests.features.notices.following import asking, entries, message, told
 from tests.support import builders
-from tests.support.controlplane.waiting import wait_for
+from tests.support.controlplane.processes import wait_for
 from tests.support.fakes.clock import SystemClock
 from tests.support.worlds import carry_on, look
 

@@ -23,7 +23,7 @@ from reconciler.model.record import DrainRecord
 from reconciler.model.values import replace
 from tests.support import builders
 from tests.support.builders import NOW, known, minutes, reading, record, reported, signal
-from tests.support.ended import ended
+from tests.support.cases import ended
 
 SETTINGS = """
 timeZone: Europe/Berlin

@@ -27,7 +27,7 @@ from tests.features.page.scene import facts
 from tests.report.ahead_scene import case
 from tests.support import builders
 from tests.support.builders import NOW, minutes, reported, signal
-from tests.support.ended import ended
+from tests.support.cases import ended
 
 NASTY = "</li><script>alert(1)</script><img src=x onerror=alert(2)> \x1b[31m \u202egnp"
 

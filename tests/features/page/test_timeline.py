@@ -16,7 +16,7 @@ from reconciler.model.values import replace
 from tests.report.ahead_scene import case
 from tests.support import builders
 from tests.support.builders import NOW, minutes, record
-from tests.support.ended import ended
+from tests.support.cases import ended
 
 HOUR = timedelta(hours=1)
 DAY = 100 * 24 / 72

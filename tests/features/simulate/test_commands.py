@@ -11,7 +11,7 @@ import pytest
 
 from jobs.cli import main
 from tests.support.builders import NOW, minutes
-from tests.support.ended import ended, line
+from tests.support.cases import ended, line
 
 SMALL = ("--nodes", "20", "--days", "20", "--start", "2026-01-05")
 

@@ -15,7 +15,7 @@ from reconciler.model.values import replace
 from tests.features.simulate.playing import play
 from tests.support import builders
 from tests.support.builders import NOW, minutes
-from tests.support.ended import ended
+from tests.support.cases import ended
 
 SOURCE = "history.jsonl"
 

@@ -33,7 +33,7 @@ from tests.support.builders import (
     signal,
     snapshot,
 )
-from tests.support.replacing import machine
+from tests.support.cases import machine
 from tests.support.strategies import rfc1123
 from tests.support.worlds import world_of
 

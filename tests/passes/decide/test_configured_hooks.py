@@ -2,20 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 import pytest
 
-from reconciler.model.errors import Conflict, Unreachable
-from reconciler.model.hooks import HookAnswer, HookEnd, HookState
+from reconciler.model.errors import ClusterError, Conflict, Unreachable
+from reconciler.model.hooks import HookAnswer, HookEnd, HookKey, HookRun, HookState
 from reconciler.model.outcome import Result
 from reconciler.simulation.api import Call, Killed
 from reconciler.simulation.clock import Actor
 from tests.laws.histories import History
 from tests.support import builders
 from tests.support.builders import DRAIN_NOW, NOW, REQUEST, case_of, minutes, node, plan_of
-from tests.support.fakes.hooks import FakeHooks
 from tests.support.worlds import look, world_of
+
+
+class FakeHooks:
+    """HookRunner that notes each order. A hook that was run goes on until `says` has another answer.
+
+    `asked` are the names of the hooks that the last pass asked for.
+    """
+
+    def __init__(self) -> None:
+        self.begun: list[HookRun] = []
+        self.asked: list[str] = []
+        self.says: dict[str, HookAnswer] = {}
+        self.error: ClusterError | None = None
+
+    def answers(self, keys: Sequence[HookKey]) -> Mapping[HookKey, HookAnswer]:
+        """See the port."""
+        self.asked = [key.id.name for key in keys]
+        begun = {run.key for run in self.begun}
+        runs, absent = HookAnswer(HookState.RUNNING, "it runs"), HookAnswer(HookState.ABSENT)
+        return {key: self.says.get(key.id.name, runs) if key in begun else absent for key in keys}
+
+    def run(self, run: HookRun) -> None:
+        """See the port."""
+        if self.error is not None:
+            raise self.error
+        self.begun.append(run)
+
 
 SPEC = "{spec: {template: {spec: {containers: [{name: a, image: b}]}}}}"
 DONE = HookAnswer(HookState.DONE)

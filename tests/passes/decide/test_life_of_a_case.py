@@ -55,7 +55,7 @@ from tests.support.builders import (
     signal,
     snapshot,
 )
-from tests.support.planning import OFFER, PROVIDER_ID, START, TAKEN, drained
+from tests.support.cases import OFFER, PROVIDER_ID, START, TAKEN, drained
 from tests.support.worlds import world_of
 
 CLOSED = 'windows: [{name: night, start: "22:00", end: "23:00"}]'

@@ -10,7 +10,7 @@ from reconciler.model.values import replace
 from reconciler.passes.decide.machines import twins_of
 from tests.passes.decide.test_replacing import SURGES, Fleet
 from tests.support import builders
-from tests.support.planning import PROVIDER_ID
+from tests.support.cases import PROVIDER_ID
 
 
 def node(name: str, provider_id: str) -> Node:

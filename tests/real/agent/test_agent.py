@@ -12,8 +12,8 @@ from tests.agent.running import AgentProcess
 from tests.real.manifests.applying import applied, ca_file, policy_in_force, token_on
 from tests.real.manifests.permissions import AGENT, granted, missing, unused, used
 from tests.support.controlplane.fill import Pool
+from tests.support.controlplane.processes import wait_for
 from tests.support.controlplane.server import ControlPlane
-from tests.support.controlplane.waiting import wait_for
 from tests.support.fakes.imds import FakeImds, event, started
 
 POOL = Pool("np")

@@ -19,8 +19,8 @@ from reconciler.model.values import replace
 from tests.real.clients.conftest import PREFIX, WANTED
 from tests.support.controlplane import workloads
 from tests.support.controlplane.fill import fill
+from tests.support.controlplane.processes import wait_for
 from tests.support.controlplane.server import ControlPlane
-from tests.support.controlplane.waiting import wait_for
 from tests.support.stub import Answer, StubMaker, json_answer, status
 
 AGENT = "node-maintenance-agent"

@@ -16,8 +16,8 @@ from tests.real.clients.conftest import PREFIX
 from tests.support.controlplane import workloads
 from tests.support.controlplane.api import ApiError, Object
 from tests.support.controlplane.fill import fill
+from tests.support.controlplane.processes import wait_for
 from tests.support.controlplane.server import ControlPlane
-from tests.support.controlplane.waiting import wait_for
 
 NOW = datetime(2026, 11, 21, 3, 4, 5, tzinfo=UTC)
 

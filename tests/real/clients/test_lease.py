@@ -16,8 +16,8 @@ from reconciler.kubernetes.lease import Lock
 from reconciler.kubernetes.server_time import boottime
 from reconciler.model.errors import LockHeld, LockLost, Unauthorized
 from tests.support.controlplane.api import Object
+from tests.support.controlplane.processes import wait_for
 from tests.support.controlplane.server import ControlPlane
-from tests.support.controlplane.waiting import wait_for
 from tests.support.stub import Answer, Asked, StubMaker, json_answer, status
 
 NAMESPACE = "node-maintenance"

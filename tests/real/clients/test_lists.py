@@ -27,8 +27,8 @@ from tests.real.clients.conftest import PREFIX, WANTED
 from tests.support import shapes
 from tests.support.controlplane import workloads
 from tests.support.controlplane.fill import fill
+from tests.support.controlplane.processes import wait_for
 from tests.support.controlplane.server import ControlPlane
-from tests.support.controlplane.waiting import wait_for
 from tests.support.stub import PROTOBUF, Answer, Asked, StubMaker, status
 
 Value = TypeVar("Value", Node, Pod, PodDisruptionBudget)

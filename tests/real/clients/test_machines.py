@@ -20,8 +20,8 @@ from reconciler.model.machine import (
 )
 from reconciler.model.values import replace
 from tests.support.controlplane.machines import NAMESPACE, MachineWorld, machine_name
+from tests.support.controlplane.processes import wait_for
 from tests.support.controlplane.server import ControlPlane
-from tests.support.controlplane.waiting import wait_for
 from tests.support.machine_providers import all_machines
 
 pytestmark = pytest.mark.slow

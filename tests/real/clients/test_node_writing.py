@@ -16,9 +16,9 @@ from reconciler.model.writes import ListChanges, NodeWrite, node_write, own_keys
 from tests.real.clients.conftest import PREFIX, WANTED
 from tests.support.controlplane.api import ApiError, Object
 from tests.support.controlplane.fill import Pool, fill
-from tests.support.controlplane.policies import for_nodes, in_force
+from tests.support.controlplane.processes import wait_for
 from tests.support.controlplane.server import ControlPlane
-from tests.support.controlplane.waiting import wait_for
+from tests.support.controlplane.webhooks import for_nodes, in_force
 from tests.support.stub import Answer, Asked, StubMaker, json_answer, status
 
 NAME = Pool("np").node_name(0)

@@ -9,8 +9,8 @@ from reconciler.kubernetes.connection import Connection
 from reconciler.model.drains import DrainOrder
 from reconciler.model.pod import Pod
 from tests.support.controlplane.api import Api, ApiError
+from tests.support.controlplane.processes import wait_for
 from tests.support.controlplane.server import ControlPlane
-from tests.support.controlplane.waiting import wait_for
 
 ORDER = DrainOrder("n", "uid-n", datetime(2026, 5, 11, tzinfo=UTC), None, why="Reboot without a date")
 

@@ -17,8 +17,8 @@ from reconciler.model.writes import TaintWrite
 from tests.real.clients.conftest import PREFIX, WANTED
 from tests.support.controlplane.api import ApiError
 from tests.support.controlplane.fill import Pool, fill
-from tests.support.controlplane.policies import for_nodes, in_force
 from tests.support.controlplane.server import ControlPlane
+from tests.support.controlplane.webhooks import for_nodes, in_force
 from tests.support.stub import Answer, Asked, StubMaker, json_answer, status
 
 NAME = Pool("np").node_name(0)

@@ -19,8 +19,8 @@ from reconciler.model.ports import BudgetGone, Listed, PodGone
 from tests.real.clients.conftest import PREFIX, WANTED
 from tests.support.controlplane import workloads
 from tests.support.controlplane.fill import fill, patch_conditions, vm_event
+from tests.support.controlplane.processes import wait_for
 from tests.support.controlplane.server import ControlPlane
-from tests.support.controlplane.waiting import wait_for
 from tests.support.shapes import negotiated
 from tests.support.stub import PROTOBUF, Answer, Asked, StubMaker, json_answer, status
 

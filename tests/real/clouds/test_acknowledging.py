@@ -12,7 +12,7 @@ import pytest
 
 from tests.agent.running import AgentProcess, as_admin
 from tests.real.passes.scene import POOL, PREFIX, Scene
-from tests.support.controlplane.waiting import wait_for
+from tests.support.controlplane.processes import wait_for
 from tests.support.controlplane.workloads import budget
 from tests.support.fakes.imds import FakeImds
 

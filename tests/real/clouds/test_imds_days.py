@@ -17,7 +17,7 @@ import pytest
 
 from tests.agent.running import AgentProcess, as_admin
 from tests.real.passes.scene import POOL, PREFIX, Scene
-from tests.support.controlplane.waiting import wait_for
+from tests.support.controlplane.processes import wait_for
 from tests.support.fakes.imds import Event, FakeImds, event, started
 
 INSTANCE = 5

@@ -19,7 +19,7 @@ from tests.real.passes.scene import Scene
 from tests.support import builders
 from tests.support.builders import NOW, minutes
 from tests.support.controlplane.api import ApiError
-from tests.support.controlplane.waiting import wait_for
+from tests.support.controlplane.processes import wait_for
 
 Object = dict[str, Any]
 SHOW = "publish: [nodemaintenances]\nuncordon: {settle: 0s}\n"

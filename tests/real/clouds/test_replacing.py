@@ -11,7 +11,7 @@ from reconciler.features.machines.providers import CLIENTS
 from tests.real.passes.scene import PassReport, Scene
 from tests.support.controlplane.fill import Pool
 from tests.support.controlplane.machines import MachineWorld
-from tests.support.controlplane.waiting import wait_for
+from tests.support.controlplane.processes import wait_for
 from tests.support.fakes import agent_pools
 from tests.support.fakes.agent_pools import FakeAgentPools
 from tests.support.machine_providers import all_machines

@@ -15,7 +15,7 @@ from reconciler.model.values import replace
 from reconciler.simulation.api import Call, Killed
 from reconciler.simulation.cluster import SimulatedCluster
 from tests.support.builders import NOW, minutes, pod
-from tests.support.planning import PROVIDER_ID, START, TAKEN, azure_node
+from tests.support.cases import PROVIDER_ID, START, TAKEN, azure_node
 from tests.support.searching import kills
 from tests.support.worlds import carry_on, look, starts_on_open_nodes, world_of
 

@@ -12,9 +12,8 @@ import pytest
 from tests.support.controlplane.api import CLUSTER_WIDE, NAMESPACED, Api, Object
 from tests.support.controlplane.binaries import kubernetes_version
 from tests.support.controlplane.fill import Pool
-from tests.support.controlplane.processes import alive
+from tests.support.controlplane.processes import alive, wait_for
 from tests.support.controlplane.server import ControlPlane, remove_stale_folders
-from tests.support.controlplane.waiting import wait_for
 from tests.support.controlplane.workloads import deployment, pod
 
 POOL = Pool("np")

@@ -17,10 +17,10 @@ from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.eviction import Evictions
 from reconciler.model.drains import DrainOptions, DrainOrder, DrainProgress, Escalation, Phase, WaitLimit
 from tests.support.controlplane.audit import AuditEntry
-from tests.support.controlplane.certificates import make_certificates
+from tests.support.controlplane.configuration import make_certificates
 from tests.support.controlplane.fill import Pool
+from tests.support.controlplane.processes import wait_for
 from tests.support.controlplane.server import ControlPlane
-from tests.support.controlplane.waiting import wait_for
 from tests.support.controlplane.webhooks import Guard, webhook
 from tests.support.controlplane.workloads import budget, daemon_set, deployment, pod
 from tests.support.fakes.clock import SystemClock

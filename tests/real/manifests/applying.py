@@ -10,8 +10,8 @@ from pathlib import Path
 import yaml
 
 from tests.support.controlplane.api import Api, ApiError, Object
+from tests.support.controlplane.processes import wait_for
 from tests.support.controlplane.server import ControlPlane
-from tests.support.controlplane.waiting import wait_for
 
 K8S = Path(__file__).parents[3] / "k8s"
 AGENT_NAMESPACE = AGENT = "node-maintenance-agent"

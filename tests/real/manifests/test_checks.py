@@ -25,8 +25,8 @@ from reconciler.model.workflow import LeaseRef, LeaseTake, Needs, WorkflowMessag
 from reconciler.settings.grants import grants_as_manifests, grants_of
 from reconciler.settings.load import parse_settings
 from tests.real.manifests.applying import K8S
+from tests.support.controlplane.processes import wait_for
 from tests.support.controlplane.server import ControlPlane
-from tests.support.controlplane.waiting import wait_for
 from tests.support.stub import Stub, json_answer
 
 PAGE = (K8S.parent / "docs" / "checks.md").read_text(encoding="utf-8")

@@ -14,8 +14,8 @@ from tests.real.manifests.applying import K8S, kubectl
 from tests.real.manifests.test_node_policies import permitted
 from tests.support.controlplane.api import Api, Object
 from tests.support.controlplane.fill import Pool
+from tests.support.controlplane.processes import wait_for
 from tests.support.controlplane.server import ControlPlane
-from tests.support.controlplane.waiting import wait_for
 
 FILE = """\
 intervals: {requeue: 1m}

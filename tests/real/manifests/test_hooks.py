@@ -13,8 +13,8 @@ from reconciler.model.hooks import HookId, HookKey, HookKind, HookRun, HookState
 from reconciler.settings.load import parse_settings
 from tests.real.manifests.applying import applied
 from tests.real.manifests.permissions import granted, missing, unused, used
+from tests.support.controlplane.processes import wait_for
 from tests.support.controlplane.server import ControlPlane
-from tests.support.controlplane.waiting import wait_for
 
 SYSTEM = "node-maintenance"
 SETTINGS = """

@@ -15,8 +15,8 @@ from reconciler.model.workflow import HypervisorWrite, Needs
 from tests.real.manifests.applying import applied
 from tests.real.manifests.permissions import granted, missing, unused, used
 from tests.support.controlplane import hypervisors
+from tests.support.controlplane.processes import wait_for
 from tests.support.controlplane.server import ControlPlane
-from tests.support.controlplane.waiting import wait_for
 
 SYSTEM = "node-maintenance"
 

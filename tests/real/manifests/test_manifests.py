@@ -13,8 +13,8 @@ from tests.real.manifests.permissions import built
 from tests.real.manifests.schemas import keeps_its_schema
 from tests.support.controlplane.api import ApiError
 from tests.support.controlplane.fill import Pool
+from tests.support.controlplane.processes import wait_for
 from tests.support.controlplane.server import ControlPlane
-from tests.support.controlplane.waiting import wait_for
 
 Object = dict[str, Any]
 FOLDERS = (

@@ -12,8 +12,8 @@ from reconciler.model.node import LIFECYCLE
 from tests.real.manifests.applying import applied
 from tests.support.controlplane.api import Api, ApiError, Object
 from tests.support.controlplane.fill import Pool
+from tests.support.controlplane.processes import wait_for
 from tests.support.controlplane.server import ControlPlane
-from tests.support.controlplane.waiting import wait_for
 from tests.support.controlplane.workloads import pod
 
 POOL = Pool("np")

@@ -12,8 +12,8 @@ from tests.real.manifests.applying import applied
 from tests.real.manifests.permissions import granted, missing, unused, used
 from tests.support.controlplane.api import Api, ApiError
 from tests.support.controlplane.machines import NAMESPACE, MachineWorld, machine_name
+from tests.support.controlplane.processes import wait_for
 from tests.support.controlplane.server import ControlPlane
-from tests.support.controlplane.waiting import wait_for
 from tests.support.machine_providers import all_machines
 
 SYSTEM = "node-maintenance"

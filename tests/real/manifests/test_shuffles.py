@@ -15,8 +15,8 @@ from tests.real.manifests.permissions import granted, missing, unused, used
 from tests.support.controlplane import workloads
 from tests.support.controlplane.api import Object
 from tests.support.controlplane.fill import fill
+from tests.support.controlplane.processes import wait_for
 from tests.support.controlplane.server import ControlPlane
-from tests.support.controlplane.waiting import wait_for
 
 
 def other(kind: str, name: str, replicas: int) -> Object:

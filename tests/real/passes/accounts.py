@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.real.passes.processes import Done
 from tests.real.passes.scene import Object, Scene
-from tests.support.controlplane.waiting import wait_for
+from tests.support.controlplane.processes import wait_for
 
 _RBAC = "apis/rbac.authorization.k8s.io/v1"
 _GROUP = "rbac.authorization.k8s.io"

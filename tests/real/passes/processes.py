@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import IO, Any, Self
 
 from tests.real.forks import Forks
-from tests.support.controlplane.waiting import wait_for
+from tests.support.controlplane.processes import wait_for
 
 Object = dict[str, Any]
 

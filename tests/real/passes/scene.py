@@ -25,8 +25,8 @@ from reconciler.settings.load import parse_settings
 from tests.support.controlplane.api import Api
 from tests.support.controlplane.audit import AuditEntry
 from tests.support.controlplane.fill import Pool, no_vm_event, patch_conditions, vm_event
+from tests.support.controlplane.processes import wait_for
 from tests.support.controlplane.server import ControlPlane
-from tests.support.controlplane.waiting import wait_for
 from tests.support.controlplane.workloads import budget, deployment
 from tests.support.fakes import imds
 from tests.support.fakes.clock import SystemClock

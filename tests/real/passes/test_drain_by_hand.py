@@ -10,7 +10,7 @@ import pytest
 
 from tests.real.passes.processes import Programs
 from tests.real.passes.scene import EMPTY_DIR, Scene, cover
-from tests.support.controlplane.waiting import wait_for
+from tests.support.controlplane.processes import wait_for
 from tests.support.controlplane.workloads import daemon_set, pod
 
 pytestmark = pytest.mark.slow

@@ -10,8 +10,8 @@ import yaml
 from tests.real.passes.processes import ENFORCE, Programs
 from tests.real.passes.scene import Scene
 from tests.support.controlplane.api import ApiError
-from tests.support.controlplane.policies import in_force
 from tests.support.controlplane.processes import free_ports
+from tests.support.controlplane.webhooks import in_force
 
 
 def test_0_on_an_empty_cluster(scene: Scene, programs: Programs) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.real.passes.scene import HOOKS_IN, PREFIX, Scene
-from tests.support.controlplane.waiting import wait_for
+from tests.support.controlplane.processes import wait_for
 
 Object = dict[str, Any]
 

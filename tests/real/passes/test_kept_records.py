@@ -13,7 +13,7 @@ from reconciler.kubernetes.paths import LEDGER
 from reconciler.model.errors import LockLost
 from tests.real.passes.scene import PREFIX, Scene
 from tests.support.controlplane.api import ApiError
-from tests.support.controlplane.policies import for_nodes, in_force
+from tests.support.controlplane.webhooks import for_nodes, in_force
 
 RECORD = f"{PREFIX}/record"
 LABEL = f"{PREFIX}/record-kept"

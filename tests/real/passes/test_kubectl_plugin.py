@@ -10,7 +10,7 @@ import pytest
 
 from tests.real.passes.scene import POOL, Scene
 from tests.support.controlplane.server import ControlPlane
-from tests.support.programs import install
+from tests.support.terminal import install
 
 
 class Kubectl:

@@ -8,7 +8,7 @@ from pathlib import Path
 from reconciler.kubernetes.lease import NAME
 from tests.real.passes.processes import Programs, Running
 from tests.real.passes.scene import Scene
-from tests.support.controlplane.waiting import wait_for
+from tests.support.controlplane.processes import wait_for
 from tests.support.controlplane.workloads import budget
 from tests.support.fakes.proxy import Proxy
 

@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.real.passes.processes import ENFORCE, Programs
 from tests.real.passes.scene import Scene
-from tests.support.controlplane.waiting import wait_for
+from tests.support.controlplane.processes import wait_for
 from tests.support.controlplane.workloads import budget
 
 pytestmark = pytest.mark.slow

@@ -9,7 +9,7 @@ from tests.real.manifests.permissions import built
 from tests.real.passes.accounts import account
 from tests.real.passes.processes import Done, Programs, Running
 from tests.real.passes.scene import Scene
-from tests.support.controlplane.waiting import wait_for
+from tests.support.controlplane.processes import wait_for
 
 pytestmark = pytest.mark.slow
 DEFAULTS = "default settings: no ConfigMap node-maintenance/maintenance-policy in the cluster; pass --config"

@@ -10,7 +10,7 @@ from typing import Any
 from tests.real.passes.processes import Done, Programs
 from tests.real.passes.scene import Scene, cover
 from tests.real.passes.test_writing_nothing import MUTATING
-from tests.support.controlplane.waiting import wait_for
+from tests.support.controlplane.processes import wait_for
 from tests.support.controlplane.webhooks import EVICTIONS, PLACE, Guard, rehearsed, webhook
 from tests.support.controlplane.workloads import budget, pod
 

@@ -14,8 +14,8 @@ from tests.real.manifests.permissions import granted, missing, unused, used
 from tests.real.passes.processes import Programs
 from tests.real.passes.scene import Scene, cover
 from tests.support.controlplane.api import Object
+from tests.support.controlplane.processes import wait_for
 from tests.support.controlplane.server import ControlPlane
-from tests.support.controlplane.waiting import wait_for
 from tests.support.controlplane.workloads import budget, deployment
 from tests.support.stub import Answer, Stub
 

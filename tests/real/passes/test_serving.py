@@ -8,7 +8,7 @@ import pytest
 
 from tests.real.passes.processes import ENFORCE, Programs, Running
 from tests.real.passes.scene import PREFIX, Scene
-from tests.support.controlplane.waiting import wait_for
+from tests.support.controlplane.processes import wait_for
 from tests.support.controlplane.workloads import budget
 
 pytestmark = pytest.mark.slow

@@ -8,7 +8,7 @@ import pytest
 
 from tests.real.passes.processes import Programs
 from tests.real.passes.scene import Scene
-from tests.support.controlplane.waiting import wait_for
+from tests.support.controlplane.processes import wait_for
 from tests.support.fakes.proxy import Proxy
 
 pytestmark = pytest.mark.slow

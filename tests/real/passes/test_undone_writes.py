@@ -10,8 +10,7 @@ import pytest
 from reconciler.model.undone import NOT_WRITTEN
 from tests.real.passes.scene import PREFIX, Object, Scene
 from tests.support.controlplane.api import ApiError
-from tests.support.controlplane.policies import for_nodes, in_force
-from tests.support.controlplane.webhooks import changed_nodes
+from tests.support.controlplane.webhooks import changed_nodes, for_nodes, in_force
 
 PASSES = 60
 

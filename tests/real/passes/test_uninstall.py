@@ -14,7 +14,7 @@ from tests.real.clouds.test_nodemaintenances import served
 from tests.real.manifests.applying import applied, kubectl
 from tests.real.passes.processes import Programs
 from tests.real.passes.scene import PREFIX, Scene
-from tests.support.controlplane.waiting import wait_for
+from tests.support.controlplane.processes import wait_for
 
 pytestmark = pytest.mark.slow
 POLICY = """

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.tools.alertmanager import RunningAlertmanager
 from tests.support.tools.axe import find_axe
 from tests.support.tools.building import NoTool, find_tool
 from tests.support.tools.chromium import find_chromium
+from tests.support.tools.running import RunningAlertmanager
 
 
 @pytest.fixture(scope="session")

@@ -17,7 +17,7 @@ from tests.real.forks import Forks
 from tests.real.passes.processes import ENFORCE, Programs
 from tests.real.passes.scene import Scene
 from tests.support.controlplane.server import ControlPlane
-from tests.support.tools.alertmanager import RunningAlertmanager
+from tests.support.tools.running import RunningAlertmanager
 
 pytestmark = pytest.mark.tools
 

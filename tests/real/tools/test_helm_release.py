@@ -11,8 +11,8 @@ import yaml
 
 from tests.real.manifests.applying import K8S, applied, kubectl
 from tests.real.tools.values import EVERYTHING
+from tests.support.controlplane.processes import wait_for
 from tests.support.controlplane.server import ControlPlane
-from tests.support.controlplane.waiting import wait_for
 from tests.support.tools.helm import Helm, Refused
 
 pytestmark = pytest.mark.tools

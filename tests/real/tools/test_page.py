@@ -19,8 +19,8 @@ from tests.real.passes.processes import ENFORCE, Programs
 from tests.real.passes.scene import Scene
 from tests.support import builders
 from tests.support.builders import NOW
+from tests.support.controlplane.processes import wait_for
 from tests.support.controlplane.server import ControlPlane
-from tests.support.controlplane.waiting import wait_for
 from tests.support.controlplane.workloads import budget
 from tests.support.tools.chromium import Chromium, Tab
 

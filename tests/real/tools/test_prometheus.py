@@ -12,10 +12,10 @@ from tests.real.forks import Forks
 from tests.real.manifests.permissions import built
 from tests.real.passes.processes import ENFORCE, Programs
 from tests.real.passes.scene import Scene
+from tests.support.controlplane.processes import wait_for
 from tests.support.controlplane.server import ControlPlane
-from tests.support.controlplane.waiting import wait_for
 from tests.support.controlplane.workloads import budget
-from tests.support.tools.prometheus import RunningPrometheus
+from tests.support.tools.running import RunningPrometheus
 
 pytestmark = [pytest.mark.tools, pytest.mark.slow]
 

@@ -18,8 +18,7 @@ from release.krew.archive import PLATFORMS
 from release.krew.manifest import archive_name, manifest
 from release.recipe import LOCKS, digest
 from release.version import version
-from tests.support.tools.building import NoTool
-from tests.support.tools.environments import OF_RELEASES, find_environment
+from tests.support.tools.building import OF_RELEASES, NoTool, find_environment
 
 pytestmark = [pytest.mark.tools, pytest.mark.slow]
 

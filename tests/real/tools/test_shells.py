@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.shells import completes
+from tests.support.terminal import completes
 
 pytestmark = pytest.mark.tools
 

@@ -12,8 +12,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from tests.monitoring.rules import Rule, rules
-from tests.support.tools.building import NoTool
-from tests.support.tools.environments import OF_DOCS, find_environment
+from tests.support.tools.building import OF_DOCS, NoTool, find_environment
 from website.pages import OUTSIDE
 
 pytestmark = pytest.mark.tools

@@ -16,7 +16,7 @@ from reconciler.model.errors import CloudError
 from reconciler.model.secret import Secret
 from reconciler.settings.sections.sources import VCenter
 from reconciler.sources.esx.client import VCenterSession
-from tests.support.controlplane.certificates import make_certificates
+from tests.support.controlplane.configuration import make_certificates
 from tests.support.stub import Answer, Asked, Stub
 
 VERSIONS = b'<namespaces version="1.0"><namespace><version>8.0.0.0</version></namespace></namespaces>'

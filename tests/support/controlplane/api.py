@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import urllib3
 import yaml
 
-from tests.support.controlplane.waiting import wait_for
+from tests.support.controlplane.processes import wait_for
 
 Object = dict[str, Any]
 

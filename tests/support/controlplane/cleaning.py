@@ -11,8 +11,7 @@ from uuid import uuid4
 
 from tests.support.controlplane.api import CLUSTER_WIDE, NAMESPACED, Api, ApiError, Object
 from tests.support.controlplane.configuration import KWOK_NODE, READY_AFTER
-from tests.support.controlplane.etcd import REGISTRY, Etcd
-from tests.support.controlplane.waiting import wait_for
+from tests.support.controlplane.processes import REGISTRY, Etcd, wait_for
 from tests.support.controlplane.workloads import last_of, pod
 
 # What makes other objects goes first. A controller that sees a pod go before the ReplicaSet replaces the pod,

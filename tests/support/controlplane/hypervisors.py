@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.support.controlplane.api import Api, ApiError
-from tests.support.controlplane.waiting import wait_for
+from tests.support.controlplane.processes import wait_for
 
 Object = dict[str, Any]
 PATH = "apis/kvm.cloud.sap/v1/hypervisors"

@@ -28,7 +28,7 @@ from reconciler.model.machine import (
 from reconciler.model.node import KARPENTER_LABEL
 from tests.support.controlplane.api import Api, ApiError
 from tests.support.controlplane.fill import REGION, condition, node, patch_conditions
-from tests.support.controlplane.waiting import wait_for
+from tests.support.controlplane.processes import wait_for
 
 Object = dict[str, Any]
 

@@ -17,17 +17,16 @@ import urllib3
 from tests.support.controlplane.api import Api
 from tests.support.controlplane.audit import AuditEntry, log_size, read_audit_log
 from tests.support.controlplane.binaries import Binaries, find_binaries
-from tests.support.controlplane.certificates import Certificates, make_certificates
 from tests.support.controlplane.cleaning import clean, first_keys
 from tests.support.controlplane.configuration import (
     AUDIT_POLICY,
     KWOK_NODE,
+    Certificates,
     kwok_configuration,
+    make_certificates,
     write_kubeconfig,
 )
-from tests.support.controlplane.etcd import MOST_AT_ONCE, Etcd
-from tests.support.controlplane.processes import Processes, alive, free_ports
-from tests.support.controlplane.waiting import wait_for
+from tests.support.controlplane.processes import MOST_AT_ONCE, Etcd, Processes, alive, free_ports, wait_for
 
 _FOLDER = "node-maintenance-controlplane"
 _CLIENTS = ("kube-controller-manager", "kube-scheduler", "kwok")

@@ -12,9 +12,8 @@ from functools import partial
 from pathlib import Path
 
 from tests.support.tools.axe import find_axe
-from tests.support.tools.building import PACKAGES, NoTool, find_tool
+from tests.support.tools.building import OF_DOCS, OF_RELEASES, PACKAGES, NoTool, find_environment, find_tool
 from tests.support.tools.chromium import find_chromium
-from tests.support.tools.environments import OF_DOCS, OF_RELEASES, find_environment
 
 
 def main() -> None:

@@ -10,8 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.support.tools.building import MODULES, NoTool
-from tests.support.tools.packages import install, may_install
+from tests.support.tools.building import MODULES, NoTool, install, may_install
 
 _PINNED = ("package.json", "package-lock.json")
 

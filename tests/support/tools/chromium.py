@@ -15,8 +15,7 @@ from queue import Empty, SimpleQueue
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from tests.support.tools.building import NoTool
-from tests.support.tools.packages import install, may_install
+from tests.support.tools.building import NoTool, install, may_install
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 PATIENCE = 60.0

@@ -1,16 +1,20 @@
-"""A program of others that serves HTTP on a free port of loopback, and ends with its test."""
+"""Programs of others that serve HTTP on a free port of loopback: those of Prometheus, and their base."""
 
 from __future__ import annotations
 
+import json
 import socket
 import subprocess
+from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import urllib3
+import yaml
 
-from tests.support.controlplane.waiting import wait_for
+from reconciler.model.moments import to_text
+from tests.support.controlplane.processes import wait_for
 
 
 class Running:
@@ -87,3 +91,98 @@ class RunningOfPrometheus(Running):
         except urllib3.exceptions.HTTPError:
             return False
         return answer.status == 200
+
+
+CONFIG = "route: {receiver: nobody}\nreceivers: [{name: nobody}]\n"
+
+
+class RunningAlertmanager(RunningOfPrometheus):
+    """Runs inside the context, in a folder of its own."""
+
+    name = "Alertmanager"
+
+    def arguments(self) -> list[str]:
+        """Return its arguments, with a configuration that sends nothing."""
+        config = self._folder / "alertmanager.yml"
+        config.write_text(CONFIG, encoding="utf-8")
+        return [
+            f"--config.file={config}",
+            f"--storage.path={self._folder / 'data'}",
+            f"--web.listen-address={self.address}",
+            "--cluster.listen-address=",
+        ]
+
+    def silences(self, state: str = "active") -> list[dict[str, Any]]:
+        """Return the silences in this state."""
+        found: list[dict[str, Any]] = self._get("silences")
+        return [one for one in found if one["status"]["state"] == state]
+
+    def silence(self, **labels: str) -> None:
+        """Create a silence as another author."""
+        matchers = [{"name": key, "value": value, "isRegex": False} for key, value in labels.items()]
+        now = datetime.now(UTC)
+        body = {
+            "matchers": matchers,
+            "startsAt": to_text(now),
+            "endsAt": to_text(now.replace(year=now.year + 1, day=1)),
+            "createdBy": "ops",
+            "comment": "node a (uid uid-a): by hand",
+        }
+        self._post("silences", body)
+
+    def alert(self, **labels: str) -> None:
+        """Fire an alert with these labels."""
+        self._post("alerts", [{"labels": {"alertname": "Down", **labels}}])
+
+    def is_silenced(self, **labels: str) -> bool:
+        """Whether the alert with these labels is silenced."""
+        found: list[dict[str, Any]] = self._get("alerts")
+        (alert,) = [one for one in found if labels.items() <= one["labels"].items()]
+        return bool(alert["status"]["silencedBy"])
+
+    def _get(self, path: str) -> Any:
+        return json.loads(self._pool.request("GET", f"{self.url}/api/v2/{path}").data)
+
+    def _post(self, path: str, body: object) -> None:
+        answer = self._pool.request("POST", f"{self.url}/api/v2/{path}", json=body)
+        assert answer.status == 200, answer.data
+
+
+class RunningPrometheus(RunningOfPrometheus):
+    """Runs inside the context, in a folder of its own."""
+
+    name = "Prometheus"
+    patience = 60.0
+
+    def configure(self, target: str, rules: dict[str, Any], *, honor_labels: bool, **labels: str) -> None:
+        """Scrape this address, give what it shows these labels, and evaluate these rules."""
+        (self._folder / "rules.yaml").write_text(yaml.safe_dump(rules), encoding="utf-8")
+        job = {
+            "job_name": "job",
+            "honor_labels": honor_labels,
+            "static_configs": [{"targets": [target], "labels": labels}],
+        }
+        config = {
+            "global": {"scrape_interval": "1s", "scrape_timeout": "1s", "evaluation_interval": "1s"},
+            "rule_files": ["rules.yaml"],
+            "scrape_configs": [job],
+        }
+        (self._folder / "prometheus.yml").write_text(yaml.safe_dump(config), encoding="utf-8")
+
+    def arguments(self) -> list[str]:
+        """Return its arguments; `configure` has written the files."""
+        return [
+            f"--config.file={self._folder / 'prometheus.yml'}",
+            f"--storage.tsdb.path={self._folder / 'data'}",
+            f"--web.listen-address={self.address}",
+        ]
+
+    def rules(self) -> list[dict[str, Any]]:
+        """Return every rule with its state and its alerts."""
+        answer = self._pool.request("GET", f"{self.url}/api/v1/rules", timeout=10)
+        groups: list[dict[str, Any]] = answer.json()["data"]["groups"]
+        return [rule for group in groups for rule in group["rules"]]
+
+    def raised(self) -> set[str]:
+        """Return the names of the alerts that are pending or fire."""
+        return {rule["name"] for rule in self.rules() if rule["alerts"]}
