@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime, time, timedelta
 from enum import StrEnum
 from zoneinfo import ZoneInfo
 
@@ -43,6 +43,25 @@ def moment_text(moment: datetime | None, now: datetime, zone: ZoneInfo) -> str:
     text = f"{day_text(local, far=away >= _WEEKDAY_FOR)} {local:%H:%M}"
     twice = local.replace(fold=0).utcoffset() != local.replace(fold=1).utcoffset()
     return f"{text} {local.tzname()}" if twice else text
+
+
+_DAY = timedelta(days=1)
+
+
+def round_times(start: datetime, end: datetime, apart: timedelta, zone: ZoneInfo) -> Iterator[datetime]:
+    """Yield the round times of day from `start` until before `end`, as an axis names them, in `zone`.
+
+    They are `apart` from each other, a whole part of a day or several days, counted from the day of `start`.
+    A time that the clocks skip is left out.
+    """
+    day = start.astimezone(zone).date()
+    for _ in range((end - start) // _DAY + 2):
+        for number in range(max(_DAY // apart, 1)):
+            wall = datetime.combine(day, time()) + number * apart
+            local = wall.replace(tzinfo=zone).astimezone(UTC).astimezone(zone)
+            if local.replace(tzinfo=None) == wall and start <= local < end:
+                yield local
+        day += max(apart, _DAY)
 
 
 _LAST = datetime.max.replace(tzinfo=UTC)

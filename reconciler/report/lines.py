@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
@@ -79,6 +79,17 @@ def shortened(text: str, width: int, mark: str, *, head: int | None = None) -> s
     begin = _prefix(text, room // 2 if head is None else min(head, room))
     end = _prefix(text[::-1], room - cell_len(begin))[::-1]
     return f"{begin}{mark}{end}"
+
+
+def count_of(count: int, noun: str) -> str:
+    """Return `1 node`, or `2 nodes`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def first_of(names: Sequence[str], most: int) -> str:
+    """Return the first names, and how many more there are."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def padded(text: str, width: int) -> str:

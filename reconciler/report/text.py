@@ -16,6 +16,7 @@ from reconciler.model.values import replace
 from reconciler.report import safe
 from reconciler.report.columns import FOR_PEOPLE, NodeReport, Point, action_row, state_line
 from reconciler.report.document import Report
+from reconciler.report.lines import first_of
 from reconciler.report.values import moment_value, settings_value, unseen_line
 
 _TEXT_AT = 12
@@ -23,6 +24,10 @@ _TEXT_AT = 12
 
 _NARROWEST = 40
 """Columns below which a line is not made shorter."""
+
+
+_NAMED = 5
+"""Nodes that a line names."""
 
 
 def as_text(report: Report, width: int | None = None, *, wide: bool = False) -> str:
@@ -107,7 +112,7 @@ def budget_line(report: Report) -> str:
     begin = "would be out of service" if would else "out of service"
     line = f"{begin}: {len(budget.holders)} of at most {budget.limit}"
     named = [f"{node} ({because})" for node, because in budget.holders]
-    return f"{line}: {_first(named)}" if named else line
+    return f"{line}: {first_of(named, _NAMED)}" if named else line
 
 
 def filter_lines(report: Report) -> list[str]:
@@ -116,17 +121,12 @@ def filter_lines(report: Report) -> list[str]:
     if chosen is None:
         return []
     parts = [f"only {chosen.only}"] if chosen.only else []
-    parts += [_first(chosen.nodes)] if chosen.nodes else []
+    parts += [first_of(chosen.nodes, _NAMED)] if chosen.nodes else []
     parts += [f"nodes with {chosen.selector}"] if chosen.selector else []
     lines = [f"rows: {chosen.shown} of {chosen.of} shown ({'; '.join(parts)})"]
     if chosen.quiet:
-        lines.append(f"nothing to report: {_first(chosen.quiet)}")
+        lines.append(f"nothing to report: {first_of(chosen.quiet, _NAMED)}")
     return lines
-
-
-def _first(names: Sequence[str], most: int = 5) -> str:
-    more = len(names) - most
-    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def _starts(node: NodeReport) -> bool:
@@ -170,7 +170,7 @@ def _unknowns(nodes: list[NodeReport]) -> list[str]:
     lines = [""] if counted else []
     for reason in sorted(counted):
         names = [node.name for node in nodes if reason in node.plan.unknowns]
-        lines.append(f"unknown: {reason}: {_first(names, 3)}")
+        lines.append(f"unknown: {reason}: {first_of(names, 3)}")
     return lines
 
 

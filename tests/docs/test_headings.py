@@ -13,7 +13,7 @@ import pytest
 from jobs.cli import commands
 from jobs.commands import COMMANDS
 from reconciler.features.notices.settings import TRANSPORTS
-from reconciler.features.planning.document import ahead_document
+from reconciler.features.planning.text import ahead_document
 from reconciler.features.readiness.findings import Finding, Readiness, WorkloadFindings
 from reconciler.features.readiness.report import to_document as readiness_document
 from reconciler.model.explanation import NodeExplanation

@@ -16,7 +16,7 @@ from reconciler.features.notices.facts import facts_of
 from reconciler.features.page.cases import History as Ended
 from reconciler.features.page.fleet import Cell, cell_of
 from reconciler.features.page.top import wrong
-from reconciler.features.planning.document import ahead_document
+from reconciler.features.planning.text import ahead_document
 from reconciler.features.publishing.drainsafe import DRAINSAFE_STATE
 from reconciler.model.keys import DEFAULT_PREFIX, keys_of
 from reconciler.model.moments import to_text
@@ -188,7 +188,7 @@ def agree(one: NodePlan, plan: Plan, outcomes: tuple[Outcome, ...], history: His
     assert shown["schedule"] == report["schedule"]
 
     page = page_facts(Passed(plan, history.settings, outcomes, False), Ended())
-    entries = [str(getattr(each, "text", "")) for each in wrong(page).entries]
+    entries = [each.text for each in wrong(page).entries]
     named = why.replace(one.node, "NODE")
     assert any(each.replace(one.node, "NODE") == f"{forecast}: {named}" for each in entries) is (
         missed or risk

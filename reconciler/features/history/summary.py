@@ -19,6 +19,7 @@ from reconciler.calendar.values import format_duration
 from reconciler.model.case_outcome import ENDS, CaseResult, InTime
 from reconciler.model.ended_case import EndedCase
 from reconciler.report import safe
+from reconciler.report.lines import count_of
 from reconciler.report.text import shown
 from reconciler.report.values import Document, keys, moment_value, plain
 
@@ -204,7 +205,7 @@ def _headline(summary: Summary) -> str:
     if not cases:
         return f"no case has ended since {since}" if since else "no case is in the history"
     first, last = moment_value(cases[0].times.ended), moment_value(cases[-1].times.ended)
-    return f"{_count(len(cases), 'case')}, ended from {first} to {last}: {_share(sums(cases))}"
+    return f"{count_of(len(cases), 'case')}, ended from {first} to {last}: {_share(sums(cases))}"
 
 
 def _share(total: Sums) -> str:
@@ -217,15 +218,11 @@ def _share(total: Sums) -> str:
 
 def _lines_read(lines: Mapping[str, int]) -> Iterator[str]:
     if lines["repeated"]:
-        yield f"not counted: {_count(lines['repeated'], 'line')} about a case that has a later line"
+        yield f"not counted: {count_of(lines['repeated'], 'line')} about a case that has a later line"
     if lines["older"]:
-        yield f"not counted: {_count(lines['older'], 'line')} about older cases"
+        yield f"not counted: {count_of(lines['older'], 'line')} about older cases"
     if lines["broken"]:
-        yield f"not readable: {_count(lines['broken'], 'line')}, see the messages on stderr"
-
-
-def _count(count: int, what: str) -> str:
-    return f"1 {what}" if count == 1 else f"{count} {what}s"
+        yield f"not readable: {count_of(lines['broken'], 'line')}, see the messages on stderr"
 
 
 def _struck(cases: Sequence[EndedCase]) -> Iterator[str]:

@@ -32,6 +32,9 @@ class Family(Struct, frozen=True):
     unit: str = ""
     bounds: tuple[float, ...] = ()
 
+    def __str__(self) -> str:
+        return self.name
+
 
 _OURS: list[Family] = []
 

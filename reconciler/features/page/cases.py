@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -24,6 +24,7 @@ from reconciler.model.record import State
 from reconciler.report import safe
 from reconciler.report.columns import FOR_PEOPLE, NodeReport, Row, state_line
 from reconciler.report.document import Report
+from reconciler.report.lines import first_of
 
 BACK = timedelta(hours=24)
 """How far the page looks back."""
@@ -144,8 +145,8 @@ def blocking(plan: Plan) -> tuple[Blocking, ...]:
     return tuple(
         Blocking(
             budget,
-            _some(blocker.pod for _, blocker in waiting),
-            _some(node for node, _ in waiting),
+            first_of(list(dict.fromkeys(blocker.pod for _, blocker in waiting)), _NAMES),
+            first_of(list(dict.fromkeys(node for node, _ in waiting)), _NAMES),
             waiting[0][1].because,
         )
         for budget, waiting in rows[:_MOST]
@@ -189,12 +190,6 @@ def _blockers(node: NodePlan) -> Iterator[Blocker]:
         yield from progress.blockers
     elif preview is not None:
         yield from preview.blockers
-
-
-def _some(names: Iterable[str]) -> str:
-    known = list(dict.fromkeys(names))
-    more = len(known) - _NAMES
-    return ", ".join(known[:_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
 MOST_ROWS = 400

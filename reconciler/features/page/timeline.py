@@ -9,18 +9,14 @@ from zoneinfo import ZoneInfo
 from msgspec import Struct
 
 from reconciler.calendar.outlook import ANY_TIME
-from reconciler.calendar.values import DAY_NAMES
 from reconciler.features.page.cases import AHEAD, BACK, PageFacts
 from reconciler.model.case_outcome import CaseResult
 from reconciler.model.ended_case import EndedCase
 from reconciler.model.plan import NodePlan
-from reconciler.report.ahead import PlannedCase, Status, moment_text, plan_ahead
+from reconciler.report.ahead import PlannedCase, Status, day_text, moment_text, plan_ahead, round_times
 
-_STEP = timedelta(minutes=15)
-"""Clocks differ from UTC by full quarters of an hour."""
-
-_EVERY = 6
-"""Hours between two ticks."""
+_EVERY = timedelta(hours=6)
+"""The time between two ticks."""
 
 _ROOM = timedelta(hours=3)
 """How far the label of a tick is from that of `now`."""
@@ -61,16 +57,11 @@ class Scale(Struct, frozen=True):
 
     def ticks(self) -> Iterator[Tick]:
         """Yield the round times of day, in order. One beside `now` has no label."""
-        moment = self.start.replace(minute=0, second=0, microsecond=0)
-        while (moment := moment + _STEP) < self.end:
-            local = moment.astimezone(self.zone)
-            if local.minute or local.hour % _EVERY:
-                continue
-            day = local.hour == 0
-            label = f"{DAY_NAMES[local.weekday()]} {local:%d}" if day else f"{local:%H:%M}"
-            if abs(moment - self.now) < _ROOM:
-                label = ""
-            yield Tick(self.at(moment), label, day)
+        for local in round_times(self.start, self.end, _EVERY, self.zone):
+            if local > self.start:
+                label = f"{local:%H:%M}" if local.hour else day_text(local, far=False)
+                beside = abs(local - self.now) < _ROOM
+                yield Tick(self.at(local), "" if beside else label, not local.hour)
 
 
 MOST_ROWS = 200

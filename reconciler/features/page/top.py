@@ -29,18 +29,6 @@ _NODE = "NODE"
 """Stands for the name in a command for several nodes."""
 
 
-class Listed(Struct, frozen=True):
-    """The first entries of a list, and how many more there are."""
-
-    entries: tuple[object, ...]
-    more: int = 0
-
-    @property
-    def count(self) -> int:
-        """How many entries there are in all."""
-        return len(self.entries) + self.more
-
-
 class Names(Struct, frozen=True):
     """The first nodes that an entry is about, and how many more there are."""
 
@@ -49,32 +37,30 @@ class Names(Struct, frozen=True):
 
 
 class Entry(Struct, frozen=True):
-    """One sentence, and the nodes or the thing that it is about."""
+    """One sentence, and the nodes or the thing that it is about.
+
+    `at` is the moment of what comes next, for people, and `wait` how long it is until then. `who` is the
+    person whom it waits for. `about` is the time that is left, if it can't wait.
+    """
 
     nodes: Names
     text: str
     about: str = ""
+    at: str = ""
+    wait: str = ""
+    who: str = ""
 
 
-class NextStep(Struct, frozen=True):
-    """One moment of the plan. `at` is for people, `wait` how long it is until then."""
+class Listed(Struct, frozen=True):
+    """The first entries of a list, and how many more there are."""
 
-    at: str
-    wait: str
-    nodes: Names
-    text: str
+    entries: tuple[Entry, ...]
+    more: int = 0
 
-
-class Ask(Struct, frozen=True):
-    """What waits for a person: who that is, why, and the nodes that wait.
-
-    `left` is how much time there is for the first of them if it can't wait, else empty.
-    """
-
-    who: str
-    because: str
-    nodes: Names
-    left: str = ""
+    @property
+    def count(self) -> int:
+        """How many entries there are in all."""
+        return len(self.entries) + self.more
 
 
 def wrong(facts: PageFacts) -> Listed:
@@ -125,11 +111,11 @@ def next_steps(facts: PageFacts) -> Listed:
                 found.setdefault((at, text), []).append(case.node)
     return _listed(
         [
-            NextStep(
-                moment_text(at, plan.now, facts.zone),
-                "now" if at <= plan.now else f"in {_rounded(at - plan.now)}",
+            Entry(
                 _some(sorted(nodes)),
                 text,
+                at=moment_text(at, plan.now, facts.zone),
+                wait="now" if at <= plan.now else f"in {_rounded(at - plan.now)}",
             )
             for (at, text), nodes in sorted(found.items())
         ]
@@ -193,12 +179,12 @@ def _pressing(facts: PageFacts) -> Iterator[Entry]:
         yield Entry(_some(names), _for_all(names, because), left)
 
 
-def _ask(who: str, waiting: list[tuple[str, str]], left: str) -> Ask:
+def _ask(who: str, waiting: list[tuple[str, str]], left: str) -> Entry:
     """Return the entry of nodes that wait for the same person, each with its reason."""
     names = list(dict.fromkeys(name for name, _ in waiting))
     reasons = list(dict.fromkeys(_for_any(name, because) for name, because in waiting))
     more = f", and {len(reasons) - 1} other reasons" if len(reasons) > 1 else ""
-    return Ask(_for_all(names, who), f"{_for_all(names, reasons[0])}{more}", _some(names), left)
+    return Entry(_some(names), f"{_for_all(names, reasons[0])}{more}", left, who=_for_all(names, who))
 
 
 def _for_any(node: str, text: str) -> str:
@@ -273,7 +259,7 @@ def _steps(case: PlannedCase) -> Iterator[tuple[datetime, str]]:
         yield schedule.ends, "expected back"
 
 
-def _listed(entries: list[Entry] | list[NextStep] | list[Ask]) -> Listed:
+def _listed(entries: list[Entry]) -> Listed:
     return Listed(tuple(entries[:_MOST]), max(len(entries) - _MOST, 0))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, datetime, time, timedelta
 from textwrap import wrap
 from zoneinfo import ZoneInfo
 
@@ -13,7 +13,7 @@ from rich.cells import cell_len
 from reconciler.calendar.occurrences import FOREVER
 from reconciler.calendar.windows import Closure
 from reconciler.report import safe
-from reconciler.report.ahead import PlannedCase, SharedCalendar, Status, day_text
+from reconciler.report.ahead import PlannedCase, SharedCalendar, Status, day_text, round_times
 from reconciler.report.lines import Line, Look, Signs, padded, short_names, shortened
 
 _MINUTE = timedelta(minutes=1)
@@ -83,23 +83,9 @@ class Timeline(Struct, frozen=True):
         """Yield the columns at which a day, or a round time of day, begins."""
         apart = next((tick for tick in _TICKS if tick >= _LABEL * self.step), _TICKS[-1])
         far = self.end - self.start > timedelta(days=28)
-        day = self.start.astimezone(self.zone).date()
-        for _ in range((self.end - self.start) // _DAY + 2):
-            for moment in _of_day(day, apart, self.zone):
-                local = moment.astimezone(self.zone)
-                if self.start <= moment < self.end:
-                    label = f"{local:%H:%M}" if local.time() != time() else day_text(local, far=far)
-                    yield self.column(moment), label
-            day += max(apart, _DAY)
-
-
-def _of_day(day: date, apart: timedelta, zone: ZoneInfo) -> Iterator[datetime]:
-    """Yield the round times of a local day in UTC; those that the clocks skip are left out."""
-    for number in range(max(_DAY // apart, 1)):
-        wall = datetime.combine(day, time()) + number * apart
-        moment = wall.replace(tzinfo=zone).astimezone(UTC)
-        if moment.astimezone(zone).replace(tzinfo=None) == wall:
-            yield moment
+        for local in round_times(self.start, self.end, apart, self.zone):
+            label = f"{local:%H:%M}" if local.time() != time() else day_text(local, far=far)
+            yield self.column(local), label
 
 
 def timeline(now: datetime, needed: datetime, until: datetime, width: int, zone: ZoneInfo) -> Timeline:

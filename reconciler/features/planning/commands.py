@@ -15,8 +15,7 @@ from jobs.runtime.output import for_programs, machine_text
 from jobs.runtime.outside import Wiring
 from jobs.runtime.settings_source import SettingsInUse, SettingsSource, settings_in_use
 from reconciler.calendar.values import format_duration
-from reconciler.features.planning.document import ahead_document
-from reconciler.features.planning.text import as_lines
+from reconciler.features.planning.text import ahead_document, as_lines
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import Connection
 from reconciler.model.errors import NotFound

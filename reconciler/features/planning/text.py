@@ -1,4 +1,4 @@
-"""The plan as text: a table, and a chart below it."""
+"""The plan as a document for machines, and as text: a table, and a chart below it."""
 
 from __future__ import annotations
 
@@ -9,14 +9,21 @@ from zoneinfo import ZoneInfo
 
 from rich.cells import cell_len
 
+from reconciler import __version__
 from reconciler.calendar.values import format_duration, format_local, in_zone
+from reconciler.calendar.windows import Closure, Opening
 from reconciler.features.planning.chart import chart
 from reconciler.model.moments import to_text
 from reconciler.report import safe
-from reconciler.report.ahead import PlanAhead, PlannedCase, Status
-from reconciler.report.lines import NARROW, Line, Look, Screen, padded, short_names, shortened
-from reconciler.report.values import unseen_line
+from reconciler.report.ahead import PlanAhead, PlannedCase, SharedCalendar, Status
+from reconciler.report.lines import NARROW, Line, Look, Screen, count_of, padded, short_names, shortened
+from reconciler.report.values import Document, keys, plain, settings_value, unseen_line
 from reconciler.settings.schema import Mode
+
+keys(PlannedCase, "name=node zone pool status kinds notBefore schedule")
+keys(SharedCalendar, "nodes openings freezes=closures")
+keys(Opening, "start end window")
+keys(Closure, "start end name reason absolute")
 
 _WITH_DATE = 100
 _WITH_WINDOW = 120
@@ -28,6 +35,29 @@ _NODE = 12
 _INDENT = " " * 10
 
 _WORDS = {Status.MISSED: "MISSED", Status.AT_RISK: "AT RISK"}
+
+
+def ahead_document(ahead: PlanAhead) -> Document:
+    """Return the look ahead as plain values; moments are RFC 3339 in UTC."""
+    plan = ahead.plan
+    document: Document = plain(
+        {
+            "version": "v1",
+            "program": __version__,
+            "at": plan.now,
+            "until": ahead.until,
+            "mode": plan.mode,
+            "settings": settings_value(plan.settings, plan.now),
+            "timeZone": plan.time_zone,
+            "notes": plan.notes,
+            "unseen": plan.unseen,
+            "openness": ahead.openness,
+            "cases": ahead.cases,
+            "later": ahead.later,
+            "calendars": ahead.calendars,
+        }
+    )
+    return document
 
 
 def table(cases: Sequence[PlannedCase], look: Look) -> list[Line]:
@@ -171,8 +201,7 @@ def _head(ahead: PlanAhead) -> Iterator[str]:
     counted = Counter(one.status for one in ahead.cases)
     parts = [f"{counted[status]} {word}" for status, word in _COUNTED.items() if counted[status]]
     if parts:
-        cases = "1 case" if len(ahead.cases) == 1 else f"{len(ahead.cases)} cases"
-        yield f"{cases}: {', '.join(parts)}"
+        yield f"{count_of(len(ahead.cases), 'case')}: {', '.join(parts)}"
 
 
 def _notes(ahead: PlanAhead) -> Iterator[str]:

@@ -14,6 +14,7 @@ from reconciler import __version__
 from reconciler.features.readiness.findings import Finding, KeptByPeople, Readiness, WorkloadFindings
 from reconciler.model.readiness import FindingRow, ReadinessPart, Severity
 from reconciler.report import safe
+from reconciler.report.lines import count_of, first_of
 from reconciler.report.text import markdown_page, markdown_table, row, shown
 from reconciler.report.values import Document, moment_value, plain, settings_value, unseen_line
 
@@ -100,7 +101,7 @@ def headline(found: Readiness) -> str:
     if not found.nodes:
         return "no node was judged"
     known = " as far as is known" if found.unsure else ""
-    begin = f"{len(found.blocked)} of {_count(found.nodes, 'node')} would not drain{known}"
+    begin = f"{len(found.blocked)} of {count_of(found.nodes, 'node')} would not drain{known}"
     counted = Counter(workload.severity for workload in found.workloads)
     parts = [
         f"{counted[severity]} {verbs[counted[severity] != 1]}"
@@ -113,7 +114,7 @@ def headline(found: Readiness) -> str:
 def _assumption(found: Readiness) -> str:
     """Return what was judged, when (RFC 3339), and as for which event."""
     judged = f"each node is judged alone, as if it had to go now for a {found.kind}"
-    return f"{moment_value(found.now)}: {_count(found.pods, 'pod')}; {judged}"
+    return f"{moment_value(found.now)}: {count_of(found.pods, 'pod')}; {judged}"
 
 
 def _remarks(found: Readiness) -> Iterator[str]:
@@ -123,13 +124,13 @@ def _remarks(found: Readiness) -> Iterator[str]:
 
 
 def _on_nodes(kept: KeptByPeople) -> str:
-    return f"{_count(len(kept.nodes), 'node')}: {_some(kept.nodes)}"
+    return f"{count_of(len(kept.nodes), 'node')}: {first_of(kept.nodes, _NAMED)}"
 
 
 def _more(every: Sequence[object], what: str) -> list[str]:
     """Return a line about those that people do not see, and one above it; none if they see all."""
     more = len(every) - MOST_WORKLOADS
-    return [f"and {_count(more, what)} more; --output json has all of them"] if more > 0 else []
+    return [f"and {count_of(more, what)} more; --output json has all of them"] if more > 0 else []
 
 
 def _title(found: WorkloadFindings) -> str:
@@ -141,16 +142,7 @@ def _title(found: WorkloadFindings) -> str:
 
 def _place(finding: Finding) -> str:
     """Return how many pods are on which nodes."""
-    return f"{_count(len(finding.pods), 'pod')} on {_some(finding.nodes)}"
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return f"{', '.join(names[:_NAMED])}{more}"
-
-
-def _count(count: int, what: str) -> str:
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+    return f"{count_of(len(finding.pods), 'pod')} on {first_of(finding.nodes, _NAMED)}"
 
 
 def _sections(found: Readiness) -> Iterable[tuple[Severity, Iterator[WorkloadFindings]]]:
@@ -186,7 +178,7 @@ def _rows(workload: WorkloadFindings, *, everywhere: bool) -> Iterator[str]:
         if not everywhere:
             yield row("where", _place(finding))
         if not workload.workload.kind:
-            yield row("pods", _some(finding.pods))
+            yield row("pods", first_of(finding.pods, _NAMED))
         yield row("remedy", finding.remedy)
 
 
@@ -211,7 +203,7 @@ def as_markdown(found: Readiness) -> str:
 
 
 def _cells(workload: WorkloadFindings, finding: Finding) -> tuple[str, ...]:
-    pods = "" if workload.workload.kind else f": {_some(finding.pods)}"
+    pods = "" if workload.workload.kind else f": {first_of(finding.pods, _NAMED)}"
     return _title(workload), f"{_place(finding)}{pods}", finding.because, finding.remedy
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from reconciler.features.planning.document import ahead_document
+from reconciler.features.planning.text import ahead_document
 from reconciler.report.document import as_json
 from tests.report.ahead_scene import MISS, POOL, everything
 
