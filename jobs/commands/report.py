@@ -174,9 +174,8 @@ def _notices(connection: Connection, target: Target, settings: Settings) -> tupl
     instances = settings.profiles.instances.notify
     if not NOTIFY.of(settings) and not instances:
         return ()
-    from reconciler.features.notices.memory import from_text
+    from reconciler.features.notices.memory import failing, from_text
     from reconciler.features.notices.stored_memory import NoticeMemory
-    from reconciler.features.notices.workflow_messages import failing
 
     try:
         known = from_text(NoticeMemory(connection, target.namespace, guard=lambda: None).load())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -153,14 +154,15 @@ class Acting:
         instances = self.settings.profiles.instances.notify
         if self._notices is None and (NOTIFY.of(self.settings) or instances):
             # Most clusters tell nobody, and need none of this.
-            from reconciler.features.notices.concerned import Concerned
-            from reconciler.features.notices.queue import Around, NoticeQueue
-            from reconciler.features.notices.transports.http import Http
-            from reconciler.features.notices.transports.registry import silencer_of, transport_of
-            from reconciler.features.notices.transports.workflows import Senders
+            from reconciler.features.notices.owners import Concerned
+            from reconciler.features.notices.queue import NoticeQueue
+            from reconciler.features.notices.receivers import Around
+            from reconciler.features.notices.silences import Silencer
+            from reconciler.features.notices.transports.sending import Http
+            from reconciler.features.notices.transports.table import Tools, transport_of
 
             own_pod = OwnPodEvents(self._wiring.connection, self._wiring.itself)
-            http = Http()
+            tools = Tools(Http(), self._wiring.cluster, self._clock.now)
             self._notices = NoticeQueue(
                 Around(
                     store=NoticeMemory(
@@ -168,11 +170,10 @@ class Acting:
                     ),
                     clock=self._clock,
                     guard=self._lock.check,
-                    make=lambda entry: transport_of(entry, http),
-                    silences=lambda entry: silencer_of(entry, http),
+                    make=partial(transport_of, tools=tools),
+                    silences=partial(Silencer, http=tools.http),
                     warn=lambda notice: own_pod.notify(notice, self.settings.time_zone),
                     concerned=Concerned(self._wiring.connection, self._wiring.cluster),
-                    sender=Senders(http, self._wiring.cluster, self._clock.now).of,
                     counted=self._listeners.counting,
                 )
             )

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.features.notices.settings import NOTIFY, TRANSPORTS
-from reconciler.features.notices.transports import registry
+from reconciler.features.notices.transports import table
 from reconciler.settings.load import parse_settings
 
 PAGE = (Path(__file__).parents[2] / "docs" / "notices.md").read_text(encoding="utf-8")
@@ -17,7 +17,7 @@ SECTIONS = dict(re.findall(r"^### `(\w+)`\n(.*?)(?=^##|\Z)", PAGE, re.MULTILINE 
 
 def test_each_heading_is_a_transport_and_each_transport_has_a_heading() -> None:
     assert set(SECTIONS) == set(TRANSPORTS)
-    assert set(TRANSPORTS) == {*registry.TRANSPORTS, "alertmanager"}
+    assert set(TRANSPORTS) == {*table.TRANSPORTS, "alertmanager"}
 
 
 @pytest.mark.parametrize("name", TRANSPORTS)

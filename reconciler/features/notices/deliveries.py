@@ -10,12 +10,13 @@ from msgspec import Struct
 
 from reconciler.calendar.notice_times import Weekly
 from reconciler.calendar.values import in_zone
-from reconciler.features.notices.memory import OLDEST, Memory
+from reconciler.features.notices.memory import OLDEST, Memory, receiver_of
 from reconciler.features.notices.settings import Notify
 from reconciler.model import limits
 from reconciler.model.moments import shifted, to_text
 from reconciler.model.notices import Message, Topic
 from reconciler.model.values import replace
+from reconciler.model.workflow import WorkflowMessage
 from reconciler.report import safe
 from reconciler.settings.templates import TemplateFailed, rendered
 
@@ -30,11 +31,12 @@ _NAMED = 3
 
 
 class Delivery(Struct, frozen=True):
-    """Messages that are sent together to one entry.
+    """Messages that are sent together to one receiver.
 
     `title` and `lines` are for people: without control characters, and with moments in the entry's zone.
     `thread` is the chat thread to continue, empty for a new message. `cluster` is the name of the cluster.
-    `body` is what a template made instead of title and lines, empty without one. `recipient` is the address
+    `body` is what a template made instead of title and lines, empty without one; messages of workflows have
+    only that and a title. `recipient` is the address
     of one owner of workloads, empty for the recipients of the entry.
     """
 
@@ -201,10 +203,20 @@ def delivery_of(entry: Notify, messages: tuple[Message, ...], zone: tzinfo, *, d
     if len(messages) == 1:
         lines = [safe.line(in_zone(messages[0].text, zone))]
     if dropped:
-        lines.append(f"{dropped} earlier messages were left out, because they could not be sent.")
+        lines.append(_left_out(dropped))
     title = safe.line(_title(messages))
     title = f"[{safe.line(entry.cluster)}] {title}" if entry.cluster else title
     return Delivery(entry.name, messages, limits.text(title, _TITLE), tuple(lines), safe.line(entry.cluster))
+
+
+def letter_of(message: WorkflowMessage, dropped: int) -> Delivery:
+    """Return the delivery of a message of a workflow, after so many that were left out."""
+    body = "\n".join((safe.lines(message.text), *([_left_out(dropped)] if dropped else [])))
+    return Delivery(receiver_of(message.instance), (), safe.line(message.title), (), body=body)
+
+
+def _left_out(count: int) -> str:
+    return f"{count} earlier messages were left out, because they could not be sent."
 
 
 _WORDS = {

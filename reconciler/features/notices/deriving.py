@@ -10,9 +10,18 @@ from msgspec import Struct
 
 from reconciler.calendar.notice_times import Past, Periodic, due
 from reconciler.features.notices.facts import ENDING, Fact, facts_of, is_blocking_known, kind_of
-from reconciler.features.notices.memory import CASES, PENDING, SAID, Known, Memory, Pending, Receiver, seconds
+from reconciler.features.notices.memory import (
+    CASES,
+    PENDING,
+    SAID,
+    Known,
+    Memory,
+    Pending,
+    Receiver,
+    is_workflow,
+    seconds,
+)
 from reconciler.features.notices.settings import Notify
-from reconciler.features.notices.workflow_messages import is_workflow
 from reconciler.model.notices import Message, Topic
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import NodePlan, Plan

@@ -1,4 +1,4 @@
-"""Who owns the workloads on a node: the addresses that the namespaces of its pods have."""
+"""Who owns the workloads on a node: the addresses that the namespaces of its pods have, and their reader."""
 
 from __future__ import annotations
 
@@ -11,7 +11,14 @@ from msgspec import Struct, field
 
 from reconciler.features.notices.deliveries import Delivery, delivery_of
 from reconciler.features.notices.settings import Notify
+from reconciler.features.notices.transports.sending import NotSent
+from reconciler.kubernetes import objects
+from reconciler.kubernetes.cluster import Cluster
+from reconciler.kubernetes.connection import Connection
+from reconciler.kubernetes.paths import CORE
+from reconciler.model.errors import ClusterError
 from reconciler.model.limits import ADDRESSES
+from reconciler.model.notices import Message
 from reconciler.model.values import replace
 from reconciler.settings.fields import is_address
 
@@ -90,3 +97,43 @@ def for_owners(
         found.append(replace(delivery_of(entry, messages, zone), recipient=address))
     cut = (name for name, given in wanted.items() if not set(given) <= set(served))
     return ForOwners(tuple(found), tuple(sorted(cut)))
+
+
+class Concerned:
+    """Reads pods and namespaces for messages that go to owners. No pass waits for it."""
+
+    def __init__(self, connection: Connection, cluster: Cluster) -> None:
+        """Use this connection, and this reader of pods."""
+        self._connection, self._cluster = connection, cluster
+
+    def pods(self, messages: Iterable[Message]) -> dict[str, tuple[str, ...]]:
+        """Return the namespaces of the pods on the node of each message, by the id of its case.
+
+        Pods of DaemonSets do not leave a node, so they concern nobody. A case whose namespaces are known
+        keeps them: its pods may be gone by now. Raises NotSent.
+        """
+        found: dict[str, tuple[str, ...]] = {}
+        try:
+            for one in messages:
+                if one.namespaces:
+                    found[one.case] = one.namespaces
+                elif one.case not in found:
+                    pods = self._cluster.pods(one.node)
+                    names = {
+                        pod.namespace for pod in pods if pod.owner is None or pod.owner.kind != "DaemonSet"
+                    }
+                    found[one.case] = tuple(sorted(names)[:MOST])
+        except ClusterError as error:
+            raise NotSent(f"the pods of a node can't be read: {error}") from error
+        return found
+
+    def namespaces(self) -> Mapping[str, Namespace]:
+        """Return every namespace by its name; raises NotSent."""
+        try:
+            found, _ = objects.get_list(self._connection, CORE / "namespaces", objects.OnlyMetadata)
+        except ClusterError as error:
+            raise NotSent(f"the namespaces can't be read: {error}") from error
+        return {
+            one.metadata.name: Namespace(one.metadata.labels or {}, one.metadata.annotations or {})
+            for one in found
+        }

@@ -15,9 +15,8 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from reconciler.features.notices.deliveries import delivery_of
-from reconciler.features.notices.transports.http import Http, Post
 from reconciler.features.notices.transports.mail import MailTransport
-from reconciler.features.notices.transports.transport import NotSent
+from reconciler.features.notices.transports.sending import Http, NotSent, Post
 from tests.features.notices.following import entries, message
 from tests.support.controlplane.configuration import Certificates, make_certificates
 from tests.support.fakes.loopback import Served
@@ -117,7 +116,7 @@ def send_mail(smtp: FakeSmtp, tls: str) -> None:
     mail = f"mail: {{server: 127.0.0.1, port: {smtp.port}, tls: {tls}, {keys}}}"
     (entry,) = entries(f"notify: [{{name: all, {mail}}}]")
     assert entry.mail is not None
-    MailTransport(entry.mail, 5).send(delivery_of(entry, (message(),), ZoneInfo("UTC")))
+    MailTransport(entry.mail, patience=5).send(delivery_of(entry, (message(),), ZoneInfo("UTC")))
 
 
 @pytest.mark.parametrize("how", ["StartTls", "Implicit"])

@@ -9,7 +9,7 @@ import pytest
 
 from reconciler.features.notices.deliveries import delivery_of
 from reconciler.features.notices.transports.mail import MailTransport
-from reconciler.features.notices.transports.transport import NotSent
+from reconciler.features.notices.transports.sending import NotSent
 from reconciler.model.notices import Message, Topic
 from reconciler.model.values import replace
 from tests.features.notices.following import entries, message
@@ -38,7 +38,7 @@ def send(
     (entry,) = entries(f"notify: [{{name: all, cluster: prod, {mail}}}]")
     assert entry.mail is not None
     delivery = delivery_of(entry, messages or (message(Topic.MISSED),), ZoneInfo("UTC"))
-    MailTransport(entry.mail, patience).send(replace(delivery, recipient=recipient))
+    MailTransport(entry.mail, patience=patience).send(replace(delivery, recipient=recipient))
 
 
 def test_a_delivery_is_one_mail_to_all_recipients(smtp: FakeSmtp) -> None:

@@ -16,10 +16,11 @@ from reconciler.features.notices import memory
 from reconciler.features.notices.deliveries import Delivery
 from reconciler.features.notices.memory import Memory
 from reconciler.features.notices.owners import Namespace
-from reconciler.features.notices.queue import Around, NoticeQueue
+from reconciler.features.notices.queue import NoticeQueue
+from reconciler.features.notices.receivers import Around, Silencing
 from reconciler.features.notices.settings import Notify
 from reconciler.features.notices.silences import WantedSilences
-from reconciler.features.notices.transports.transport import NotSent, Transport
+from reconciler.features.notices.transports.sending import NotSent, Transport
 from reconciler.model.errors import Forbidden, LockLost, Unreachable
 from reconciler.model.notices import Message, Topic
 from reconciler.model.plan import Notice, Plan
@@ -94,22 +95,19 @@ class Letters:
     """What sends the messages of one instance of a workflow."""
 
     store: Remembered
-    sent: list[WorkflowMessage] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
     fails: list[Exception] = field(default_factory=list)
     fails_at: int | None = None
     saved_before: list[bool] = field(default_factory=list)
 
-    def send(self, message: WorkflowMessage) -> None:
+    def send(self, delivery: Delivery) -> str:
         if self.fails:
             raise self.fails.pop(0)
-        if len(self.sent) == self.fails_at:
+        if len(self.texts) == self.fails_at:
             raise NotSent("no answer in time")
-        self.saved_before.append(message.id in {one.id for one in self.store.memory.workflow})
-        self.sent.append(message)
-
-    @property
-    def texts(self) -> list[str]:
-        return [one.text for one in self.sent]
+        self.saved_before.append(delivery.text in {each.text for each in self.store.memory.workflow})
+        self.texts.append(delivery.text)
+        return ""
 
 
 @dataclass
@@ -175,14 +173,11 @@ class People:
         if self.lost:
             raise LockLost("not renewed")
 
-    def make(self, entry: Notify) -> Transport:
-        return self.to(entry.name)
+    def make(self, receiver: Notify | NotifyInstance) -> Transport:
+        return self.letters(receiver.name) if isinstance(receiver, NotifyInstance) else self.to(receiver.name)
 
     def to(self, name: str) -> Sending:
         return self.transports.setdefault(name, Sending(self.store))
-
-    def sender(self, instance: NotifyInstance) -> Letters:
-        return self.letters(instance.name)
 
     def letters(self, name: str = "tell") -> Letters:
         return self.senders.setdefault(name, Letters(self.store))
@@ -196,7 +191,6 @@ class People:
             silences=lambda _: self.silences,
             warn=self.warned.append,
             concerned=self.pods_of,
-            sender=self.sender,
             counted=self.counted,
         )
         made = NoticeQueue(around)
@@ -441,7 +435,10 @@ def test_the_silence_of_a_node_that_was_deleted_is_ours_until_it_has_ended(peopl
     # It is tried again: in the same process, the node is not forgotten.
     queue.after(gone, (), plan.now)
     assert people.warned[0].message == "notices to all can't be sent: no answer in time"
-    assert "uid-a" in queue._silences["all"].wanted.ours
+    silencing = queue._receivers["all"]
+    assert isinstance(silencing, Silencing)
+    assert silencing.wanted is not None
+    assert "uid-a" in silencing.wanted.ours
 
 
 def test_the_owners_of_pods_hear_it_too_also_when_the_pods_are_gone(people: People) -> None:
@@ -510,7 +507,7 @@ def test_a_message_of_a_workflow_survives_a_kill_before_it_is_sent(workflows: Pe
 
     # The pass goes on only now, and writes to the node that the message was sent.
     assert "text 1" in workflows.store.saves[0]
-    workflows.wait(lambda: bool(workflows.letters().sent))
+    workflows.wait(lambda: bool(workflows.letters().texts))
     assert workflows.letters().saved_before == [True]
     queue.close(5)
     assert workflows.store.memory == Memory(workflow_sent=("id-tell-1",))
@@ -539,7 +536,7 @@ def test_a_failure_of_one_instance_delays_no_other_and_is_in_the_notes(workflows
     workflows.letters().fails = [NotSent("no answer in time")]
     queue = workflows.queue("")
     queue.keep([letter(), letter(instance="other")])
-    workflows.wait(lambda: bool(workflows.letters("other").sent and workflows.warned))
+    workflows.wait(lambda: bool(workflows.letters("other").texts and workflows.warned))
 
     (note,) = queue.after(a_pass(), (), NOW)
     assert note.startswith("notices to instances.notify/tell fail since ")
@@ -561,7 +558,7 @@ def test_messages_of_workflows_wait_in_the_process_until_the_memory_is_read(
     queue.keep([letter()])
     workflows.store.error = None
 
-    workflows.wait(lambda: bool(workflows.letters().sent))
+    workflows.wait(lambda: bool(workflows.letters().texts))
 
 
 def test_a_pass_does_not_wait_for_a_memory_that_can_not_be_written(workflows: People) -> None:
@@ -571,7 +568,7 @@ def test_a_pass_does_not_wait_for_a_memory_that_can_not_be_written(workflows: Pe
     queue.keep([letter()])
     queue.keep([letter(2)])
 
-    workflows.wait(lambda: len(workflows.letters().sent) == 2)
+    workflows.wait(lambda: len(workflows.letters().texts) == 2)
 
 
 def test_without_entries_of_notify_a_case_is_not_remembered(workflows: People) -> None:

@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -16,12 +17,12 @@ import pytest
 from reconciler.features.notices import settings as notify
 from reconciler.features.notices.deliveries import delivery_of
 from reconciler.features.notices.settings import Notify
-from reconciler.features.notices.transports.http import Http, Post
-from reconciler.features.notices.transports.registry import TRANSPORTS, transport_of
+from reconciler.features.notices.transports.sending import Http, NotSent, Post
 from reconciler.features.notices.transports.slack import LONGEST, shortened
-from reconciler.features.notices.transports.transport import NotSent
+from reconciler.features.notices.transports.table import TRANSPORTS, Tools, transport_of
 from reconciler.model.notices import Message, Topic
 from reconciler.model.values import replace
+from reconciler.model.workflow import LeaseRef, LeaseTake
 from tests.features.notices.following import entries, message
 from tests.support.stub import Answer, Asked, Stub, json_answer
 
@@ -33,6 +34,16 @@ APPRISE = pytest.mark.filterwarnings("ignore:'imghdr' is deprecated:DeprecationW
 """apprise imports it for its mails."""
 
 
+class NoLeases:
+    """No entry of `notify` keeps its threads in Leases."""
+
+    def lease(self, ref: LeaseRef) -> None:
+        raise AssertionError(ref)
+
+    def take_lease(self, take: LeaseTake) -> None:
+        raise AssertionError(take)
+
+
 class Receiver:
     """A server and an entry of `notify` that sends to it."""
 
@@ -40,6 +51,10 @@ class Receiver:
         self.answers: list[Answer] = []
         self.server = Stub(lambda _: self.answers.pop(0) if self.answers else OK)
         self.http = Http(total=2)
+
+    @property
+    def tools(self) -> Tools:
+        return Tools(self.http, NoLeases(), datetime.now)
 
     @property
     def url(self) -> str:
@@ -52,7 +67,7 @@ class Receiver:
     def send(self, text: str, *messages: Message, thread: str = "", recipient: str = "") -> str:
         entry = self.entry(text)
         made = delivery_of(entry, messages or (message(),), UTC)
-        return transport_of(entry, self.http).send(replace(made, thread=thread, recipient=recipient))
+        return transport_of(entry, self.tools).send(replace(made, thread=thread, recipient=recipient))
 
     def body(self, number: int = -1) -> Any:
         return json.loads(self.server.asked[number].body)
@@ -353,7 +368,7 @@ def test_a_template_makes_the_text_of_chats_and_mails(receiver: Receiver) -> Non
     entry = receiver.entry(f"{HOOK}, template: {text}")
     delivery = delivery_of(entry, (message(text="<b>\x1b[1m"),), UTC)
     assert entry.template is not None
-    transport_of(entry, receiver.http).send(delivery.with_template(entry.template, lambda: False))
+    transport_of(entry, receiver.tools).send(delivery.with_template(entry.template, lambda: False))
 
     assert receiver.body() == {"text": "a &lt;b&gt;\\x1b[1m"}
 

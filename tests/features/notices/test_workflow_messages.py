@@ -5,14 +5,15 @@ from __future__ import annotations
 from datetime import timedelta
 
 from reconciler.features.notices import memory
-from reconciler.features.notices.memory import WORKFLOW_PENDING, Memory, Receiver
-from reconciler.features.notices.workflow_messages import (
+from reconciler.features.notices.deliveries import letter_of
+from reconciler.features.notices.memory import (
+    WORKFLOW_PENDING,
+    Memory,
+    Receiver,
     added,
-    by_instance,
     messages_sent,
     receiver_of,
     still_wanted,
-    worded,
 )
 from reconciler.model.workflow import LONGEST, WorkflowMessage
 from tests.support.builders import NOW
@@ -37,14 +38,15 @@ def test_the_memory_is_the_same_after_it_was_written() -> None:
 
 def test_the_newest_messages_are_kept_and_the_others_are_counted_in_the_next_one() -> None:
     known = added(Memory(), (letter(number) for number in range(WORKFLOW_PENDING + 3)))
-    first = by_instance(known)["tell"][0]
+    first = known.workflow[0]
 
     assert (len(known.workflow), first.id) == (WORKFLOW_PENDING, "id-3")
-    assert worded(known, first).text == (
+    dropped = known.receiver(receiver_of("tell")).dropped
+    assert letter_of(first, dropped).text == (
         "text\n3 earlier messages were left out, because they could not be sent."
     )
     after = messages_sent(known, [first])
-    assert worded(after, first).text == "text"
+    assert after.receiver(receiver_of("tell")).dropped == 0
     assert numbers(added(after, [first])) == numbers(after)
 
 
@@ -77,6 +79,6 @@ def test_what_an_instance_left_goes_with_it() -> None:
 
 
 def test_a_message_has_no_control_characters() -> None:
-    found = worded(Memory(), letter(text="a\x1b[2J\nb", title="c\nd"))
+    found = letter_of(letter(text="a\x1b[2J\nb", title="c\nd"), 0)
 
     assert (found.text, found.title) == ("a\\x1b[2J\nb", "c d")

@@ -10,19 +10,19 @@ from typing import Any
 
 import pytest
 
-from reconciler.features.notices.transports.http import Http
-from reconciler.features.notices.transports.transport import NotSent
-from reconciler.features.notices.transports.workflows import Senders
+from reconciler.features.notices.deliveries import Delivery
+from reconciler.features.notices.transports.sending import Http, NotSent, Transport
+from reconciler.features.notices.transports.table import Tools, transport_of
 from reconciler.model.errors import Forbidden
 from reconciler.model.values import replace
-from reconciler.model.workflow import LeaseRef, LeaseSeen, LeaseTake, WorkflowMessage
+from reconciler.model.workflow import LeaseRef, LeaseSeen, LeaseTake
 from reconciler.settings.load import parse_settings
 from reconciler.settings.sections.workflows import NotifyInstance
 from tests.support.builders import NOW
 from tests.support.fakes.smtp import FakeSmtp
 from tests.support.stub import Answer, Asked, Stub, json_answer
 
-MESSAGE = WorkflowMessage("id", "tell", "a", NOW, "<!here> a &amp; b", "nodes & more")
+MESSAGE = Delivery("instances.notify/tell", (), "nodes & more", (), body="<!here> a &amp; b")
 
 
 def instance(kind: str, keys: str) -> NotifyInstance:
@@ -58,10 +58,13 @@ class Slack:
         self.server = Stub(self._answer)
         self.leases = Leases()
         self.now = NOW
-        self.senders = Senders(Http(total=2), self.leases, lambda: self.now)
+        self.tools = Tools(Http(total=2), self.leases, lambda: self.now)
 
     def _answer(self, asked: Asked) -> Answer:
         return self.answers.pop(0) if self.answers else json_answer({"ok": True, "ts": f"171.{asked.number}"})
+
+    def to(self, receiver: NotifyInstance) -> Transport:
+        return transport_of(receiver, self.tools)
 
     def hook(self) -> NotifyInstance:
         return instance("slack", f"hook: '{self.server.url}/services/SECRET', channel: ops")
@@ -94,7 +97,7 @@ def smtp() -> Iterator[FakeSmtp]:
 
 def test_a_webhook_gets_the_text_as_its_template_made_it(slack: Slack) -> None:
     slack.answers = [Answer(b"ok")]
-    slack.senders.of(slack.hook()).send(MESSAGE)
+    slack.to(slack.hook()).send(MESSAGE)
 
     assert slack.server.asked[0].path == "/services/SECRET"
     assert slack.posted == [{"text": "<!here> a &amp; b", "channel": "ops"}]
@@ -104,14 +107,14 @@ def test_a_webhook_that_does_not_answer_ok_has_not_sent(slack: Slack) -> None:
     slack.answers = [Answer(b"<html>sign in</html>")]
 
     with pytest.raises(NotSent, match="Slack did not answer ok"):
-        slack.senders.of(slack.hook()).send(MESSAGE)
+        slack.to(slack.hook()).send(MESSAGE)
 
 
 def test_nothing_is_sent_to_a_link_local_address(slack: Slack) -> None:
     mail = "address: '169.254.1.1:25', from: a@b.c, to: [d@e.f]"
     for one in (instance("slack", "hook: 'http://169.254.1.1/x', channel: c"), instance("mail", mail)):
         with pytest.raises(NotSent, match="link-local") as found:
-            slack.senders.of(one).send(MESSAGE)
+            slack.to(one).send(MESSAGE)
         assert found.value.refused
 
 
@@ -121,7 +124,7 @@ REPLY = "&lt;!here&gt; a &amp;amp; b"
 
 
 def test_a_thread_begins_with_its_title_and_goes_on_for_its_period(slack: Slack) -> None:
-    sender = slack.senders.of(slack.thread())
+    sender = slack.to(slack.thread())
     sender.send(MESSAGE)
     slack.now += timedelta(hours=1)
     sender.send(MESSAGE)
@@ -138,7 +141,7 @@ def test_a_thread_begins_with_its_title_and_goes_on_for_its_period(slack: Slack)
 
 def test_another_process_goes_on_with_the_thread_of_the_lease(slack: Slack) -> None:
     slack.leases.seen = LeaseSeen("99.1", NOW - timedelta(minutes=59), timedelta(hours=1))
-    slack.senders.of(slack.thread()).send(MESSAGE)
+    slack.to(slack.thread()).send(MESSAGE)
 
     assert slack.texts() == [("99.1", REPLY)]
     assert slack.leases.taken == []
@@ -151,7 +154,7 @@ def test_a_lease_that_makes_no_sense_begins_a_new_thread(
     slack: Slack, holder: str, renewed: datetime | None
 ) -> None:
     slack.leases.seen = LeaseSeen(holder, renewed, timedelta(hours=1))
-    slack.senders.of(slack.thread()).send(MESSAGE)
+    slack.to(slack.thread()).send(MESSAGE)
 
     assert slack.texts() == [TITLE, (THREAD, REPLY)]
 
@@ -159,7 +162,7 @@ def test_a_lease_that_makes_no_sense_begins_a_new_thread(
 def test_a_thread_that_somebody_deleted_begins_again(slack: Slack) -> None:
     slack.leases.seen = LeaseSeen("99.1", NOW, timedelta(hours=1))
     slack.answers = [json_answer({"ok": False, "error": "thread_not_found"})]
-    slack.senders.of(slack.thread()).send(MESSAGE)
+    slack.to(slack.thread()).send(MESSAGE)
 
     assert slack.texts() == [("99.1", REPLY), TITLE, ("171.1", REPLY)]
     assert slack.leases.seen.holder == "171.1"
@@ -168,7 +171,7 @@ def test_a_thread_that_somebody_deleted_begins_again(slack: Slack) -> None:
 def test_a_lease_that_can_not_be_written_is_reported_and_the_title_comes_once(slack: Slack) -> None:
     missing = Forbidden("no", needs="create leases.coordination.k8s.io in ops")
     slack.leases.fails = [missing, missing]
-    sender = slack.senders.of(slack.thread())
+    sender = slack.to(slack.thread())
     for _ in range(2):
         with pytest.raises(NotSent, match="the Lease ops/slack can't be written: needs create leases"):
             sender.send(MESSAGE)
@@ -181,7 +184,7 @@ def test_a_token_is_in_no_error(slack: Slack) -> None:
     slack.answers = [json_answer({"ok": False, "error": "bad xoxb-SECRET"})]
 
     with pytest.raises(NotSent, match="Slack refused") as found:
-        slack.senders.of(slack.thread()).send(MESSAGE)
+        slack.to(slack.thread()).send(MESSAGE)
     assert "SECRET" not in str(found.value)
 
 
@@ -192,8 +195,8 @@ def mail(smtp: FakeSmtp, keys: str = "", to: str = "[a@example.com, b@example.co
 
 
 def test_a_mail_goes_to_all_recipients(slack: Slack, smtp: FakeSmtp) -> None:
-    message = replace(MESSAGE, text="Käse\n.\nBcc: c@example.com")
-    slack.senders.of(mail(smtp)).send(message)
+    message = replace(MESSAGE, body="Käse\n.\nBcc: c@example.com")
+    slack.to(mail(smtp)).send(message)
 
     (got,) = smtp.box.mails
     assert smtp.box.recipients == [["a@example.com", "b@example.com"]]
@@ -203,7 +206,7 @@ def test_a_mail_goes_to_all_recipients(slack: Slack, smtp: FakeSmtp) -> None:
 
 
 def test_a_mail_server_gets_the_login(slack: Slack, smtp: FakeSmtp) -> None:
-    slack.senders.of(mail(smtp, "auth: true, user: bot, password: SECRET")).send(MESSAGE)
+    slack.to(mail(smtp, "auth: true, user: bot, password: SECRET")).send(MESSAGE)
 
     assert smtp.box.logins == [("bot", "SECRET")]
     assert len(smtp.box.mails) == 1
@@ -212,10 +215,10 @@ def test_a_mail_server_gets_the_login(slack: Slack, smtp: FakeSmtp) -> None:
 def test_a_password_goes_only_over_encryption_or_to_this_host(
     slack: Slack, smtp: FakeSmtp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("reconciler.features.notices.transports.workflows._LOCAL", frozenset())
+    monkeypatch.setattr("reconciler.features.notices.transports.mail._LOCAL", frozenset())
 
     with pytest.raises(NotSent, match="has no STARTTLS, so the password is not sent to it"):
-        slack.senders.of(mail(smtp, "auth: true, user: bot, password: SECRET")).send(MESSAGE)
+        slack.to(mail(smtp, "auth: true, user: bot, password: SECRET")).send(MESSAGE)
     assert (smtp.box.logins, smtp.box.mails) == ([], [])
 
 
@@ -223,12 +226,12 @@ def test_a_refusal_of_a_mail_shows_no_password(slack: Slack, smtp: FakeSmtp) -> 
     smtp.box.refuses["AUTH"] = "535 no SECRET-PASSWORD"
 
     with pytest.raises(NotSent, match="535") as found:
-        slack.senders.of(mail(smtp, "auth: true, user: bot, password: SECRET-PASSWORD")).send(MESSAGE)
+        slack.to(mail(smtp, "auth: true, user: bot, password: SECRET-PASSWORD")).send(MESSAGE)
     assert found.value.refused
     assert "SECRET" not in str(found.value)
 
 
 def test_an_address_that_begins_another_header_is_refused(slack: Slack, smtp: FakeSmtp) -> None:
     with pytest.raises(NotSent, match="is not a mail address"):
-        slack.senders.of(mail(smtp, to='["a@example.com\\nBcc: c@example.com"]')).send(MESSAGE)
+        slack.to(mail(smtp, to='["a@example.com\\nBcc: c@example.com"]')).send(MESSAGE)
     assert smtp.box.mails == []

@@ -10,9 +10,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import yaml
 
-from reconciler.features.notices.transports.http import Http
-from reconciler.features.notices.transports.transport import NotSent
-from reconciler.features.notices.transports.workflows import Senders
+from reconciler.features.notices.deliveries import Delivery
+from reconciler.features.notices.transports.sending import Http, NotSent
+from reconciler.features.notices.transports.table import Tools, transport_of
 from reconciler.features.workflows.checks import CHECK_TYPES
 from reconciler.features.workflows.kubernikus import KEY, Kubernikus
 from reconciler.features.workflows.reading import read_for_checks
@@ -21,7 +21,7 @@ from reconciler.kubernetes.connection import Connection
 from reconciler.model.errors import ClusterError, Forbidden
 from reconciler.model.ports import Outside
 from reconciler.model.values import replace
-from reconciler.model.workflow import LeaseRef, LeaseTake, Needs, WorkflowMessage
+from reconciler.model.workflow import LeaseRef, LeaseTake, Needs
 from reconciler.settings.grants import grants_as_manifests, grants_of
 from reconciler.settings.load import parse_settings
 from tests.real.manifests.applying import K8S
@@ -93,8 +93,8 @@ def test_the_same_permissions_keep_the_thread_of_a_notification(ours: Cluster) -
         config = f"{{{keys}, title: t, message: m, url: '{slack.url}'}}"
         text = f"instances: {{notify: [{{type: slackThread, name: tell, config: {config}}}]}}"
         (instance,) = parse_settings(text, "x.yaml").profiles.instances.notify
-        sender = Senders(Http(), ours, lambda: datetime.now(UTC)).of(instance)
-        message = WorkflowMessage("id", "tell", "a", NOW, "text", "title")
+        sender = transport_of(instance, Tools(Http(), ours, lambda: datetime.now(UTC)))
+        message = Delivery("tell", (), "title", (), body="text")
 
         def known() -> bool:
             try:

@@ -8,10 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.features.notices.silences import WantedSilences
-from reconciler.features.notices.transports.alertmanager import Silencer
-from reconciler.features.notices.transports.http import Http
-from reconciler.features.notices.transports.transport import NotSent
+from reconciler.features.notices.silences import Silencer, WantedSilences
+from reconciler.features.notices.transports.sending import Http, NotSent
 from tests.features.notices.following import entries
 from tests.real.forks import Forks
 from tests.real.passes.processes import ENFORCE, Programs

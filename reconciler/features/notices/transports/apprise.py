@@ -7,15 +7,16 @@ from typing import Any
 
 from reconciler.features.notices.deliveries import Delivery
 from reconciler.features.notices.settings import Apprise
-from reconciler.features.notices.transports.transport import NotSent, resolved
+from reconciler.features.notices.transports.sending import NotSent, resolved
 from reconciler.settings.fields import LINK_LOCAL
 
 
 class AppriseTransport:
     """Sends text by apprise. Its own timeouts are four seconds to connect, and four for each read."""
 
-    def __init__(self, settings: Apprise) -> None:
+    def __init__(self, settings: Apprise, tools: object = None) -> None:
         """Send as these settings say."""
+        del tools
         self._settings = settings
 
     def send(self, delivery: Delivery) -> str:

@@ -1,18 +1,22 @@
-"""Mail by SMTP."""
+"""Mail by SMTP, of entries of `notify` and of notifications of workflows."""
 
 from __future__ import annotations
 
 import smtplib
 import ssl
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from email.headerregistry import Address
 from email.message import EmailMessage
 from email.utils import make_msgid
 
+from reconciler.calendar.values import literal
 from reconciler.features.notices.deliveries import Delivery
 from reconciler.features.notices.settings import Mail, Tls
-from reconciler.features.notices.transports.transport import NotSent, masked, resolved, tls_failure
+from reconciler.features.notices.transports.sending import NotSent, masked, resolved, tls_failure
+from reconciler.report import safe
+from reconciler.settings.fields import LINK_LOCAL, is_address
+from reconciler.settings.sections import notify_types
 
 PATIENCE = 10.0
 """Seconds for each answer of the server."""
@@ -24,8 +28,9 @@ _TEMPORARY = 500
 class MailTransport:
     """Sends one mail for each delivery, to all recipients."""
 
-    def __init__(self, settings: Mail, patience: float = PATIENCE) -> None:
+    def __init__(self, settings: Mail, tools: object = None, patience: float = PATIENCE) -> None:
         """Send as these settings say; `patience` is the seconds for each answer."""
+        del tools
         self._settings, self._patience = settings, patience
 
     def send(self, delivery: Delivery) -> str:
@@ -37,8 +42,17 @@ class MailTransport:
         with smtp_failures(settings.server, *login), self._connected() as server:
             if login:
                 server.login(*login)
-            server.send_message(mail(settings, delivery))
+            server.send_message(self._mail(delivery))
         return ""
+
+    def _mail(self, delivery: Delivery) -> EmailMessage:
+        settings = self._settings
+        to = (delivery.recipient,) if delivery.recipient else settings.to
+        text = delivery.body or "\n".join(delivery.lines)
+        mail = mail_of(delivery.title, settings.from_, to, text)
+        if delivery.bad:
+            mail["Importance"] = "high"
+        return mail
 
     def _connected(self) -> smtplib.SMTP:
         settings = self._settings
@@ -79,16 +93,66 @@ def smtp_failures(host: str, *secrets: str) -> Iterator[None]:
         raise NotSent(f"{host}: {'no answer in time' if late else 'no connection, or it was cut'}") from None
 
 
-def mail(settings: Mail, delivery: Delivery) -> EmailMessage:
-    """Return the mail. Messages of one case have the same thread."""
-    message = EmailMessage()
-    message["Subject"] = delivery.title
-    message["From"] = settings.from_
-    recipients = (delivery.recipient,) if delivery.recipient else settings.to
-    message["To"] = [Address(addr_spec=each) for each in recipients]
-    message["Message-ID"] = make_msgid(domain=settings.from_.rpartition("@")[2])
-    message["Auto-Submitted"] = "auto-generated"
-    if delivery.bad:
-        message["Importance"] = "high"
-    message.set_content(f"{delivery.body or chr(10).join(delivery.lines)}\n")
-    return message
+def mail_of(subject: str, sender: str, to: Iterable[str], text: str) -> EmailMessage:
+    """Return the mail; NotSent for an address that is none."""
+    to = tuple(to)
+    if wrong := [address for address in (sender, *to) if not is_address(address)]:
+        raise NotSent(f"{literal(wrong[0])} is not a mail address", refused=True)
+    mail = EmailMessage()
+    mail["Subject"] = safe.line(subject)
+    mail["From"] = sender
+    mail["To"] = [Address(addr_spec=address) for address in to]
+    mail["Message-ID"] = make_msgid(domain=sender.rpartition("@")[2])
+    mail["Auto-Submitted"] = "auto-generated"
+    mail.set_content(f"{text}\n")
+    return mail
+
+
+_LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+class WorkflowMail:
+    """Sends mail by SMTP, encrypted where the server can."""
+
+    def __init__(self, settings: notify_types.Mail, tools: object = None, patience: float = PATIENCE) -> None:
+        """Send as these settings say; `patience` is the seconds for each answer."""
+        del tools
+        self._settings, self._patience = settings, patience
+
+    def send(self, delivery: Delivery) -> str:
+        """See the port. A password goes only over an encrypted connection, or to this host."""
+        settings = self._settings
+        if settings.host.startswith(LINK_LOCAL):
+            raise NotSent("the address is link-local, where clouds serve credentials", refused=True)
+        mail = mail_of(settings.subject, settings.from_, settings.to, delivery.body)
+        with (
+            smtp_failures(settings.host, settings.user, settings.password),
+            smtplib.SMTP(settings.host, settings.port, timeout=self._patience) as server,
+        ):
+            encrypted = _encrypted(server)
+            if settings.auth:
+                if not encrypted and settings.host not in _LOCAL:
+                    why = f"{settings.host} has no STARTTLS, so the password is not sent to it"
+                    raise NotSent(why, refused=True)
+                self._login(server)
+            server.send_message(mail)
+        return ""
+
+    def _login(self, server: smtplib.SMTP) -> None:
+        settings = self._settings
+        text = f"{settings.identity}\0{settings.user}\0{settings.password}"
+
+        def answer(challenge: bytes | None = None) -> str:
+            del challenge
+            return text
+
+        server.auth("PLAIN", answer)
+
+
+def _encrypted(server: smtplib.SMTP) -> bool:
+    """Encrypt the connection if the server can, and return whether it can."""
+    server.ehlo_or_helo_if_needed()
+    if not server.has_extn("starttls"):
+        return False
+    server.starttls(context=ssl.create_default_context())
+    return True

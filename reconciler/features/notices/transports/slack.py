@@ -1,14 +1,22 @@
-"""Slack: an incoming webhook, or chat.postMessage with a bot's token, which can continue a thread."""
+"""Slack: an incoming webhook, or chat.postMessage with a bot's token, which can continue a thread.
+
+The notifications of workflows have both as maintenance-controller has them.
+"""
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import Any
 
 from reconciler.features.notices.deliveries import Delivery
 from reconciler.features.notices.settings import Slack
-from reconciler.features.notices.transports.http import Http, Post
-from reconciler.features.notices.transports.transport import NotSent, masked, resolved
+from reconciler.features.notices.transports.sending import Http, NotSent, Post, masked, resolved
+from reconciler.features.notices.transports.table import Tools
+from reconciler.model.errors import ClusterError
 from reconciler.model.limits import without_slack_markup
+from reconciler.model.moments import shifted
+from reconciler.model.workflow import LeaseRef, LeaseSeen, LeaseTake
+from reconciler.settings.sections import notify_types
 
 LONGEST = 12_000
 """Characters of a message. Slack recommends 4,000, and cuts off what is above 40,000 without a word."""
@@ -30,19 +38,15 @@ def shortened(text: str) -> str:
 class SlackTransport:
     """Sends text to Slack."""
 
-    def __init__(self, settings: Slack, http: Http) -> None:
+    def __init__(self, settings: Slack, tools: Tools) -> None:
         """Send as these settings say."""
-        self._settings, self._http = settings, http
+        self._settings, self._http = settings, tools.http
 
     def send(self, delivery: Delivery) -> str:
         """See the port."""
         text = shortened(without_slack_markup(delivery.text))
         if self._settings.webhook is not None:
-            url = resolved(self._settings.webhook)
-            reply = self._http.send(Post(url, {"text": text}))
-            if reply.body.strip() != b"ok":
-                raise NotSent("Slack did not answer ok", refused=True)
-            return ""
+            return _to_webhook(self._http, resolved(self._settings.webhook), {"text": text})
         return self._post(text, delivery.thread, delivery.recipient)
 
     def _post(self, text: str, thread: str, channel: str = "") -> str:
@@ -59,6 +63,12 @@ class SlackTransport:
             # Somebody deleted the thread.
             return self._post(text, "", channel)
         return (thread or began) if settings.thread else ""
+
+
+def _to_webhook(http: Http, url: str, body: dict[str, Any]) -> str:
+    if http.send(Post(url, body)).body.strip() != b"ok":
+        raise NotSent("Slack did not answer ok", refused=True)
+    return ""
 
 
 class ThreadGone(NotSent):
@@ -84,3 +94,94 @@ def post_message(http: Http, url: str, token: str, body: dict[str, Any]) -> str:
     if body.get("thread_ts") and why in _GONE:
         raise ThreadGone(f"Slack refused: {why}", refused=True)
     raise NotSent(f"Slack refused: {masked(why, token)}", refused=why not in _PASSING)
+
+
+class WorkflowSlack:
+    """Posts each message of a workflow to an incoming webhook."""
+
+    def __init__(self, settings: notify_types.Slack, tools: Tools) -> None:
+        """Send as these settings say."""
+        self._settings, self._http = settings, tools.http
+
+    def send(self, delivery: Delivery) -> str:
+        """See the port. The template may have markup of Slack; the values that it inserts have none."""
+        body = {"text": delivery.body[:LONGEST], "channel": self._settings.channel}
+        return _to_webhook(self._http, self._settings.hook, body)
+
+
+class WorkflowThread:
+    """Posts messages into a thread, and begins a new one after each period.
+
+    The holder of the Lease is the thread, as maintenance-controller writes it.
+    """
+
+    def __init__(self, settings: notify_types.SlackThread, tools: Tools) -> None:
+        """Send as these settings say."""
+        self._settings, self._tools = settings, tools
+        self._begun: tuple[str, datetime] | None = None
+
+    def send(self, delivery: Delivery) -> str:
+        """See the port."""
+        thread = self._thread(delivery)
+        try:
+            self._post(delivery.body, thread)
+        except ThreadGone:
+            # Somebody deleted it.
+            self._begun = None
+            self._post(delivery.body, self._begin(delivery, self._seen()))
+        return ""
+
+    def _thread(self, delivery: Delivery) -> str:
+        """Return the thread to continue, or a new one; the Lease has it before anything is posted there."""
+        seen = self._seen()
+        now = self._tools.now()
+        if seen is not None and seen.holder and _lasts(seen, now):
+            return seen.holder
+        return self._begin(delivery, seen)
+
+    def _begin(self, delivery: Delivery, seen: LeaseSeen | None) -> str:
+        now = self._tools.now()
+        if self._begun is None or not self._begun[1] <= now < shifted(self._begun[1], self._settings.period):
+            thread = self._post(delivery.title, "")
+            if not thread:
+                raise NotSent("Slack did not name the message that it posted", refused=True)
+            self._begun = (thread, now)
+        # If this fails, the next try has the thread, and posts no second title.
+        thread, _ = self._begun
+        try:
+            self._tools.threads.take_lease(LeaseTake(self._ref, thread, now, self._settings.period, seen))
+        except ClusterError as error:
+            raise NotSent(f"the Lease {self._ref} can't be written: {_why(error)}") from error
+        self._begun = None
+        return thread
+
+    def _seen(self) -> LeaseSeen | None:
+        try:
+            return self._tools.threads.lease(self._ref)
+        except ClusterError as error:
+            raise NotSent(f"the Lease {self._ref} can't be read: {_why(error)}") from error
+
+    @property
+    def _ref(self) -> LeaseRef:
+        return LeaseRef(self._settings.lease_namespace, self._settings.lease_name)
+
+    def _post(self, text: str, thread: str) -> str:
+        settings = self._settings
+        body: dict[str, Any] = {"channel": settings.channel, "text": without_slack_markup(text)[:LONGEST]}
+        if thread:
+            body["thread_ts"] = thread
+        return post_message(self._tools.http, settings.url, settings.token, body)
+
+
+_AHEAD = timedelta(minutes=5)
+
+
+def _lasts(seen: LeaseSeen, now: datetime) -> bool:
+    """Whether the thread is to be continued. A Lease of the future would keep it for ever."""
+    if seen.renewed is None or seen.renewed > shifted(now, _AHEAD):
+        return False
+    return now <= shifted(seen.renewed, seen.duration)
+
+
+def _why(error: ClusterError) -> str:
+    return f"needs {error.needs}" if error.needs else str(error)

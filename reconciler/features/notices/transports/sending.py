@@ -1,11 +1,15 @@
-"""One bounded HTTP request for a transport: no redirects, no secrets in errors, no metadata service."""
+"""What transports have in common: what they send, why they can't, and one bounded HTTP request.
+
+A request follows no redirect, shows no secret in errors, and goes to no metadata service.
+"""
 
 from __future__ import annotations
 
 import json
+import ssl
 import threading
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -13,12 +17,80 @@ import tenacity
 import urllib3
 from msgspec import Struct, field
 
+from reconciler.features.notices.deliveries import Delivery
 from reconciler.features.notices.settings import MOST
-from reconciler.features.notices.transports.transport import NotSent, masked, tls_failure
 from reconciler.http.bounded import BoundedClient, Bounds
 from reconciler.http.failures import in_words
-from reconciler.http.plain import retry_after
+from reconciler.http.plain import SecretMissing, from_environment, from_file, retry_after
+from reconciler.model.secret import MASKED, Secret
 from reconciler.settings.fields import check_url
+
+LARGEST_SECRET = 64 << 10
+"""Bytes of a file with a secret."""
+
+_SHORTEST_MASKED = 4
+"""Shorter values are not searched for in texts: they would be found everywhere."""
+
+
+class NotSent(Exception):
+    """A delivery was not sent.
+
+    `refused` means that the same request would be refused again. `retry_after` is in seconds. The message has
+    no secret in it.
+    """
+
+    def __init__(self, message: str, *, refused: bool = False, retry_after: float | None = None) -> None:
+        """Create it with the reason."""
+        super().__init__(message)
+        self.refused = refused
+        self.retry_after = retry_after
+
+
+class Transport(Protocol):
+    """Sends to one entry of `notify`, or to one notification of workflows."""
+
+    def send(self, delivery: Delivery) -> str:
+        """Send it, and return the thread of a chat that it began or continued, else an empty text.
+
+        Takes a bounded time. Raises NotSent.
+        """
+
+
+def resolved(secret: Secret) -> str:
+    """Return the text of a secret; NotSent if a name or a file is missing."""
+    try:
+        return secret.resolved(from_environment, _file)
+    except SecretMissing as error:
+        raise NotSent(str(error), refused=True) from error
+
+
+def masked(text: str, *secrets: str) -> str:
+    """Return the text without these secrets."""
+    for secret in secrets:
+        if len(secret) >= _SHORTEST_MASKED:
+            text = text.replace(secret, MASKED)
+    return text
+
+
+def tls_failure(error: BaseException) -> str:
+    """Return why there is no TLS connection, with the remedy for a certificate that is not trusted."""
+    cause: object = error
+    while isinstance(cause, BaseException):
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return (
+                f"no TLS connection, because its certificate is not accepted ({cause.verify_message}); "
+                "SSL_CERT_FILE can name a file with its certificate authority"
+            )
+        cause = cause.args[0] if cause.args else None
+    return "no TLS connection"
+
+
+def _file(path: str) -> str:
+    data = from_file(path, LARGEST_SECRET + 1)
+    if len(data) > LARGEST_SECRET:
+        raise SecretMissing(f"{path} is larger than {LARGEST_SECRET} bytes")
+    return data.decode("utf-8", "replace").strip()
+
 
 TOTAL = 10.0
 """Seconds for one request with its answer."""
