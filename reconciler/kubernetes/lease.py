@@ -23,9 +23,9 @@ from typing import Any, Self
 
 import msgspec
 
-from reconciler.http.retrying import patiently
+from reconciler.kubernetes import objects
 from reconciler.kubernetes.connection import JSON_PATCH, Connection, Request
-from reconciler.kubernetes.paths import CORE, api
+from reconciler.kubernetes.paths import CORE, ApiPath, api
 from reconciler.kubernetes.server_time import boottime
 from reconciler.kubernetes.watching import events
 from reconciler.kubernetes.wire.shapes import ObjectMeta, decode
@@ -72,6 +72,184 @@ class Lease(msgspec.Struct):
     spec: LeaseSpec = msgspec.field(default_factory=LeaseSpec)
 
 
+class LeaseClient:
+    """The Lease of a lock on the API server, as one process reads and writes it."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        path: ApiPath,
+        identity: str,
+        *,
+        duration: float,
+        wall: Callable[[], float] = time.time,
+    ) -> None:
+        """Use the Lease at this path under this identity; `duration` is seconds, `wall` Unix time."""
+        self.identity = identity
+        self.duration = duration
+        self.trusted = duration * TRUSTED
+        self.connection = connection
+        self.path = path
+        *_, self.namespace, _, self._name = path.segments
+        self.title = f"{self.namespace}/{self._name}"
+        self._place = ApiPath(*path.segments[:-1])
+        self._wall = wall
+
+    def read(self) -> Lease | None:
+        """Return the Lease as it is now, None without one; raises the errors of ClusterError."""
+        return objects.find(self.connection, self.path, Lease)
+
+    def next_change(self, seen: Lease, seconds: float) -> Lease:
+        """Wait up to `seconds` for an event of the Lease, and return it; without a UID if it was deleted."""
+        query = {
+            "watch": "true",
+            "fieldSelector": f"metadata.name={self._name}",
+            "resourceVersion": seen.metadata.resourceVersion,
+            "timeoutSeconds": str(max(1, math.ceil(seconds))),
+        }
+        request = Request("GET", self._place, query=query, read_timeout=max(seconds, 0.1), total=seconds + 5)
+        try:
+            with self.connection.stream(request) as stream:
+                for event in events(stream):
+                    if event.type == "DELETED":
+                        return Lease(ObjectMeta(), LeaseSpec())
+                    if event.type in ("ADDED", "MODIFIED"):
+                        return decode(Lease, event.object)
+                    break
+        except Unreachable:
+            # No byte came in all that time, or the server went away: the Lease as it is now says which.
+            pass
+        return self.read() or Lease(ObjectMeta(), LeaseSpec())
+
+    def create(self) -> None:
+        """Create the Lease, and its namespace if there is none; Conflict if there is one by now."""
+        body = self._body({"name": self._name}, 0)
+        request = Request("POST", self._place, body=body, total=self.trusted)
+        try:
+            self.connection.send(request)
+        except NotFound:
+            namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace}}
+            # A conflict: another pass created it in this moment.
+            with suppress(Conflict):
+                self.connection.send(Request("POST", CORE / "namespaces", body=namespace))
+            self.connection.send(request)
+
+    def put(self, lease: Lease) -> None:
+        """Replace the Lease as it was seen; Conflict if it has changed since then."""
+        metadata = {
+            "name": self._name,
+            "uid": lease.metadata.uid,
+            "resourceVersion": lease.metadata.resourceVersion,
+        }
+        body = self._body(metadata, (lease.spec.leaseTransitions or 0) + 1)
+        self.connection.send(Request("PUT", self.path, body=body, total=self.trusted))
+
+    def patch(self, holder: str) -> None:
+        """Renew the Lease, or name another holder; Rejected if we are no longer its holder."""
+        changes = [
+            {"op": "test", "path": "/spec/holderIdentity", "value": self.identity},
+            {"op": "replace", "path": "/spec/holderIdentity", "value": holder},
+            {"op": "replace", "path": "/spec/renewTime", "value": self._time()},
+        ]
+        self.connection.send(
+            Request("PATCH", self.path, body=changes, content_type=JSON_PATCH, total=self.trusted)
+        )
+
+    def renew(self) -> str:
+        """Renew the Lease; return why it can't be, empty if it was. Raises ClusterError without an answer."""
+        try:
+            self.patch(self.identity)
+        except NotFound:
+            return "somebody deleted it"
+        except Rejected:
+            found = decode(Lease, self.connection.send(Request("GET", self.path)))
+            if found.spec.holderIdentity == self.identity:
+                raise
+            return "another process took it"
+        return ""
+
+    def _time(self) -> str:
+        return to_micro_text(datetime.fromtimestamp(self._wall(), UTC))
+
+    def _body(self, metadata: dict[str, str], transitions: int) -> dict[str, Any]:
+        now = self._time()
+        return {
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": metadata,
+            "spec": {
+                "holderIdentity": self.identity,
+                "leaseDurationSeconds": math.ceil(self.duration),
+                "acquireTime": now,
+                "renewTime": now,
+                "leaseTransitions": transitions,
+            },
+        }
+
+
+class Holding:
+    """Whether the lock is ours, and since which renewal; safe for threads."""
+
+    def __init__(self, title: str, trusted: float, clock: Callable[[], float]) -> None:
+        """A renewal counts for `trusted` seconds by this clock, which must count through suspend."""
+        self.clock = clock
+        self._title = title
+        self._trusted = trusted
+        self._state = threading.Lock()
+        self._held = False
+        self._renewed = -math.inf
+        self._lost = self._failure = ""
+
+    def forget(self) -> None:
+        """Forget earlier renewals, before new ones begin."""
+        self._renewed = -math.inf
+
+    def begin(self, began: float) -> None:
+        """The lock is ours by a write that began at this time, or by a later renewal."""
+        with self._state:
+            self._held, self._renewed, self._lost = True, max(self._renewed, began), ""
+
+    def end(self) -> bool:
+        """The lock is not ours any more; return whether it was until now."""
+        with self._state:
+            held, self._held = self._held and not self._lost, False
+            self._lost = self._lost or "it was given back"
+            return held
+
+    def check(self, *, only_held: bool = False) -> None:
+        """Raise LockLost unless the lock stays ours for long enough; with `only_held` only after `begin`."""
+        with self._state:
+            if self._held or not only_held:
+                self._check()
+
+    def failed(self, error: ClusterError) -> None:
+        """A renewal got no answer."""
+        self._failure = str(error)
+
+    def renewed(self, began: float, loss: str, ended: threading.Event) -> None:
+        """A renewal that began at this time is done, or shows why the lock is lost."""
+        with self._state, suppress(LockLost):
+            if ended.is_set():
+                return
+            if self._held:
+                # A process that slept finds that out here, too, before the renewal counts.
+                self._check()
+                self._lost = loss
+            if not loss:
+                self._renewed, self._failure = max(self._renewed, began), ""
+
+    def _check(self) -> None:
+        if not self._held:
+            raise LockLost(f"the lock {self._title} is not ours: {self._lost or 'never was'}")
+        age = self.clock() - self._renewed
+        if not self._lost and age >= self._trusted:
+            # For good: a process that slept must not go on because a renewal came first when it woke up.
+            why = f": {self._failure}" if self._failure else ""
+            self._lost = f"not renewed for {age:.1f} s{why}"
+        if self._lost:
+            raise LockLost(f"the lock {self._title} is lost: {self._lost}")
+
+
 class Lock:
     """The lock of one process; a context manager that acquires, renews in a thread, and releases."""
 
@@ -96,25 +274,15 @@ class Lock:
         `duration` and `renew_every` are seconds. `held_clock` must count through suspend; `watch_clock`
         must not run faster than time; `wall` (Unix time) is for the times that people read.
         """
-        self._connection = connection
-        self._identity, self._earlier = identity, earlier
-        self._namespace = namespace
-        self._name = name
-        self._title = f"{namespace}/{name}"
-        self._duration = duration
-        self._trusted = duration * TRUSTED
+        path = api("coordination.k8s.io", "v1", namespace) / "leases" / name
+        self._lease = LeaseClient(connection, path, identity, duration=duration, wall=wall)
+        self._holding = Holding(self._lease.title, self._lease.trusted, held_clock)
+        self._earlier = earlier
         self._renew_every = renew_every
-        self._held_clock = held_clock
         self._watch_clock = watch_clock
-        self._wall = wall
-        self._place = api("coordination.k8s.io", "v1", namespace) / "leases"
-        self._state = threading.Lock()
-        self._held = False
-        self._renewed = -math.inf
-        self._lost = self._failure = ""
         self._ended = threading.Event()
         self._renewer: threading.Thread | None = None
-        self._under_way = threading.BoundedSemaphore(math.ceil(self._trusted / renew_every))
+        self._under_way = threading.BoundedSemaphore(math.ceil(self._lease.trusted / renew_every))
 
     def __enter__(self) -> Self:
         """Acquire the lock; raises what `acquire` raises."""
@@ -139,44 +307,29 @@ class Lock:
         except Forbidden as error:
             raise Unauthorized(
                 f"no lock: {error}; the ServiceAccount needs get, watch, create, update and patch of leases"
-                f" in namespace {self._namespace}, which must exist",
+                f" in namespace {self._lease.namespace}, which must exist",
                 status=error.status,
                 reason=error.reason,
             ) from error
 
     def check(self) -> None:
         """Raise LockLost unless the lock stays ours for long enough to write something."""
-        with self._state:
-            self._check()
+        self._holding.check()
 
     def release(self) -> None:
         """Release the lock if it is still ours. A failure is logged; the lock then expires by itself."""
         self._end_renewals()
-        with self._state:
-            held, self._held = self._held and not self._lost, False
-            self._lost = self._lost or "it was given back"
-        if not held:
+        if not self._holding.end():
             return
         try:
-            self._patch(holder="")
+            self._lease.patch(holder="")
         except ClusterError as error:
-            log.warning("the lock was not given back: lease=%s error=%s", self._title, error)
-
-    def _check(self) -> None:
-        if not self._held:
-            raise LockLost(f"the lock {self._title} is not ours: {self._lost or 'never was'}")
-        age = self._held_clock() - self._renewed
-        if not self._lost and age >= self._trusted:
-            # For good: a process that slept must not go on because a renewal came first when it woke up.
-            why = f": {self._failure}" if self._failure else ""
-            self._lost = f"not renewed for {age:.1f} s{why}"
-        if self._lost:
-            raise LockLost(f"the lock {self._title} is lost: {self._lost}")
+            log.warning("the lock was not given back: lease=%s error=%s", self._lease.title, error)
 
     def _acquire(self) -> None:
         free = (None, "", self._earlier)
         while True:
-            lease = self._read()
+            lease = self._lease.read()
             if lease is None:
                 if self._take(None):
                     return
@@ -184,57 +337,28 @@ class Lock:
                 return
             # Otherwise it was released, deleted, or taken by another process just now: read it again.
 
-    def _read(self) -> Lease | None:
-        request = Request("GET", self._place / self._name)
-        try:
-            body = patiently(lambda: self._connection.send(request), sleep=self._connection.sleep)
-        except NotFound:
-            return None
-        return decode(Lease, body)
-
     def _outlived(self, seen: Lease) -> bool:
         """Watch the Lease; return True if it stays unchanged for its duration, False if it becomes free.
 
         Raises LockHeld as soon as its holder, or another one, renews it.
         """
         holder = seen.spec.holderIdentity or ""
-        deadline = self._watch_clock() + float(seen.spec.leaseDurationSeconds or math.ceil(self._duration))
+        lasts = float(seen.spec.leaseDurationSeconds or math.ceil(self._lease.duration))
+        deadline = self._watch_clock() + lasts
         while (left := deadline - self._watch_clock()) > 0:
-            now = self._next_change(seen, left)
+            now = self._lease.next_change(seen, left)
             if now.metadata.resourceVersion == seen.metadata.resourceVersion:
                 # A server that ends watches at once must not be asked in a loop without a pause.
-                self._connection.sleep(min(0.2, left))
+                self._lease.connection.sleep(min(0.2, left))
                 continue
             if now.metadata.uid != seen.metadata.uid or not now.spec.holderIdentity:
                 return False
             raise LockHeld(now.spec.holderIdentity or holder)
         return True
 
-    def _next_change(self, seen: Lease, seconds: float) -> Lease:
-        """Wait up to `seconds` for an event of the Lease, and return it; without a UID if it was deleted."""
-        query = {
-            "watch": "true",
-            "fieldSelector": f"metadata.name={self._name}",
-            "resourceVersion": seen.metadata.resourceVersion,
-            "timeoutSeconds": str(max(1, math.ceil(seconds))),
-        }
-        request = Request("GET", self._place, query=query, read_timeout=max(seconds, 0.1), total=seconds + 5)
-        try:
-            with self._connection.stream(request) as stream:
-                for event in events(stream):
-                    if event.type == "DELETED":
-                        return Lease(ObjectMeta(), LeaseSpec())
-                    if event.type in ("ADDED", "MODIFIED"):
-                        return decode(Lease, event.object)
-                    break
-        except Unreachable:
-            # No byte came in all that time, or the server went away: the Lease as it is now says which.
-            pass
-        return self._read() or Lease(ObjectMeta(), LeaseSpec())
-
     def _take(self, lease: Lease | None) -> bool:
         """Try to become the holder, and renew from now on; return False if another process was faster."""
-        began = self._held_clock()
+        began = self._holding.clock()
         # Before the answer: a late one must not leave a lock that is nearly too old.
         self._begin_renewals()
         taken = False
@@ -243,83 +367,27 @@ class Lock:
         finally:
             if not taken:
                 self._end_renewals()
-        if not taken:
-            return False
-        with self._state:
-            self._held, self._renewed, self._lost = True, max(self._renewed, began), ""
-        return True
+        if taken:
+            self._holding.begin(began)
+        return taken
 
     def _is_taken(self, lease: Lease | None) -> bool:
         try:
             if lease is None:
-                self._create()
+                self._lease.create()
             else:
-                self._put(lease)
+                self._lease.put(lease)
         except Conflict:
             return False
         except Unreachable:
             # The write may have happened: the Lease shows its holder.
-            found = self._read()
-            return found is not None and found.spec.holderIdentity == self._identity
+            found = self._lease.read()
+            return found is not None and found.spec.holderIdentity == self._lease.identity
         return True
-
-    def _create(self) -> None:
-        try:
-            self._post()
-        except NotFound:
-            namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self._namespace}}
-            # A conflict: another pass created it in this moment.
-            with suppress(Conflict):
-                self._connection.send(Request("POST", CORE / "namespaces", body=namespace))
-            self._post()
-
-    def _post(self) -> None:
-        body = self._body({"name": self._name}, 0)
-        self._connection.send(Request("POST", self._place, body=body, total=self._trusted))
-
-    def _put(self, lease: Lease) -> None:
-        """Replace the Lease as it was seen; Conflict if it has changed since then."""
-        metadata = {
-            "name": self._name,
-            "uid": lease.metadata.uid,
-            "resourceVersion": lease.metadata.resourceVersion,
-        }
-        body = self._body(metadata, (lease.spec.leaseTransitions or 0) + 1)
-        self._connection.send(Request("PUT", self._place / self._name, body=body, total=self._trusted))
-
-    def _patch(self, holder: str) -> None:
-        """Renew the Lease, or name another holder; Rejected if we are no longer its holder."""
-        changes = [
-            {"op": "test", "path": "/spec/holderIdentity", "value": self._identity},
-            {"op": "replace", "path": "/spec/holderIdentity", "value": holder},
-            {"op": "replace", "path": "/spec/renewTime", "value": self._time()},
-        ]
-        place = self._place / self._name
-        self._connection.send(
-            Request("PATCH", place, body=changes, content_type=JSON_PATCH, total=self._trusted)
-        )
-
-    def _time(self) -> str:
-        return to_micro_text(datetime.fromtimestamp(self._wall(), UTC))
-
-    def _body(self, metadata: dict[str, str], transitions: int) -> dict[str, Any]:
-        now = self._time()
-        return {
-            "apiVersion": "coordination.k8s.io/v1",
-            "kind": "Lease",
-            "metadata": metadata,
-            "spec": {
-                "holderIdentity": self._identity,
-                "leaseDurationSeconds": math.ceil(self._duration),
-                "acquireTime": now,
-                "renewTime": now,
-                "leaseTransitions": transitions,
-            },
-        }
 
     def _begin_renewals(self) -> None:
         self._ended = threading.Event()
-        self._renewed = -math.inf
+        self._holding.forget()
         self._renewer = threading.Thread(
             target=self._renew_until, args=(self._ended,), name="lock", daemon=True
         )
@@ -335,9 +403,7 @@ class Lock:
     def _renew_until(self, ended: threading.Event) -> None:
         while not ended.wait(self._renew_every):
             try:
-                with self._state:
-                    if self._held:
-                        self._check()
+                self._holding.check(only_held=True)
             except LockLost as error:
                 log.warning("%s", error)
                 return
@@ -347,34 +413,13 @@ class Lock:
 
     def _renew(self, ended: threading.Event) -> None:
         """Renew once, and keep when the renewal began, or why the lock is lost."""
-        began = self._held_clock()
+        began = self._holding.clock()
         try:
-            loss = self._patched_or_loss()
+            loss = self._lease.renew()
         except ClusterError as error:
             log.info("the lock was not renewed: error=%s", error)
-            self._failure = str(error)
+            self._holding.failed(error)
             return
         finally:
             self._under_way.release()
-        with self._state, suppress(LockLost):
-            if ended.is_set():
-                return
-            if self._held:
-                # A process that slept finds that out here, too, before the renewal counts.
-                self._check()
-                self._lost = loss
-            if not loss:
-                self._renewed, self._failure = max(self._renewed, began), ""
-
-    def _patched_or_loss(self) -> str:
-        """Renew the Lease; return why it can't be, empty if it was. Raises ClusterError without an answer."""
-        try:
-            self._patch(self._identity)
-        except NotFound:
-            return "somebody deleted it"
-        except Rejected:
-            found = decode(Lease, self._connection.send(Request("GET", self._place / self._name)))
-            if found.spec.holderIdentity == self._identity:
-                raise
-            return "another process took it"
-        return ""
+        self._holding.renewed(began, loss, ended)
