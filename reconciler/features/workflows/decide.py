@@ -120,7 +120,11 @@ def _text(step: WorkflowStep, node: NodeFacts, context: PassContext) -> str | No
 
 
 def _step(
-    node: NodeFacts, given: WorkflowSituation, names: tuple[str, ...], workflows: Workflows, context: PassContext
+    node: NodeFacts,
+    given: WorkflowSituation,
+    names: tuple[str, ...],
+    workflows: Workflows,
+    context: PassContext,
 ) -> WorkflowStep:
     """Return what the workflows of a readable node do."""
     # A message does not wait for the drain that an `enter` chain waits for, nor for a person's hold.
