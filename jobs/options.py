@@ -245,34 +245,6 @@ def output_as(*forms: str, old_name: str = "") -> Option:
 output = output_as()
 """The form of the output of a command that has a text and a document, as the argument `output`."""
 
-history = click.option(
-    "--history",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Append a line of JSON to this file for each case that ends. `reconciler history FILE` sums it up.",
-)
-
-metrics_file = click.option(
-    "--metrics-file",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Write metrics to this file, for the textfile collector of node_exporter.",
-)
-
-metrics_push = click.option(
-    "--metrics-push",
-    type=URL,
-    metavar="URL",
-    help="Send metrics to the Pushgateway at this URL, such as http://pushgateway.monitoring:9091.",
-)
-
-metrics_otlp = click.option(
-    "--metrics-otlp",
-    type=URL,
-    metavar="URL",
-    help="Send metrics by OTLP to the receiver at this URL, such as http://collector.monitoring:4318.",
-)
-
 prefix = click.option(
     "--prefix", help="The keys.prefix of the settings.  [default: that of the settings in the cluster]"
 )

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from functools import partial
+from types import MappingProxyType
+from typing import Any
 
 import click
 from rich.console import Console
 from rich.text import Text
 
-from jobs.runtime.live_page import LivePage
-from jobs.runtime.output import check_output, write_output
+from jobs.runtime.output import echo
+from jobs.runtime.process import Observers, Passed, Surroundings, options_of_features
 from reconciler.calendar.values import format_duration
 from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.outcome import Outcome
@@ -44,30 +46,21 @@ _KUBERNETES = {"node not ready": "is NotReady", "node ready": "is Ready again", 
 
 
 @click.command("demo")
-@click.option(
-    "--page",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Write the page of the day's end to this file, as HTML.",
-)
-def command(page: Path | None) -> int:
+@options_of_features("demo")
+def command(given: Mapping[str, Any]) -> int:
     """Play a day of a simulated AKS cluster in seconds."""
-    return run(page=page)
+    return run(given=given)
 
 
-def run(console: Console | None = None, *, page: Path | None = None) -> int:
+def run(console: Console | None = None, *, given: Mapping[str, Any] = MappingProxyType({})) -> int:
     """Run the demo and print it. Return the exit code: 1 if a budget was exceeded.
 
-    `page` is the file for the page; raises OutputError if it can't be written.
+    `given` are the values of options of features; raises OutputError if one can't be followed.
     """
-    if page is not None:
-        check_output(page)
-    out = console or Console(highlight=False, soft_wrap=True, emoji=False, markup=False)
-    demo = _Demo(out)
-    code = demo.run()
-    if page is not None:
-        write_output(page, demo.page.document().body.decode())
-    return code
+    demo = _Demo(console or Console(highlight=False, soft_wrap=True, emoji=False, markup=False))
+    around = Surroundings("demo", given, partial(echo, err=True), now=lambda: demo.now)
+    with demo.observers.add(around):
+        return demo.run()
 
 
 class _Demo:
@@ -85,9 +78,13 @@ class _Demo:
         self._printed: dict[str, tuple[object, ...]] = {}
         self._quiet: dict[str, datetime] = {}
         self._passes = self._drained = self._stopped = 0
-        self.page = LivePage(None, str, lambda: self._world.now)
-        """The page of the last pass."""
-        self._world.history = self.page
+        self.observers = Observers()
+        self._world.history = self.observers
+
+    @property
+    def now(self) -> datetime:
+        """The time in the day (UTC)."""
+        return self._world.now
 
     def run(self) -> int:
         """Play the day from its first minute to its last."""
@@ -107,7 +104,7 @@ class _Demo:
         self._passes += 1
         world = self._world
         plan, outcomes = run_pass(world.outside, self._settings, world.now)
-        self.page.after(plan, outcomes, self._settings, rehearsed=False)
+        self.observers.after(Passed(plan, self._settings, outcomes, rehearsed=False))
         for node in plan.nodes:
             self._print_node(node)
         for quiet in set(self._printed) - {node.node for node in plan.nodes}:

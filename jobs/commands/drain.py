@@ -6,11 +6,11 @@ progress display only after the nodes are cordoned.
 
 from __future__ import annotations
 
-import os
 import signal
 import threading
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,8 +19,9 @@ from msgspec import Struct
 from jobs import options
 from jobs.runtime.by_hand import person, prefix_in_use
 from jobs.runtime.clock import SystemClock
-from jobs.runtime.environment import Target
+from jobs.runtime.environment import Target, itself
 from jobs.runtime.output import echo, echo_for_programs, for_programs
+from jobs.runtime.process import Leading, Observers, Surroundings, companions_of, evicted
 from jobs.runtime.supervised import ended_by_signals
 from reconciler.drain.claim import ClaimRefused, claim
 from reconciler.drain.filters import Action, Survey, survey
@@ -43,9 +44,6 @@ if TYPE_CHECKING:
 
 _MOST_COMPLAINTS = 3
 """Warnings about what the drain does without: two about Events on pods, one about traces."""
-
-_LAST_EVENTS = 2.0
-"""Seconds that the end of the command waits for Events about pods."""
 
 
 class Asked(Struct, frozen=True):
@@ -182,7 +180,7 @@ def drain(asked: Asked, target: Target) -> int:
         nodes = _chosen(asked, cluster)
         if not nodes:
             return 1
-        ledger = _Ledger(connection, target.namespace)
+        ledger = _Ledger(connection, target)
         held = _held(nodes, asked, ledger)
         if asked.dry_run:
             return _rehearse(asked, cluster, nodes, held)
@@ -217,8 +215,8 @@ class _Ledger:
     Whoever may drain nodes need not have access to it. Then these holds are not known, and this is printed.
     """
 
-    def __init__(self, connection: Connection, namespace: str) -> None:
-        self.connection, self._namespace = connection, namespace
+    def __init__(self, connection: Connection, target: Target) -> None:
+        self.connection, self.target = connection, target
         self._readable = True
 
     def holds(self) -> tuple[PersonHold, ...]:
@@ -226,7 +224,7 @@ class _Ledger:
         if not self._readable:
             return ()
         try:
-            return read_holds(self.connection, self._namespace)
+            return read_holds(self.connection, self.target.namespace)
         except (Forbidden, Rejected, Unauthorized) as error:
             self._readable = False
             why = f"needs {error.needs}" if error.needs else error
@@ -349,26 +347,42 @@ def _drain(
 
     from jobs.runtime.by_hand import EventsByHand
     from jobs.runtime.progress import Bars
-    from jobs.runtime.tracing_variables import tracing_of
     from reconciler.drain.drainer import Drainer
-    from reconciler.features.events.pod_events import PodEvents
     from reconciler.kubernetes.eviction import Evictions
 
     complaints: list[str] = []
-    about_pods = PodEvents(ledger.connection, lambda: None, warn=complaints.append)
-    events = EventsByHand(ledger.connection)
-    evictions = Evictions(ledger.connection, guard=lambda: None, prefix=asked.options.prefix)
-    tracing = tracing_of(os.environ, complaints.append)
-    with ended_by_signals(stop), Bars() as bars, tracing as traced:
+    connection = ledger.connection
+    events = EventsByHand(connection)
+    evictions = Evictions(connection, guard=lambda: None, prefix=asked.options.prefix)
+    observers = Observers().add(Surroundings("drain", {}, complaints.append))
+    with ended_by_signals(stop), Bars() as bars, observers:
 
         def show(progress: DrainProgress) -> None:
-            traced.progressed(progress)
+            observers.progressed(progress)
             bars.show(progress)
 
-        drainer = Drainer(traced.evictor(evictions), clock, on_progress=show, on_evicted=about_pods.evicted)
+        drainer: Drainer | None = None
+        leading = Leading(
+            connection,
+            cluster,
+            ledger.target,
+            itself(),
+            clock,
+            guard=lambda: None,
+            eviction_guard=lambda: None,
+            observers=observers,
+            drains=lambda: drainer.progress() if drainer is not None else {},
+            warn=complaints.append,
+        )
+        beside = companions_of(leading)
+        for companion in beside:
+            companion.drains()
+        drainer = Drainer(
+            observers.evictor(evictions), clock, on_progress=show, on_evicted=partial(evicted, beside)
+        )
         try:
             for order in orders:
-                traced.ordered(order)
+                observers.ordered(order)
                 drainer.start(order)
             # Only now, because the drains must not wait for them.
             told.write(events)
@@ -376,7 +390,8 @@ def _drain(
                 drainer.wait(0.5)
         finally:
             drainer.close()
-            about_pods.close(_LAST_EVENTS)
+            for companion in beside:
+                companion.close()
         ended = drainer.progress()
     for complaint in complaints[:_MOST_COMPLAINTS]:
         echo(f"warning: {complaint}; everything else goes on", err=True)

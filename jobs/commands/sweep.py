@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from functools import partial
-from pathlib import Path
+from typing import Any
 
 import click
-from msgspec import Struct
 
 from jobs import options
-from jobs.runtime.acting import Acting, Listeners, Yields
+from jobs.runtime.acting import Acting, Yields
 from jobs.runtime.clock import ServerClock, SystemClock
 from jobs.runtime.environment import Target
-from jobs.runtime.history_file import CaseHistory, HistoryFile
-from jobs.runtime.metrics_output import MetricsOfRun, MetricsOutput
 from jobs.runtime.output import echo, echo_document, echo_for_programs, for_programs
 from jobs.runtime.outside import Wiring
+from jobs.runtime.process import Observers, Surroundings, options_of_features
 from jobs.runtime.settings_source import SettingsSource, settings_from
 from jobs.runtime.supervised import ended_by_signals
-from jobs.runtime.tracing_variables import tracing_of
 from reconciler.kubernetes.connection import Connection
 from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.errors import LockHeld
@@ -45,20 +41,6 @@ STRUCK = 4
 """The exit code when a pass finds out that a case is missed or late, and nothing failed."""
 
 
-class Records(Struct, frozen=True):
-    """Where a sweep leaves what people and programs look at later; None: nowhere."""
-
-    history: Path | None = None
-    metrics_file: Path | None = None
-    metrics_push: str | None = None
-    metrics_otlp: str | None = None
-
-    @property
-    def metrics(self) -> MetricsOutput:
-        """Where its metrics go."""
-        return MetricsOutput(self.metrics_file, self.metrics_push, self.metrics_otlp)
-
-
 @click.command("sweep")
 @options.config_source
 @options.cluster
@@ -71,14 +53,7 @@ class Records(Struct, frozen=True):
     show_default=True,
     help="How long drains may continue. The next sweep resumes them.",
 )
-@options.as_one(
-    "records",
-    Records,
-    options.history,
-    options.metrics_file,
-    options.metrics_push,
-    options.metrics_otlp,
-)
+@options_of_features("sweep")
 @click.option(
     "--strict",
     is_flag=True,
@@ -90,7 +65,7 @@ def command(
     target: Target,
     dry_run: bool,
     for_: timedelta,
-    records: Records,
+    given: Mapping[str, Any],
     strict: bool,
     output: str,
 ) -> int:
@@ -98,9 +73,7 @@ def command(
 
     Further passes follow while its drains run, and the output has what all of them did.
     """
-    return sweep(
-        config, target, dry_run=dry_run, patience=for_, records=records, output=output, strict=strict
-    )
+    return sweep(config, target, dry_run=dry_run, patience=for_, given=given, output=output, strict=strict)
 
 
 def sweep(
@@ -109,34 +82,30 @@ def sweep(
     *,
     dry_run: bool,
     patience: timedelta,
-    records: Records,
+    given: Mapping[str, Any],
     output: str,
     strict: bool = False,
 ) -> int:
     """Run a pass and its drains for at most `patience`. Return the exit code.
 
     `strict`: it is 4 while a case is missed or late, and not only when that is found out. In mode Observe,
-    and in a dry run, nothing is written and no lock is taken. Raises OutputError if a file of `records` can't
-    be written at the start.
+    and in a dry run, nothing is written and no lock is taken. `given` are the values of options of features;
+    raises OutputError if one can't be followed.
     """
-    history = records.history
-    kept = CaseHistory(HistoryFile(history), partial(echo, err=True)) if history is not None else None
-    with MetricsOfRun(records.metrics, _warn) as metrics, tracing_of(os.environ, _warn) as tracing:
+    with Observers().add(Surroundings("sweep", given, _warn, target)) as observers:
         settings = settings_from(config, target, SystemClock().now())
         connection = Connection(target.kubeconfig, target.context)
         try:
             clock = ServerClock(connection)
             if dry_run or settings.mode is Mode.OBSERVE:
                 outside = Wiring(connection, target).to_read(settings)
-                with tracing.passing() as seen:
-                    plan = metrics.timed(lambda: rehearse(outside, settings, clock.now()))
-                    seen(plan, ())
-                metrics.rehearsed(plan)
+                plan, _ = observers.rehearsed(
+                    settings, lambda: observers.timed(lambda: rehearse(outside, settings, clock.now()))
+                )
                 _print(to_report(plan, rehearsed=True), output)
                 return _exit_code(failed=_broken(plan), struck=_struck(plan, strict=strict))
-            listeners = Listeners(history=kept, counting=metrics.counting, tracing=tracing)
-            acting = Acting(connection, target, settings, clock, listeners)
-            return _act(acting, clock, patience, Story(strict=strict), output, metrics)
+            acting = Acting(connection, target, settings, clock, observers)
+            return _act(acting, clock, patience, Story(strict=strict), output, observers)
         except LockHeld as held:
             _print_locked(held, output)
             return 0
@@ -149,7 +118,7 @@ def _warn(message: str) -> None:
 
 
 def _act(
-    acting: Acting, clock: Clock, patience: timedelta, story: Story, output: str, metrics: MetricsOfRun
+    acting: Acting, clock: Clock, patience: timedelta, story: Story, output: str, observers: Observers
 ) -> int:
     stop = threading.Event()
     began = time.monotonic()
@@ -158,11 +127,11 @@ def _act(
             # By now an answer has told the time. The wait for the lock counts.
             until = clock.now() + patience - timedelta(seconds=time.monotonic() - began)
             try:
-                _passes(acting, metrics, clock, until, stop, story)
+                _passes(acting, observers, clock, until, stop, story)
             finally:
                 # Leaving ends the drains.
                 story.drains = dict(acting.drainer.progress())
-                metrics.take(story.drains)
+                observers.drains(story.drains)
     finally:
         # Also after an error: what was done before it has to be known.
         if (report := story.report()) is not None:
@@ -172,7 +141,7 @@ def _act(
 
 def _passes(
     acting: Acting,
-    metrics: MetricsOfRun,
+    observers: Observers,
     clock: Clock,
     until: datetime,
     stop: threading.Event,
@@ -181,7 +150,7 @@ def _passes(
     """Run passes while drains run, until the time is up or `stop` is set; raises what a pass raises."""
     seen = acting.drainer.progress()
     yields = Yields()
-    story.add(*metrics.timed(acting.run_pass))
+    story.add(*observers.timed(acting.run_pass))
     looked = clock.now()
     while not stop.is_set():
         over = clock.now() >= until
@@ -195,7 +164,7 @@ def _passes(
             return
         # Also when the time is up: record the drains that have ended, and report what blocks the others.
         seen = acting.drainer.progress()
-        story.add(*metrics.timed(acting.run_pass))
+        story.add(*observers.timed(acting.run_pass))
         looked = clock.now()
         if over:
             return

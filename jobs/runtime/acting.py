@@ -3,60 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from contextlib import ExitStack
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
-
-from jobs.runtime.counting import CountedHistory, Counting
 from jobs.runtime.environment import Target, identity
-from jobs.runtime.history_file import OpenCases
 from jobs.runtime.outside import Wiring
-from jobs.runtime.tracing import NOTHING, Tracing
-from reconciler.features.events.own_pod import OwnPodEvents
-from reconciler.features.notices.escalations import Escalations
-from reconciler.features.notices.settings import NOTIFY
-from reconciler.features.notices.stored_memory import NoticeMemory
+from jobs.runtime.process import Leading, Observers, Passed, companions_of, evicted
+from reconciler.drain.drainer.requests import refusal_reason
 from reconciler.kubernetes.connection import Connection
+from reconciler.kubernetes.eviction import Evictions
 from reconciler.kubernetes.lease import Lock
 from reconciler.model.drains import DrainOrder, DrainProgress, Phase
+from reconciler.model.ended_case import EndedCase, ended_case
+from reconciler.model.errors import ReconcilerError
 from reconciler.model.outcome import Outcome
-from reconciler.model.plan import Plan
+from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.pod import Pod
-from reconciler.model.ports import CaseHistory, Clock
+from reconciler.model.ports import Clock
+from reconciler.model.problems import guarded
 from reconciler.model.values import replace
 from reconciler.run import run_pass
 from reconciler.settings.schema import Settings
 
 if TYPE_CHECKING:
     from reconciler.drain.drainer import Drainer
-    from reconciler.features.events.pod_events import PodEvents
-    from reconciler.features.notices.queue import NoticeQueue
-
-
-LAST_NOTICES = 10.0
-"""Seconds that the end of a process waits for messages that are due."""
-
-LAST_EVENTS = 3.0
-"""Seconds that the end of a process waits for Events about pods."""
-
-
-class Listeners(Struct, frozen=True):
-    """Who gets what happens while a process acts.
-
-    `on_progress` gets the progress of drains, `history` the cases that end, `counting` what metrics show,
-    `tracing` passes and drains.
-    """
-
-    on_progress: Callable[[DrainProgress], None] | None = None
-    history: CaseHistory | None = None
-    counting: Counting = Counting()
-    tracing: Tracing = NOTHING
-
-
-NOBODY = Listeners()
 
 
 class Acting:
@@ -72,7 +44,7 @@ class Acting:
         target: Target,
         settings: Settings,
         clock: Clock,
-        listeners: Listeners = NOBODY,
+        observers: Observers,
         earlier: str = "",
     ) -> None:
         """Use this connection and these settings; `settings` may be replaced between passes.
@@ -80,26 +52,36 @@ class Acting:
         `earlier` is the identity of an Acting of this process that has lost the lock and was left.
         """
         self.settings = settings
-        self._listeners = listeners
-        self._history = CountedHistory(listeners.history, listeners.counting)
+        self._observers = observers
         self._open_cases = OpenCases()
-        self._leads_since: datetime | None = None
         self._clock = clock
         self.identity = identity()
         self._lock = Lock(connection, namespace=target.namespace, identity=self.identity, earlier=earlier)
         self._wiring = Wiring(connection, target, self._lock.check)
+        self._itself = self._wiring.itself
         self._leaving = False
-        self._escalations = Escalations()
-        self._notices: NoticeQueue | None = None
-        self._pod_events: PodEvents | None = None
-        self.drainer = DrainerWhenNeeded(self._make_drainer, self._listeners.tracing.ordered)
+        self.drainer = DrainerWhenNeeded(self._make_drainer, observers.ordered)
+        leading = Leading(
+            connection,
+            self._wiring.cluster,
+            target,
+            self._itself,
+            clock,
+            self._lock.check,
+            self._guard_eviction,
+            observers,
+            self.drainer.progress,
+            lambda: self.settings,
+        )
+        self._companions = companions_of(leading)
 
     def __enter__(self) -> Acting:
         """Acquire the lock; LockHeld if another pass has it."""
         self._lock.acquire()
-        self._leads_since = self._clock.now()
-        self._listeners.counting.leads(leads=True)
-        self._start_notices()
+        self._itself = replace(self._wiring.itself, leads_since=self._clock.now())
+        self._observers.leads(leads=True)
+        for companion in self._companions:
+            companion.before(self.settings)
         return self
 
     def __exit__(
@@ -109,112 +91,60 @@ class Acting:
         trace: TracebackType | None,
     ) -> None:
         """End the drains, send the notices that are due, then release the lock."""
-        try:
-            self.drainer.close()
-        finally:
-            self._listeners.tracing.stopped()
-            try:
-                if self._pod_events is not None:
-                    self._pod_events.close(LAST_EVENTS)
-                if self._notices is not None:
-                    self._notices.close(LAST_NOTICES)
-            finally:
-                self._listeners.counting.waiting(None)
-                self._listeners.counting.leads(leads=False)
-                self._lock.release()
+        with ExitStack() as last:
+            last.callback(self._lock.release)
+            last.callback(self._observers.leads, leads=False)
+            for companion in reversed(self._companions):
+                last.callback(companion.close)
+            last.callback(self._observers.stopped)
+            last.callback(self.drainer.close)
 
     def run_pass(self) -> tuple[Plan, tuple[Outcome, ...]]:
         """Run one pass now; raises LockLost if the lock is no longer ours."""
-        with self._listeners.tracing.passing() as seen:
+        with self._observers.passing() as seen:
             plan, outcomes = self._run_pass()
             seen(plan, outcomes)
+        drains = self.drainer.progress()
+        self._observers.after(Passed(plan, self.settings, outcomes, rehearsed=False, drains=drains))
         return plan, outcomes
 
     def _run_pass(self) -> tuple[Plan, tuple[Outcome, ...]]:
         # A pass that has nothing to write would not notice that the lock is lost.
         self._lock.check()
-        outside = replace(
-            self._wiring.to_act(self.settings, self.drainer),
-            history=self._history,
-            itself=replace(self._wiring.itself, leads_since=self._leads_since),
+        ports = {
+            name: port
+            for companion in self._companions
+            for name, port in companion.before(self.settings).items()
+        }
+        outside = self._wiring.to_act(
+            self.settings, self.drainer, **{**ports, "history": self._observers, "itself": self._itself}
         )
-        self._start_notices()
-        outside = replace(outside, outbox=self._notices)
-        done = run_pass(outside, self.settings, self._clock.now())
-        deleted = self._open_cases.after(done[0])
-        if deleted:
-            self._history.keep(deleted)
-        self._escalations.report(self.drainer.progress().values(), outside.notifier)
-        plan, outcomes = self._with_notices(*done)
-        self._listeners.counting.after(plan, self.drainer.progress())
-        return plan, outcomes
-
-    def _start_notices(self) -> None:
-        """Begin to read what was sent before, so that it is there when the pass ends."""
-        instances = self.settings.profiles.instances.notify
-        if self._notices is None and (NOTIFY.of(self.settings) or instances):
-            # Most clusters tell nobody, and need none of this.
-            from reconciler.features.notices.owners import Concerned
-            from reconciler.features.notices.queue import NoticeQueue
-            from reconciler.features.notices.receivers import Around
-            from reconciler.features.notices.silences import Silencer
-            from reconciler.features.notices.transports.sending import Http
-            from reconciler.features.notices.transports.table import Tools, transport_of
-
-            own_pod = OwnPodEvents(self._wiring.connection, self._wiring.itself)
-            tools = Tools(Http(), self._wiring.cluster, self._clock.now)
-            self._notices = NoticeQueue(
-                Around(
-                    store=NoticeMemory(
-                        self._wiring.connection, self._wiring.target.namespace, self._lock.check
-                    ),
-                    clock=self._clock,
-                    guard=self._lock.check,
-                    make=partial(transport_of, tools=tools),
-                    silences=partial(Silencer, http=tools.http),
-                    warn=lambda notice: own_pod.notify(notice, self.settings.time_zone),
-                    concerned=Concerned(self._wiring.connection, self._wiring.cluster),
-                    counted=self._listeners.counting,
-                )
-            )
-        if self._notices is not None:
-            self._notices.start(NOTIFY.of(self.settings), self.settings.time_zone, instances)
-
-    def _with_notices(self, plan: Plan, outcomes: tuple[Outcome, ...]) -> tuple[Plan, tuple[Outcome, ...]]:
-        """Put the messages about a pass into the queue, and say in its notes what can't be sent."""
-        if self._notices is None:
-            return plan, outcomes
-        notes = self._notices.after(plan, outcomes, plan.now)
-        return replace(plan, notes=(*plan.notes, *notes)), outcomes
+        plan, outcomes = run_pass(outside, self.settings, self._clock.now())
+        if deleted := self._open_cases.after(plan):
+            self._observers.keep(deleted)
+        notes = [
+            note
+            for companion in self._companions
+            for note in companion.after(plan, outcomes, outside.notifier)
+        ]
+        return (replace(plan, notes=(*plan.notes, *notes)) if notes else plan), outcomes
 
     def _make_drainer(self) -> Drainer:
-        from jobs.runtime.counting import CountedEvictions
         from reconciler.drain.drainer import Drainer, Limits
-        from reconciler.features.events.pod_events import PodEvents
 
-        self._pod_events = PodEvents(
-            self._wiring.connection, self._guard_eviction, lambda: self.settings.time_zone
-        )
+        for companion in self._companions:
+            companion.drains()
         keys, drain = self.settings.keys, self.settings.drain
         evictions = CountedEvictions(self._wiring.connection, guard=self._guard_eviction, prefix=keys.prefix)
-        evictions.counting = self._listeners.counting
+        evictions.refused = self._observers.refused
         return Drainer(
-            self._listeners.tracing.evictor(evictions),
+            self._observers.evictor(evictions),
             self._clock,
             limits=Limits(parallel=drain.parallel, per_node=drain.parallel_per_node),
-            on_progress=self._progressed if self._listeners.tracing.active else self._listeners.on_progress,
+            on_progress=self._observers.progressed,
             before_own_pod=self._let_go,
-            on_evicted=self._on_evicted,
+            on_evicted=partial(evicted, self._companions),
         )
-
-    def _progressed(self, progress: DrainProgress) -> None:
-        self._listeners.tracing.progressed(progress)
-        if self._listeners.on_progress is not None:
-            self._listeners.on_progress(progress)
-
-    def _on_evicted(self, order: DrainOrder, pod: Pod, deleted: bool) -> None:
-        if self._pod_events is not None and self.settings.drain.pod_events:
-            self._pod_events.evicted(order, pod, deleted)
 
     def drains_run(self) -> bool:
         """Whether any drain is still in progress."""
@@ -228,6 +158,43 @@ class Acting:
     def _let_go(self) -> None:
         self._leaving = True
         self._lock.release()
+
+
+class CountedEvictions(Evictions):
+    """Evictions, of which `refused` gets the reason of each refusal."""
+
+    refused: Callable[[str], None]
+
+    def evict(self, pod: Pod, *, grace: int | None) -> None:
+        """See Evictor."""
+        try:
+            super().evict(pod, grace=grace)
+        except ReconcilerError as error:
+            if reason := refusal_reason(error, pod):
+                self.refused(reason)
+            raise
+
+
+class OpenCases:
+    """What the passes of one process have seen: the record of a case is gone with its node."""
+
+    def __init__(self) -> None:
+        """Start without cases."""
+        self._open: dict[str, NodePlan] = {}
+
+    def after(self, plan: Plan) -> tuple[EndedCase, ...]:
+        """Return the cases that have ended since the last pass, because their nodes were deleted."""
+        gone = [last for uid, last in self._open.items() if uid not in plan.uids]
+        # A case that a person has released is forgotten.
+        self._open = {
+            node.uid: node for node in plan.nodes if node.uid and node.record is not None and node.record.open
+        }
+        ended = []
+        for last in gone:
+            what = f"node {last.node}: its case is not in the history"
+            case, _ = guarded(what, partial(ended_case, last, plan.now, deleted=True), None)
+            ended += [case] if case is not None else []
+        return tuple(ended)
 
 
 class DrainerWhenNeeded:

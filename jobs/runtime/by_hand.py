@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 
 from jobs.runtime.environment import VariablesAsWritten
 from jobs.runtime.output import echo
+from jobs.runtime.process import EventWriter, first, processes
 from reconciler.calendar.values import near
-from reconciler.features.events.kubernetes_events import KubernetesEvents
-from reconciler.features.notices import stored_memory as notice_memory
 from reconciler.kubernetes import lease, objects
 from reconciler.kubernetes.config_maps import read_installed
 from reconciler.kubernetes.connection import Connection
@@ -108,24 +107,24 @@ class EventsByHand:
 
     def __init__(self, connection: Connection) -> None:
         """Use this connection."""
-        self._events = KubernetesEvents(connection, guard=lambda: None)
-        self._off = False
+        make = first("by_hand")
+        self._events: EventWriter | None = make(connection) if make is not None else None
 
     def write(self, node: Node, notice: Notice) -> None:
         """Write one Event on the node; it raises nothing for an Event that can't be written."""
-        self._try(lambda: self._events.send(Notification(node.name, node.uid, notice)))
+        self._try(lambda events: events.send(Notification(node.name, node.uid, notice)))
 
     def write_about_all(self, namespace: str, notice: Notice) -> None:
         """Write one Event about many nodes on the ledger of this namespace; it raises nothing, too."""
-        self._try(lambda: self._events.send_about_config_map(namespace, LEDGER, notice))
+        self._try(lambda events: events.send_about_config_map(namespace, LEDGER, notice))
 
-    def _try(self, send: Callable[[], None]) -> None:
-        if self._off:
+    def _try(self, send: Callable[[EventWriter], None]) -> None:
+        if self._events is None:
             return
         try:
-            send()
+            send(self._events)
         except ClusterError as error:
-            self._off = True
+            self._events = None
             because = f"needs {error.needs}" if error.needs else str(error)
             echo(f"warning: no Events are written ({because}); everything else goes on", err=True)
 
@@ -160,9 +159,9 @@ def objects_of_ours(connection: Connection, namespace: str) -> tuple[str, ...]:
     """
     maps, leases = core(namespace) / "configmaps", api("coordination.k8s.io", "v1", namespace) / "leases"
     found = []
+    of_features = [name for process in processes() for name in process.config_maps]
     for kind, path in (
-        ("ConfigMap", maps / LEDGER),
-        ("ConfigMap", maps / notice_memory.NAME),
+        *(("ConfigMap", maps / name) for name in (LEDGER, *of_features)),
         ("Lease", leases / lease.NAME),
     ):
         try:

@@ -7,6 +7,7 @@ import logging
 import re
 import sys
 import traceback
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,6 +15,7 @@ from msgspec import Struct
 
 from jobs.runtime.log_line import LARGEST_TRACEBACK, Level, LogEvent, log_line, write_lines, write_utf8
 from reconciler.model.content import SettingsVersion
+from reconciler.model.ended_case import EndedCase, to_fields
 from reconciler.model.moments import to_text
 from reconciler.model.outcome import Outcome, Result
 from reconciler.model.plan import NodePlan, Plan
@@ -90,6 +92,11 @@ class PassLog:
         """Log that a probe was not answered as it should, with the traceback."""
         because = f"{type(error).__name__}: {error}"
         PassLog.write(LogEvent.PROBE_FAILED, level=Level.ERROR, because=because, traceback=_traceback(error))
+
+    @staticmethod
+    def cases(ended: Iterable[EndedCase]) -> None:
+        """Log cases that have ended."""
+        write_lines(*(log_line(LogEvent.CASE, **to_fields(case)) for case in ended))
 
     @staticmethod
     def history_failed(because: str) -> None:

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
+from typing import Any
 
 from jobs.runtime.environment import Target, itself
+from jobs.runtime.process import Ports, first, processes
+from jobs.runtime.source_clients import SourceClients
 from reconciler.drain.ahead import PodsAhead
-from reconciler.features.calendars.reading import Calendars
-from reconciler.features.events.registry import AllNotifiers, notifiers
-from reconciler.features.hooks.runner import SettingsHooks
-from reconciler.features.machines.providers import MachineProviders, Surroundings
-from reconciler.features.workflows.kubernikus import Kubernikus
-from reconciler.features.workflows.prometheus import Prometheus
 from reconciler.http.retrying import Guard
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import Connection
-from reconciler.model.ports import Drains, Outside, WritableOutside
+from reconciler.model.ports import Drains, Notification, Outside, WritableOutside
 from reconciler.run import PARTS
 from reconciler.settings.schema import Settings
-from reconciler.sources.clients import SourceClients
+
+
+class _Nobody:
+    """A notifier without a feature that writes Events: nobody is notified."""
+
+    def notify(self, notification: Notification) -> bool:
+        """See Notifier."""
+        return True
 
 
 class Wiring:
@@ -33,52 +38,36 @@ class Wiring:
         self.cluster = Cluster(connection, guard=guard, namespace=target.namespace, memories=polled)
         self.itself = itself()
         self.connection, self.target = connection, target
-        self._guard = guard
         self._sources = SourceClients(polled, guard)
-        self._prometheus = Prometheus()
-        self._kubernikus = Kubernikus(connection)
-        self._calendars = Calendars(connection)
-        self._ahead = PodsAhead(self.cluster, seconds=time.monotonic)
-        self._made: tuple[Settings, MachineProviders, AllNotifiers, SettingsHooks | None] | None = None
+        ports = Ports(connection, target, guard)
+        self._ports = [process.ports(ports) for process in processes() if process.ports]
+        calendars = first("calendars")
+        self._kept = {
+            "reader": self.cluster,
+            "calendars": calendars(connection) if calendars is not None else None,
+            "ahead": PodsAhead(self.cluster, seconds=time.monotonic),
+            "itself": self.itself,
+        }
+        self._made: tuple[Settings, Mapping[str, Any]] | None = None
 
     def to_read(self, settings: Settings) -> Outside:
         """Return the Outside of a rehearsal."""
-        machines, _, hooks = self._made_for(settings)
-        return Outside(
-            reader=self.cluster,
-            clients=self._sources.of(settings),
-            machines=machines,
-            calendars=self._calendars,
-            hooks=hooks,
-            ahead=self._ahead,
-            itself=self.itself,
-            prometheus=self._prometheus,
-            kubernikus=self._kubernikus,
-        )
+        ports = {name: port for name, port in self._of(settings).items() if name in _READ}
+        return Outside(**ports, clients=self._sources.of(settings))
 
-    def to_act(self, settings: Settings, drainer: Drains) -> WritableOutside:
-        """Return the Outside of a pass that writes."""
-        machines, notifier, hooks = self._made_for(settings)
+    def to_act(self, settings: Settings, drainer: Drains, **ports: Any) -> WritableOutside:
+        """Return the Outside of a pass that writes, with these ports besides."""
+        ports = {"notifier": _Nobody(), **self._of(settings), **ports}
         return WritableOutside(
-            reader=self.cluster,
-            writer=self.cluster,
-            drainer=drainer,
-            notifier=notifier,
-            clients=self._sources.of(settings),
-            machines=machines,
-            calendars=self._calendars,
-            hooks=hooks,
-            ahead=self._ahead,
-            itself=self.itself,
-            prometheus=self._prometheus,
-            kubernikus=self._kubernikus,
+            **ports, writer=self.cluster, drainer=drainer, clients=self._sources.of(settings)
         )
 
-    def _made_for(self, settings: Settings) -> tuple[MachineProviders, AllNotifiers, SettingsHooks | None]:
-        """Return the kept clients, with their tokens, until other settings are loaded."""
+    def _of(self, settings: Settings) -> Mapping[str, Any]:
+        """Return the kept ports, with their tokens, until other settings are loaded."""
         if self._made is None or self._made[0] is not settings:
-            machines = MachineProviders(Surroundings(self.connection, settings, self._guard))
-            hooks = SettingsHooks(self.connection, self.target.namespace, settings, self._guard)
-            told = notifiers(self.connection, settings, self._guard)
-            self._made = settings, machines, told, hooks if settings.hooks.configured else None
-        return self._made[1:]
+            of_features = {name: port for of in self._ports for name, port in of(settings).items()}
+            self._made = settings, {**self._kept, **of_features}
+        return self._made[1]
+
+
+_READ = frozenset(Outside.__struct_fields__)

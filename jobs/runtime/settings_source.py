@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from jobs.runtime.environment import Target, VariablesAsWritten, itself
 from jobs.runtime.output import echo, for_programs, width
-from reconciler.features.events.own_pod import OwnPodEvents
+from jobs.runtime.process import first, own_pod_events
 from reconciler.kubernetes.connection import Connection
 from reconciler.model.content import CalendarText, ConfigMapName, Holder
 from reconciler.model.errors import ClusterError, SettingsError
@@ -246,7 +246,7 @@ def warn_of_no_settings(error: SettingsError, target: Target) -> None:
     try:
         connection = Connection(target.kubeconfig, target.context)
         try:
-            OwnPodEvents(connection, here).notify(Notice(REJECTED, message, NoticeType.WARNING))
+            own_pod_events(connection, here)(Notice(REJECTED, message, NoticeType.WARNING))
         finally:
             connection.close()
     except Exception as failure:  # noqa: BLE001 - the mistakes in the settings are what the process reports
@@ -261,23 +261,23 @@ def with_calendars(settings: Settings, target: Target | None, now: datetime) -> 
     places = settings.calendar_places()
     if not places:
         return settings, []
-    from reconciler.features.calendars.reading import Calendars
-
-    found: dict[str, CalendarText]
-    if target is None or all(place.holder is Holder.FILE for place in places):
-        found = dict(Calendars().read(places, now))
-    else:
+    in_files = tuple(place for place in places if place.holder is Holder.FILE)
+    unread: dict[str, CalendarText] = {}
+    connection = None
+    if target is not None and len(in_files) < len(places):
         try:
             connection = Connection(target.kubeconfig, target.context)
         except ClusterError as error:
-            unread = CalendarText(unread=str(error))
-            found = {place.name: unread for place in places if place.holder is not Holder.FILE}
-            files = [place for place in places if place.holder is Holder.FILE]
-            found.update(Calendars().read(files, now))
-        else:
-            try:
-                found = dict(Calendars(connection).read(places, now))
-            finally:
-                connection.close()
-    notes = [f"the calendar {name} can't be read: {one.unread}" for name, one in found.items() if one.unread]
-    return settings.with_calendars(found), notes
+            unread = {place.name: CalendarText(unread=str(error)) for place in places}
+            places = in_files
+    make = first("calendars")
+    try:
+        read = {} if make is None else make(connection).read(places, now)
+    finally:
+        if connection is not None:
+            connection.close()
+    texts = {**unread, **read}
+    notes = [
+        f"the calendar {name} can't be read: {text.unread}" for name, text in texts.items() if text.unread
+    ]
+    return settings.with_calendars(texts), notes

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 
 from msgspec import Struct
 
+from jobs.runtime.health import HealthServer
 from reconciler.model.errors import ReconcilerError
 
 log = logging.getLogger(__name__)
@@ -160,3 +161,32 @@ def wait_until_set(
     """
     while (left := ends - clock()) > 0 and not stop.wait(min(left, LOOK_EVERY)):
         pass
+
+
+LONGEST_LAST_READ = 20.0
+"""Seconds after the signal in which the last read may come. Kubernetes kills a Pod after 30 by default."""
+
+
+class LastRead:
+    """Waits until a document was read once more, with what the end of the process has changed."""
+
+    def __init__(self, ending: Ending, clock: Callable[[], float] = time.monotonic) -> None:
+        """Take what asks the process to end; `clock` is in seconds."""
+        self._ending, self._clock = ending, clock
+        self._ends = 0.0
+
+    def wanted(self) -> None:
+        """Note that the process was just asked to end."""
+        self._ends = self._clock() + LONGEST_LAST_READ
+
+    def wait(self, health: HealthServer, path: str) -> None:
+        """Wait for the next read of this path, if there was one before, for a short time after `wanted`.
+
+        A further signal ends the wait. Call it once nothing else waits for `ending.stop`, which it clears.
+        """
+        if not path or self._ending.error is not None:
+            return  # Kubernetes is to start the process again soon
+        stop = self._ending.stop
+        stop.clear()
+        if health.once_read(path, stop.set):
+            wait_until_set(stop, self._ends, self._clock)

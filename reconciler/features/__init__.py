@@ -18,4 +18,5 @@ FEATURES = (
     "planning",
     "readiness",
     "simulate",
+    "tracing",
 )

@@ -13,7 +13,7 @@ import pytest
 from jobs.commands import sweep
 from jobs.runtime.acting import Acting, Yields
 from jobs.runtime.clock import SystemClock
-from jobs.runtime.metrics_output import MetricsOfRun, MetricsOutput
+from jobs.runtime.process import Observers
 from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.values import replace
 from tests.support.builders import NOW
@@ -74,7 +74,6 @@ def test_a_sweep_runs_a_pass_once_when_a_drain_gives_its_slot_away() -> None:
     run = _Sweep()
     story = cast("sweep.Story", SimpleNamespace(add=lambda *_: None))
     until = NOW + sweep.LOOK_AGAIN
-    metrics = MetricsOfRun(MetricsOutput(), print)
-    sweep._passes(cast("Acting", run), metrics, cast("SystemClock", run), until, threading.Event(), story)
+    sweep._passes(cast("Acting", run), Observers(), cast("SystemClock", run), until, threading.Event(), story)
 
     assert run.passes == [NOW, NOW + sweep.GLANCE]

@@ -10,11 +10,12 @@ from typing import Any
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from jobs.runtime.live_page import Passed, page_facts
+from jobs.runtime.process import Passed
 from reconciler.features.metrics.samples import PassView, pass_samples
 from reconciler.features.notices.facts import facts_of
 from reconciler.features.page.cases import History as Ended
 from reconciler.features.page.fleet import Cell, cell_of
+from reconciler.features.page.live import page_facts
 from reconciler.features.page.top import wrong
 from reconciler.features.planning.text import ahead_document
 from reconciler.features.publishing.drainsafe import DRAINSAFE_STATE

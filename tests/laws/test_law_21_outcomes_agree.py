@@ -12,10 +12,11 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from jobs.cli import main
-from jobs.runtime.live_page import Passed, page_facts
-from jobs.runtime.metering import Meter
+from jobs.runtime.process import Passed
+from reconciler.features.metrics.metering import Meter
 from reconciler.features.page.cases import History
 from reconciler.features.page.html import as_html
+from reconciler.features.page.live import page_facts
 from reconciler.model.case_outcome import ENDS, CaseResult, InTime
 from reconciler.model.ended_case import EndedCase
 from tests.features.page.reading import parsed
@@ -59,7 +60,7 @@ def test_history_metrics_and_page_agree_on_a_case(
     assert struck == ([] if outcome.good else [(outcome.value, "no")])
 
     with Meter() as meter:
-        meter.cases((case,))
+        meter.keep((case,))
         families = text_string_to_metric_families(meter.text().decode())
         samples = [one for family in families for one in family.samples]
     counted = [one for one in samples if one.name == "node_maintenance_cases_total" and one.value]

@@ -7,7 +7,7 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobs.runtime.history_file import OpenCases
+from jobs.runtime.acting import OpenCases
 from reconciler.model.case_outcome import CaseResult
 from reconciler.model.ended_case import EndedCase, from_fields, to_fields
 from reconciler.model.record import record_of

@@ -7,9 +7,8 @@ from functools import partial
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from jobs.runtime.counting import CountedHistory
-from jobs.runtime.metering import Meter
 from reconciler.features.metrics.catalogue import PREFIX
+from reconciler.features.metrics.metering import Meter
 from reconciler.run import run_pass
 from reconciler.settings.load import parse_settings
 from reconciler.simulation.day import END, SETTINGS, START, build, chapters
@@ -22,7 +21,7 @@ def scraped() -> list[dict[str, str]]:
     """Return the series of `promtool test rules`, one value a minute, with the day's start as second 0."""
     settings = parse_settings(SETTINGS, "demo.yaml")
     world, meter = World(START.astimezone(UTC)), Meter()
-    world.history = CountedHistory(None, meter)
+    world.history = meter
     build(world)
     for chapter in chapters():
         world.clock.at(chapter.at.astimezone(UTC), partial(chapter.begin, world))
@@ -31,7 +30,7 @@ def scraped() -> list[dict[str, str]]:
     for minute in range(MINUTES):
         world.clock.advance((START + timedelta(minutes=minute)).astimezone(UTC))
         plan, _ = run_pass(world.outside, settings, world.now)
-        meter.after(plan, world.drainer.progress())
+        meter.shows(plan, world.drainer.progress())
         meter.succeeded(0.1, world.now)
         for name, value in _shown(meter):
             values = found.setdefault(name, [])

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from jobs.runtime.metering import FAILED, NOT_SENT, SENT, STANDBY, SUCCEEDED
 from reconciler.features.metrics.catalogue import FAMILIES
+from reconciler.features.metrics.metering import FAILED, NOT_SENT, SENT, STANDBY, SUCCEEDED
 from reconciler.model import scheduled_events as imds
 from reconciler.model.case_outcome import ENDS
 from reconciler.model.record import State

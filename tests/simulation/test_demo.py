@@ -9,8 +9,6 @@ import pytest
 from rich.console import Console
 
 from jobs.commands.demo import run
-from reconciler.model.errors import OutputError
-from tests.features.page.reading import parsed, section
 
 pytestmark = pytest.mark.heavy
 
@@ -51,17 +49,11 @@ STORY = (
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The file for the page of that run."""
-    return tmp_path_factory.mktemp("demo") / "page.html"
-
-
-@pytest.fixture(scope="module")
-def played(page: Path) -> tuple[int, str]:
+def played() -> tuple[int, str]:
     """One run as into a pipe, for all tests that read it: its exit code and output."""
     out = StringIO()
     console = Console(file=out, highlight=False, soft_wrap=True, emoji=False, markup=False, width=80)
-    return run(console, page=page), out.getvalue()
+    return run(console), out.getvalue()
 
 
 def test_every_story_happens_and_is_printed_in_order(played: tuple[int, str]) -> None:
@@ -91,22 +83,3 @@ def test_a_terminal_gets_colours() -> None:
 def test_a_run_is_the_same_as_the_one_that_was_written_down(played: tuple[int, str]) -> None:
     """After a change that is meant: `reconciler demo > tests/simulation/demo.txt`; the diff is the review."""
     assert played[1] == GOLDEN.read_text(encoding="utf-8")
-
-
-def test_the_page_shows_the_end_of_the_day_and_the_cases_that_ended(
-    played: tuple[int, str], page: Path
-) -> None:
-    shown = parsed(page.read_text(encoding="utf-8"))
-    rows = {row.all("th")[0].text: row for row in section(shown, "timeline").all("tr") if row.all("th")}
-
-    assert played[0] == 0
-    assert "Nothing is wrong" in section(shown, "wrong").text
-    (drawn,) = rows["aks-web-31415926-vmss000003"].all("svg")
-    assert "back in service Wed 02 12:12" in drawn.attributes["aria-label"]
-    (now,) = rows["aks-web-31415926-vmss000005"].all("svg")
-    assert "Reboot: started; drain began Wed 02 23:35" in now.attributes["aria-label"]
-
-
-def test_a_page_without_a_folder_is_refused_before_the_day_is_played(tmp_path: Path) -> None:
-    with pytest.raises(OutputError, match="does not exist"):
-        run(Console(file=StringIO()), page=tmp_path / "no" / "page.html")

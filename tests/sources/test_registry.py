@@ -13,6 +13,7 @@ import pytest
 from msgspec import Struct
 
 import reconciler.run
+from jobs.runtime.source_clients import SourceClients, factory
 from reconciler.kubernetes import ledger
 from reconciler.model.event import Answer, Kind, Reading, Signal, Status
 from reconciler.model.node import Node
@@ -28,7 +29,6 @@ from reconciler.run import PARTS, run_pass
 from reconciler.settings.load import parse_settings
 from reconciler.settings.schema import Settings
 from reconciler.simulation.world import World
-from reconciler.sources.clients import SourceClients, factory
 from tests.simulation.building import name, world
 
 SETTINGS = parse_settings("mode: Enforce\nuncordon: {settle: 0s}\n", "test.yaml")

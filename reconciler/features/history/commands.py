@@ -9,12 +9,14 @@ from pathlib import Path
 import click
 
 from jobs import options
-from jobs.runtime.history_file import MOST_CASES, HistoryLines, TooManyCases
+from jobs.runtime.case_lines import MOST_CASES, HistoryLines, read_case_lines
 from jobs.runtime.output import echo, echo_document
 from reconciler.features.history.summary import as_text, summed_up
 
 BROKEN = 1
 """The exit code if a line could not be read."""
+
+_TOO_MANY = f"more than {MOST_CASES} cases are too many to sum up at once; name fewer files, or use --since"
 
 
 @click.command("history")
@@ -37,7 +39,7 @@ def history(files: tuple[Path, ...], since: timedelta | None, output: str) -> in
     begin = now - since if since is not None else None
     lines = HistoryLines(begin)
     for path in files:
-        _read(path, lines)
+        read_case_lines(path, lines, _TOO_MANY)
     for mistake in lines.mistakes:
         echo(str(mistake), err=True)
     unnamed = lines.counts["broken"] - len(lines.mistakes)
@@ -46,17 +48,3 @@ def history(files: tuple[Path, ...], since: timedelta | None, output: str) -> in
     summary = summed_up(lines.cases, begin, now, lines.counts, lines.mistakes)
     echo_document(summary.document, output, partial(as_text, summary))
     return BROKEN if lines.counts["broken"] else 0
-
-
-def _read(path: Path, lines: HistoryLines) -> None:
-    name = "stdin" if str(path) == "-" else str(path)
-    try:
-        with click.open_file(str(path), "rb") as file:
-            lines.read(name, file)
-    except OSError as error:
-        raise click.FileError(name, error.strerror or str(error)) from error
-    except TooManyCases as error:
-        message = (
-            f"more than {MOST_CASES} cases are too many to sum up at once; name fewer files, or use --since"
-        )
-        raise click.UsageError(message) from error

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from reconciler.features.notices import MEMORY
 from reconciler.http.retrying import Guard
 from reconciler.kubernetes import objects
 from reconciler.kubernetes.connection import MERGE_PATCH, Connection, Request
 from reconciler.kubernetes.paths import core
 from reconciler.model.errors import NotFound
 
-NAME = "node-maintenance-notices"
+NAME = MEMORY
 KEY = "memory"
 _PATIENCE = 10.0
 """Seconds for one request. No pass waits for it."""

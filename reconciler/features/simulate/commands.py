@@ -10,8 +10,8 @@ import click
 from msgspec import Struct
 
 from jobs import options
+from jobs.runtime.case_lines import MOST_CASES, HistoryLines, named, read_case_lines
 from jobs.runtime.environment import Target
-from jobs.runtime.history_file import MOST_CASES, HistoryLines, TooManyCases
 from jobs.runtime.output import echo, echo_document
 from jobs.runtime.settings_source import SettingsInUse, SettingsSource, settings_in_use, with_calendars
 from reconciler.features.simulate.document import Policy, as_text, to_document
@@ -143,15 +143,8 @@ def _from_history(path: Path, asked: _Asked) -> Scenario:
 
     A line that can't be read is an error, because a part of a history is not that history.
     """
-    name = "stdin" if str(path) == "-" else str(path)
-    lines = HistoryLines(None)
-    try:
-        with click.open_file(str(path), "rb") as file:
-            lines.read(name, file)
-    except OSError as error:
-        raise click.FileError(name, error.strerror or str(error)) from error
-    except TooManyCases as error:
-        raise click.UsageError(f"{name}: it has more than {MOST_CASES} cases; use a part of it") from error
+    name, lines = named(path), HistoryLines(None)
+    read_case_lines(path, lines, f"{name}: it has more than {MOST_CASES} cases; use a part of it")
     if lines.mistakes:
         shown = [str(one) for one in lines.mistakes[:_NAMED]]
         more = lines.counts["broken"] - len(shown)

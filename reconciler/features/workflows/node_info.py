@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from jobs.runtime.health import Document
+from jobs.runtime.process import Observer, Passed
 from reconciler.model.expression import names, parse
 from reconciler.model.moments import to_text
 from reconciler.model.plan import Plan, StepAnswer, Verdict, WorkflowReport
@@ -51,3 +54,32 @@ def _transition(step: StepAnswer, report: WorkflowReport, types: Mapping[str, st
     }
     chain = {"passed": passed, "info": answers, "expression": step.check}
     return {"passed": passed, "target": step.next.value, "chain": chain, "error": ""}
+
+
+class NodeInfo(Observer):
+    """Sends the workflows of all nodes, which only the process that leads knows."""
+
+    def __init__(self) -> None:
+        self._passed: Passed | None = None
+        self._holder = "nobody"
+
+    @property
+    def documents(self) -> Mapping[str, Callable[[], Document]]:
+        """Send them where maintenance-controller does."""
+        return {"/api/v1/info": self._document}
+
+    def after(self, passed: Passed) -> None:
+        """Show this pass from now on."""
+        self._passed = passed
+
+    def stands_by(self, holder: str) -> None:
+        """Show from now on that another process has the lock."""
+        self._passed, self._holder = None, holder
+
+    def _document(self) -> Document:
+        passed = self._passed
+        info: object = {"error": f"no pass has ended here; {self._holder} has the lock"}
+        if passed is not None:
+            types = {check.name: check.type for check in passed.settings.profiles.instances.check}
+            info = to_node_info(passed.plan, types)
+        return Document("application/json", json.dumps(info).encode())

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from jobs.cli import main
-from jobs.runtime import history_file as history_lines
+from jobs.runtime import case_lines as history_lines
 from reconciler.features.history.summary import summed_up
 from reconciler.model.case_outcome import CaseResult
 from tests.docs.test_headings import named

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jobs.runtime.metering import Meter
+from reconciler.features.metrics.metering import Meter
 from reconciler.model.drains import Blocker, DrainProgress, Phase
 from reconciler.model.plan import Hold, Plan
 from reconciler.model.values import replace
@@ -45,7 +45,7 @@ def rows() -> Iterator[tuple[str, int, int]]:
     for name, cases in CASES.items():
         meter = Meter()
         full(meter)
-        meter.after(*fleet(cases))
+        meter.shows(*fleet(cases))
         lines = series(meter)
         yield name, len(lines), round(sum(len(line) + 1 for line in lines) / 1024)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jobs.runtime.metering import Meter
+from reconciler.features.metrics.metering import Meter
 from reconciler.model.content import SettingsVersion
 from reconciler.model.drains import Blocker, DrainOrder, DrainProgress, Phase
 from reconciler.model.event import Kind
@@ -50,9 +50,9 @@ def full(meter: Meter) -> None:
         "done": DrainProgress("done", "u", Phase.DRAINED, finished=NOW + minutes(2)),
     }
     meter.leads(leads=True)
-    meter.after(replace(shown, nodes=(*shown.nodes, done)), drains)
+    meter.shows(replace(shown, nodes=(*shown.nodes, done)), drains)
     meter.succeeded(0.2, NOW)
-    meter.cases([ended("a")])
+    meter.keep([ended("a")])
     meter.refused("budget")
     meter.notice("slack", sent=True)
     meter.waiting(3)

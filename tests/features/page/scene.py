@@ -6,9 +6,10 @@ import sys
 from datetime import timedelta
 from pathlib import Path
 
-from jobs.runtime.live_page import Passed, page_facts
+from jobs.runtime.process import Passed
 from reconciler.features.page.cases import History, PageFacts
 from reconciler.features.page.html import as_html
+from reconciler.features.page.live import page_facts
 from reconciler.features.readiness.findings import Finding, Readiness, WorkloadFindings
 from reconciler.features.readiness.report import readiness_part
 from reconciler.model.case_outcome import CaseResult

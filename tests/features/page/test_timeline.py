@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from jobs.runtime.live_page import Passed, page_facts
+from jobs.runtime.process import Passed
 from reconciler.features.page.cases import History
+from reconciler.features.page.live import page_facts
 from reconciler.features.page.timeline import MOST_ROWS, Bar, Chart, Mark, Row, Scale, chart
 from reconciler.model.case_outcome import CaseResult
 from reconciler.model.plan import NodePlan, Plan

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from reconciler.features.workflows.node_info import to_node_info
+import json
+from typing import Any
+
+from jobs.runtime.process import Passed
+from reconciler.features.workflows.node_info import NodeInfo, to_node_info
 from reconciler.model.plan import CheckAnswer, NodePlan, Plan, StepAnswer, Verdict, WorkflowReport
 from reconciler.model.record import State
-from tests.support.builders import NOW
+from tests.support.builders import NOW, settings
 
 REPORT = WorkflowReport(
     "reboots",
@@ -51,3 +55,17 @@ def test_each_node_has_its_profiles_with_the_answers_of_each_transition() -> Non
     }
     assert applied["transitions"][1]["chain"]["info"]["turn"]["info"] == {"error": "a Lease can't be read"}
     assert applied["transitions"][2]["chain"]["info"] == {}
+
+
+def test_the_workflows_of_nodes_are_known_to_the_process_that_leads_only() -> None:
+    info = NodeInfo()
+
+    def known() -> Any:
+        document = info.documents["/api/v1/info"]()
+        assert document.content_type == "application/json"
+        return json.loads(document.body)
+
+    info.stands_by("another")
+    assert "another" in known()["error"]
+    info.after(Passed(Plan(NOW, "Enforce"), settings()))
+    assert known() == []

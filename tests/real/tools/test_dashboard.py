@@ -10,8 +10,8 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from jobs.runtime.metering import Meter
 from reconciler.features.metrics.catalogue import PREFIX
+from reconciler.features.metrics.metering import Meter
 from tests.features.metrics.everything import full
 from website.dashboard import dashboard
 

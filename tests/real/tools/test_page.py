@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from jobs.runtime.health import HealthServer
-from jobs.runtime.live_page import LivePage
+from jobs.runtime.process import Passed
+from reconciler.features.page.live import LivePage
 from tests.features.page.scene import facts
 from tests.features.page.test_page import NASTY
 from tests.real.forks import Forks
@@ -43,9 +44,9 @@ def browser(chromium_program: Path) -> Iterator[Chromium]:
 @pytest.fixture(scope="module")
 def page() -> LivePage:
     made = facts()
-    live = LivePage(None, lambda: "", lambda: NOW, lambda _: made.readiness)
+    live = LivePage(lambda: "", lambda: NOW, lambda _: made.readiness)
     live.keep(made.history.ended)
-    live.after(made.plan, (), builders.settings(SETTINGS), rehearsed=False)
+    live.after(Passed(made.plan, builders.settings(SETTINGS), (), rehearsed=False))
     return live
 
 
@@ -103,8 +104,8 @@ def test_it_prints_in_black_on_white(browser: Chromium, url: str) -> None:
 
 def test_text_from_outside_runs_nothing(browser: Chromium, page: LivePage) -> None:
     made = facts()
-    hostile = LivePage(None, lambda: NASTY, lambda: NOW)
-    hostile.after(made.plan, (), builders.settings(), rehearsed=False)
+    hostile = LivePage(lambda: NASTY, lambda: NOW)
+    hostile.after(Passed(made.plan, builders.settings(), (), rehearsed=False))
     make = partial(HealthServer, ("127.0.0.1", 0), {}, documents={"/": hostile.document})
     with make() as server, browser.tab(1280) as tab:
         url = f"http://127.0.0.1:{server.port}/"

@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from jobs.agent.figures import Figures
-from jobs.runtime.metering import Meter
 from reconciler.features.metrics.catalogue import FAMILIES, PREFIX
+from reconciler.features.metrics.metering import Meter
 from tests.features.metrics.everything import full
 
 pytestmark = pytest.mark.tools

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from jobs.runtime import history_file as history_tail
-from jobs.runtime.history_file import Past, recent_cases
+from jobs.runtime.process import Past
+from reconciler.features.history import file as history_tail
+from reconciler.features.history.file import recent_cases
 from tests.support.builders import NOW, minutes
 from tests.support.cases import ended, line
 

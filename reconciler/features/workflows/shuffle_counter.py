@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
+from jobs.runtime.process import Observer, Passed
 from reconciler.features.workflows.shuffles import ShuffleCounts, entered
 from reconciler.model.errors import ClusterError, Unreachable
 from reconciler.model.outcome import Outcome
@@ -69,3 +70,20 @@ class ShuffleCounter:
             except Exception as error:  # noqa: BLE001 - a count harms nothing else
                 internal(f"node {one.node}: its pods are not counted", error)
         self.counts = counts
+
+
+class Shuffles(Observer):
+    """Counts after each pass, where the settings ask for it, and shows the counts to others."""
+
+    def __init__(self, counter: ShuffleCounter, others: Observer) -> None:
+        """Show what this counter counts to these."""
+        self._counter, self._others = counter, others
+
+    def after(self, passed: Passed) -> None:
+        """Count the pods of this pass."""
+        if passed.rehearsed:
+            return
+        counted = passed.settings.profiles.shuffle_counts
+        if counted:
+            self._counter.after(passed.plan, passed.outcomes)
+        self._others.shuffled(self._counter.counts.rows if counted else ())

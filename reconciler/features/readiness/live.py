@@ -1,4 +1,4 @@
-"""Readiness as commands and the page read it."""
+"""Readiness as the page of a process, and of a report, reads it."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from threading import Thread
-from typing import TYPE_CHECKING
 
 from jobs.runtime.environment import Target
+from reconciler.features.readiness.findings import Readiness
+from reconciler.features.readiness.judging import judge_nodes, read, summed_up
+from reconciler.features.readiness.report import readiness_part
+from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import Connection, Request, Stream
+from reconciler.kubernetes.workloads import Volumes
 from reconciler.model.errors import ClusterError, Rejected
 from reconciler.model.problems import internal
+from reconciler.model.readiness import KnownReadiness, ReadinessPart
 from reconciler.model.values import replace
 from reconciler.settings.schema import Settings
-
-if TYPE_CHECKING:
-    from reconciler.features.readiness.findings import Readiness
-    from reconciler.model.readiness import KnownReadiness, ReadinessPart
-
 
 MOST_REQUESTS = 150
 """Requests of a process that also makes passes: 75,000 objects, which take about 150 MiB."""
@@ -30,10 +30,6 @@ LONGEST = 120.0
 
 def read_readiness(connection: Connection, target: Target, settings: Settings) -> Readiness:
     """Return what would keep nodes from a drain now; raises ClusterError."""
-    from reconciler.features.readiness.judging import judge_nodes, read, summed_up
-    from reconciler.kubernetes.cluster import Cluster
-    from reconciler.kubernetes.workloads import Volumes
-
     seen = read(Cluster(connection, namespace=target.namespace), Volumes(connection), settings)
     now = connection.time.now()
     return summed_up(seen, judge_nodes(seen, settings, now), settings, now)
@@ -50,9 +46,6 @@ def read_apart(target: Target, settings: Settings) -> Readiness:
 
 def for_page(read: Callable[[], Readiness]) -> KnownReadiness:
     """Return what the page shows of what `read` returns, or why that failed. Raises nothing."""
-    from reconciler.features.readiness.report import readiness_part
-    from reconciler.model.readiness import KnownReadiness
-
     try:
         return KnownReadiness(readiness_part(read()))
     except ClusterError as error:
@@ -97,8 +90,6 @@ class LiveReadiness:
 
         The same object is returned until something changes. Call it from one thread at a time.
         """
-        from reconciler.model.readiness import KnownReadiness
-
         now = self._clock()
         old = self._began is None or now - self._began >= APART
         if self._known is None or (old and not self._reading):

@@ -11,13 +11,13 @@ from contextlib import ExitStack
 from datetime import datetime
 from functools import partial
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Self
 
 from msgspec import Struct
 from prometheus_client import CollectorRegistry, ProcessCollector
 
-from jobs.runtime.counting import Counting
 from jobs.runtime.health import Document
+from jobs.runtime.process import Observer, Passed
 from reconciler import __version__
 from reconciler.drain.drainer.requests import REASONS
 from reconciler.features.metrics import catalogue
@@ -64,8 +64,10 @@ class _Counted(Struct, frozen=True):
     finished: datetime | None
 
 
-class Meter(Counting):
+class Meter(Observer):
     """Counts what happens in this process; safe for threads."""
+
+    last_read = "/metrics"
 
     def __init__(self, holds: HoldsSince | None = MappingProxyType({})) -> None:
         """Count from zero.
@@ -93,7 +95,7 @@ class Meter(Counting):
         for ending in _DRAINS.values():
             self._counters.add(catalogue.DRAINS, ending, by=0)
 
-    def __enter__(self) -> Meter:
+    def __enter__(self) -> Self:
         """Count the requests and the unexpected errors of the process from now on."""
         self._open.callback(report_requests(self.request))
         handler = _Errors(self.unexpected)
@@ -106,9 +108,10 @@ class Meter(Counting):
         """Count them no more."""
         self._open.close()
 
-    def document(self) -> Document:
-        """Return all metrics."""
-        return Document(CONTENT_TYPE, self.text())
+    @property
+    def documents(self) -> Mapping[str, Callable[[], Document]]:
+        """Send all metrics."""
+        return {self.last_read: lambda: Document(CONTENT_TYPE, self.text())}
 
     def text(self) -> bytes:
         """Return all metrics as the text that Prometheus reads."""
@@ -142,13 +145,17 @@ class Meter(Counting):
         self._counters.add(catalogue.PASSES, FAILED)
         self._counters.observe(catalogue.PASS_DURATION, seconds)
 
-    def stands_by(self) -> None:
+    def stands_by(self, holder: str) -> None:
         """Count a pass while another process has the lock: only that one shows nodes."""
         self._counters.add(catalogue.PASSES, STANDBY)
         self._pass = None
         self._holds = None if self._holds is None else {}
 
-    def after(self, plan: Plan, drains: Mapping[str, DrainProgress]) -> None:
+    def after(self, passed: Passed) -> None:
+        """Show this pass."""
+        self.shows(passed.plan, passed.drains)
+
+    def shows(self, plan: Plan, drains: Mapping[str, DrainProgress]) -> None:
         """Show this plan, and count its answers and the drains that have ended. `drains` are by node."""
         guarded("the pass has no metrics", partial(self._after, plan, drains), None)
 
@@ -191,10 +198,10 @@ class Meter(Counting):
         self._ended = {node: end for node, end in self._ended.items() if node in drains}
         self._began = {node: began for node, began in self._began.items() if node in drains}
 
-    def cases(self, ended: Sequence[EndedCase]) -> None:
+    def keep(self, cases: Sequence[EndedCase]) -> None:
         """Count cases that have ended."""
-        for one in ended:
-            self._counters.add(catalogue.CASES, one.kind, one.outcome.value)
+        for case in cases:
+            self._counters.add(catalogue.CASES, case.kind, case.outcome.value)
 
     def refused(self, reason: str) -> None:
         """Count an eviction that was refused."""

@@ -27,7 +27,7 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, Spa
 from opentelemetry.trace import Link, Span, SpanKind, Status, StatusCode
 from opentelemetry.util.types import AttributeValue
 
-from jobs.runtime.tracing import Seen, Tracing
+from jobs.runtime.process import Observer, Seen
 from reconciler import __version__
 from reconciler.http.failures import report_requests
 from reconciler.model.drains import DrainOrder, DrainProgress, Phase
@@ -75,10 +75,8 @@ def exporter(warn: Callable[[str], object]) -> SpanExporter:
     return _Quiet(OTLPSpanExporter(), warn)
 
 
-class OtelTracing(Tracing):
+class OtelTracing(Observer):
     """Traces passes, drains and their requests; safe for threads. No pass and no drain waits for a span."""
-
-    active = True
 
     def __init__(self, spans: SpanExporter, processor: SpanProcessor | None = None) -> None:
         """Send spans from a thread of its own; `processor` hands them on in another way."""

@@ -6,7 +6,7 @@ import logging
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import cast
 
@@ -18,10 +18,10 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import StatusCode
 
-from jobs.runtime import otel
-from jobs.runtime.otel import OtelTracing
-from jobs.runtime.tracing import NOTHING
-from jobs.runtime.tracing_variables import tracing_of
+from jobs.runtime.process import Observer
+from reconciler.features.tracing import otel
+from reconciler.features.tracing.otel import OtelTracing
+from reconciler.features.tracing.process import tracing_of
 from reconciler.http.bounded import bound
 from reconciler.model.drains import DrainOrder, DrainProgress, Phase
 from reconciler.model.errors import Unreachable
@@ -67,6 +67,12 @@ def server() -> Iterator[Stub]:
     stub.close()
 
 
+def traced(receiver: Stub, warn: Callable[[str], object]) -> Observer:
+    tracing = tracing_of({ENDPOINT: receiver.url}, warn)
+    assert tracing is not None
+    return tracing
+
+
 class Api:
     """Sends requests as to the API server and to a webhook. It is as much of an Evictor as is needed."""
 
@@ -106,8 +112,8 @@ def values(span: ReadableSpan) -> dict[str, object]:
 def test_without_an_endpoint_nothing_of_opentelemetry_is_loaded() -> None:
     code = (
         "import sys, jobs.commands.serve, jobs.commands.sweep\n"
-        "from jobs.runtime.tracing_variables import NOTHING, tracing_of\n"
-        "assert tracing_of({}, print) is NOTHING\n"
+        "from reconciler.features.tracing.process import tracing_of\n"
+        "assert tracing_of({}, print) is None\n"
         "print([name for name in sys.modules if name.startswith('opentelemetry')])\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -131,7 +137,7 @@ def test_without_an_endpoint_nothing_of_opentelemetry_is_loaded() -> None:
 def test_nothing_is_traced_and_another_protocol_is_a_warning(variables: dict[str, str], warning: str) -> None:
     warned: list[str] = []
 
-    assert tracing_of(variables, warned.append) is NOTHING
+    assert tracing_of(variables, warned.append) is None
     assert [warning in one for one in warned] == [True] * bool(warning)
 
 
@@ -142,15 +148,15 @@ def test_variables_that_the_library_refuses_stop_nothing(monkeypatch: pytest.Mon
     monkeypatch.setattr(otel, "exporter", broken)
     warned: list[str] = []
 
-    assert tracing_of({ENDPOINT: "http://127.0.0.1:1"}, warned.append) is NOTHING
+    assert tracing_of({ENDPOINT: "http://127.0.0.1:1"}, warned.append) is None
     assert warned == ["nothing is traced: a variable OTEL_… can't be read (ValueError)"]
 
 
 def test_without_the_extra_a_warning_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     warned: list[str] = []
-    monkeypatch.setitem(sys.modules, "jobs.runtime.otel", None)
+    monkeypatch.setitem(sys.modules, "reconciler.features.tracing.otel", None)
 
-    assert tracing_of({ENDPOINT: "http://127.0.0.1:1"}, warned.append) is NOTHING
+    assert tracing_of({ENDPOINT: "http://127.0.0.1:1"}, warned.append) is None
     assert warned == ["nothing is traced: install the extra [otel]"]
 
 
@@ -280,7 +286,7 @@ def test_the_receiver_of_the_environment_gets_the_spans(monkeypatch: pytest.Monk
     monkeypatch.setenv(ENDPOINT, receiver.url)
     warned: list[str] = []
     try:
-        with tracing_of({ENDPOINT: receiver.url}, warned.append) as tracing, tracing.passing():
+        with traced(receiver, warned.append) as tracing, tracing.passing():
             pass
     finally:
         receiver.close()
@@ -307,7 +313,7 @@ def test_a_receiver_that_refuses_is_a_warning_once(monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "10")
     warned: list[str] = []
     try:
-        with tracing_of({ENDPOINT: receiver.url}, warned.append) as tracing:
+        with traced(receiver, warned.append) as tracing:
             while not refused.wait(0.02):
                 with tracing.passing():
                     pass
@@ -333,7 +339,7 @@ def test_neither_a_pass_nor_the_end_waits_for_a_receiver_that_hangs(
     monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "10")
     monkeypatch.setattr(otel, "LAST_SPANS", 0.05)
     try:
-        with tracing_of({ENDPOINT: receiver.url}, print) as tracing:
+        with traced(receiver, print) as tracing:
             with tracing.passing():
                 pass
             assert asked.wait(60)

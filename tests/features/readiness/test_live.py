@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from jobs.runtime.readiness import APART, BEING_READ, LiveReadiness
 from reconciler.features.readiness.findings import Readiness
+from reconciler.features.readiness.live import APART, BEING_READ, LiveReadiness
 from reconciler.model.errors import Unreachable
 from reconciler.model.readiness import KnownReadiness
 from reconciler.settings.schema import Settings

@@ -11,15 +11,13 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from jobs.runtime import metering
-from jobs.runtime.counting import CountedHistory
-from jobs.runtime.metering import Meter
+from reconciler.features.metrics import metering
 from reconciler.features.metrics.catalogue import FAMILIES, PREFIX
+from reconciler.features.metrics.metering import Meter
 from reconciler.features.metrics.samples import ProcessView
 from reconciler.http.failures import report
 from reconciler.model.case_outcome import CaseResult
 from reconciler.model.drains import DrainOrder, DrainProgress, Phase
-from reconciler.model.ended_case import EndedCase
 from reconciler.model.event import Kind
 from reconciler.model.plan import Actions, CheckAnswer, NodePlan, Plan, Verdict, WorkflowReport
 from reconciler.model.record import State
@@ -69,7 +67,7 @@ def progress(phase: Phase, finished: datetime | None = None) -> dict[str, DrainP
 def test_passes_are_counted_by_their_results(meter: Meter) -> None:
     meter.succeeded(0.2, NOW)
     meter.failed(3.0)
-    meter.stands_by()
+    meter.stands_by("other")
 
     found = shown(meter)
     assert [found["passes_total", (result,)] for result in ("succeeded", "failed", "standby")] == [1, 1, 1]
@@ -78,26 +76,26 @@ def test_passes_are_counted_by_their_results(meter: Meter) -> None:
 
 
 def test_a_standby_shows_no_nodes_but_the_process_that_leads(meter: Meter) -> None:
-    meter.after(with_case(), {})
+    meter.shows(with_case(), {})
     assert any(name == "node_state" for name, _ in shown(meter))
     meter.failed(1)
     assert any(name == "node_state" for name, _ in shown(meter)), "the last plan is shown while passes fail"
-    meter.stands_by()
+    meter.stands_by("other")
 
     left = {name for name, _ in shown(meter) if name.startswith(("node", "case_", "budget"))}
     assert left == set()
 
 
 def test_a_hold_is_there_since_the_first_pass_that_had_it(meter: Meter) -> None:
-    meter.after(with_case(NOW), {})
-    meter.after(with_case(NOW + minutes(5)), {})
+    meter.shows(with_case(NOW), {})
+    meter.shows(with_case(NOW + minutes(5)), {})
 
     since = {
         value for (name, _), value in shown(meter).items() if name == "node_hold_since_timestamp_seconds"
     }
     assert since == {NOW.timestamp()}
-    meter.after(planned(snapshot(node("a"))), {})
-    meter.after(with_case(NOW + minutes(9)), {})
+    meter.shows(planned(snapshot(node("a"))), {})
+    meter.shows(with_case(NOW + minutes(9)), {})
     since = {
         value for (name, _), value in shown(meter).items() if name == "node_hold_since_timestamp_seconds"
     }
@@ -105,10 +103,10 @@ def test_a_hold_is_there_since_the_first_pass_that_had_it(meter: Meter) -> None:
 
 
 def test_a_drain_is_counted_once_when_it_has_ended_with_its_time_since_the_start(meter: Meter) -> None:
-    meter.after(draining(), progress(Phase.RUNNING))
+    meter.shows(draining(), progress(Phase.RUNNING))
     assert shown(meter)["drains_running", ()] == 1
     for _ in range(2):
-        meter.after(planned(snapshot(held_node(record(), "a"))), progress(Phase.DRAINED, NOW + minutes(3)))
+        meter.shows(planned(snapshot(held_node(record(), "a"))), progress(Phase.DRAINED, NOW + minutes(3)))
 
     found = shown(meter)
     assert found["drains_running", ()] == 0
@@ -118,8 +116,8 @@ def test_a_drain_is_counted_once_when_it_has_ended_with_its_time_since_the_start
 
 def test_a_drain_that_timed_out_is_counted_each_time_and_has_no_duration(meter: Meter) -> None:
     for count in (1, 2):
-        meter.after(draining(), progress(Phase.RUNNING))
-        meter.after(draining(), progress(Phase.TIMED_OUT, NOW + minutes(30 * count)))
+        meter.shows(draining(), progress(Phase.RUNNING))
+        meter.shows(draining(), progress(Phase.TIMED_OUT, NOW + minutes(30 * count)))
 
     found = shown(meter)
     assert found["drains_total", ("timed_out",)] == 2
@@ -128,31 +126,23 @@ def test_a_drain_that_timed_out_is_counted_each_time_and_has_no_duration(meter: 
 
 def test_answers_of_sources_add_up(meter: Meter) -> None:
     for _ in range(3):
-        meter.after(with_case(), {})
+        meter.shows(with_case(), {})
 
     assert shown(meter)["source_answers_total", ("event", "imds")] == 3
 
 
-def test_cases_are_counted_by_what_became_of_them_and_go_on_to_the_history(meter: Meter) -> None:
-    kept: list[EndedCase] = []
-
-    class History:
-        def keep(self, cases: list[EndedCase]) -> None:
-            kept.extend(cases)
-
-    cases = [ended("a"), ended("b", outcome=CaseResult.MISSED), ended("c", kind="Preempt")]
-    CountedHistory(History(), meter).keep(cases)  # type: ignore[arg-type]
-    CountedHistory(None, meter).keep(cases[:1])
+def test_cases_that_end_are_counted_by_kind_and_outcome(meter: Meter) -> None:
+    meter.keep([ended("a"), ended("b", outcome=CaseResult.MISSED), ended("c", kind="Preempt")])
+    meter.keep([ended("a")])
 
     found = shown(meter)
     assert found["cases_total", ("Reboot", "drained")] == 2
     assert found["cases_total", ("Reboot", "missed")] == 1
     assert found["cases_total", ("Preempt", "drained")] == 1
-    assert kept == cases
 
 
 def test_an_open_case_has_the_series_of_its_end_before_it_ends(meter: Meter) -> None:
-    meter.after(with_case(), {})
+    meter.shows(with_case(), {})
 
     found = shown(meter)
     assert {labels for name, labels in found if name == "cases_total"} == {
@@ -202,7 +192,7 @@ def test_notices_refusals_and_the_state_of_the_process_are_shown(meter: Meter) -
 
 
 def test_the_document_says_that_it_is_the_text_of_prometheus(meter: Meter) -> None:
-    document = meter.document()
+    document = meter.documents["/metrics"]()
 
     assert document.content_type == "text/plain; version=0.0.4; charset=utf-8"
     assert b"\nnode_maintenance_build_info{" in document.body
@@ -247,7 +237,7 @@ def test_a_plan_that_can_not_be_counted_is_an_unexpected_error_and_ends_no_pass(
 
     monkeypatch.setattr(metering, "count_answers", broken)
 
-    meter.after(with_case(), {})
+    meter.shows(with_case(), {})
 
     assert shown(meter)["unexpected_errors_total", ()] == 1
 
@@ -266,9 +256,9 @@ def test_a_pass_in_which_a_workflow_has_no_answer_counts_as_a_failure(meter: Met
         (line,) = (line for line in meter.text().splitlines() if line.startswith(name))
         return float(line.removeprefix(name))
 
-    meter.after(with_workflow(Verdict.PASSED, Verdict.FAILED), {})
+    meter.shows(with_workflow(Verdict.PASSED, Verdict.FAILED), {})
     before = failures()
     for _ in range(2):
-        meter.after(with_workflow(Verdict.UNKNOWN, Verdict.UNKNOWN), {})
+        meter.shows(with_workflow(Verdict.UNKNOWN, Verdict.UNKNOWN), {})
 
     assert (before, failures()) == (0, 2)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 
 import pytest
 
-from jobs.runtime.shuffles import LONGEST, NODES, ShuffleCounter
+from jobs.runtime.process import Observer, Passed
+from reconciler.features.workflows.shuffle_counter import LONGEST, NODES, ShuffleCounter, Shuffles
 from reconciler.model.errors import Forbidden, Unreachable
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
 from reconciler.model.pod import Workload, WorkloadKind
+from reconciler.model.workflow import ShuffleRow
 from reconciler.settings.load import parse_settings
 from tests.support import builders
 from tests.support.worlds import look, world_of
@@ -122,3 +125,19 @@ def test_a_slow_server_costs_a_pass_a_limited_time(caplog: pytest.LogCaptureFixt
 
     assert len(owners(counter)) == 3
     assert "the pods of 2 nodes are not counted: it would take too long" in caplog.text
+
+
+@pytest.mark.parametrize("on", [True, False])
+def test_moved_pods_are_counted_and_shown_only_where_the_settings_ask_for_it(on: bool) -> None:
+    class Other(Observer):
+        owners: Sequence[str] = ()
+
+        def shuffled(self, counts: Sequence[ShuffleRow]) -> None:
+            self.owners = [row.owner for row in counts]
+
+    other, reader = Other(), Reader()
+    plan, outcomes = entering("a")
+    chosen = builders.settings(f"profiles: {{shuffleCounts: {str(on).lower()}}}")
+    Shuffles(ShuffleCounter(reader), other).after(Passed(plan, chosen, outcomes, rehearsed=False))
+
+    assert (reader.asked, other.owners) == ((["a"], ["deployment_a"]) if on else ([], []))

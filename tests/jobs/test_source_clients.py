@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from jobs.runtime.source_clients import KEPT_PROBLEM, Keeping, SourceClients
 from reconciler.model.polling import Listing
 from reconciler.model.ports import MaintenanceStarter
 from reconciler.run import PARTS
 from reconciler.sources.arm.client import Arm
 from reconciler.sources.aws.client import Aws
-from reconciler.sources.clients import KEPT_PROBLEM, Keeping, SourceClients
 from tests.support import builders
 
 OFF = builders.settings()

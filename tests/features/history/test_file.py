@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from jobs.cli import main
-from jobs.runtime.history_file import CaseHistory, HistoryFile
+from reconciler.features.history.file import CaseHistory, HistoryFile
 from reconciler.model.ended_case import from_fields
 from reconciler.model.errors import OutputError
 from tests.support.cases import ended
@@ -19,8 +19,8 @@ def lines(path: Path) -> list[str]:
     return path.read_text(encoding="utf-8").splitlines()
 
 
-def kept(path: Path, troubles: list[str] | None = None, *, log: bool = False) -> CaseHistory:
-    return CaseHistory(HistoryFile(path), (troubles if troubles is not None else []).append, log=log)
+def kept(path: Path, troubles: list[str] | None = None) -> CaseHistory:
+    return CaseHistory(HistoryFile(path), (troubles if troubles is not None else []).append)
 
 
 def test_each_case_is_a_line_behind_those_that_are_there(tmp_path: Path) -> None:
@@ -93,13 +93,6 @@ def test_a_pipe_that_nobody_reads_is_an_error_and_no_wait(tmp_path: Path) -> Non
 
     with pytest.raises(OutputError, match=r"pipe: can't be written: "):
         HistoryFile(tmp_path / "pipe")
-
-
-def test_the_log_has_each_case_with_or_without_a_file(capsys: pytest.CaptureFixture[str]) -> None:
-    CaseHistory(None, lambda _: None, log=True).keep([ended("a"), ended("b")])
-
-    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [(one["event"], one["node"]) for one in found] == [("case", "a"), ("case", "b")]
 
 
 @pytest.mark.parametrize("command", ["sweep", "serve"])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.runtime.readiness import BoundedConnection
+from reconciler.features.readiness.live import BoundedConnection
 from reconciler.kubernetes.connection import Request
 from reconciler.kubernetes.paths import VERSION
 from reconciler.model.errors import Rejected

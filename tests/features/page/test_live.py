@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import subprocess
 import sys
 from datetime import datetime
@@ -12,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from jobs.runtime.history_file import Past
-from jobs.runtime.live_page import MOST_CASES, LivePage
+from jobs.runtime.process import Observer, Passed, Past
 from reconciler.features.page import html
+from reconciler.features.page.live import MOST_CASES, LivePage
 from reconciler.model.plan import Plan
 from reconciler.model.readiness import KnownReadiness
 from reconciler.model.values import replace
@@ -25,6 +24,7 @@ from tests.support.cases import ended
 
 SETTINGS = builders.settings()
 PLAN = Plan(NOW, "Enforce")
+PASSED = Passed(PLAN, SETTINGS, rehearsed=False)
 
 
 class Process:
@@ -41,14 +41,6 @@ class Process:
         return self.now
 
 
-class Kept:
-    def __init__(self) -> None:
-        self.cases: list[Any] = []
-
-    def keep(self, cases: Any) -> None:
-        self.cases += cases
-
-
 @pytest.fixture
 def process() -> Process:
     return Process()
@@ -56,7 +48,7 @@ def process() -> Process:
 
 @pytest.fixture
 def page(process: Process) -> LivePage:
-    return LivePage(None, process.trouble, process.time)
+    return LivePage(process.trouble, process.time)
 
 
 @pytest.fixture
@@ -74,10 +66,10 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[object]:
 
 
 def test_the_page_is_made_once_for_each_pass(page: LivePage, made: list[object]) -> None:
-    page.after(PLAN, (), SETTINGS, rehearsed=False)
+    page.after(PASSED)
     first = page.document()
     assert page.document() is first
-    page.after(replace(PLAN, mode="Finish"), (), SETTINGS, rehearsed=False)
+    page.after(Passed(replace(PLAN, mode="Finish"), SETTINGS))
 
     assert b"mode Finish" in page.document().body
     assert len(made) == 2
@@ -85,8 +77,8 @@ def test_the_page_is_made_once_for_each_pass(page: LivePage, made: list[object])
 
 def test_the_page_is_made_again_when_other_readiness_is_known(process: Process, made: list[object]) -> None:
     known = [KnownReadiness(note="being read")]
-    page = LivePage(None, process.trouble, process.time, lambda _: known[-1])
-    page.after(PLAN, (), SETTINGS, rehearsed=False)
+    page = LivePage(process.trouble, process.time, lambda _: known[-1])
+    page.after(PASSED)
     assert b"being read" in page.document().body
     known.append(KnownReadiness(note="not permitted"))
 
@@ -102,14 +94,14 @@ def test_nobody_reads_readiness_for_a_page_that_is_not_here(process: Process) ->
         asked.append(settings)
         return KnownReadiness()
 
-    page = LivePage(None, process.trouble, process.time, ask)
+    page = LivePage(process.trouble, process.time, ask)
     page.document()
-    page.after(PLAN, (), SETTINGS, rehearsed=False)
+    page.after(PASSED)
     page.stands_by("pod-b/1/ab12")
     page.document()
     assert asked == []
 
-    page.after(PLAN, (), SETTINGS, rehearsed=False)
+    page.after(PASSED)
     page.document()
     assert asked == [SETTINGS]
 
@@ -117,7 +109,7 @@ def test_nobody_reads_readiness_for_a_page_that_is_not_here(process: Process) ->
 def test_trouble_is_on_the_page_and_makes_it_again_once_a_minute(
     page: LivePage, process: Process, made: list[object]
 ) -> None:
-    page.after(PLAN, (), SETTINGS, rehearsed=False)
+    page.after(PASSED)
     page.document()
     process.wrong = "no pass for 5 s"
     assert b"no pass for 5 s" in page.document().body
@@ -132,7 +124,7 @@ def test_trouble_is_on_the_page_and_makes_it_again_once_a_minute(
 def test_a_process_without_the_lock_shows_who_has_it(page: LivePage, process: Process) -> None:
     process.wrong = "no pass has succeeded yet"
     assert page.document().body == b"There is no page yet: no pass has succeeded yet.\n"
-    page.after(PLAN, (), SETTINGS, rehearsed=False)
+    page.after(PASSED)
     page.stands_by("pod-b\x1b/1/ab12")
 
     here, forward = page.document().body.decode().splitlines()
@@ -141,31 +133,26 @@ def test_a_process_without_the_lock_shows_who_has_it(page: LivePage, process: Pr
     assert page.document().content_type.startswith("text/plain")
 
 
-def test_ended_cases_are_on_the_page_and_in_the_history(process: Process) -> None:
-    kept = Kept()
-    page = LivePage(kept, process.trouble, process.time)
-    page.after(PLAN, (), SETTINGS, rehearsed=False)
-    page.keep([ended("gone-1"), ended("gone-2")])
-
-    assert [one.place.node for one in kept.cases] == ["gone-1", "gone-2"]
-    shown = section(parsed(page.document().body.decode()), "timeline").text
-    assert "gone-1" in shown
-    assert "gone-2" in shown
-
-
 def test_only_the_last_ended_cases_are_kept(page: LivePage) -> None:
     for number in range(MOST_CASES + 5):
         page.keep([ended(f"n{number}")])
-    page.after(PLAN, (), SETTINGS, rehearsed=False)
+    page.after(PASSED)
 
     assert len(page._ended) == MOST_CASES
     assert page._ended[-1].place.node == f"n{MOST_CASES + 4}"
 
 
-def test_cases_of_an_earlier_process_are_shown_and_one_that_ends_again_is_shown_once(page: LivePage) -> None:
-    page.remember(Past(NOW - minutes(600), (ended("before", at=NOW - minutes(90)), ended("twice"))))
+def test_cases_of_an_earlier_process_are_shown_and_one_that_ends_again_is_shown_once(
+    process: Process,
+) -> None:
+    class Before(Observer):
+        def past(self, since: datetime, now: datetime) -> Past:
+            return Past(NOW - minutes(600), (ended("before", at=NOW - minutes(90)), ended("twice")))
+
+    page = LivePage(process.trouble, process.time, others=Before())
+    page.__enter__()
     page.keep([ended("twice"), ended("now")])
-    page.after(PLAN, (), SETTINGS, rehearsed=False)
+    page.after(PASSED)
 
     assert [one.place.node for one in page._ended] == ["before", "twice", "now"]
     shown = section(parsed(page.document().body.decode()), "timeline").text
@@ -174,7 +161,7 @@ def test_cases_of_an_earlier_process_are_shown_and_one_that_ends_again_is_shown_
 
 
 def test_the_headers_permit_the_style_of_the_page_and_nothing_else(page: LivePage) -> None:
-    page.after(PLAN, (), SETTINGS, rehearsed=False)
+    page.after(PASSED)
     document = page.document()
     (style,) = parsed(document.body.decode()).all("style")
     digest = hashlib.sha256(str(style.children[0]).encode()).digest()
@@ -195,20 +182,8 @@ def test_a_process_that_nobody_asks_for_its_page_does_not_load_what_makes_it() -
     code = (
         "import sys, jobs.commands.serve, jobs.commands.report;"
         "made_of = ('jinja2', 'reconciler.features.page.', 'reconciler.features.readiness.');"
-        "print([one for one in sys.modules if one.startswith(made_of)])"
+        "print([name for name in sys.modules if name.startswith(made_of) and not name.endswith('.process')])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert done.stdout == "[]\n"
-
-
-def test_the_workflows_of_nodes_are_known_to_the_process_that_leads_only(page: LivePage) -> None:
-    def known() -> Any:
-        found = page.node_info()
-        assert found.content_type == "application/json"
-        return json.loads(found.body)
-
-    page.stands_by("another")
-    assert "another" in known()["error"]
-    page.after(PLAN, (), SETTINGS, rehearsed=False)
-    assert known() == []

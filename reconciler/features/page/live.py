@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
+from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from msgspec import Struct
 
 from jobs.runtime.health import Document
-from jobs.runtime.history_file import Past
+from jobs.runtime.output import write_output
+from jobs.runtime.process import Observer, Passed, Past
 from reconciler.model.ended_case import EndedCase
-from reconciler.model.outcome import Outcome
-from reconciler.model.plan import Plan
-from reconciler.model.ports import CaseHistory
 from reconciler.report import safe
 from reconciler.settings.schema import Settings
 
@@ -31,15 +29,6 @@ MOST_CASES = 1_000
 HTML = "text/html; charset=utf-8"
 
 _DIGITS = re.compile(r"\d+")
-
-
-class Passed(Struct, frozen=True):
-    """A pass: its plan, what came of it, and the settings that it followed."""
-
-    plan: Plan
-    settings: Settings
-    outcomes: tuple[Outcome, ...] = ()
-    rehearsed: bool = True
 
 
 class _Shown(Struct, frozen=True):
@@ -86,7 +75,7 @@ def page_facts(
     )
 
 
-class LivePage:
+class LivePage(Observer):
     """Keeps the last pass and the cases that have ended, and makes their page at most once for each pass.
 
     The page is made again when other readiness is known, and each minute while something is wrong with the
@@ -95,17 +84,20 @@ class LivePage:
 
     def __init__(
         self,
-        history: CaseHistory | None,
         trouble: Callable[[], str],
         now: Callable[[], datetime],
         readiness: Callable[[Settings], KnownReadiness] | None = None,
+        *,
+        others: Observer | None = None,
+        file: Path | None = None,
     ) -> None:
-        """Hand ended cases on to `history`. `trouble` says what is wrong with the process, empty if nothing.
+        """`trouble` says what is wrong with the process, empty if nothing. `now` is a clock (aware).
 
-        `now` is a clock (aware). `readiness` returns at once what is known, the same object until that
-        changes; without it there is none on the page.
+        `readiness` returns at once what is known, the same object until that changes; without it there is
+        none on the page. `others` may know the cases from before this process. The last page goes to `file`.
         """
-        self._history, self._trouble, self._now, self._readiness = history, trouble, now, readiness
+        self._trouble, self._now, self._readiness = trouble, now, readiness
+        self._others, self._file = others, file
         self._since = now()
         self._read_from: datetime | None = None
         self._passed: Passed | None = None
@@ -114,21 +106,38 @@ class LivePage:
         self._made: tuple[_Shown, Document] | None = None
         self._making = Lock()
 
+    def __enter__(self) -> Self:
+        """Learn the cases of the hours that the page looks back."""
+        if self._others is not None:
+            from reconciler.features.page.cases import BACK
+
+            now = self._now()
+            past = self._others.past(now - BACK, now)
+            if past is not None:
+                self.remember(past)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Write the last page to the file, if there is one; raises OutputError."""
+        if self._file is not None and not any(error):
+            write_output(self._file, self.document().body.decode())
+
+    @property
+    def documents(self) -> Mapping[str, Callable[[], Document]]:
+        """Send the page."""
+        return {"/": self.document}
+
     def keep(self, cases: Sequence[EndedCase]) -> None:
-        """Keep cases that have ended for the page, and hand them on."""
+        """Keep cases that have ended for the page."""
         self._ended = _each_once((*self._ended, *cases))[-MOST_CASES:]
-        if self._history is not None:
-            self._history.keep(cases)
 
     def remember(self, past: Past) -> None:
         """Show also the cases that an earlier process has written. Call it before the first pass."""
         self._read_from, self._ended = past.since, past.cases[-MOST_CASES:]
 
-    def after(
-        self, plan: Plan, outcomes: tuple[Outcome, ...], settings: Settings, *, rehearsed: bool
-    ) -> None:
+    def after(self, passed: Passed) -> None:
         """Show this pass from now on."""
-        self._passed = Passed(plan, settings, outcomes, rehearsed)
+        self._passed = passed
 
     def stands_by(self, holder: str) -> None:
         """Show from now on that another process has the lock; what this one knew is no longer true."""
@@ -147,17 +156,6 @@ class LivePage:
             if self._made is None or not self._made[0].same(shown):
                 self._made = (shown, self._make(shown, trouble))
             return self._made[1]
-
-    def node_info(self) -> Document:
-        """Return the workflows of all nodes as maintenance-controller does; only the leader knows them."""
-        from reconciler.features.workflows.node_info import to_node_info
-
-        passed = self._passed
-        found: object = {"error": f"no pass has ended here; {self._holder or 'nobody'} has the lock"}
-        if passed is not None:
-            types = {one.name: one.type for one in passed.settings.profiles.instances.check}
-            found = to_node_info(passed.plan, types)
-        return Document("application/json", json.dumps(found).encode())
 
     def _make(self, shown: _Shown, trouble: str) -> Document:
         # A process that nobody asks for its page does not load what makes it.

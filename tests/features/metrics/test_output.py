@@ -12,17 +12,20 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from jobs.cli import main
-from jobs.runtime.metrics_output import MetricsOfRun, MetricsOutput
+from jobs.runtime.process import Observers, Passed
 from reconciler.features.metrics import exposition
 from reconciler.features.metrics.exposition import holds_in
+from reconciler.features.metrics.output import MetricsOutput, RunMeter
 from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.errors import OutputError, Unreachable
 from reconciler.model.plan import Hold, NodePlan, Plan
 from reconciler.model.record import State
 from reconciler.model.values import replace
+from tests.support import builders
 from tests.support.builders import NOW, minutes
 from tests.support.stub import Answer, Asked, Stub
 
+SETTINGS = builders.settings()
 Answering = Callable[[Asked], Answer]
 
 
@@ -50,12 +53,16 @@ def held(now: datetime = NOW, code: str = "windowOpen") -> Plan:
     return Plan(now, "Observe", nodes=(node,), managed=1)
 
 
+def observed(output: MetricsOutput, warn: Callable[[str], object] = print) -> Observers:
+    return Observers(RunMeter(output, warn, lambda: NOW))
+
+
 def run(output: MetricsOutput, plan: Plan) -> list[str]:
     """A command that rehearses this plan; its warnings."""
     warnings: list[str] = []
-    with MetricsOfRun(output, warnings.append) as metrics:
-        assert metrics.timed(lambda: plan) is plan
-        metrics.rehearsed(plan)
+    with observed(output, warnings.append) as observers:
+        assert observers.timed(lambda: plan) is plan
+        observers.after(Passed(plan, SETTINGS))
     return warnings
 
 
@@ -108,10 +115,10 @@ def test_a_run_without_a_plan_leaves_the_file_of_the_one_before(file: Path) -> N
         raise Unreachable("no answer")
 
     file.write_text("before", encoding="utf-8")
-    with MetricsOfRun(MetricsOutput(file), print) as metrics:
+    with observed(MetricsOutput(file)) as observers:
         with pytest.raises(Unreachable):
-            metrics.timed(fails)
-        metrics.take({})
+            observers.timed(fails)
+        observers.drains({})
 
     assert file.read_text(encoding="utf-8") == "before"
 
@@ -121,9 +128,9 @@ def test_an_error_after_a_plan_leaves_what_was_taken_before_it(file: Path) -> No
         raise Unreachable("no answer")
 
     def runs() -> None:
-        with MetricsOfRun(MetricsOutput(file), print) as metrics:
-            metrics.rehearsed(held())
-            metrics.timed(fails)
+        with observed(MetricsOutput(file)) as observers:
+            observers.after(Passed(held(), SETTINGS))
+            observers.timed(fails)
 
     with pytest.raises(Unreachable):
         runs()
@@ -133,9 +140,9 @@ def test_an_error_after_a_plan_leaves_what_was_taken_before_it(file: Path) -> No
 
 def test_the_drains_at_the_end_are_those_that_are_shown(file: Path) -> None:
     drains = {"a": DrainProgress("a", "u", Phase.RUNNING)}
-    with MetricsOfRun(MetricsOutput(file), print) as metrics:
-        metrics.counting.after(held(), drains)
-        metrics.take({"a": replace(drains["a"], phase=Phase.FAILED, finished=NOW)})
+    with observed(MetricsOutput(file)) as observers:
+        observers.after(Passed(held(), SETTINGS, rehearsed=False, drains=drains))
+        observers.drains({"a": replace(drains["a"], phase=Phase.FAILED, finished=NOW)})
 
     assert series(file)["node_maintenance_drains_running"] == 0
     assert 'drains_total{result="failed"} 1.0' in file.read_text(encoding="utf-8")
@@ -147,7 +154,7 @@ def test_a_file_that_can_not_be_written_is_a_warning_and_one_without_a_folder_an
     assert warning.startswith(f"the metrics are not in the file: {file}: can't be written: ")
 
     with pytest.raises(OutputError, match="does not exist"):
-        MetricsOfRun(MetricsOutput(file.parent / "no" / "file"), print)
+        observed(MetricsOutput(file.parent / "no" / "file"))
 
 
 def test_metrics_are_pushed_in_place_of_those_of_the_last_run(gateway: Stub) -> None:

@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from jobs.runtime.health import Document, HealthServer
-from jobs.runtime.last_scrape import LONGEST, LastScrape
-from jobs.runtime.supervised import Ending
+from jobs.runtime.supervised import LONGEST_LAST_READ, Ending, LastRead
 
 SHUTDOWN = 5.0
 
@@ -41,13 +40,13 @@ class Process:
         self.ending = Ending()
         self.ending.stop = self.stop
         self._health = health
-        self._last = LastScrape(self.ending, lambda: self.stop.now)
+        self._last = LastRead(self.ending, lambda: self.stop.now)
 
     def end(self) -> None:
         self.stop.set()
         self._last.wanted()
         self.stop.now += SHUTDOWN
-        self._last.wait(self._health)
+        self._last.wait(self._health, "/metrics")
 
 
 @pytest.fixture
@@ -90,8 +89,8 @@ def test_the_wait_ends_in_time_for_the_grace_period_however_long_the_shutdown_to
     process = Process(health)
     process.end()
 
-    assert sum(process.stop.waits) == pytest.approx(LONGEST - SHUTDOWN)
-    assert LONGEST < 30
+    assert sum(process.stop.waits) == pytest.approx(LONGEST_LAST_READ - SHUTDOWN)
+    assert LONGEST_LAST_READ < 30
 
 
 def test_a_scrape_ends_the_wait(health: HealthServer) -> None:

@@ -1,0 +1,399 @@
+"""What a feature gives to a process beside its passes: the value `PROCESS` in the `process.py` of its folder.
+
+A part that a feature does not need is left out. Every command that makes passes asks all features for these
+parts, so a `process.py` imports what it makes only when it makes it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime, tzinfo
+from functools import cache, reduce, wraps
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
+
+from msgspec import Struct, field
+
+from jobs.runtime.environment import Target
+from reconciler import plugins
+from reconciler.model.errors import ReconcilerError
+
+if TYPE_CHECKING:
+    from jobs.runtime.health import Document
+    from reconciler.http.retrying import Guard
+    from reconciler.kubernetes.cluster import Cluster
+    from reconciler.kubernetes.connection import Connection
+    from reconciler.model import snapshot
+    from reconciler.model.drains import DrainOrder, DrainProgress
+    from reconciler.model.ended_case import EndedCase
+    from reconciler.model.outcome import Outcome
+    from reconciler.model.plan import Notice, Plan
+    from reconciler.model.pod import Pod
+    from reconciler.model.ports import CalendarReader, Clock, Evictor, Notification, Notifier
+    from reconciler.model.readiness import KnownReadiness
+    from reconciler.model.workflow import ShuffleRow
+    from reconciler.settings.schema import Settings
+
+Value = TypeVar("Value")
+Command = Callable[..., int]
+Option = Callable[[Command], Command]
+Seen = Callable[["Plan", Sequence["Outcome"]], None]
+"""Gets what a pass has decided and done."""
+
+
+class Passed(Struct, frozen=True):
+    """A pass: its plan, what came of it, the settings that it followed, and the drains by node."""
+
+    plan: Plan
+    settings: Settings
+    outcomes: tuple[Outcome, ...] = ()
+    rehearsed: bool = True
+    drains: Mapping[str, DrainProgress] = field(default_factory=dict)
+
+
+class Past(Struct, frozen=True):
+    """Cases that an earlier process has written, in the order of their ends.
+
+    `since` is from when on they are known (UTC).
+    """
+
+    since: datetime
+    cases: tuple[EndedCase, ...]
+
+
+class Observer:
+    """Sees what a process does, and does nothing. A feature overrides what it needs.
+
+    The methods may be called from any thread, and raise nothing of their own. Entering begins, and leaving
+    ends, for a short time at most.
+    """
+
+    last_read = ""
+    """The path of a document whose reader shall see its last state before the process ends."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+    @property
+    def documents(self) -> Mapping[str, Callable[[], Document]]:
+        """What the HTTP server sends, by path."""
+        return {}
+
+    def past(self, since: datetime, now: datetime) -> Past | None:
+        """Return the cases that ended from `since` to `now` (aware) before this process; None: not known."""
+
+    def settings(self, *, good: bool) -> None:
+        """Note whether the settings file can be used."""
+
+    def leads(self, *, leads: bool) -> None:
+        """Note whether this process holds the lock."""
+
+    def stands_by(self, holder: str) -> None:
+        """Note a pass while another process has the lock."""
+
+    @contextmanager
+    def passing(self) -> Iterator[Seen]:
+        """Enter before a pass and leave after it, in its thread."""
+        yield lambda plan, outcomes: None
+
+    def after(self, passed: Passed) -> None:
+        """Note what a pass has decided and done."""
+
+    def succeeded(self, seconds: float, now: datetime) -> None:
+        """Note that a pass has ended `now` (aware) without an error, and how long it took."""
+
+    def failed(self, seconds: float) -> None:
+        """Note that a pass has ended with an error, and how long it took."""
+
+    def unexpected(self) -> None:
+        """Note an error in this program."""
+
+    def keep(self, cases: Sequence[EndedCase]) -> None:
+        """Note the cases that have ended."""
+
+    def ordered(self, order: DrainOrder) -> None:
+        """Note an order to drain a node. The same order may come again."""
+
+    def progressed(self, progress: DrainProgress) -> None:
+        """Note the progress of a drain."""
+
+    def drains(self, drains: Mapping[str, DrainProgress]) -> None:
+        """Note the progress of all drains at the end of a run, by node."""
+
+    def stopped(self) -> None:
+        """Note that this process drains no more."""
+
+    def evictor(self, evictor: Evictor) -> Evictor:
+        """Return what does the same, and is observed."""
+        return evictor
+
+    def refused(self, reason: str) -> None:
+        """Note an eviction that was refused; see `refusal_reason`."""
+
+    def notice(self, transport: str, *, sent: bool) -> None:
+        """Note an attempt to send notices."""
+
+    def waiting(self, messages: int | None) -> None:
+        """Note how many messages wait to be sent, None if nobody gets any."""
+
+    def shuffled(self, counts: Sequence[ShuffleRow]) -> None:
+        """Note these counts of moved pods."""
+
+
+class Surroundings(Struct, frozen=True):
+    """What an observer may know of its process.
+
+    `given` are the values of the options that features have added to the command. `warn` tells a person.
+    `listens` says that documents are served. `trouble` returns what is wrong with the process, empty if
+    nothing is.
+    """
+
+    command: str
+    given: Mapping[str, Any]
+    warn: Callable[[str], object]
+    target: Target = Target()
+    connection: Connection | None = None
+    listens: bool = False
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    trouble: Callable[[], str] = str
+
+
+class Observers(Observer):
+    """Hands all on to each of these observers, in their order."""
+
+    def __init__(self, *observers: Observer) -> None:
+        self._all = list(observers)
+        self._open = ExitStack()
+
+    def add(self, around: Surroundings) -> Self:
+        """Add the observers of all features; raises OutputError for an option that can't be followed."""
+        made = (process.observer(around, self) for process in processes() if process.observer)
+        self._all += [observer for observer in made if observer is not None]
+        return self
+
+    def __enter__(self) -> Self:
+        for observer in self._all:
+            self._open.enter_context(observer)
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._open.__exit__(*error)
+
+    @property
+    def last_read(self) -> str:  # type: ignore[override]  # theirs is a constant
+        """The first path that one of them names."""
+        return next((observer.last_read for observer in self._all if observer.last_read), "")
+
+    @property
+    def documents(self) -> Mapping[str, Callable[[], Document]]:
+        """Those of all."""
+        return {path: make for observer in self._all for path, make in observer.documents.items()}
+
+    def past(self, since: datetime, now: datetime) -> Past | None:
+        """Return what the first of them knows."""
+        known = (observer.past(since, now) for observer in self._all)
+        return next((past for past in known if past is not None), None)
+
+    @contextmanager
+    def passing(self) -> Iterator[Seen]:
+        """Enter and leave all."""
+        with ExitStack() as stack:
+            seen = [stack.enter_context(observer.passing()) for observer in self._all]
+
+            def see(plan: Plan, outcomes: Sequence[Outcome]) -> None:
+                for each in seen:
+                    each(plan, outcomes)
+
+            yield see
+
+    def evictor(self, evictor: Evictor) -> Evictor:
+        """Return what all of them observe."""
+        return reduce(lambda inner, observer: observer.evictor(inner), self._all, evictor)
+
+    def rehearsed(self, settings: Settings, rehearse: Callable[[], Plan]) -> tuple[Plan, tuple[Outcome, ...]]:
+        """Return the plan of a rehearsal, and no outcomes, and show them."""
+        with self.passing() as seen:
+            plan = rehearse()
+            seen(plan, ())
+        self.after(Passed(plan, settings))
+        return plan, ()
+
+    def timed(self, run: Callable[[], Value]) -> Value:
+        """Return what a pass returns, and say how it ended, and how long it took."""
+        began = time.monotonic()
+        try:
+            done = run()
+        except ReconcilerError:
+            self.failed(time.monotonic() - began)
+            raise
+        self.succeeded(time.monotonic() - began, datetime.now(UTC))
+        return done
+
+
+def _to_each(name: str) -> Callable[..., None]:
+    def hand_on(self: Observers, *values: Any, **named: Any) -> None:
+        for observer in self._all:
+            getattr(observer, name)(*values, **named)
+
+    return hand_on
+
+
+for _name in (
+    *("settings", "leads", "stands_by", "after", "succeeded", "failed", "unexpected", "keep", "ordered"),
+    *("progressed", "drains", "stopped", "refused", "notice", "waiting", "shuffled"),
+):
+    setattr(Observers, _name, _to_each(_name))
+
+
+class Leading(Struct, frozen=True):
+    """What a companion needs. `guard` raises LockLost if the lock is not ours, `eviction_guard` also before
+    the eviction of our own pod. Without `settings`, a person drains by hand, and there is no lock.
+    """
+
+    connection: Connection
+    cluster: Cluster
+    target: Target
+    itself: snapshot.Self
+    clock: Clock
+    guard: Guard
+    eviction_guard: Guard
+    observers: Observer
+    drains: Callable[[], Mapping[str, DrainProgress]]
+    settings: Callable[[], Settings] | None = None
+    warn: Callable[[str], None] | None = None
+
+
+class Companion:
+    """What runs beside the passes of a process that has the lock, and does nothing."""
+
+    def before(self, settings: Settings) -> Mapping[str, Any]:
+        """Get ready for a pass; return what it gets, by the fields of WritableOutside."""
+        return {}
+
+    def after(self, plan: Plan, outcomes: tuple[Outcome, ...], notifier: Notifier) -> Sequence[str]:
+        """Do what follows from a pass; return what its notes say of it. Raises LockLost."""
+        return ()
+
+    def drains(self) -> None:
+        """Get ready for the first drain."""
+
+    def evicted(self, order: DrainOrder, pod: Pod, deleted: bool) -> None:
+        """Note that a pod was evicted, or deleted; called from the drainer's threads."""
+
+    def close(self) -> None:
+        """Do what is due, for a short time, and end."""
+
+
+class EventWriter(Protocol):
+    """Writes Events about what a person does. Both methods raise ClusterError."""
+
+    def send(self, notification: Notification) -> None:
+        """Write an Event on a node."""
+
+    def send_about_config_map(self, namespace: str, name: str, notice: Notice) -> None:
+        """Write an Event on a ConfigMap."""
+
+
+class Ports(Struct, frozen=True):
+    """What a feature needs to make ports of a pass; without a guard, nothing can be written."""
+
+    connection: Connection
+    target: Target
+    guard: Guard | None
+
+
+class Reported(Struct, frozen=True):
+    """What a report is about."""
+
+    plan: Plan
+    settings: Settings
+    connection: Connection
+    target: Target
+
+
+class Process(Struct, frozen=True):
+    """What a feature gives to a process.
+
+    `options` are those that it adds to commands, by the name of the command. `observer` returns what sees
+    the process, None if nothing has to; it also gets all observers together. `companion` runs while the
+    process has the lock. `ports` returns a function that returns, for settings, fields of the Outside of a
+    pass; it is asked again for other settings only. `calendars` reads calendars, those in objects only with
+    a connection.
+
+    `own_pod` returns what writes an Event on our own Pod, with moments in this zone, and whether it was
+    written. `by_hand` writes the Events of a person's commands. `readiness` returns what is known of it, read
+    at once on a connection, or else in a thread of its own. `forms` are forms of a report that show the whole
+    fleet, `notes` what a report says besides. `config_maps` are those that it makes in our namespace.
+    """
+
+    options: Mapping[str, tuple[Option, ...]] = field(default_factory=dict)
+    observer: Callable[[Surroundings, Observer], Observer | None] | None = None
+    companion: Callable[[Leading], Companion | None] | None = None
+    ports: Callable[[Ports], Callable[[Settings], Mapping[str, Any]]] | None = None
+    calendars: Callable[[Connection | None], CalendarReader] | None = None
+    own_pod: Callable[[Connection, snapshot.Self], Callable[[Notice, tzinfo], bool]] | None = None
+    by_hand: Callable[[Connection], EventWriter] | None = None
+    readiness: Callable[[Target, Connection | None], Callable[[Settings], KnownReadiness]] | None = None
+    forms: Mapping[str, Callable[[Reported], str]] = field(default_factory=dict)
+    notes: Callable[[Reported], tuple[str, ...]] | None = None
+    config_maps: tuple[str, ...] = ()
+
+
+@cache
+def processes() -> tuple[Process, ...]:
+    """Return what each feature gives, in their order."""
+    return tuple(module.PROCESS for module in plugins.modules("process"))
+
+
+def first(part: str) -> Any:
+    """Return this part of the first feature that has it, None if none has."""
+    return next((value for each in processes() if (value := getattr(each, part)) is not None), None)
+
+
+def companions_of(leading: Leading) -> Sequence[Companion]:
+    """Return what features let run beside the passes."""
+    made = (process.companion(leading) for process in processes() if process.companion)
+    return [companion for companion in made if companion is not None]
+
+
+def evicted(companions: Sequence[Companion], order: DrainOrder, pod: Pod, deleted: bool) -> None:
+    """Tell all that a pod was evicted, or deleted."""
+    for companion in companions:
+        companion.evicted(order, pod, deleted)
+
+
+def options_of_features(command: str) -> Option:
+    """Return a decorator that adds the options of features to a command, with their values as `given`."""
+    options = [option for process in processes() for option in process.options.get(command, ())]
+
+    def decorate(run: Command) -> Command:
+        names: list[str] = []
+
+        @wraps(run)
+        def with_given(**values: Any) -> int:
+            given = {name: values.pop(name) for name in names}
+            return run(**values, given=given)
+
+        decorated: Any = with_given
+        before = len(getattr(run, "__click_params__", ()))
+        for option in reversed(options):
+            decorated = option(decorated)
+        names += [parameter.name for parameter in getattr(decorated, "__click_params__", ())[before:]]
+        done: Command = decorated
+        return done
+
+    return decorate
+
+
+def own_pod_events(
+    connection: Connection, itself: snapshot.Self, zone: Callable[[], tzinfo] = lambda: UTC
+) -> Callable[[Notice], bool]:
+    """Return what writes an Event on our own Pod, and whether it was written; without a feature, it is."""
+    make = first("own_pod")
+    if make is None:
+        return lambda notice: True
+    write = make(connection, itself)
+    return lambda notice: write(notice, zone())

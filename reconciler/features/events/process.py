@@ -1,0 +1,68 @@
+"""Writes Events of passes and of drains."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, tzinfo
+from typing import TYPE_CHECKING, Any
+
+from jobs.runtime.process import Companion, EventWriter, Leading, Ports, Process
+
+if TYPE_CHECKING:
+    from reconciler.features.events.pod_events import PodEvents
+    from reconciler.kubernetes.connection import Connection
+    from reconciler.model.drains import DrainOrder
+    from reconciler.model.plan import Notice
+    from reconciler.model.pod import Pod
+    from reconciler.model.snapshot import Self
+    from reconciler.settings.schema import Settings
+
+LAST_EVENTS, LAST_EVENTS_BY_HAND = 3.0, 2.0
+"""Seconds that the end of a process, and of a command, waits for Events about pods."""
+
+
+class _AboutPods(Companion):
+    def __init__(self, leading: Leading) -> None:
+        self._leading = leading
+        self._events: PodEvents | None = None
+
+    def drains(self) -> None:
+        """Get ready for the first drain."""
+        from reconciler.features.events.pod_events import PodEvents, log
+
+        leading, settings = self._leading, self._leading.settings
+        zone: Callable[[], tzinfo] = (lambda: UTC) if settings is None else lambda: settings().time_zone
+        guard, warn = leading.eviction_guard, leading.warn or log.warning
+        self._events = PodEvents(leading.connection, guard, zone, warn=warn)
+
+    def evicted(self, order: DrainOrder, pod: Pod, deleted: bool) -> None:
+        """Write Events about a pod that was evicted."""
+        settings = self._leading.settings
+        if self._events is not None and (settings is None or settings().drain.pod_events):
+            self._events.evicted(order, pod, deleted)
+
+    def close(self) -> None:
+        """Send the Events that wait, for a short time."""
+        if self._events is not None:
+            self._events.close(LAST_EVENTS if self._leading.settings is not None else LAST_EVENTS_BY_HAND)
+
+
+def _ports(given: Ports) -> Callable[[Settings], Mapping[str, Any]]:
+    from reconciler.features.events.registry import notifiers
+
+    return lambda settings: {"notifier": notifiers(given.connection, settings, given.guard)}
+
+
+def _own_pod(connection: Connection, itself: Self) -> Callable[[Notice, tzinfo], bool]:
+    from reconciler.features.events.own_pod import OwnPodEvents
+
+    return OwnPodEvents(connection, itself).notify
+
+
+def _by_hand(connection: Connection) -> EventWriter:
+    from reconciler.features.events.kubernetes_events import KubernetesEvents
+
+    return KubernetesEvents(connection, guard=lambda: None)
+
+
+PROCESS = Process(companion=_AboutPods, ports=_ports, own_pod=_own_pod, by_hand=_by_hand)

@@ -1,0 +1,153 @@
+"""The file of `--history`: a line for each case that ends, read again at the start."""
+
+from __future__ import annotations
+
+import io
+import logging
+import os
+import stat
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+
+from jobs.runtime.case_lines import HistoryLines
+from jobs.runtime.log_line import LogEvent, log_line
+from jobs.runtime.output import check_output
+from jobs.runtime.process import Observer, Past
+from reconciler.model.ended_case import EndedCase, to_fields
+from reconciler.model.errors import OutputError
+from reconciler.model.problems import guarded
+
+
+class HistoryFile:
+    """Appends lines to a file, and is never the reason why something else fails after the start.
+
+    The file is opened for each write, so it may be moved away at any time, as logrotate does. Each line is
+    written with one call, and a write ends when the disk has it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Check that the file can be written, and create it if it is missing; raises OutputError."""
+        check_output(path)
+        self.path = path
+        try:
+            os.close(_opened(path))
+        except OSError as error:
+            raise OutputError(f"{path}: can't be written: {error.strerror or error}") from error
+
+    def append(self, lines: Sequence[str]) -> None:
+        """Append the lines, each without its end; raises OSError if one of them is not in the file."""
+        file = _opened(self.path)
+        try:
+            regular = stat.S_ISREG(os.fstat(file).st_mode)
+            # A line that a killed process or a full disk has cut must not spoil the next one.
+            start = "\n" if regular and _is_cut(file) else ""
+            for line in lines:
+                data = f"{start}{line}\n".encode()
+                if os.write(file, data) != len(data):
+                    raise OSError("only a part of the line was written")
+                start = ""
+            if regular:
+                os.fsync(file)
+        finally:
+            os.close(file)
+
+
+class CaseHistory(Observer):
+    """Keeps the cases that end as lines of a file.
+
+    If the file can't be written, the reason is reported once until that changes, and the pass goes on.
+    """
+
+    def __init__(self, file: HistoryFile, report: Callable[[str], None]) -> None:
+        """Write to this file. `report` gets the reason why that fails."""
+        self._file, self._report = file, report
+        self._trouble = ""
+
+    def past(self, since: datetime, now: datetime) -> Past | None:
+        """Return what is in the file from before this process; None if that can't be read."""
+        return guarded("the page", partial(recent_cases, self._file.path, since, now), None)[0]
+
+    def keep(self, cases: Sequence[EndedCase]) -> None:
+        """Append a line for each case."""
+        try:
+            self._file.append([log_line(LogEvent.CASE, **to_fields(case)) for case in cases])
+        except OSError as error:
+            self._failed(f"{self._file.path}: can't be written: {error.strerror or error}")
+        else:
+            self._trouble = ""
+
+    def _failed(self, because: str) -> None:
+        if because != self._trouble:
+            self._trouble = because
+            self._report(because)
+
+
+def _opened(path: Path) -> int:
+    """Open the file to append to it; raises OSError.
+
+    A regular file is opened for reading, too, to see how it ends. A pipe that nobody reads is an error.
+    """
+    try:
+        reads = os.O_RDWR if stat.S_ISREG(path.stat().st_mode) else os.O_WRONLY | os.O_NONBLOCK
+    except FileNotFoundError:
+        reads = os.O_RDWR
+    return os.open(path, reads | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+
+
+def _is_cut(file: int) -> bool:
+    """Whether the last line of the file has no end."""
+    size = os.fstat(file).st_size
+    return size > 0 and os.pread(file, 1, size - 1) != b"\n"
+
+
+log = logging.getLogger(__name__)
+
+MOST_BYTES = 4 << 20
+"""Bytes of the file's end that are read: more than 5,000 cases."""
+
+
+def recent_cases(path: Path, since: datetime, now: datetime) -> Past | None:
+    """Return the cases in the file that ended from `since` to `now` (aware), each once.
+
+    Lines that can't be read are skipped. None if there is nothing to read: no file, an empty one, a pipe, or
+    an error, which is logged.
+    """
+    try:
+        end = _end_of(path)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        log.warning("%s can't be read for the page: %s", path, error.strerror or error)
+        return None
+    if end is None:
+        return None
+    data, whole = end
+    lines = HistoryLines(since)
+    lines.read(str(path), io.BytesIO(data))
+    ended = (case for case in lines.cases if case.times.ended <= now)
+    cases = tuple(sorted(ended, key=lambda case: case.times.ended))
+    if whole or lines.counts["older"]:
+        return Past(since, cases)
+    return Past(cases[0].times.ended if cases else now, cases)
+
+
+def _end_of(path: Path) -> tuple[bytes, bool] | None:
+    """Return the last lines of a regular file, and whether they are all of it; raises OSError."""
+    with open(path, "rb", opener=_at_once) as opened:
+        status = os.fstat(opened.fileno())
+        if not stat.S_ISREG(status.st_mode) or not status.st_size:
+            return None
+        start = max(status.st_size - MOST_BYTES, 0)
+        opened.seek(start)
+        data = opened.read(MOST_BYTES)
+    if not start:
+        return data, True
+    # The first line is cut.
+    return data.partition(b"\n")[2], False
+
+
+def _at_once(path: str, flags: int) -> int:
+    """Open a file; one that is a pipe does not wait for a writer."""
+    return os.open(path, flags | os.O_NONBLOCK)

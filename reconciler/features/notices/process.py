@@ -1,0 +1,107 @@
+"""Sends the messages about passes while the process has the lock, and says what can't be sent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from jobs.runtime.process import Companion, Leading, Process, Reported, own_pod_events
+from reconciler.features.notices import MEMORY
+
+if TYPE_CHECKING:
+    from reconciler.features.notices.queue import NoticeQueue
+    from reconciler.model.outcome import Outcome
+    from reconciler.model.plan import Plan
+    from reconciler.model.ports import Notifier
+    from reconciler.settings.schema import Settings
+
+LAST_NOTICES = 10.0
+"""Seconds that the end of a process waits for messages that are due."""
+
+
+class _Sending(Companion):
+    def __init__(self, leading: Leading) -> None:
+        from reconciler.features.notices.escalations import Escalations
+
+        self._leading = leading
+        self._escalations = Escalations()
+        self._queue: NoticeQueue | None = None
+
+    def before(self, settings: Settings) -> Mapping[str, Any]:
+        """Begin to read what was sent before, so that it is there when the pass ends."""
+        from reconciler.features.notices.settings import NOTIFY
+
+        instances = settings.profiles.instances.notify
+        if self._queue is None and (NOTIFY.of(settings) or instances):
+            # Most clusters tell nobody, and need none of this.
+            self._queue = _sender(self._leading, settings)
+        if self._queue is not None:
+            self._queue.start(NOTIFY.of(settings), settings.time_zone, instances)
+        return {"outbox": self._queue}
+
+    def after(self, plan: Plan, outcomes: tuple[Outcome, ...], notifier: Notifier) -> Sequence[str]:
+        """Report escalations, and put the messages about a pass into the queue."""
+        self._escalations.report(self._leading.drains().values(), notifier)
+        return self._queue.after(plan, outcomes, plan.now) if self._queue is not None else ()
+
+    def close(self) -> None:
+        """Send the messages that are due, for a short time."""
+        try:
+            if self._queue is not None:
+                self._queue.close(LAST_NOTICES)
+        finally:
+            self._leading.observers.waiting(None)
+
+
+def _companion(leading: Leading) -> Companion | None:
+    return _Sending(leading) if leading.settings is not None else None
+
+
+def _sender(leading: Leading, settings: Settings) -> NoticeQueue:
+    from reconciler.features.notices.owners import Concerned
+    from reconciler.features.notices.queue import NoticeQueue
+    from reconciler.features.notices.receivers import Around
+    from reconciler.features.notices.silences import Silencer
+    from reconciler.features.notices.stored_memory import NoticeMemory
+    from reconciler.features.notices.transports.sending import Http
+    from reconciler.features.notices.transports.table import Tools, transport_of
+
+    now = leading.settings or (lambda: settings)
+    tools = Tools(Http(), leading.cluster, leading.clock.now)
+    return NoticeQueue(
+        Around(
+            store=NoticeMemory(leading.connection, leading.target.namespace, leading.guard),
+            clock=leading.clock,
+            guard=leading.guard,
+            make=partial(transport_of, tools=tools),
+            silences=partial(Silencer, http=tools.http),
+            warn=own_pod_events(leading.connection, leading.itself, lambda: now().time_zone),
+            concerned=Concerned(leading.connection, leading.cluster),
+            counted=leading.observers,
+        )
+    )
+
+
+def _notes(reported: Reported) -> tuple[str, ...]:
+    """Return the notes about notices that can't be sent, as the process that sends them has saved them."""
+    from reconciler.features.notices.settings import NOTIFY
+    from reconciler.model.errors import ClusterError
+
+    settings = reported.settings
+    instances = settings.profiles.instances.notify
+    if not NOTIFY.of(settings) and not instances:
+        return ()
+    from reconciler.features.notices.memory import failing, from_text
+    from reconciler.features.notices.stored_memory import NoticeMemory
+
+    try:
+        memory = NoticeMemory(reported.connection, reported.target.namespace, guard=lambda: None)
+        known = from_text(memory.load())
+    except (ClusterError, ValueError) as error:
+        why = f"needs {error.needs}" if isinstance(error, ClusterError) and error.needs else error
+        return (f"notices: whether they can be sent is not known: {why}",)
+    return failing(known, NOTIFY.of(settings), instances)
+
+
+PROCESS = Process(companion=_companion, notes=_notes, config_maps=(MEMORY,))

@@ -1,0 +1,43 @@
+"""Shows the page of a process, of a report, and of the demo."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from jobs.runtime.output import check_output
+from jobs.runtime.process import Observer, Passed, Process, Reported, Surroundings, first
+
+_OPTION = click.option(
+    "--page",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write the page of the day's end to this file, as HTML.",
+)
+
+
+def _observer(around: Surroundings, others: Observer) -> Observer | None:
+    file = around.given.get("page")
+    if not around.listens and file is None:
+        return None
+    if file is not None:
+        check_output(file)
+    from reconciler.features.page.live import LivePage
+
+    readiness = first("readiness") if around.listens else None
+    known = readiness(around.target, None) if readiness is not None else None
+    return LivePage(around.trouble, around.now, known, others=others, file=file)
+
+
+def _html(reported: Reported) -> str:
+    from reconciler.features.page.cases import History
+    from reconciler.features.page.html import as_html
+    from reconciler.features.page.live import page_facts
+
+    readiness = first("readiness")
+    known = readiness(reported.target, reported.connection)(reported.settings) if readiness else None
+    return as_html(page_facts(Passed(reported.plan, reported.settings), History(), readiness=known))
+
+
+PROCESS = Process(options={"demo": (_OPTION,)}, observer=_observer, forms={"html": _html})

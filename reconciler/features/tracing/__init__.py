@@ -1,0 +1,1 @@
+"""Traces of passes, drains and requests with OpenTelemetry."""

@@ -1,0 +1,34 @@
+"""Asks others for checks of workflows, counts the pods that workflows move, and shows workflows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from jobs.runtime.process import Observer, Observers, Ports, Process, Surroundings
+
+if TYPE_CHECKING:
+    from reconciler.settings.schema import Settings
+
+
+def _observer(around: Surroundings, others: Observer) -> Observer | None:
+    if around.command != "serve" or around.connection is None:
+        return None
+    from reconciler.features.workflows.node_info import NodeInfo
+    from reconciler.features.workflows.shuffle_counter import ShuffleCounter, Shuffles
+    from reconciler.kubernetes.workloads import Workloads
+
+    shuffles = Shuffles(ShuffleCounter(Workloads(around.connection)), others)
+    return Observers(shuffles, NodeInfo()) if around.listens else shuffles
+
+
+def _ports(given: Ports) -> Callable[[Settings], Mapping[str, Any]]:
+    from reconciler.features.workflows.kubernikus import Kubernikus
+    from reconciler.features.workflows.prometheus import Prometheus
+
+    # They keep their answers, also for other settings.
+    ports = {"prometheus": Prometheus(), "kubernikus": Kubernikus(given.connection)}
+    return lambda settings: ports
+
+
+PROCESS = Process(observer=_observer, ports=_ports)
