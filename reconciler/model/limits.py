@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any
@@ -129,6 +130,12 @@ def text(value: str, most: int = TEXT) -> str:
     if len(value) > most:
         value = f"{value[: most - 1]}…"
     return value if value.isascii() else whole(value)
+
+
+def first_of(names: Sequence[str], most: int = 3) -> str:
+    """Return the first names as a list in words, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def excerpt(value: object) -> str:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from datetime import datetime, timedelta
 from functools import partial
+from operator import or_
 from types import MappingProxyType
 from typing import Annotated, Any, TypeVar
 
 from msgspec import Meta, Struct, field
+from msgspec.structs import astuple
 
 from reconciler.model.moments import shifted
 from reconciler.model.node import Node
@@ -185,16 +187,7 @@ class Needs(Struct, frozen=True):
 
     def __or__(self, other: Needs) -> Needs:
         """Return what both need."""
-        return Needs(
-            self.leases | other.leases,
-            self.queries | other.queries,
-            self.all_pods or other.all_pods,
-            self.labels | other.labels,
-            self.annotations | other.annotations,
-            self.conditions | other.conditions,
-            self.hypervisors or other.hypervisors,
-            self.kubernikus | other.kubernikus,
-        )
+        return Needs(*map(or_, astuple(self), astuple(other)))
 
 
 class ReadForChecks(Struct, frozen=True):

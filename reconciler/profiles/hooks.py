@@ -22,6 +22,7 @@ from reconciler.model.hooks import (
     HookStep,
     hooks_of,
 )
+from reconciler.model.limits import first_of
 from reconciler.model.moments import shifted, to_text
 from reconciler.model.node import Node
 from reconciler.model.record import CaseRecord
@@ -29,8 +30,6 @@ from reconciler.model.values import replace
 from reconciler.profiles.case import CaseView
 from reconciler.profiles.situation import Situation
 from reconciler.settings.schema import Settings
-
-_NAMED_AT_MOST = 3
 
 
 class HookCase(Protocol):
@@ -215,7 +214,7 @@ def _annotated(step: HookStep, found: Sequence[Waiting]) -> Iterator[str]:
         yield f"hook {names[0]} holds {step.held} until its owner removes the annotation"
     elif names:
         hold = f"hold {step.held} until their owners remove the annotations"
-        yield f"hooks {_first(names)} {hold}"
+        yield f"hooks {first_of(names)} {hold}"
 
 
 def _configured(step: HookStep, found: Sequence[Waiting]) -> Iterator[str]:
@@ -226,12 +225,7 @@ def _configured(step: HookStep, found: Sequence[Waiting]) -> Iterator[str]:
     ]
     if said:
         hooks, hold = ("hook", "holds") if len(said) == 1 else ("hooks", "hold")
-        yield f"{hooks} {_first(said)} {hold} {step.held}"
-
-
-def _first(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _NAMED_AT_MOST} more" if len(names) > _NAMED_AT_MOST else ""
-    return ", ".join(names[:_NAMED_AT_MOST]) + more
+        yield f"{hooks} {first_of(said)} {hold} {step.held}"
 
 
 def follows_drain(record: CaseRecord, case: CaseView) -> bool:

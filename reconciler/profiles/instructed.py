@@ -19,7 +19,7 @@ from reconciler.model.plan import JudgedEvent
 from reconciler.model.record import CaseRecord
 from reconciler.model.schedule import StartTimes
 from reconciler.model.values import replace
-from reconciler.profiles.start_times import NEAR
+from reconciler.profiles.judging import NEAR
 from reconciler.settings.policies import ApprovalMissing, EventPolicy
 from reconciler.settings.schema import Settings
 

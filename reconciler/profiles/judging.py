@@ -6,19 +6,21 @@ happens while no window is open.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
 
+from reconciler.calendar.outlook import Outlook
 from reconciler.calendar.values import format_duration
 from reconciler.model.event import REQUEST, Initiator, Kind, MaintenanceEvent, Status, WaitForNotice
 from reconciler.model.limits import EARLIEST
 from reconciler.model.moments import shifted, to_text
 from reconciler.model.node import Node
 from reconciler.model.plan import JudgedEvent
-from reconciler.model.schedule import StartTimes
+from reconciler.model.record import KnownEvent
+from reconciler.model.schedule import StartTimes, Urgency
 from reconciler.model.snapshot import Remediator
-from reconciler.profiles.start_times import NEAR, start_times
-from reconciler.settings.policies import EventPolicy, OutsideWindow, UserInitiated
+from reconciler.model.values import replace
+from reconciler.settings.policies import EventPolicy, OutsideWindow, Start, UserInitiated
 from reconciler.settings.schema import Settings
 
 SHORT_NOTICE = timedelta(minutes=15)
@@ -266,3 +268,93 @@ def _due(event: MaintenanceEvent, policy: EventPolicy, deadline: datetime | None
         )
         return f"the deadline {to_text(deadline)} {passed}"
     return ""
+
+
+NEAR = timedelta(hours=1)
+"""A drained node is kept for a start that comes so soon: its pods would come back only to go again."""
+
+
+def start_times(
+    event: MaintenanceEvent, policy: EventPolicy, outlook: Outlook, *, taken: bool = False
+) -> StartTimes:
+    """Return when a drain for the event may start on a node with this outlook (now is the outlook's).
+
+    `taken` says that the platform lets us begin its maintenance now, and the settings accept it.
+    """
+    if event.not_before is None:
+        return StartTimes(EARLIEST)
+    deadline = shifted(event.not_before, -policy.lead_time)
+    at_once = policy.outside_window is OutsideWindow.IMMEDIATELY
+    if event.started or event.date_unreadable or deadline <= outlook.now:
+        return StartTimes(EARLIEST, deadline, deadline)
+    times = StartTimes(EARLIEST, deadline, deadline) if at_once else _in_windows(deadline, policy, outlook)
+    # A plan weeks ahead is no news that leaves no time.
+    on_sight = event.at_once or (at_once and event.plan is None)
+    early = policy.start is Start.EARLY or (policy.start is None and (event.degraded or _we_decide(policy)))
+    if on_sight or taken or early:
+        return times
+    if times.latest is None:
+        # No start is in time. The calendar alone says when it may start.
+        return replace(times, earliest=deadline)
+    return replace(times, earliest=shifted(times.latest, -_ahead(event, policy)))
+
+
+def _we_decide(policy: EventPolicy) -> bool:
+    """Whether the maintenance begins when we want it to, so that an early drain ends early."""
+    return policy.acknowledge or policy.replace
+
+
+def _ahead(event: MaintenanceEvent, policy: EventPolicy) -> timedelta:
+    if event.plan is None or event.plan.ahead is None:
+        return policy.ahead
+    # A source counts it from the date of the event, not from the deadline.
+    return max(event.plan.ahead - policy.lead_time, timedelta())
+
+
+def _in_windows(deadline: datetime, policy: EventPolicy, outlook: Outlook) -> StartTimes:
+    """Return the latest start that windows and freezes allow, and why there is none in time."""
+    found = outlook.last_start(deadline, policy.lead_time)
+    if found is not None:
+        return StartTimes(EARLIEST, found[0], deadline)
+    if policy.outside_window is OutsideWindow.NEVER:
+        never = f"no window opens before {to_text(deadline)}, and outsideWindow is Never"
+        return StartTimes(
+            EARLIEST, None, deadline, never=never, remedy="a window before it, or outsideWindow: AtDeadline,"
+        )
+    if outlook.unfrozen(deadline) != deadline:
+        never = f"an absolute freeze covers the deadline {to_text(deadline)}"
+        return StartTimes(
+            EARLIEST,
+            None,
+            deadline,
+            never=never,
+            remedy="a freeze that is not absolute, or leaves a gap before,",
+        )
+    return StartTimes(EARLIEST, deadline, deadline)
+
+
+def urgency_of(
+    judged: Iterable[JudgedEvent], hidden: Iterable[KnownEvent], node: Node, settings: Settings
+) -> Urgency | None:
+    """Return the urgency of a node: that of its most urgent event, None if no event requires a drain.
+
+    `judged` are the events that are reported now, without dismissed ones. `hidden` are those of the record
+    that no source can report now; they count with what the record keeps of them.
+    """
+    found = [_reported(one) for one in judged if one.asks and one.starts]
+    found += [_recorded(one, node, settings) for one in hidden]
+    return min(found, key=lambda one: one.key, default=None)
+
+
+def _reported(one: JudgedEvent) -> Urgency:
+    event = one.event
+    # For most kinds this is the deadline. A kind with seconds of notice has none that comes in time.
+    latest = one.lost_from if event.not_before is not None and not event.started else one.deadline
+    return Urgency(event.kind, latest, event.started, event.date_unreadable)
+
+
+def _recorded(known: KnownEvent, node: Node, settings: Settings) -> Urgency:
+    policy = settings.policy(known.kind, known.condition, node.labels)
+    lead = policy.lead_time if policy is not None else None
+    deadline = known.not_before - lead if known.not_before and lead is not None else known.not_before
+    return Urgency(known.kind, deadline)

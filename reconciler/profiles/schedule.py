@@ -25,7 +25,7 @@ from reconciler.model.event import Kind
 from reconciler.model.moments import shifted
 from reconciler.model.schedule import StartTimes
 from reconciler.model.values import replace
-from reconciler.profiles.places_ahead import Booking, PlacesAhead
+from reconciler.profiles.budget import Booking, PlacesAhead
 
 GRACE = timedelta(minutes=5)
 """A start so soon after the latest start still comes in time: a pass runs once a minute or so."""

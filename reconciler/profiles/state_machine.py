@@ -1,4 +1,7 @@
-"""The state machine of all profiles: which transitions are open, and which steps follow from that.
+"""The state machine of all profiles: their form, which transitions are open, and which steps follow.
+
+A check expression is passed, failed or unknown. Every check is evaluated, so that every reason is known, and
+an unknown answer never makes a `!` pass.
 
 The profile of platform events takes all steps that are possible in one pass (`walk`). A workflow of the
 settings takes one, see features/workflows.
@@ -7,19 +10,157 @@ settings takes one, see features/workflows.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from importlib.resources import files
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 
+from reconciler.model.expression import All, AnyOf, Expression, Name, Not, parse
 from reconciler.model.holds import HoldCode
 from reconciler.model.plan import CheckAnswer, Hold, Transition, Verdict
 from reconciler.model.record import State
 from reconciler.model.values import replace
 from reconciler.profiles.case import not_dismissed
-from reconciler.profiles.expression import blockers, evaluate, supporters
-from reconciler.profiles.plugins import Check
-from reconciler.profiles.profile import Profile, StateRules, Step
+from reconciler.profiles.plugins import Check, Trigger
 from reconciler.profiles.situation import Effects, Situation, Work
+from reconciler.settings.sections.workflows import ProfileSettings, StateSettings
+from reconciler.settings.yaml import read_yaml
+
+
+class Step(Struct, frozen=True):
+    """One transition: when `check` passes, the triggers run in order and `next` is the new state.
+
+    `text` is the expression as the profile has it.
+    """
+
+    check: Expression
+    text: str
+    triggers: tuple[Trigger, ...]
+    next: State
+
+
+class StateRules(Struct, frozen=True):
+    """The rules of one state: the triggers that run when it is entered (`enter`), and its transitions.
+
+    `notify` are the names of its notifications.
+    """
+
+    enter: tuple[Trigger, ...] = ()
+    transitions: tuple[Step, ...] = ()
+    notify: tuple[str, ...] = ()
+
+
+_NO_RULES = StateRules()
+
+
+class Profile(Struct, frozen=True):
+    """One maintenance workflow."""
+
+    name: str
+    states: Mapping[State, StateRules] = field(default_factory=dict)
+
+    def rules(self, state: State) -> StateRules:
+        """Return the rules of one state, empty if the profile has none for it."""
+        return self.states.get(state, _NO_RULES)
+
+
+def profile_of(settings: ProfileSettings, triggers: Mapping[str, Trigger]) -> Profile:
+    """Return a profile of settings with its triggers, which all exist."""
+    return Profile(settings.name, {state: _rules(settings.rules(state), triggers) for state in State})
+
+
+def _rules(rules: StateSettings, triggers: Mapping[str, Trigger]) -> StateRules:
+    def chain(names: tuple[str, ...]) -> tuple[Trigger, ...]:
+        return tuple(triggers[name] for name in names)
+
+    steps = tuple(
+        Step(parse(step.check), step.check, chain(step.trigger), step.next) for step in rules.transitions
+    )
+    return StateRules(chain(rules.enter), steps, tuple(dict.fromkeys(rules.notify)))
+
+
+def builtin(name: str, triggers: Mapping[str, Trigger]) -> Profile:
+    """Return a profile of the package, which has the form that a user would write."""
+    document = read_yaml(files("reconciler.profiles").joinpath(f"{name}.yaml").read_text(encoding="utf-8"))
+    assert isinstance(document.value, dict)
+    settings = ProfileSettings.model_validate({"name": name, **document.value}, by_alias=True, by_name=False)
+    return profile_of(settings, triggers)
+
+
+def evaluate(tree: Expression, answer: Callable[[str], CheckAnswer]) -> Verdict:
+    """Return the verdict of the expression, in three-valued logic."""
+    match tree:
+        case Name(name):
+            return answer(name).verdict
+        case Not(part):
+            return _OPPOSITE[evaluate(part, answer)]
+        case All(parts):
+            return _worst([evaluate(part, answer) for part in parts], _FAILING_FIRST, Verdict.PASSED)
+        case AnyOf(parts):
+            return _worst([evaluate(part, answer) for part in parts], _PASSING_FIRST, Verdict.FAILED)
+
+
+_OPPOSITE: Mapping[Verdict, Verdict] = {
+    Verdict.PASSED: Verdict.FAILED,
+    Verdict.FAILED: Verdict.PASSED,
+    Verdict.UNKNOWN: Verdict.UNKNOWN,
+}
+_FAILING_FIRST = (Verdict.FAILED, Verdict.UNKNOWN, Verdict.PASSED)
+_PASSING_FIRST = (Verdict.PASSED, Verdict.UNKNOWN, Verdict.FAILED)
+
+
+def _worst(verdicts: list[Verdict], order: tuple[Verdict, ...], empty: Verdict) -> Verdict:
+    return next((one for one in order if one in verdicts), empty)
+
+
+def blockers(tree: Expression, answer: Callable[[str], CheckAnswer]) -> tuple[CheckAnswer, ...]:
+    """Return the answers that keep the expression from passing, each once.
+
+    A check behind a `!` blocks by passing.
+    """
+    found = _blockers(tree, answer, wanted=Verdict.PASSED)
+    return tuple({blocker.name: blocker for blocker in found}.values())
+
+
+def supporters(tree: Expression, answer: Callable[[str], CheckAnswer]) -> tuple[CheckAnswer, ...]:
+    """Return the answers that let a passing expression pass, each once.
+
+    A check behind a `!` does so by failing. Of the parts of an `||`, only those that pass count.
+    """
+    found = _supporters(tree, answer, wanted=Verdict.PASSED)
+    return tuple({one.name: one for one in found}.values())
+
+
+def _supporters(
+    tree: Expression, answer: Callable[[str], CheckAnswer], *, wanted: Verdict
+) -> list[CheckAnswer]:
+    match tree:
+        case Name(name):
+            given = answer(name)
+            return [given] if given.verdict is wanted else []
+        case Not(part):
+            return _supporters(part, answer, wanted=_OPPOSITE[wanted])
+        case All(parts) | AnyOf(parts):
+            agreeing = [part for part in parts if evaluate(part, answer) is wanted]
+            return [one for part in agreeing for one in _supporters(part, answer, wanted=wanted)]
+
+
+def _blockers(
+    tree: Expression, answer: Callable[[str], CheckAnswer], *, wanted: Verdict
+) -> list[CheckAnswer]:
+    match tree:
+        case Name(name):
+            given = answer(name)
+            return [] if given.verdict is wanted else [given]
+        case Not(part):
+            return _blockers(part, answer, wanted=_OPPOSITE[wanted])
+        case All(parts) | AnyOf(parts):
+            each = [_blockers(part, answer, wanted=wanted) for part in parts]
+            enough = isinstance(tree, AnyOf) == (wanted is Verdict.PASSED)
+            if enough and any(not part for part in each) and each:
+                return []
+            return [blocker for part in each for blocker in part]
+
 
 # The next state of a case. A blocked transition to it holds the node.
 _FORWARD = {
@@ -36,6 +177,10 @@ class Answers(dict[str, CheckAnswer]):
         """Ask these checks, when their answer is needed first."""
         super().__init__()
         self._checks, self._situation = checks, situation
+
+    def about(self, situation: Any) -> Answers:
+        """Return the answers of the same checks about another situation."""
+        return Answers(self._checks, situation)
 
     def __missing__(self, name: str) -> CheckAnswer:
         """Ask the check with this name."""
@@ -109,7 +254,7 @@ def walk(profile: Profile, situation: Situation, checks: Mapping[str, Check]) ->
         drains = effects.record.drain is not None and effects.record.drain != situation.record.drain
         taken.append(Transition(profile.name, situation.state, step.next, because, drains))
         situation = _after(situation, step, effects)
-        asked = Answers(checks, situation)
+        asked = asked.about(situation)
         if step.next is State.OPERATIONAL:
             break
     # The answers to the last question still hold where no step followed.

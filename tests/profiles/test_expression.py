@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from reconciler.model.expression import All, AnyOf, Expression, ExpressionError, Name, Not, names, parse
 from reconciler.model.plan import CheckAnswer, Verdict
-from reconciler.profiles.expression import blockers, evaluate
+from reconciler.profiles.state_machine import blockers, evaluate
 
 CASES = json.loads((Path(__file__).parents[1] / "cases" / "sapcc.json").read_text("utf-8"))["cases"]
 CHAINS = [case for case in CASES if "chain" in case]

@@ -22,9 +22,8 @@ from reconciler.profiles.plugins import (
     import_plugins,
     passed,
 )
-from reconciler.profiles.profile import builtin, profile_of
 from reconciler.profiles.situation import Effects, Situation
-from reconciler.profiles.state_machine import walk
+from reconciler.profiles.state_machine import builtin, profile_of, walk
 from reconciler.profiles.triggers import TRIGGERS
 from reconciler.settings.sections.workflows import ProfileSettings
 from tests.profiles.test_checks import ANSWERS

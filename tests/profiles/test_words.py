@@ -14,10 +14,8 @@ from reconciler.model.expression import names, parse
 from reconciler.model.plan import CheckAnswer, Verdict
 from reconciler.model.record import State
 from reconciler.profiles.checks import CHECKS
-from reconciler.profiles.expression import evaluate, supporters
 from reconciler.profiles.plugins import Check, CheckType, failed, passed
-from reconciler.profiles.profile import Profile, StateRules, Step, builtin
-from reconciler.profiles.state_machine import walk
+from reconciler.profiles.state_machine import Profile, StateRules, Step, builtin, evaluate, supporters, walk
 from reconciler.profiles.triggers import TRIGGERS
 from tests.support.builders import record, situation
 from tests.support.searching import examples

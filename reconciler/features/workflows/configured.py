@@ -17,7 +17,7 @@ from reconciler.model.plan import CheckAnswer
 from reconciler.model.problems import internal
 from reconciler.model.workflow import LeaseTake, Needs
 from reconciler.profiles.plugins import Check, Trigger, unknown
-from reconciler.profiles.profile import Profile, profile_of
+from reconciler.profiles.state_machine import Profile, profile_of
 from reconciler.settings.sections import notify_types
 from reconciler.settings.sections.trigger_types import (
     AlterAnnotation,

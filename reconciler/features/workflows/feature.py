@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
 from reconciler.features.workflows.configured import workflows_of
 from reconciler.features.workflows.decide import NodeWorkflows
-from reconciler.features.workflows.reading import read_for_checks
-from reconciler.model.ports import Outside
-from reconciler.model.workflow import ReadForChecks
+from reconciler.model.errors import ClusterError, Unreachable
+from reconciler.model.pod import Pod
+from reconciler.model.ports import ClusterReader, Outside
+from reconciler.model.problems import internal
+from reconciler.model.workflow import Hypervisor, LeaseRef, LeaseSeen, Needs, ReadForChecks
 from reconciler.passes.plugin import Feature, Wants
 from reconciler.settings.schema import Settings
 
@@ -21,3 +25,75 @@ def _read_checks(outside: Outside, settings: Settings) -> ReadForChecks:
 
 
 FEATURE = Feature("workflows", reads=_reads, read_checks=_read_checks, beside=NodeWorkflows)
+
+
+LEASES = 200
+"""Leases that one pass reads, one request each."""
+
+
+def read_for_checks(outside: Outside, needs: Needs) -> ReadForChecks:
+    """Return what the checks need; each thing is read once. Raises nothing."""
+    leases, unread = _leases(outside.reader, sorted(needs.leases))
+    pods, problem = _pods(outside.reader) if needs.all_pods else ({}, ReadForChecks().unread_pods)
+    answers = {}
+    if needs.queries and outside.prometheus is not None:
+        answers = dict(outside.prometheus.ask(sorted(needs.queries)))
+    hypervisors, unlisted = (
+        _hypervisors(outside.reader) if needs.hypervisors else ({}, ReadForChecks().unread_hypervisors)
+    )
+    sizes = {}
+    if needs.kubernikus and outside.kubernikus is not None:
+        sizes = dict(outside.kubernikus.ask(sorted(needs.kubernikus)))
+    return ReadForChecks(leases, answers, pods, unread, problem, hypervisors, unlisted, sizes)
+
+
+def _leases(
+    reader: ClusterReader, refs: Iterable[LeaseRef]
+) -> tuple[dict[LeaseRef, LeaseSeen | None], dict[LeaseRef, str]]:
+    found: dict[LeaseRef, LeaseSeen | None] = {}
+    unread: dict[LeaseRef, str] = {}
+    silent = ""
+    for count, ref in enumerate(refs):
+        if silent or count >= LEASES:
+            unread[ref] = silent or f"a pass reads {LEASES} Leases, and there are more"
+            continue
+        try:
+            found[ref] = reader.lease(ref)
+        except ClusterError as error:
+            unread[ref] = _why(error)
+            # Each request without an answer takes the whole time for retries.
+            silent = unread[ref] if isinstance(error, Unreachable) else ""
+        except Exception as error:  # noqa: BLE001 - one Lease's data harms that Lease only
+            unread[ref] = internal(f"the Lease {ref} can't be read", error)
+    return found, unread
+
+
+def _pods(reader: ClusterReader) -> tuple[Mapping[str, tuple[Pod, ...]], str]:
+    """Return all pods by the name of their node, and why they can't be read."""
+    try:
+        listed = reader.pods(placement=True)
+    except ClusterError as error:
+        return {}, _why(error)
+    except Exception as error:  # noqa: BLE001 - what is in pods harms the checks that need them
+        return {}, internal("the pods can't be read for checks", error)
+    found: dict[str, list[Pod]] = {}
+    for pod in listed:
+        found.setdefault(pod.node, []).append(pod)
+    return {node: tuple(pods) for node, pods in found.items()}, ""
+
+
+def _hypervisors(reader: ClusterReader) -> tuple[Mapping[str, Hypervisor], str]:
+    """Return all Hypervisors by name, and why they can't be read."""
+    try:
+        listed = reader.hypervisors()
+    except ClusterError as error:
+        return {}, _why(error)
+    except Exception as error:  # noqa: BLE001 - what is in Hypervisors harms the workflows that use them
+        return {}, internal("the Hypervisors can't be read", error)
+    if listed is None:
+        return {}, "the cluster has no kind Hypervisor of kvm.cloud.sap/v1"
+    return {one.name: one for one in listed}, ""
+
+
+def _why(error: ClusterError) -> str:
+    return f"needs {error.needs}" if error.needs else str(error)

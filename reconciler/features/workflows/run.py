@@ -23,10 +23,16 @@ from reconciler.model.problems import internal
 from reconciler.model.record import ClaimKind, State
 from reconciler.model.values import replace
 from reconciler.model.workflow import LeaseTake, ProfileData, ReadForChecks, WorkflowData
-from reconciler.profiles.expression import blockers
 from reconciler.profiles.plugins import Trigger
-from reconciler.profiles.profile import Profile, Step
-from reconciler.profiles.state_machine import Answers, Verdicts, first_open, verdicts_of
+from reconciler.profiles.state_machine import (
+    Answers,
+    Profile,
+    Step,
+    Verdicts,
+    blockers,
+    first_open,
+    verdicts_of,
+)
 from reconciler.settings.sections.trigger_types import Draining
 
 CHANGED = "ChangedMaintenanceState"
@@ -185,7 +191,7 @@ class _Profile:
 
     def _verdicts(self, work: Worked) -> Verdicts:
         """Return what the transitions say of the node as its profiles so far leave it."""
-        self._answers = Answers(self._workflows.checks, replace(self._given, node=work.node))
+        self._answers = self._answers.about(replace(self._given, node=work.node))
         return verdicts_of(self._workflow.rules(self.kept.current), self._answers)
 
     def _chosen(self, verdicts: Verdicts, *, resumed: bool) -> Step | None:

@@ -6,6 +6,8 @@ The configuration of a type is a section of the settings, in `reconciler/setting
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from reconciler.features.workflows.situation import WORKFLOWS, Worked, WorkflowSituation, trigger_type
 from reconciler.model.node import Taint
 from reconciler.model.record import Cordon, DrainRecord
@@ -27,10 +29,12 @@ from reconciler.settings.sections.trigger_types import (
 @trigger_type("alterAnnotation", AlterAnnotation)
 def alter_annotation(config: AlterAnnotation, given: WorkflowSituation, work: Worked) -> Worked:
     """Set or remove the annotation."""
-    annotations = {key: text for key, text in work.node.annotations.items() if key != config.key}
-    if not config.remove:
-        annotations[config.key] = config.value
-    return replace(work, node=replace(work.node, annotations=annotations))
+    return replace(work, node=replace(work.node, annotations=_altered(work.node.annotations, config)))
+
+
+def _altered(before: Mapping[str, str], config: AlterAnnotation | AlterLabel) -> dict[str, str]:
+    kept = {key: value for key, value in before.items() if key != config.key}
+    return kept if config.remove else {**kept, config.key: config.value}
 
 
 @trigger_type("alterFinalizer", AlterFinalizer)
@@ -64,20 +68,11 @@ def alter_hypervisor(config: AlterHypervisor, given: WorkflowSituation, work: Wo
 @trigger_type("alterLabel", AlterLabel)
 def alter_label(config: AlterLabel, given: WorkflowSituation, work: Worked) -> Worked:
     """Set or remove the label."""
-    labels = {key: value for key, value in work.node.labels.items() if key != config.key}
-    if not config.remove:
-        labels[config.key] = config.value
-    return replace(work, node=replace(work.node, labels=labels))
-
-
-@trigger_type("cordon", Cordoning)
-def cordon(_config: Cordoning, given: WorkflowSituation, work: Worked) -> Worked:
-    """Cordon the node. A cordon that is there is shared, and a foreign one stays after us (law 2)."""
-    return cordoned(given, work)
+    return replace(work, node=replace(work.node, labels=_altered(work.node.labels, config)))
 
 
 def cordoned(given: WorkflowSituation, work: Worked) -> Worked:
-    """Return the work with the node cordoned for the profile."""
+    """Cordon the node. A cordon that is there is shared, and a foreign one stays after us (law 2)."""
     node, record = work.node, work.record
     whose = Cordon.OURS
     if record.cordon is not None and node.unschedulable:
@@ -94,14 +89,8 @@ def cordoned(given: WorkflowSituation, work: Worked) -> Worked:
 WAITS = "the node is being drained"
 
 
-@trigger_type("drain", Draining)
-def drain(_config: Draining, given: WorkflowSituation, work: Worked) -> Worked:
-    """Drain the node, and cordon it first (law 1)."""
-    return drained(given, work)
-
-
 def drained(given: WorkflowSituation, work: Worked) -> Worked:
-    """Return the work with the node drained for the profile, or with the reason to wait for that.
+    """Drain the node, and cordon it first (law 1). It waits until the drain is done.
 
     The drain of another profile, or of a person, is shared. A drain of an earlier run of the profile is over.
     """
@@ -121,14 +110,8 @@ def upgrade(_config: object, given: WorkflowSituation, work: Worked) -> str:
     return upgrade_of(node.agent_pool) if node.in_upgrade else ""
 
 
-@trigger_type("uncordon", Cordoning, missing=upgrade)
-def uncordon(_config: Cordoning, given: WorkflowSituation, work: Worked) -> Worked:
-    """Uncordon the node, unless another claim is left or the cordon is recorded as foreign (law 2)."""
-    return uncordoned(given, work)
-
-
 def uncordoned(given: WorkflowSituation, work: Worked) -> Worked:
-    """Return the work without the profile's claims on the cordon and the drain."""
+    """Uncordon the node, unless another claim is left or the cordon is recorded as foreign (law 2)."""
     node, before = work.node, work.record
     after = before.uncordoned(given.claim).undrained(given.claim)
     # A cordon without a record is one of maintenance-controller, in a cluster that has moved over.
@@ -154,6 +137,21 @@ def eviction(config: Eviction, given: WorkflowSituation, work: Worked) -> Worked
             return uncordoned(given, work)
         case EvictionAction.DRAIN:
             return drained(given, work)
+
+
+@trigger_type("cordon", Cordoning)
+def _cordon(_config: Cordoning, given: WorkflowSituation, work: Worked) -> Worked:
+    return cordoned(given, work)
+
+
+@trigger_type("drain", Draining)
+def _drain(_config: Draining, given: WorkflowSituation, work: Worked) -> Worked:
+    return drained(given, work)
+
+
+@trigger_type("uncordon", Cordoning, missing=upgrade)
+def _uncordon(_config: Cordoning, given: WorkflowSituation, work: Worked) -> Worked:
+    return uncordoned(given, work)
 
 
 @trigger_type("taint", AlterTaint)

@@ -32,8 +32,8 @@ from reconciler.model.schedule import PODS_STAY, CaseSchedule, Prospect
 from reconciler.model.values import replace
 from reconciler.passes.decide.node_facts import NodeFacts, PassContext
 from reconciler.profiles import case as cases
+from reconciler.profiles.budget import PlacesAhead
 from reconciler.profiles.orders import drain_order
-from reconciler.profiles.places_ahead import PlacesAhead
 from reconciler.profiles.schedule import Case, Limits, Placed, Start
 from reconciler.settings.schema import Mode
 

@@ -32,9 +32,8 @@ from reconciler.profiles import case as cases
 from reconciler.profiles.budget import DisruptionBudget
 from reconciler.profiles.checks.people import is_adoptable
 from reconciler.profiles.instructed import beside_upgrade, instructed
-from reconciler.profiles.judging import judge
+from reconciler.profiles.judging import judge, urgency_of
 from reconciler.profiles.situation import Acknowledgement
-from reconciler.profiles.urgency import urgency_of
 from reconciler.settings.schema import Settings
 
 

@@ -40,9 +40,8 @@ from reconciler.profiles import case as cases
 from reconciler.profiles.checks import CHECKS
 from reconciler.profiles.checks.people import is_adoptable
 from reconciler.profiles.exemption import is_exempt
-from reconciler.profiles.profile import builtin
 from reconciler.profiles.situation import Situation, Staying
-from reconciler.profiles.state_machine import Walk, walk
+from reconciler.profiles.state_machine import Walk, builtin, walk
 from reconciler.profiles.triggers import TRIGGERS
 
 _PROFILES = {DEFAULT: builtin(DEFAULT, TRIGGERS)}

@@ -23,7 +23,7 @@ from reconciler.model.snapshot import Assessment, Resting, Snapshot
 from reconciler.passes.decide.draining import running
 from reconciler.passes.decide.node_facts import NodeFacts
 from reconciler.profiles.budget import pool_of
-from reconciler.profiles.start_times import NEAR
+from reconciler.profiles.judging import NEAR
 from reconciler.settings.schema import Settings
 
 LONGEST = timedelta(days=1)

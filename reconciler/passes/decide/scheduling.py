@@ -21,12 +21,10 @@ from reconciler.model.values import replace
 from reconciler.passes.decide.forecasts import Reasons, forecast_until
 from reconciler.passes.decide.node_facts import NodeFacts, PassContext, untouchable
 from reconciler.profiles import case as cases
-from reconciler.profiles.budget import DisruptionBudget
+from reconciler.profiles.budget import DisruptionBudget, PlacesAhead
 from reconciler.profiles.exemption import has_struck
-from reconciler.profiles.judging import is_taken
-from reconciler.profiles.places_ahead import PlacesAhead
+from reconciler.profiles.judging import NEAR, is_taken
 from reconciler.profiles.schedule import Case, Limits, Place, Scheduler
-from reconciler.profiles.start_times import NEAR
 from reconciler.settings.policies import OutsideWindow
 from reconciler.settings.schema import Mode, Settings
 

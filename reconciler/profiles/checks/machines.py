@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from reconciler.model.event import Kind, Status
+from reconciler.model.limits import first_of
 from reconciler.model.moments import to_text
 from reconciler.model.plan import JudgedEvent
 from reconciler.model.record import State
@@ -147,8 +148,6 @@ def replacement_ready(situation: Situation) -> CheckResult:
 _TAKE_THE_MACHINE = frozenset({Kind.REDEPLOY, Kind.TERMINATE, Kind.PREEMPT})
 """With these events the platform ends the machine, with its local data and its pods."""
 
-_NAMED_AT_MOST = 3
-
 
 @check("replaceDue", who=f"the owner of what the reason names; or {SETTINGS}: `replace` of the kind")
 def replace_due(situation: Situation) -> CheckResult:
@@ -229,8 +228,7 @@ def _pods_on_it(situation: Situation) -> tuple[str, datetime | None]:
     if not staying.pods:
         return "", None
     named = [f"{one.pod} ({one.because})" for one in staying.pods]
-    more = f" and {len(named) - _NAMED_AT_MOST} more" if len(named) > _NAMED_AT_MOST else ""
-    return f"it is not replaced while pods stay on it: {', '.join(named[:_NAMED_AT_MOST])}{more}", ends
+    return f"it is not replaced while pods stay on it: {first_of(named)}", ends
 
 
 def _taken_at(one: JudgedEvent) -> datetime | None:

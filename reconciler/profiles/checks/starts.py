@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from reconciler.model.holds import WaitsFor
 from reconciler.model.moments import to_text
-from reconciler.model.node import CLOCK_TOLERANCE
+from reconciler.model.node import CLOCK_TOLERANCE, Node
 from reconciler.model.plan import JudgedEvent
 from reconciler.profiles.exemption import exempt_from, is_exempt
 from reconciler.profiles.plugins import NOBODY, SETTINGS, CheckResult, check, failed, passed, unknown
@@ -161,9 +161,14 @@ def _later(one: JudgedEvent) -> str:
 )
 def budget_left(situation: Situation) -> CheckResult:
     """Pass when every limit has a free place, the node already holds one, or it needs none."""
-    refusals = situation.places.refusals(situation.node)
+    return place_for(situation.node, situation) or passed()
+
+
+def place_for(node: Node, situation: Situation) -> CheckResult | None:
+    """Return what the limits say of one more node out of service, None where all have a free place."""
+    refusals = situation.places.refusals(node)
     if not refusals:
-        return passed()
+        return None
     if is_exempt(situation):
         return passed(f"exempt from the budget: {'; '.join(refusals)}")
     moments = (situation.places.eases_at, exempt_from(situation))

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from reconciler.features.workflows.reading import LEASES, read_for_checks
+from reconciler.features.workflows.feature import LEASES, read_for_checks
 from reconciler.model.errors import ClusterError, Forbidden, Unreachable
 from reconciler.model.values import replace
 from reconciler.model.workflow import (

@@ -10,7 +10,7 @@ from reconciler.model.event import Kind
 from reconciler.model.limits import EARLIEST
 from reconciler.model.schedule import StartTimes
 from reconciler.passes.decide.forecasts import forecast_until
-from reconciler.profiles.places_ahead import Booking, PlacesAhead
+from reconciler.profiles.budget import Booking, PlacesAhead
 from reconciler.profiles.schedule import OF_OTHERS, Case, Limits, Place, Placed, Start
 from tests.support import builders
 from tests.support.builders import NOW, minutes

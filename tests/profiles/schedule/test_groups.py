@@ -10,7 +10,7 @@ from reconciler.calendar.windows import Calendar
 from reconciler.model.event import Kind
 from reconciler.model.schedule import StartTimes
 from reconciler.model.values import replace
-from reconciler.profiles.places_ahead import PlacesAhead
+from reconciler.profiles.budget import PlacesAhead
 from reconciler.profiles.schedule import Case, Limits, Placed, Scheduler
 from tests.support.builders import NOW, minutes, settings
 

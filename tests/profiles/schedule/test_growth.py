@@ -10,7 +10,7 @@ import pytest
 from reconciler.calendar.windows import Calendar
 from reconciler.model.event import Kind
 from reconciler.model.schedule import StartTimes
-from reconciler.profiles import places_ahead
+from reconciler.profiles import budget
 from reconciler.profiles.schedule import Case, Limits, Scheduler
 from tests.support.builders import NOW, minutes
 
@@ -18,14 +18,14 @@ from tests.support.builders import NOW, minutes
 def work(monkeypatch: pytest.MonkeyPatch, number: int) -> int:
     """Return how often a limit is asked how many nodes hold a place, for so many cases within a day."""
     counted = 0
-    held = places_ahead.PlacesAhead.held
+    held = budget.PlacesAhead.held
 
-    def count(limit: places_ahead.PlacesAhead, at: datetime) -> int:
+    def count(limit: budget.PlacesAhead, at: datetime) -> int:
         nonlocal counted
         counted += 1
         return held(limit, at)
 
-    monkeypatch.setattr(places_ahead.PlacesAhead, "held", count)
+    monkeypatch.setattr(budget.PlacesAhead, "held", count)
     random, outlook = Random(1), Calendar().outlook(NOW, {})
     cases = []
     for each in range(number):
@@ -48,9 +48,9 @@ def work(monkeypatch: pytest.MonkeyPatch, number: int) -> int:
             )
         )
     # A third of what would serve all of them at the busiest moment.
-    fleet = places_ahead.PlacesAhead("maxUnavailable", max(number // 60, 1))
+    fleet = budget.PlacesAhead("maxUnavailable", max(number // 60, 1))
     placed = Scheduler(Limits(fleet), NOW).run(cases)
-    monkeypatch.setattr(places_ahead.PlacesAhead, "held", held)
+    monkeypatch.setattr(budget.PlacesAhead, "held", held)
     assert any(one.missed for one in placed.values())
     assert not all(one.missed for one in placed.values())
     return counted

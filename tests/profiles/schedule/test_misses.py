@@ -16,7 +16,7 @@ from reconciler.model.event import Kind
 from reconciler.model.schedule import StartTimes
 from reconciler.model.values import replace
 from reconciler.passes.decide.forecasts import Reasons
-from reconciler.profiles.places_ahead import Booking, PlacesAhead
+from reconciler.profiles.budget import Booking, PlacesAhead
 from reconciler.profiles.schedule import Case, Limits, Placed, Scheduler
 from tests.laws.hits import Hits
 from tests.support.builders import NOW, minutes

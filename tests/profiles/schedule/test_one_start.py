@@ -9,7 +9,7 @@ import pytest
 from reconciler.calendar.windows import Calendar
 from reconciler.model.event import Kind
 from reconciler.model.schedule import StartTimes
-from reconciler.profiles.places_ahead import Booking, PlacesAhead
+from reconciler.profiles.budget import Booking, PlacesAhead
 from reconciler.profiles.schedule import Case, Limits, Placed, Scheduler
 from tests.support.builders import NOW, minutes
 

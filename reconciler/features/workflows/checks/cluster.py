@@ -16,7 +16,7 @@ from reconciler.model.moments import shifted, to_text
 from reconciler.model.plan import Verdict
 from reconciler.model.value_expression import ValueExpressionError, parse_value_expression
 from reconciler.model.workflow import LeaseRef, LeaseTake, Needs, PrometheusQuery
-from reconciler.profiles.exemption import exempt_from, is_exempt
+from reconciler.profiles.checks.starts import place_for
 from reconciler.profiles.plugins import CheckResult, failed, passed, unknown
 from reconciler.settings.sections.check_types import (
     BudgetCheck,
@@ -36,13 +36,7 @@ def budget(_config: BudgetCheck, given: WorkflowSituation) -> CheckResult:
     platform = given.platform
     if platform is None:
         return unknown("the budget of the settings is not read")
-    refusals = platform.places.refusals(given.node)
-    if not refusals:
-        return passed("the budget has a place for the node")
-    if is_exempt(platform):
-        return passed(f"exempt from the budget: {'; '.join(refusals)}")
-    moments = (platform.places.eases_at, exempt_from(platform))
-    return failed("; ".join(refusals), min((one for one in moments if one), default=None))
+    return place_for(given.node, platform) or passed("the budget has a place for the node")
 
 
 @check_type("nodeCount", NodeCountCheck)
@@ -52,9 +46,6 @@ def node_count(config: NodeCountCheck, given: WorkflowSituation) -> CheckResult:
     if count < config.count:
         return failed(f"the cluster has {count} nodes, and needs {config.count}")
     return passed(f"the cluster has {count} nodes")
-
-
-_NAMED_AT_MOST = 3
 
 
 @check_type(
@@ -82,7 +73,7 @@ def _answer(config: MaxMaintenanceCheck, group: Mapping[str, str], given: Workfl
     scope = f" with {', '.join(f'{key}={value}' for key, value in group.items())}" if group else ""
     if config.profile:
         scope += f" with the profile {config.profile}"
-    names = f" ({_named(sorted(counted))})" if counted else ""
+    names = f" ({limits.first_of(sorted(counted))})" if counted else ""
     said = f"nodes{scope} in maintenance: {len(counted)}{names}, the limit is {config.max}"
     if len(counted) < config.max:
         return passed(said)
@@ -110,11 +101,6 @@ def _ends(member: Member, config: MaxMaintenanceCheck) -> datetime | None:
     if not config.skip_after or not moments:
         return None
     return shifted(max(moments), config.skip_after)
-
-
-def _named(names: list[str]) -> str:
-    more = f" and {len(names) - _NAMED_AT_MOST} more" if len(names) > _NAMED_AT_MOST else ""
-    return f"{', '.join(names[:_NAMED_AT_MOST])}{more}"
 
 
 _AFTER = timedelta(microseconds=1)
@@ -243,7 +229,7 @@ def _alerts(config: PrometheusAlerts, given: WorkflowSituation) -> CheckResult:
 
 
 def _some_names(names: list[str]) -> str:
-    return limits.text(_named(names), 300)
+    return limits.text(limits.first_of(names), 300)
 
 
 _NUMBER = r"(?:0|[1-9][0-9]{0,18})"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from reconciler.features.workflows.situation import WorkflowSituation, check_type
 from reconciler.model.hooks import hooks_of
 from reconciler.model.instructions import instructions_of
+from reconciler.model.limits import first_of
 from reconciler.model.moments import shifted, to_text
 from reconciler.model.node import own_times
 from reconciler.profiles.plugins import CheckResult, failed, passed, unknown
@@ -50,9 +51,6 @@ def not_allowed(_config: NotAllowedCheck, given: WorkflowSituation) -> CheckResu
     return passed(openness.because, openness.changes_at)
 
 
-_NAMED_AT_MOST = 3
-
-
 @check_type("hooksDone", HooksDoneCheck)
 def hooks_done(config: HooksDoneCheck, given: WorkflowSituation) -> CheckResult:
     """Pass when the node has no annotation `<prefix>/<step>.<name>`, and at the end of the time limit.
@@ -65,8 +63,7 @@ def hooks_done(config: HooksDoneCheck, given: WorkflowSituation) -> CheckResult:
     ]
     if not found:
         return passed(f"no hook holds {config.step.held}")
-    names = ", ".join(str(hook) for hook in found[:_NAMED_AT_MOST])
-    names += f" and {len(found) - _NAMED_AT_MOST} more" if len(found) > _NAMED_AT_MOST else ""
+    names = first_of([str(hook) for hook in found])
     until = shifted(given.since, config.timeout)
     if until <= given.now:
         return passed(f"the time of hook {names} was over at {to_text(until)}")
