@@ -57,6 +57,12 @@ Name = Annotated[str, PlainValidator(_name), WithJsonSchema(TEXT)]
 Time = Annotated[TimeOfDay, PlainValidator(parse_time), WithJsonSchema({"type": "string"})]
 
 
+OPEN = "open"
+"""Marks a value that the settings may show, though it can be named like a secret."""
+
+OpenUrl = Annotated[Url, OPEN]
+
+
 class Tls(StrEnum):
     """How the connection to a mail server is encrypted."""
 
@@ -78,7 +84,7 @@ class Slack(Section):
         default=timedelta(),
         description="With a token: how long messages go to one thread.",
     )
-    url: Url = Field(
+    url: OpenUrl = Field(
         default=Secret("https://slack.com"),
         description="The server. Default: `https://slack.com`.",
     )
@@ -112,7 +118,9 @@ class Mail(Section):
         description="Encryption. StartTls: after the greeting. Implicit: from the start, usually on port "
         "465. None: for a relay on the same host.",
     )
-    user: SecretText | None = Field(default=None, description="The user. Default: none, and no login.")
+    user: Annotated[SecretText | None, OPEN] = Field(
+        default=None, description="The user. Default: none, and no login."
+    )
     password: SecretText | None = Field(default=None, description="The user's password. Default: none.")
     from_: Text = Field(alias="from", description="The sender. Default: none, it is required.")
     to: tuple[Text, ...] = Field(
@@ -140,7 +148,7 @@ class PagerDuty(Section):
     """PagerDuty: an alert for each case with a problem, resolved when the case ends."""
 
     routing_key: SecretText = Field(description="The integration key (Events API v2).")
-    url: Url = Field(
+    url: OpenUrl = Field(
         default=Secret("https://events.pagerduty.com"),
         description="The server, in the EU `https://events.eu.pagerduty.com`. Default: "
         "`https://events.pagerduty.com`.",
@@ -150,7 +158,7 @@ class PagerDuty(Section):
 class Webhook(Section):
     """Any HTTP server: each message is a CloudEvent 1.0."""
 
-    url: Url = Field(description="Where they are posted.")
+    url: OpenUrl = Field(description="Where they are posted.")
     headers: dict[Header, SecretText] = Field(
         default={}, description="Further headers; secrets. Default: none."
     )
@@ -210,7 +218,7 @@ MatcherText = Annotated[Matcher, PlainValidator(_matcher), WithJsonSchema(TEXT)]
 class Alertmanager(Section):
     """Prometheus Alertmanager: silences instead of messages."""
 
-    url: Url = Field(description="Its URL, without `/api/v2`.")
+    url: OpenUrl = Field(description="Its URL, without `/api/v2`.")
     matchers: tuple[MatcherText, ...] = Field(
         default=(Matcher("node", NODE),),
         max_length=10,
@@ -395,17 +403,15 @@ class Notify(Section):
         return self.after + (wait if patience is None else min(wait, patience))
 
     def secrets(self) -> Iterator[tuple[str, Secret]]:
-        """Yield the values that are always secrets, by their key in the entry."""
-        if self.slack is not None:
-            yield from _given(("slack.webhook", self.slack.webhook), ("slack.token", self.slack.token))
-        if self.teams is not None:
-            yield "teams.webhook", self.teams.webhook
-        if self.mail is not None:
-            yield from _given(("mail.password", self.mail.password))
-        if self.pagerduty is not None:
-            yield "pagerduty.routingKey", self.pagerduty.routing_key
-        if self.apprise is not None:
-            yield "apprise.url", self.apprise.url
+        """Yield the values that are always secrets, by their key in the entry, such as `slack.token`.
+
+        They are those of the types of secrets in the section of the transport, unless they are marked OPEN.
+        """
+        section: Section = getattr(self, self.transport)
+        for name, info in type(section).model_fields.items():
+            secret = getattr(section, name)
+            if isinstance(secret, Secret) and OPEN not in info.metadata:
+                yield f"{self.transport}.{info.alias or name}", secret
 
     @property
     def transport(self) -> str:
@@ -415,10 +421,6 @@ class Notify(Section):
 
 SHORTEST = timedelta(minutes=1)
 """The shortest time between two reminders."""
-
-
-def _given(*pairs: tuple[str, Secret | None]) -> Iterator[tuple[str, Secret]]:
-    yield from ((key, secret) for key, secret in pairs if secret is not None)
 
 
 def _warnings(settings: Settings, now: datetime) -> Iterator[Warned]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.features.notices.settings import NOTIFY
+from reconciler.features.notices.settings import NOTIFY, TRANSPORTS
 from reconciler.model.errors import SettingsError
 from reconciler.model.secret import Secret
 from reconciler.settings.explain import explain_settings
@@ -98,6 +98,29 @@ def test_what_does_not_fit_together_is_refused(entry: str, why: str) -> None:
 )
 def test_a_mistake_does_not_show_what_may_be_a_secret(entry: str) -> None:
     assert "SECRET" not in mistake(entry)
+
+
+SECRETS = {
+    "slack": ("token: t, channel: c, url: 'https://x'", {"slack.token"}),
+    "teams": ("webhook: 'https://x/y'", {"teams.webhook"}),
+    "mail": ("server: x, from: 'a@b', to: [c@d], user: u, password: p", {"mail.password"}),
+    "pagerduty": ("routingKey: k", {"pagerduty.routingKey"}),
+    "webhook": ("url: 'https://x', headers: {A: b}", set[str]()),
+    "apprise": ("url: 'json://x'", {"apprise.url"}),
+    "alertmanager": ("url: 'https://x'", set[str]()),
+}
+"""The keys of each transport, and those that are always secrets."""
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_the_secrets_of_a_transport_are_known(transport: str) -> None:
+    assert transport in SECRETS, f"say here which keys of {transport} are secrets"
+    keys, secrets = SECRETS[transport]
+    (entry,) = NOTIFY.of(parse_settings(f"notify: [{{name: a, {transport}: {{{keys}}}}}]", "x"))
+
+    assert {key for key, _ in entry.secrets()} == secrets
+    hook = NOTIFY.of(parse_settings("notify: [{name: a, slack: {webhook: 'https://x/'}}]", "x"))[0]
+    assert [key for key, _ in hook.secrets()] == ["slack.webhook"]
 
 
 def test_settings_with_secrets_do_not_show_them() -> None:
