@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import TypeVar
 
 from msgspec import Struct
 
@@ -30,7 +31,8 @@ from reconciler.model.writes import (
     taken_back,
 )
 from reconciler.simulation.clock import Actor, SimulatedWatch
-from reconciler.simulation.cluster import KubernetesEvent, SimulatedCluster
+from reconciler.simulation.cluster import SimulatedCluster
+from reconciler.simulation.store import KubernetesEvent
 
 HEARTBEAT = timedelta(minutes=5)
 """How often node-problem-detector and kubelets write a heartbeat."""
@@ -55,6 +57,7 @@ class Call(Struct, frozen=True):
 
 
 Hook = Callable[[Call], None]
+_Object = TypeVar("_Object")
 
 
 class PodRequest(Struct, frozen=True):
@@ -113,20 +116,17 @@ class SimulatedApi:
         """The pods of a node, or of all."""
         del placement
         self._read("pods", node or "")
-        if node is not None:
-            return self.cluster.pods_on(node)
-        return tuple(sorted(self.cluster.pods.values(), key=lambda pod: (pod.key, pod.uid)))
+        return self.cluster.pods_where(lambda pod: node in (None, pod.node))
 
     def pods_with(self, label: str) -> tuple[Pod, ...]:
         """The pods that have a label of this key."""
         self._read("pods")
-        found = (pod for pod in self.cluster.pods.values() if label in pod.labels)
-        return tuple(sorted(found, key=lambda pod: (pod.key, pod.uid)))
+        return self.cluster.pods_where(lambda pod: label in pod.labels)
 
     def budgets(self) -> tuple[PodDisruptionBudget, ...]:
         """Every budget."""
         self._read("budgets")
-        return tuple(budget for _, budget in sorted(self.cluster.budgets.items()))
+        return _by_name(self.cluster.budgets) or ()
 
     def namespaces(self) -> Mapping[str, Mapping[str, str]]:
         """Every namespace's labels."""
@@ -157,8 +157,7 @@ class SimulatedApi:
         """The NodeMaintenance objects."""
         del prefix
         self._read("maintenances")
-        found = self.cluster.maintenances
-        return None if found is None else tuple(one for _, one in sorted(found.items()))
+        return _by_name(self.cluster.maintenances)
 
     def lease(self, ref: LeaseRef) -> LeaseSeen | None:
         """A Lease of a check."""
@@ -168,8 +167,7 @@ class SimulatedApi:
     def hypervisors(self) -> tuple[Hypervisor, ...] | None:
         """All Hypervisors; None where the kind is not installed."""
         self._read("hypervisors")
-        found = self.cluster.hypervisors
-        return None if found is None else tuple(one for _, one in sorted(found.items()))
+        return _by_name(self.cluster.hypervisors)
 
     def skew(self) -> timedelta | None:
         """How far our clock is ahead."""
@@ -200,9 +198,7 @@ class SimulatedApi:
         A stale resourceVersion is accepted if no key that the decision used has changed.
         """
         call = self.begin_write("patch_node", write.node, content=write)
-        node = self.cluster.nodes.get(write.node)
-        if node is None:
-            raise NotFound(f"node {write.node} not found", status=404)
+        node = self._node_of(write.node)
         if node.resource_version != write.resource_version:
             if node.uid == write.uid and shows_intent(node, write):
                 return node
@@ -232,16 +228,14 @@ class SimulatedApi:
     def patch_conditions(self, write: ConditionsWrite) -> None:
         """Add conditions to a node's status and remove others, by type."""
         call = self.begin_write("patch_conditions", write.node, content=write)
-        node = self.cluster.nodes.get(write.node)
-        if node is None:
-            raise NotFound(f"node {write.node} not found", status=404)
+        node = self._node_of(write.node)
         if node.uid != write.uid:
             raise Conflict(f"node {write.node} is another one of that name", status=409)
-        have = {one.type: one for one in node.conditions if one.type not in write.gone}
-        for one in write.put:
-            old = have.get(one.type)
-            since = one.transition or (old.transition if old else None)
-            have[one.type] = replace(one, transition=since)
+        have = {old.type: old for old in node.conditions if old.type not in write.gone}
+        for condition in write.put:
+            former = have.get(condition.type)
+            since = condition.transition or (former.transition if former else None)
+            have[condition.type] = replace(condition, transition=since)
         self.cluster.put_node(replace(node, conditions=tuple(have.values())))
         self.cluster.note(Actor.US, ActionName.CONDITIONS, write.node)
         self.end_write(call)
@@ -249,11 +243,11 @@ class SimulatedApi:
     def patch_taint(self, write: TaintWrite) -> None:
         """Add or remove a taint of a node, by its key and effect."""
         call = self.begin_write("patch_taint", write.node, content=write)
-        node = self.cluster.nodes.get(write.node)
-        if node is None or node.uid != write.uid:
+        node = self._node_of(write.node)
+        if node.uid != write.uid:
             raise NotFound(f"node {write.node} not found", status=404)
-        one = (write.taint.key, write.taint.effect)
-        others = [taint for taint in node.taints if (taint.key, taint.effect) != one]
+        named = (write.taint.key, write.taint.effect)
+        others = [taint for taint in node.taints if (taint.key, taint.effect) != named]
         taints = (*others, write.taint) if write.wanted else tuple(others)
         self.cluster.put_node(replace(node, taints=taints))
         self.cluster.note(Actor.US, ActionName.TAINT, write.node)
@@ -407,6 +401,12 @@ class SimulatedApi:
 
     # Inside.
 
+    def _node_of(self, name: str) -> Node:
+        node = self.cluster.nodes.get(name)
+        if node is None:
+            raise NotFound(f"node {name} not found", status=404)
+        return node
+
     def _same(self, pod: Pod) -> Pod:
         found = self.cluster.find_pod(pod.key)
         if found is None:
@@ -491,3 +491,7 @@ class SimulatedApi:
 def _patched(pairs: Mapping[str, str], changes: Mapping[str, str | None]) -> dict[str, str]:
     merged = {**pairs, **changes}
     return {key: value for key, value in merged.items() if value is not None}
+
+
+def _by_name(objects: Mapping[str, _Object] | None) -> tuple[_Object, ...] | None:
+    return None if objects is None else tuple(found for _, found in sorted(objects.items()))

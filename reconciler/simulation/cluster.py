@@ -7,304 +7,57 @@ uses only `api.py`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime, timedelta
+from datetime import timedelta
 
-from msgspec import Struct
-
-from reconciler.model.errors import ReconcilerError
 from reconciler.model.moments import shifted
 from reconciler.model.node import SPOT_LABEL, Condition, Node, Taint
-from reconciler.model.plan import Notice
-from reconciler.model.pod import Pod, PodDisruptionBudget, grace_seconds
-from reconciler.model.ports import BudgetChange, BudgetGone, Listed, PodChange, PodGone
+from reconciler.model.pod import Pod, grace_seconds
+from reconciler.model.ports import BudgetGone
 from reconciler.model.snapshot import Agents, Ledger, Remediator, ServerVersion
 from reconciler.model.values import replace
-from reconciler.model.workflow import Hypervisor, LeaseRef, LeaseSeen
-from reconciler.model.writes import Maintenance
-from reconciler.simulation.clock import Actor, Delivery, Happening, Log, SimulatedWatch, VirtualClock, at_once
+from reconciler.simulation.clock import Actor, Log, VirtualClock
+from reconciler.simulation.store import ObjectStore
 from reconciler.simulation.workloads import BudgetSpec, Workload, budget_status
 
 
-class KubernetesEvent(Struct, frozen=True):
-    """An Event that was written on a node."""
-
-    at: datetime
-    node: str
-    uid: str
-    notice: Notice
-
-
-class SimulatedCluster:
-    """All objects of a cluster. Read its attributes freely; change them only through its methods."""
+class Controllers(ObjectStore):
+    """The controllers, the scheduler and the kubelets, which move the pods."""
 
     def __init__(self, clock: VirtualClock, log: Log | None = None, *, room: int = 60) -> None:
         """Use this clock. `room` is the number of pods that fit on a node."""
-        self.clock = clock
-        self.log = log or Log()
+        super().__init__(clock, log)
         self.room = room
         self.budget_lag = timedelta()
         """The delay until the disruption controller counts again after a change."""
         self.bare_pods_stop_after: timedelta | None = None
         """How long a pod without a workload takes to end. None: its grace period."""
-        self.delivery: Delivery = at_once
-        """How changes arrive at watches that are opened from now on."""
-        self.ledger_contended = False
-        """Whether another client keeps writing our ConfigMap, so that each of our writes conflicts."""
-        self.nodes: dict[str, Node] = {}
-        self.pods: dict[str, Pod] = {}
-        self.workloads: dict[str, Workload] = {}
-        self.budget_specs: dict[str, BudgetSpec] = {}
-        self.budgets: dict[str, PodDisruptionBudget] = {}
-        self.namespaces: dict[str, Mapping[str, str]] = {}
-        self.events: list[KubernetesEvent] = []
-        self.attached: dict[str, tuple[str, ...]] = {}
-        self.ledger = Ledger()
-        self.maintenances: dict[str, Maintenance] | None = {}
-        """The NodeMaintenance objects by name; None where the CRD is not installed."""
-        self.leases: dict[LeaseRef, LeaseSeen] = {}
-        """The Leases of checks."""
-        self.hypervisors: dict[str, Hypervisor] | None = None
-        """The Hypervisors by name; None where the kind is not installed."""
-        self.admission: Callable[[Node, Node], Node] | None = None
-        """Changes what the program writes on a node (as it was, as it is to be), or raises why it may not."""
-        self.our_cordons: set[str] = set()
-        """The UIDs of nodes that the program cordoned, as `metadata.managedFields` shows."""
-        self.node_listeners: list[Callable[[Node], None]] = []
-        """Called after each write of a node, with the node as it is then."""
         self.finalizers: set[str] = set()
         """The UIDs of pods with a finalizer: a deletion does not remove them."""
-        self.agents = Agents(installed=True)
-        self.remediator = Remediator()
-        self.server_version = ServerVersion("v1.33.2")
-        self.skew: timedelta | None = timedelta()
+        self.workloads: dict[str, Workload] = {}
+        self.budget_specs: dict[str, BudgetSpec] = {}
         self._made_by: dict[str, str] = {}
         self._surplus: dict[str, str] = {}
-        self._revision = 0
         self._pods_made = 0
-        self._nodes_made = 0
-        self._pod_watches: dict[str, list[SimulatedWatch[PodChange]]] = {}
-        self._budget_watches: list[SimulatedWatch[BudgetChange]] = []
         self._count_is_due = False
         self._settling = False
         self._unsettled = False
 
-    def note(self, actor: Actor, what: str, node: str = "", subject: str = "", detail: str = "") -> None:
-        """Log what happens."""
-        self.log.write(Happening(self.clock.now(), actor, what, node, subject, detail))
-
-    # Nodes.
-
-    def add_node(self, node: Node) -> Node:
-        """Add a node; it is Ready where its conditions don't say otherwise.
-
-        A node without a UID gets one, and a boot ID. A node with a UID is stored unchanged.
-        """
-        self._nodes_made += 1
-        now = self.clock.now()
-        conditions = node.conditions
-        if node.condition("Ready") is None:
-            # It has been Ready for a long time, so no settle time applies to it.
-            ready = Condition("Ready", "True", "KubeletReady", transition=now - timedelta(days=3))
-            conditions = (*conditions, ready)
-        added = replace(node, conditions=conditions)
-        if not node.uid:
-            number = f"{self._nodes_made:06d}"
-            added = replace(added, uid=f"node-{number}", boot_id=f"boot-{number}-1")
-        self.put_node(added)
-        self.note(Actor.CLUSTER, "node joined", node.name)
-        self.settle()
-        return self.nodes[node.name]
-
-    def put_lease(self, ref: LeaseRef, lease: LeaseSeen) -> None:
-        """Store a Lease as it is now, with a new resourceVersion."""
-        self.leases[ref] = replace(lease, resource_version=self._next_revision(), uid=f"lease-{ref}")
-
-    def put_hypervisor(self, hypervisor: Hypervisor) -> None:
-        """Store a Hypervisor as it is now. The kind is installed then."""
-        self.hypervisors = {**(self.hypervisors or {}), hypervisor.name: hypervisor}
-
-    def put_node(self, node: Node) -> None:
-        """Store a node as it is now, with a new resourceVersion."""
-        before = self.nodes.get(node.name)
-        if before is None or before.unschedulable != node.unschedulable:
-            self.our_cordons.discard(node.uid)
-        self.nodes[node.name] = replace(node, resource_version=self._next_revision())
-        for listener in list(self.node_listeners):
-            listener(self.nodes[node.name])
-
-    def touch(self, name: str) -> None:
-        """Write the node without a change that we read, as kubelets often do."""
-        self.put_node(self.nodes[name])
-
-    def delete_node(self, name: str, actor: Actor = Actor.SOMEBODY, *, collect: bool = True) -> None:
-        """Remove a node. With `collect`, its pods are garbage-collected at once, else never."""
-        del self.nodes[name]
-        self.attached.pop(name, None)
-        self.note(actor, "node gone", name)
-        for pod in self.pods_on(name) if collect else ():
-            self._remove(pod)
-        self.settle()
-
-    def replace_node(self, node: Node, actor: Actor = Actor.SOMEBODY) -> Node:
-        """Replace the node of the same name, and remove the old node's pods."""
-        if node.name in self.nodes:
-            self.delete_node(node.name, actor)
-        return self.add_node(node)
-
-    def recreate_node(self, name: str, actor: Actor = Actor.SOMEBODY) -> Node:
-        """Delete a node and create it again with its name, another UID, no cordon and none of our keys."""
-        old = self.nodes[name]
-        self.delete_node(name, actor)
-        fresh = Node(name, "", "", labels=old.labels, provider_id=old.provider_id)
-        return self.add_node(replace(fresh, labels=_without_ours(old.labels)))
-
-    def cordon(self, name: str, *, on: bool = True) -> None:
-        """Cordon or uncordon a node, as a person does."""
-        self.put_node(replace(self.nodes[name], unschedulable=on))
-        self.note(Actor.SOMEBODY, "cordons" if on else "uncordons", name)
-        self.settle()
-
-    def annotate(self, name: str, key: str, value: str | None) -> None:
-        """Set or remove an annotation of a node, as a person does; log nothing if it does not change."""
-        node = self.nodes[name]
-        if node.annotations.get(key) != value:
-            self.put_node(replace(node, annotations=_with(node.annotations, key, value)))
-
-    def label(self, name: str, key: str, value: str | None) -> None:
-        """Set or remove a label of a node, as a person does."""
-        node = self.nodes[name]
-        self.put_node(replace(node, labels=_with(node.labels, key, value)))
-        self.settle()
-
-    def taint(self, name: str, taints: Iterable[Taint]) -> None:
-        """Set the taints of a node, as a person does."""
-        self.put_node(replace(self.nodes[name], taints=tuple(taints)))
-        self.settle()
-
-    def set_condition(self, name: str, condition: Condition) -> None:
-        """Set a condition, as a kubelet or detector does. If the status changes, `transition` becomes now."""
-        node = self.nodes[name]
-        before = node.condition(condition.type)
-        if before is None or before.status != condition.status:
-            condition = replace(condition, transition=self.clock.now())
-        else:
-            condition = replace(condition, transition=before.transition)
-        if condition != before:
-            others = tuple(one for one in node.conditions if one.type != condition.type)
-            self.put_node(replace(node, conditions=(*others, condition)))
-
-    def drop_condition(self, name: str, condition_type: str) -> None:
-        """Remove a condition, as if its detector were not installed."""
-        node = self.nodes[name]
-        kept = tuple(one for one in node.conditions if one.type != condition_type)
-        self.put_node(replace(node, conditions=kept))
-
-    def node_down(self, name: str, because: str = "") -> None:
-        """Stop the VM: the node and its pods are not Ready, and its kubelet ends no pod."""
-        self.set_condition(name, Condition("Ready", "False", "KubeletNotReady", because))
-        for pod in self.pods_on(name):
-            self._put(replace(pod, ready=False))
-        self.note(Actor.CLUSTER, "node not ready", name, detail=because)
-        self.settle()
-
-    def node_up(self, name: str, *, booted: bool = True) -> None:
-        """Start the VM again: its pods start, and terminating pods end."""
-        node = self.nodes[name]
-        if booted:
-            head, _, count = node.boot_id.rpartition("-")
-            self.put_node(replace(node, boot_id=f"{head}-{int(count) + 1}"))
-        self.set_condition(name, Condition("Ready", "True", "KubeletReady"))
-        for pod in self.pods_on(name):
-            if pod.deleting_until is not None:
-                self._remove(pod)
-            else:
-                self._start(pod)
-        self.note(Actor.CLUSTER, "node ready", name)
-        self.settle()
-
-    # Workloads and budgets.
-
-    def add_workload(self, workload: Workload) -> None:
-        """Create a workload, and its pods."""
-        self.namespaces.setdefault(workload.namespace, {"kubernetes.io/metadata.name": workload.namespace})
-        self.workloads[workload.key] = workload
-        if not workload.kind:
-            for ordinal in range(workload.replicas):
-                self._make(workload, ordinal)
-        self.settle()
-
-    def scale(self, key: str, replicas: int) -> None:
-        """Scale a workload, as a person does."""
-        self.workloads[key] = replace(self.workloads[key], replicas=replicas)
-        self.note(Actor.SOMEBODY, "scales", subject=key, detail=str(replicas))
-        self.settle()
-
-    def surge(self, key: str) -> None:
-        """Roll out a workload of one pod: the new pod is up before the old one ends."""
-        old = next(pod for pod in self._pods_of(key) if pod.deleting_until is None)
-        self._surplus[old.uid] = self._make(self.workloads[key]).uid
-        self.settle()
-
-    def adopt(self, workload: Workload, *pods: Pod) -> None:
-        """Create a workload for pods that exist, or change a workload and add these pods to it."""
-        for pod in pods:
-            self._made_by[pod.uid] = workload.key
-            self._put(pod)
-        self.add_workload(workload)
-
-    def add_pod(self, pod: Pod) -> None:
-        """Add a pod without a workload, unchanged, or update the pod with its UID."""
-        self._put(pod)
-        self.settle()
-
-    def drop_pod(self, uid: str) -> None:
-        """Remove a pod at once, as after a deletion with grace period 0."""
-        self._remove(self.pods[uid])
-        self.settle()
-
-    def clear_node(self, node: str, *pods: Pod) -> None:
-        """Replace all pods of a node at once."""
-        for pod in self.pods_on(node):
-            self._remove(pod)
-        for pod in pods:
-            self._put(pod)
-        self.settle()
-
-    def add_budget(self, spec: BudgetSpec) -> None:
-        """Create or change a PodDisruptionBudget; its status is up to date at once."""
-        self.budget_specs[spec.key] = spec
-        self.settle()
-        self._count_budgets()
-
-    def spend(self, key: str) -> None:
-        """Use one of a budget's allowed disruptions, as the API server does when it grants an eviction."""
-        # Without a lag the following count is the same, and no one sees the state in between.
-        if self.budget_lag:
-            budget = self.budgets[key]
-            self._put_budget(replace(budget, allowed=budget.allowed - 1))
-
-    def drop_budget(self, key: str) -> None:
-        """Delete a PodDisruptionBudget, as a person does."""
-        del self.budget_specs[key]
-        del self.budgets[key]
-        for watch in list(self._budget_watches):
-            watch.push(BudgetGone(key))
-
-    def pods_on(self, node: str) -> tuple[Pod, ...]:
-        """Return a node's pods by name."""
-        return tuple(
-            sorted(
-                (pod for pod in self.pods.values() if pod.node == node), key=lambda pod: (pod.key, pod.uid)
-            )
-        )
-
-    def find_pod(self, key: str) -> Pod | None:
-        """Return the pod that has this `namespace/name` now."""
-        return next((pod for pod in self.pods.values() if pod.key == key), None)
-
-    def owner_of(self, pod: Pod) -> str:
-        """Return the `namespace/name` of the pod's workload, empty if it has none."""
-        return self._made_by.get(pod.uid, "")
+    def settle(self) -> None:
+        """Run controllers and scheduler until nothing changes."""
+        if self._settling:
+            self._unsettled = True
+            return
+        self._settling = True
+        try:
+            self._unsettled = True
+            while self._unsettled:
+                self._unsettled = False
+                for key in sorted(self.workloads):
+                    self._reconcile(self.workloads[key])
+                self._schedule()
+            self._count_soon()
+        finally:
+            self._settling = False
 
     def terminate(self, uid: str, grace: int | None, actor: Actor = Actor.CLUSTER) -> None:
         """Delete a pod gracefully; a second deletion can only shorten the first."""
@@ -326,60 +79,9 @@ class SimulatedCluster:
         self.clock.at(min(now + pause, until), lambda: self._stopped(uid))
         self.settle()
 
-    # Watches.
-
-    def watch_pods(self, node: str) -> SimulatedWatch[PodChange]:
-        """List, then watch the pods of a node."""
-        watches = self._pod_watches.setdefault(node, [])
-        watch = SimulatedWatch[PodChange](
-            (*self.pods_on(node), Listed()), lambda one: _drop(watches, one), self.clock, self.delivery
-        )
-        watches.append(watch)
-        return watch
-
-    def watch_budgets(self, namespace: str = "") -> SimulatedWatch[BudgetChange]:
-        """List, then watch the budgets of a namespace, or all."""
-        watches, delivery = self._budget_watches, self.delivery
-        place = f"{namespace}/" if namespace else ""
-
-        def is_here(change: object) -> bool:
-            return not isinstance(change, PodDisruptionBudget | BudgetGone) or change.key.startswith(place)
-
-        watch = SimulatedWatch[BudgetChange](
-            (*(budget for budget in self.budgets.values() if is_here(budget)), Listed()),
-            lambda one: _drop(watches, one),
-            self.clock,
-            lambda change: delivery(change) if is_here(change) else (),
-        )
-        watches.append(watch)
-        return watch
-
-    def break_watches(self, error: ReconcilerError) -> None:
-        """End every open watch with an error."""
-        for pod_watches in list(self._pod_watches.values()):
-            for pod_watch in list(pod_watches):
-                pod_watch.fail(error)
-        for budget_watch in list(self._budget_watches):
-            budget_watch.fail(error)
-
-    # Controllers and scheduler.
-
-    def settle(self) -> None:
-        """Run controllers and scheduler until nothing changes."""
-        if self._settling:
-            self._unsettled = True
-            return
-        self._settling = True
-        try:
-            self._unsettled = True
-            while self._unsettled:
-                self._unsettled = False
-                for key in sorted(self.workloads):
-                    self._reconcile(self.workloads[key])
-                self._schedule()
-            self._count_soon()
-        finally:
-            self._settling = False
+    def owner_of(self, pod: Pod) -> str:
+        """Return the `namespace/name` of the pod's workload, empty if it has none."""
+        return self._made_by.get(pod.uid, "")
 
     def _reconcile(self, workload: Workload) -> None:
         pods = self._pods_of(workload.key)
@@ -480,20 +182,9 @@ class SimulatedCluster:
             self.settle()
 
     def _remove(self, pod: Pod, actor: Actor = Actor.CLUSTER) -> None:
-        del self.pods[pod.uid]
         self._made_by.pop(pod.uid, None)
         self._surplus.pop(pod.uid, None)
-        self.note(actor, "pod gone", pod.node, pod.key)
-        self._push(pod.node, PodGone(pod.uid))
-
-    def _put(self, pod: Pod) -> None:
-        pod = replace(pod, resource_version=self._next_revision())
-        self.pods[pod.uid] = pod
-        self._push(pod.node, pod)
-
-    def _push(self, node: str, change: PodChange) -> None:
-        for watch in list(self._pod_watches.get(node, ())):
-            watch.push(change)
+        super()._remove(pod, actor)
 
     def _pods_of(self, key: str) -> list[Pod]:
         return [pod for uid, pod in sorted(self.pods.items()) if self._made_by.get(uid) == key]
@@ -523,15 +214,197 @@ class SimulatedCluster:
             if before is None or replace(before, resource_version="") != counted:
                 self._put_budget(counted)
 
-    def _put_budget(self, budget: PodDisruptionBudget) -> None:
-        budget = replace(budget, resource_version=self._next_revision())
-        self.budgets[budget.key] = budget
-        for watch in list(self._budget_watches):
-            watch.push(budget)
 
-    def _next_revision(self) -> str:
-        self._revision += 1
-        return str(self._revision)
+class SimulatedCluster(Controllers):
+    """All objects of a cluster. Read its attributes freely; change them only through its methods."""
+
+    def __init__(self, clock: VirtualClock, log: Log | None = None, *, room: int = 60) -> None:
+        """Use this clock. `room` is the number of pods that fit on a node."""
+        super().__init__(clock, log, room=room)
+        self.ledger = Ledger()
+        self.ledger_contended = False
+        """Whether another client keeps writing our ConfigMap, so that each of our writes conflicts."""
+        self.admission: Callable[[Node, Node], Node] | None = None
+        """Changes what the program writes on a node (as it was, as it is to be), or raises why it may not."""
+        self.attached: dict[str, tuple[str, ...]] = {}
+        self.agents = Agents(installed=True)
+        self.remediator = Remediator()
+        self.server_version = ServerVersion("v1.33.2")
+        self.skew: timedelta | None = timedelta()
+        self._nodes_made = 0
+
+    def add_node(self, node: Node) -> Node:
+        """Add a node; it is Ready where its conditions don't say otherwise.
+
+        A node without a UID gets one, and a boot ID. A node with a UID is stored unchanged.
+        """
+        self._nodes_made += 1
+        now = self.clock.now()
+        conditions = node.conditions
+        if node.condition("Ready") is None:
+            # It has been Ready for a long time, so no settle time applies to it.
+            ready = Condition("Ready", "True", "KubeletReady", transition=now - timedelta(days=3))
+            conditions = (*conditions, ready)
+        added = replace(node, conditions=conditions)
+        if not node.uid:
+            number = f"{self._nodes_made:06d}"
+            added = replace(added, uid=f"node-{number}", boot_id=f"boot-{number}-1")
+        self.put_node(added)
+        self.note(Actor.CLUSTER, "node joined", node.name)
+        self.settle()
+        return self.nodes[node.name]
+
+    def delete_node(self, name: str, actor: Actor = Actor.SOMEBODY, *, collect: bool = True) -> None:
+        """Remove a node. With `collect`, its pods are garbage-collected at once, else never."""
+        del self.nodes[name]
+        self.attached.pop(name, None)
+        self.note(actor, "node gone", name)
+        for pod in self.pods_on(name) if collect else ():
+            self._remove(pod)
+        self.settle()
+
+    def replace_node(self, node: Node, actor: Actor = Actor.SOMEBODY) -> Node:
+        """Replace the node of the same name, and remove the old node's pods."""
+        if node.name in self.nodes:
+            self.delete_node(node.name, actor)
+        return self.add_node(node)
+
+    def recreate_node(self, name: str, actor: Actor = Actor.SOMEBODY) -> Node:
+        """Delete a node and create it again with its name, another UID, no cordon and none of our keys."""
+        old = self.nodes[name]
+        self.delete_node(name, actor)
+        fresh = Node(name, "", "", labels=old.labels, provider_id=old.provider_id)
+        return self.add_node(replace(fresh, labels=_without_ours(old.labels)))
+
+    def cordon(self, name: str, *, on: bool = True) -> None:
+        """Cordon or uncordon a node, as a person does."""
+        self.put_node(replace(self.nodes[name], unschedulable=on))
+        self.note(Actor.SOMEBODY, "cordons" if on else "uncordons", name)
+        self.settle()
+
+    def annotate(self, name: str, key: str, value: str | None) -> None:
+        """Set or remove an annotation of a node, as a person does; log nothing if it does not change."""
+        node = self.nodes[name]
+        if node.annotations.get(key) != value:
+            self.put_node(replace(node, annotations=_with(node.annotations, key, value)))
+
+    def label(self, name: str, key: str, value: str | None) -> None:
+        """Set or remove a label of a node, as a person does."""
+        node = self.nodes[name]
+        self.put_node(replace(node, labels=_with(node.labels, key, value)))
+        self.settle()
+
+    def taint(self, name: str, taints: Iterable[Taint]) -> None:
+        """Set the taints of a node, as a person does."""
+        self.put_node(replace(self.nodes[name], taints=tuple(taints)))
+        self.settle()
+
+    def set_condition(self, name: str, condition: Condition) -> None:
+        """Set a condition, as a kubelet or detector does. If the status changes, `transition` becomes now."""
+        node = self.nodes[name]
+        before = node.condition(condition.type)
+        if before is None or before.status != condition.status:
+            condition = replace(condition, transition=self.clock.now())
+        else:
+            condition = replace(condition, transition=before.transition)
+        if condition != before:
+            others = tuple(one for one in node.conditions if one.type != condition.type)
+            self.put_node(replace(node, conditions=(*others, condition)))
+
+    def drop_condition(self, name: str, condition_type: str) -> None:
+        """Remove a condition, as if its detector were not installed."""
+        node = self.nodes[name]
+        kept = tuple(one for one in node.conditions if one.type != condition_type)
+        self.put_node(replace(node, conditions=kept))
+
+    def node_down(self, name: str, because: str = "") -> None:
+        """Stop the VM: the node and its pods are not Ready, and its kubelet ends no pod."""
+        self.set_condition(name, Condition("Ready", "False", "KubeletNotReady", because))
+        for pod in self.pods_on(name):
+            self._put(replace(pod, ready=False))
+        self.note(Actor.CLUSTER, "node not ready", name, detail=because)
+        self.settle()
+
+    def node_up(self, name: str, *, booted: bool = True) -> None:
+        """Start the VM again: its pods start, and terminating pods end."""
+        node = self.nodes[name]
+        if booted:
+            head, _, count = node.boot_id.rpartition("-")
+            self.put_node(replace(node, boot_id=f"{head}-{int(count) + 1}"))
+        self.set_condition(name, Condition("Ready", "True", "KubeletReady"))
+        for pod in self.pods_on(name):
+            if pod.deleting_until is not None:
+                self._remove(pod)
+            else:
+                self._start(pod)
+        self.note(Actor.CLUSTER, "node ready", name)
+        self.settle()
+
+    def add_workload(self, workload: Workload) -> None:
+        """Create a workload, and its pods."""
+        self.namespaces.setdefault(workload.namespace, {"kubernetes.io/metadata.name": workload.namespace})
+        self.workloads[workload.key] = workload
+        if not workload.kind:
+            for ordinal in range(workload.replicas):
+                self._make(workload, ordinal)
+        self.settle()
+
+    def scale(self, key: str, replicas: int) -> None:
+        """Scale a workload, as a person does."""
+        self.workloads[key] = replace(self.workloads[key], replicas=replicas)
+        self.note(Actor.SOMEBODY, "scales", subject=key, detail=str(replicas))
+        self.settle()
+
+    def surge(self, key: str) -> None:
+        """Roll out a workload of one pod: the new pod is up before the old one ends."""
+        old = next(pod for pod in self._pods_of(key) if pod.deleting_until is None)
+        self._surplus[old.uid] = self._make(self.workloads[key]).uid
+        self.settle()
+
+    def adopt(self, workload: Workload, *pods: Pod) -> None:
+        """Create a workload for pods that exist, or change a workload and add these pods to it."""
+        for pod in pods:
+            self._made_by[pod.uid] = workload.key
+            self._put(pod)
+        self.add_workload(workload)
+
+    def add_pod(self, pod: Pod) -> None:
+        """Add a pod without a workload, unchanged, or update the pod with its UID."""
+        self._put(pod)
+        self.settle()
+
+    def drop_pod(self, uid: str) -> None:
+        """Remove a pod at once, as after a deletion with grace period 0."""
+        self._remove(self.pods[uid])
+        self.settle()
+
+    def clear_node(self, node: str, *pods: Pod) -> None:
+        """Replace all pods of a node at once."""
+        for pod in self.pods_on(node):
+            self._remove(pod)
+        for pod in pods:
+            self._put(pod)
+        self.settle()
+
+    def add_budget(self, spec: BudgetSpec) -> None:
+        """Create or change a PodDisruptionBudget; its status is up to date at once."""
+        self.budget_specs[spec.key] = spec
+        self.settle()
+        self._count_budgets()
+
+    def spend(self, key: str) -> None:
+        """Use one of a budget's allowed disruptions, as the API server does when it grants an eviction."""
+        # Without a lag the following count is the same, and no one sees the state in between.
+        if self.budget_lag:
+            budget = self.budgets[key]
+            self._put_budget(replace(budget, allowed=budget.allowed - 1))
+
+    def drop_budget(self, key: str) -> None:
+        """Delete a PodDisruptionBudget, as a person does."""
+        del self.budget_specs[key]
+        del self.budgets[key]
+        for watch in list(self._watches.of_budgets):
+            watch.push(BudgetGone(key))
 
 
 def _with(pairs: Mapping[str, str], key: str, value: str | None) -> dict[str, str]:
@@ -542,10 +415,3 @@ def _with(pairs: Mapping[str, str], key: str, value: str | None) -> dict[str, st
 def _without_ours(labels: Mapping[str, str]) -> dict[str, str]:
     """A new VM registers only with the labels of its pool."""
     return {key: value for key, value in labels.items() if not key.endswith("/state")}
-
-
-def _drop(watches: list[SimulatedWatch[PodChange]] | list[SimulatedWatch[BudgetChange]], one: object) -> None:
-    for index, watch in enumerate(watches):
-        if watch is one:
-            del watches[index]
-            return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
+from functools import partial
 from typing import TypeVar
 
 from reconciler.drain.ahead import PodsAhead
@@ -206,9 +207,9 @@ class World:
         self.history: CaseHistory | None = None
         """What keeps the cases that end, None if nobody does."""
         self._leads_since = start
-        self._limits = limits
-        self._on_progress = on_progress
-        self._latency = latency
+        self._new_drainer = partial(
+            SteppedDrainer, self.api, self.ours, limits=limits, latency=latency, on_progress=on_progress
+        )
         self.drainer = self._new_drainer()
 
     @property
@@ -247,12 +248,3 @@ class World:
         self.drainer.kill()
         self.drainer = self._new_drainer()
         self._leads_since = self.ours.now()
-
-    def _new_drainer(self) -> SteppedDrainer:
-        return SteppedDrainer(
-            self.api,
-            self.ours,
-            limits=self._limits,
-            latency=self._latency,
-            on_progress=self._on_progress,
-        )

@@ -8,7 +8,7 @@ from datetime import date, datetime, timedelta
 from enum import StrEnum
 from itertools import pairwise
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from reconciler.features.simulate.fleet import TimedDrains
 from reconciler.features.simulate.scenario import PlayedEvent, Scenario
@@ -115,6 +115,33 @@ class _Emptied(Struct, frozen=True):
     in_window: bool
 
 
+class _BudgetWaits(Struct):
+    """The nodes that wait for a place in the budget, since when, and what that came to.
+
+    `counted` are the nodes whose wait for the same start is in `refused` already.
+    """
+
+    since: datetime
+    held: set[str] = field(default_factory=set)
+    counted: set[str] = field(default_factory=set)
+    refused: list[datetime] = field(default_factory=list)
+    waited: timedelta = timedelta()
+
+    def passed(self, held: set[str], waiting: set[str], now: datetime) -> None:
+        """Take in which nodes are held now, of those that wait for a start."""
+        self.until(now)
+        # A node that waits for its window in between still waits for the same start.
+        self.counted &= waiting
+        self.refused += [now] * len(held - self.counted)
+        self.counted |= held
+        self.held = held
+
+    def until(self, now: datetime) -> None:
+        """Count the time until now."""
+        self.waited += len(self.held) * (now - self.since)
+        self.since = now
+
+
 class Scorer:
     """Listens to the cluster and the drainer of a play; it takes part in nothing."""
 
@@ -132,27 +159,16 @@ class Scorer:
         self._empty = timedelta()
         self._out: set[str] = set()
         self._outs: list[tuple[datetime, int]] = [(scenario.start, 0)]
-        self._held: set[str] = set()
-        self._counted: set[str] = set()
-        self._held_at = scenario.start
-        self._refused: list[datetime] = []
-        self._waited = timedelta()
+        self._waits = _BudgetWaits(scenario.start)
         cluster.node_listeners.append(self._node_changed)
         cluster.log.listeners.append(self._heard)
         drains.listeners.append(self._drained)
 
     def passed(self, plan: Plan) -> None:
         """Take in the plan of a pass."""
-        now = self._now
-        self._waited += len(self._held) * (now - self._held_at)
-        self._held_at = now
         held = {node.node for node in plan.nodes if any(one.code == budget_left.name for one in node.holds)}
-        waiting = {node.node for node in plan.nodes if any(one.asks for one in node.events)}
-        # A node that waits for its window in between still waits for the same start.
-        self._counted &= waiting
-        self._refused += [now] * len(held - self._counted)
-        self._counted |= held
-        self._held = held
+        waiting = {node.node for node in plan.nodes if any(event.asks for event in node.events)}
+        self._waits.passed(held, waiting, self._now)
         for node in plan.nodes:
             for judged in node.events:
                 for id_ in judged.event.ids:
@@ -161,9 +177,9 @@ class Scorer:
                         played.asked |= judged.asks
             if node.drain_begins:
                 self._drains += 1
-                self._counted.discard(node.node)
+                self._waits.counted.discard(node.node)
                 labels = self._cluster.nodes[node.node].labels
-                self._begun[node.node] = self._settings.calendar.at(now, labels).open
+                self._begun[node.node] = self._settings.calendar.at(self._now, labels).open
 
     def dropped(self, event: PlayedEvent) -> None:
         """Take in that an event is never announced, because its VM is gone."""
@@ -190,7 +206,7 @@ class Scorer:
             if id_ in self._events:
                 self._events[id_].seen = True
         end = self._scenario.end
-        self._waited += len(self._held) * (end - self._held_at)
+        self._waits.until(end)
         for one in self._emptied.values():
             self._empty += end - one.at
         fates: Counter[Fate] = Counter()
@@ -214,8 +230,8 @@ class Scorer:
             out=sum(((later - at) * count for (at, count), (later, _) in pairwise(spans)), timedelta()),
             most_out=most_out,
             most_out_at=most_out_at if most_out else None,
-            refused=len(self._refused),
-            waited=self._waited,
+            refused=len(self._waits.refused),
+            waited=self._waits.waited,
             days=self._days(outs),
         )
 
@@ -238,7 +254,7 @@ class Scorer:
         for played in self._events.values():
             if played.at is not None:
                 fates[self._day(played.at), self._fate(played)] += 1
-        refused = Counter(map(self._day, self._refused))
+        refused = Counter(map(self._day, self._waits.refused))
         most: dict[date, int] = {}
         last = self._scenario.end
         for (at, count), (later, _) in pairwise([*outs, (last, 0)]):

@@ -18,7 +18,7 @@ from reconciler.model.pod import Pod
 from reconciler.model.record import CaseFacts, PlatformStart, State
 from reconciler.model.values import replace
 from reconciler.simulation.api import Call, Killed
-from reconciler.simulation.cluster import KubernetesEvent
+from reconciler.simulation.store import KubernetesEvent
 from tests.laws.histories import History
 from tests.passes.decide.test_history import Kept
 from tests.support import builders
