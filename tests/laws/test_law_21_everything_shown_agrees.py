@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from jobs.runtime.process import Passed
 from reconciler.features.metrics.samples import PassView, pass_samples
 from reconciler.features.notices.facts import facts_of
-from reconciler.features.page.cases import History as Ended
-from reconciler.features.page.fleet import Cell, cell_of
+from reconciler.features.page.facts import Cell, cell_of
+from reconciler.features.page.facts import History as Ended
 from reconciler.features.page.live import page_facts
 from reconciler.features.page.top import wrong
 from reconciler.features.planning.text import ahead_document
@@ -194,7 +194,7 @@ def agree(one: NodePlan, plan: Plan, outcomes: tuple[Outcome, ...], history: His
     assert any(each.replace(one.node, "NODE") == f"{forecast}: {named}" for each in entries) is (
         missed or risk
     )
-    assert (cell_of(one, page.presses, rehearsed=False) is Cell.MISSED) is missed
+    assert (cell_of(one, page) is Cell.MISSED) is missed
 
     values = {
         sample.family.name.removeprefix("node_maintenance_"): sample.value

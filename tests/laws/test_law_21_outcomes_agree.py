@@ -14,7 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from jobs.cli import main
 from jobs.runtime.process import Passed
 from reconciler.features.metrics.metering import Meter
-from reconciler.features.page.cases import History
+from reconciler.features.page.facts import History
 from reconciler.features.page.html import as_html
 from reconciler.features.page.live import page_facts
 from reconciler.model.case_outcome import ENDS, CaseResult, InTime

@@ -16,17 +16,8 @@ from markupsafe import Markup, escape
 
 from reconciler import __version__
 from reconciler.calendar.values import format_local, in_zone
-from reconciler.features.page.cases import (
-    BACK,
-    Cases,
-    PageFacts,
-    Sources,
-    blocking,
-    cases,
-    paragraphs,
-    sources,
-)
-from reconciler.features.page.fleet import MEANINGS, Cell, Square, used, zones
+from reconciler.features.page.cases import Cases, Sources, blocking, cases, paragraphs, sources
+from reconciler.features.page.facts import BACK, MEANINGS, Cell, PageFacts, Square, used, zones
 from reconciler.features.page.timeline import Chart, Scale, chart
 from reconciler.features.page.top import Listed, asks, next_steps, openness, unstarted, wrong
 from reconciler.model.moments import to_text
@@ -52,7 +43,7 @@ def as_html(facts: PageFacts) -> str:
     plan, parts = facts.plan, _Parts()
     report = to_report(plan, facts.outcomes, rehearsed=facts.rehearsed)
     scale = Scale(plan.now, facts.zone)
-    fleet = parts.made("the fleet", lambda: zones(plan, facts.presses, rehearsed=facts.rehearsed), ())
+    fleet = parts.made("the fleet", lambda: zones(facts), ())
     rows = parts.made("the table of cases", lambda: cases(facts, report), Cases(()))
     shown = {
         "wrong": parts.made("what is wrong", lambda: wrong(facts), Listed(())),

@@ -20,7 +20,7 @@ from reconciler.report import safe
 from reconciler.settings.schema import Settings
 
 if TYPE_CHECKING:
-    from reconciler.features.page.cases import History, PageFacts
+    from reconciler.features.page.facts import History, PageFacts
     from reconciler.model.readiness import KnownReadiness
 
 MOST_CASES = 1_000
@@ -49,7 +49,7 @@ def page_facts(
     passed: Passed, history: History, trouble: tuple[str, ...] = (), readiness: KnownReadiness | None = None
 ) -> PageFacts:
     """Return what the page of a pass is made of."""
-    from reconciler.features.page.cases import PageFacts
+    from reconciler.features.page.facts import PageFacts
     from reconciler.model.keys import keys_of
     from reconciler.model.problems import guarded
     from reconciler.model.readiness import KnownReadiness
@@ -109,7 +109,7 @@ class LivePage(Observer):
     def __enter__(self) -> Self:
         """Learn the cases of the hours that the page looks back."""
         if self._others is not None:
-            from reconciler.features.page.cases import BACK
+            from reconciler.features.page.facts import BACK
 
             now = self._now()
             past = self._others.past(now - BACK, now)
@@ -159,7 +159,7 @@ class LivePage(Observer):
 
     def _make(self, shown: _Shown, trouble: str) -> Document:
         # A process that nobody asks for its page does not load what makes it.
-        from reconciler.features.page.cases import History
+        from reconciler.features.page.facts import History
         from reconciler.features.page.html import as_html, style_hash
 
         history = History(self._since, self._ended, self._read_from)

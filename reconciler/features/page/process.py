@@ -31,7 +31,7 @@ def _observer(around: Surroundings, others: Observer) -> Observer | None:
 
 
 def _html(reported: Reported) -> str:
-    from reconciler.features.page.cases import History
+    from reconciler.features.page.facts import History
     from reconciler.features.page.html import as_html
     from reconciler.features.page.live import page_facts
 

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 from msgspec import Struct
 
 from reconciler.calendar.outlook import ANY_TIME
-from reconciler.features.page.cases import AHEAD, BACK, PageFacts
+from reconciler.features.page.facts import AHEAD, BACK, PageFacts
 from reconciler.model.case_outcome import CaseResult
 from reconciler.model.ended_case import EndedCase
 from reconciler.model.plan import NodePlan

@@ -9,7 +9,7 @@ from itertools import pairwise
 from msgspec import Struct
 
 from reconciler.calendar.values import format_duration
-from reconciler.features.page.cases import AHEAD, PageFacts
+from reconciler.features.page.facts import AHEAD, PageFacts
 from reconciler.model.holds import HoldCode
 from reconciler.model.plan import NodePlan
 from reconciler.model.schedule import CaseForecast

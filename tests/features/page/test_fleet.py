@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from reconciler.features.page.fleet import MOST_NAMED, Cell, Square, used, zones
+from reconciler.features.page.facts import MOST_NAMED, Cell, PageFacts, Square, Zone, used, zones
 from reconciler.model.case_outcome import CaseResult
 from reconciler.model.plan import FleetNode, NodePlan, Plan
 from reconciler.model.record import PlatformStart, State
 from reconciler.model.schedule import CaseSchedule
 from reconciler.model.values import replace
+from tests.support import builders
 from tests.support.builders import NOW, known, record
 
 QUIET = NodePlan("a", "1", "web", State.OPERATIONAL, State.OPERATIONAL)
@@ -15,11 +16,13 @@ ANNOUNCED = replace(QUIET, after=State.REQUIRED, schedule=CaseSchedule())
 BUSY = replace(QUIET, before=State.IN_MAINTENANCE, after=State.IN_MAINTENANCE)
 
 
+def grid(nodes: tuple[NodePlan, ...], *fleet: FleetNode, rehearsed: bool = False) -> tuple[Zone, ...]:
+    return zones(PageFacts(Plan(NOW, "Enforce", nodes, fleet=fleet), rehearsed, builders.settings().calendar))
+
+
 def cell(plan: NodePlan | None, node: FleetNode | None = None, *, rehearsed: bool = False) -> Cell:
     node = node or FleetNode("a", "1", "web")
-    found = zones(
-        Plan(NOW, "Enforce", (plan,) if plan else (), fleet=(node,)), lambda _: False, rehearsed=rehearsed
-    )
+    found = grid((plan,) if plan else (), node, rehearsed=rehearsed)
     return found[0].pools[0].squares[0].cell
 
 
@@ -60,7 +63,7 @@ def test_zones_and_pools_are_sorted_and_counted() -> None:
         FleetNode("a", "2", "batch", closed="NotReady"),
         FleetNode("d", "2", "web"),
     )
-    found = zones(Plan(NOW, "Enforce", fleet=fleet), lambda _: False, rehearsed=False)
+    found = grid((), *fleet)
 
     assert [(zone.name, [pool.name for pool in zone.pools]) for zone in found] == [
         ("1", ["web"]),
@@ -75,7 +78,7 @@ def test_too_many_nodes_that_are_not_in_service_have_no_names() -> None:
     fleet = tuple(FleetNode(f"n{number}", closed="NotReady") for number in range(MOST_NAMED + 1))
 
     def squares(count: int) -> set[bool]:
-        (zone,) = zones(Plan(NOW, "Enforce", fleet=fleet[:count]), lambda _: False, rehearsed=False)
+        (zone,) = grid((), *fleet[:count])
         assert zone.counts == {Cell.CLOSED: count}
         return {bool(square.about) for square in zone.pools[0].squares}
 

@@ -9,7 +9,7 @@ import pytest
 
 from jobs.runtime.process import Passed
 from reconciler.features.page import html
-from reconciler.features.page.cases import History, PageFacts
+from reconciler.features.page.facts import History, PageFacts
 from reconciler.features.page.html import as_html
 from reconciler.features.page.live import page_facts
 from reconciler.features.readiness.findings import Finding, Readiness, WorkloadFindings

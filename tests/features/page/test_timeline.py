@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from jobs.runtime.process import Passed
-from reconciler.features.page.cases import History
+from reconciler.features.page.facts import History
 from reconciler.features.page.live import page_facts
 from reconciler.features.page.timeline import MOST_ROWS, Bar, Chart, Mark, Row, Scale, chart
 from reconciler.model.case_outcome import CaseResult

@@ -1,0 +1,209 @@
+"""What the page is made of: a plan with what belongs to it, and the fleet as a grid.
+
+Each node is in the grid with its state, by zone and pool.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+from enum import StrEnum
+from zoneinfo import ZoneInfo
+
+from msgspec import Struct, field
+
+from reconciler.calendar.windows import Calendar
+from reconciler.model.case_outcome import CaseResult
+from reconciler.model.ended_case import EndedCase
+from reconciler.model.explanation import Obstacle
+from reconciler.model.holds import HoldCode
+from reconciler.model.outcome import Outcome
+from reconciler.model.plan import FleetNode, NodePlan, Plan
+from reconciler.model.readiness import KnownReadiness
+from reconciler.model.record import State
+
+BACK = timedelta(hours=24)
+"""How far the page looks back."""
+
+AHEAD = timedelta(hours=48)
+"""How far the page looks ahead."""
+
+
+class History(Struct, frozen=True):
+    """The cases that have ended, as far as they are known.
+
+    `since` is from when on this process knows them (UTC), None if it knows none. `read_from` is from when on
+    those before are known from a file (UTC), None without a file.
+    """
+
+    since: datetime | None = None
+    ended: tuple[EndedCase, ...] = ()
+    read_from: datetime | None = None
+
+
+class PageFacts(Struct, frozen=True):
+    """A plan, and what belongs to its page.
+
+    `rehearsed` says that nothing was written, `outcomes` are the results of the actions. `obstacles` say for
+    each node what holds it and who can end that. `calendar` has the windows and freezes of the settings,
+    `words` is what the settings do, line by line. `trouble` is what is wrong with the process itself.
+    """
+
+    plan: Plan
+    rehearsed: bool
+    calendar: Calendar
+    outcomes: tuple[Outcome, ...] = ()
+    obstacles: Mapping[str, tuple[Obstacle, ...]] = field(default_factory=dict)
+    history: History = History()
+    words: str = ""
+    trouble: tuple[str, ...] = ()
+    readiness: KnownReadiness = KnownReadiness()
+
+    @property
+    def zone(self) -> ZoneInfo:
+        """The zone in which people read moments."""
+        return ZoneInfo(self.plan.time_zone)
+
+    @property
+    def observes(self) -> bool:
+        """Whether there are cases of which nothing starts, because the mode is Observe."""
+        return any(node.schedule is not None and node.schedule.observed for node in self.plan.nodes)
+
+    def presses(self, node: NodePlan) -> bool:
+        """Whether something blocks the node that can't wait: its latest start is over, and it is not drained.
+
+        What ends by itself, and a pod that may still leave, blocks nothing. In mode Observe nothing starts.
+        """
+        schedule, drain = node.schedule, node.record.drain if node.record is not None else None
+        if schedule is None or schedule.observed or (drain is not None and drain.done is not None):
+            return False
+        if schedule.latest_start is None or schedule.latest_start > self.plan.now:
+            return False
+        progress = node.draining.progress
+        blocked = progress is not None and any(not blocker.leaving for blocker in progress.blockers)
+        held = (one for one in self.obstacles.get(node.node, ()) if one.code != HoldCode.DRAIN)
+        return schedule.missed or blocked or any(not one.by_itself for one in held)
+
+    def recent(self) -> tuple[EndedCase, ...]:
+        """Return the cases that ended in the time that the page looks back, the last one first."""
+        first = self.plan.now - BACK
+        found = (one for one in self.history.ended if one.times.ended >= first)
+        return tuple(sorted(found, key=lambda one: one.times.ended, reverse=True))
+
+
+class Cell(StrEnum):
+    """What a node of the grid is, the worst first."""
+
+    MISSED = "missed"
+    BLOCKED = "blocked"
+    DRAINING = "draining"
+    DRAINED = "drained"
+    ANNOUNCED = "announced"
+    CLOSED = "closed"
+    UNKNOWN = "unknown"
+    UNMANAGED = "unmanaged"
+    SERVING = "serving"
+
+
+MEANINGS = {
+    Cell.MISSED: "missed, or will be",
+    Cell.BLOCKED: "blocked, and can't wait",
+    Cell.DRAINING: "draining",
+    Cell.DRAINED: "drained",
+    Cell.ANNOUNCED: "maintenance announced",
+    Cell.CLOSED: "closed by others",
+    Cell.UNKNOWN: "not known",
+    Cell.UNMANAGED: "not managed",
+    Cell.SERVING: "in service",
+}
+"""What each cell means, in the order in which people read them."""
+
+
+MOST_NAMED = 1_000
+"""Squares with a name. If there are more of them, the grid shows only how many there are of each kind."""
+
+
+class Square(Struct, frozen=True):
+    """One node. `about` is empty for a node in service, and for all nodes if too many are not."""
+
+    cell: Cell
+    about: str = ""
+
+
+class Pool(Struct, frozen=True):
+    """The nodes of one pool in one zone."""
+
+    name: str
+    squares: tuple[Square, ...]
+
+
+class Zone(Struct, frozen=True):
+    """The nodes of one zone by pool, and how many there are of each kind. An empty name is no zone."""
+
+    name: str
+    pools: tuple[Pool, ...]
+    counts: Counter[Cell]
+
+
+def zones(facts: PageFacts) -> tuple[Zone, ...]:
+    """Return the grid of the whole fleet, sorted by zone, pool and name."""
+    fleet = facts.plan.fleet
+    plans = {node.node: node for node in facts.plan.nodes}
+    cells = {node.node: _cell(node, plans.get(node.node), facts) for node in fleet}
+    named = sum(cell is not Cell.SERVING for cell in cells.values()) <= MOST_NAMED
+    found: dict[str, dict[str, list[Square]]] = {}
+    for node in sorted(fleet, key=lambda node: (node.zone, node.pool, node.node)):
+        pools = found.setdefault(node.zone, {})
+        square = _square(node, cells[node.node]) if named else Square(cells[node.node])
+        pools.setdefault(node.pool, []).append(square)
+    return tuple(
+        Zone(
+            zone,
+            tuple(Pool(pool, tuple(squares)) for pool, squares in pools.items()),
+            Counter(square.cell for squares in pools.values() for square in squares),
+        )
+        for zone, pools in found.items()
+    )
+
+
+def used(found: Iterable[Zone]) -> tuple[Cell, ...]:
+    """Return the kinds of nodes that there are, in the order of the legend."""
+    there = {cell for zone in found for cell in zone.counts}
+    return tuple(cell for cell in MEANINGS if cell in there)
+
+
+def cell_of(node: NodePlan, facts: PageFacts) -> Cell | None:
+    """Return what a node of the plan is, None if the plan says nothing about its state.
+
+    A pass that is rehearsed leaves each node in its state.
+    """
+    state, outcome = node.before if facts.rehearsed else node.after, node.outcome
+    struck = outcome is not None and outcome.result is CaseResult.MISSED
+    if struck or (node.schedule is not None and node.schedule.missed):
+        return Cell.MISSED
+    if facts.presses(node):
+        return Cell.BLOCKED
+    if state is State.IN_MAINTENANCE:
+        return Cell.DRAINED if outcome is not None and outcome.drained is not None else Cell.DRAINING
+    if node.schedule is not None or state is State.REQUIRED:
+        return Cell.ANNOUNCED
+    return None
+
+
+def _cell(node: FleetNode, plan: NodePlan | None, facts: PageFacts) -> Cell:
+    cell = cell_of(plan, facts) if plan is not None else None
+    if cell is not None:
+        return cell
+    if not node.managed:
+        return Cell.UNMANAGED
+    if node.closed:
+        return Cell.CLOSED
+    return Cell.UNKNOWN if plan is not None and plan.unread else Cell.SERVING
+
+
+def _square(node: FleetNode, cell: Cell) -> Square:
+    if cell is Cell.SERVING:
+        return Square(cell)
+    why = f", {node.closed}" if node.closed and cell in (Cell.CLOSED, Cell.UNMANAGED) else ""
+    return Square(cell, f"{node.node}: {MEANINGS[cell]}{why}")
