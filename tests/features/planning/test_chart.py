@@ -33,35 +33,38 @@ def anchor(hours: float = 30) -> NodePlan:
     return case("z", CaseSchedule(NOW + hours * HOUR, ends=NOW + hours * HOUR))
 
 
-def test_a_case_is_drawn_from_its_start_to_its_end() -> None:
-    shown = row("a", case("a", CaseSchedule(NOW + HOUR, ends=NOW + 3 * HOUR)), anchor())
-
-    assert shown == "  ####"
+def at(hours: float | None) -> datetime | None:
+    return None if hours is None else NOW + hours * HOUR
 
 
-def test_a_case_that_has_started_is_drawn_from_the_first_column() -> None:
-    shown = row("a", case("a", CaseSchedule(NOW - HOUR, NOW, ends=NOW + HOUR, started=True)), anchor())
+@pytest.mark.parametrize(
+    ("start", "latest", "ends", "platform", "shown"),
+    [
+        pytest.param(1, None, 3, None, "  ####", id="from its start to its end"),
+        pytest.param(1, None, None, None, "  #?", id="the end is not known"),
+        pytest.param(1, 2, 4, 3, "  ##L#P#", id="the latest start and the platform have letters"),
+        pytest.param(1, 1, 1.5, 1.25, "  #", id="the column of the start shows the start"),
+        pytest.param(-1, 0, 1, None, "##", id="started: from the first column"),
+        pytest.param(-1, 1, 3, 2, "####P#", id="started: no latest start any more"),
+        pytest.param(-9, None, None, None, "#?", id="started: the end is not known"),
+        pytest.param(-9, None, -1, None, "#", id="started: longer than expected"),
+        pytest.param(None, None, None, None, "?", id="no known start"),
+    ],
+)
+def test_a_case_is_drawn_with_its_moments(
+    start: float | None, latest: float | None, ends: float | None, platform: float | None, shown: str
+) -> None:
+    begun = start is not None and start < 0
+    plan = CaseSchedule(at(start), at(latest), ends=at(ends), because="it waits", started=begun)
 
-    assert shown == "##"
+    assert row("a", case("a", plan, not_before=at(platform)), anchor()) == shown
 
 
-@pytest.mark.parametrize(("ends", "shown"), [(None, "#?"), (NOW - HOUR, "#")])
-def test_a_case_that_takes_longer_than_expected_is_drawn_now(ends: datetime | None, shown: str) -> None:
-    plan = CaseSchedule(NOW - 9 * HOUR, ends=ends, started=True)
+@pytest.mark.parametrize("platform", [None, 2])
+def test_a_plan_of_days_is_a_span_without_a_moment_of_the_platform(platform: float | None) -> None:
+    plan = CaseSchedule(plan_from=at(1), plan_until=at(3))
 
-    assert row("a", case("a", plan), anchor()) == shown
-
-
-def test_the_latest_start_and_the_moment_of_the_platform_have_their_letters() -> None:
-    plan = CaseSchedule(NOW + HOUR, NOW + 2 * HOUR, ends=NOW + 4 * HOUR)
-
-    assert row("a", case("a", plan, not_before=NOW + 3 * HOUR), anchor()) == "  ##L#P#"
-
-
-def test_the_column_of_the_start_shows_the_start() -> None:
-    plan = CaseSchedule(NOW + HOUR, NOW + HOUR, ends=NOW + 1.5 * HOUR)
-
-    assert row("a", case("a", plan, not_before=NOW + 1.25 * HOUR), anchor()) == "  #"
+    assert row("a", case("a", plan, not_before=at(platform)), anchor()) == "  ===="
 
 
 def test_a_miss_has_its_sign_twice_and_asks_for_red() -> None:
@@ -73,35 +76,11 @@ def test_a_miss_has_its_sign_twice_and_asks_for_red() -> None:
     assert "! will be missed" in lines[-1].text
 
 
-def test_an_end_that_is_not_known_and_one_beyond_the_chart_can_be_seen() -> None:
-    unknown = row("a", case("a", CaseSchedule(NOW + HOUR)), anchor())
+def test_an_end_beyond_the_chart_can_be_seen() -> None:
     beyond = row("a", case("a", CaseSchedule(NOW + 30 * HOUR, ends=NOW + 9 * DAY)))
 
-    assert unknown == "  #?"
     assert beyond.lstrip(" #") == ">"
     assert len(beyond) <= 70
-
-
-def test_a_plan_of_days_is_a_span() -> None:
-    shown = row("a", case("a", CaseSchedule(plan_from=NOW + HOUR, plan_until=NOW + 3 * HOUR)), anchor())
-
-    assert shown == "  ===="
-
-
-def test_a_plan_of_days_has_no_moment_of_the_platform() -> None:
-    plan = CaseSchedule(plan_from=NOW + HOUR, plan_until=NOW + 3 * HOUR)
-
-    assert row("a", case("a", plan, not_before=NOW + 2 * HOUR), anchor()) == "  ===="
-
-
-def test_a_drain_that_has_started_has_no_latest_start_any_more() -> None:
-    plan = CaseSchedule(NOW - HOUR, NOW + HOUR, ends=NOW + 3 * HOUR, started=True)
-
-    assert row("a", case("a", plan, not_before=NOW + 2 * HOUR), anchor()) == "####P#"
-
-
-def test_a_case_without_a_known_start_has_a_sign() -> None:
-    assert row("a", case("a", CaseSchedule(because="it waits")), anchor()) == "?"
 
 
 def test_freezes_of_different_nodes_are_named_by_their_start() -> None:

@@ -1,17 +1,19 @@
-"""The table and the page around it: no line is too wide, nothing is hidden in silence."""
+"""The table and the page around it, and the document: nothing is too wide or hidden in silence."""
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import UTC, datetime
 
 import pytest
 from rich.cells import cell_len
 
-from reconciler.features.planning.text import as_lines
+from reconciler.features.planning.text import ahead_document, as_lines
 from reconciler.model.schedule import CaseSchedule
 from reconciler.model.values import replace
 from reconciler.report.ahead import PlanAhead
+from reconciler.report.document import as_json
 from reconciler.report.lines import ASCII, Screen
 from tests.report.ahead_scene import DAY, HOUR, MISS, POOL, ahead, case, everything
 from tests.support.builders import NOW
@@ -96,13 +98,10 @@ def test_without_a_case_the_page_says_so_and_when_the_next_window_opens() -> Non
     assert "no maintenance window is open; nights opens next, at Sat 2026-11-21 22:00" in lines
 
 
-def test_a_case_after_the_end_is_counted() -> None:
-    shown = ahead(case("a", CaseSchedule(NOW + 8 * DAY)), settings="")
+def test_cases_and_misses_after_the_end_are_counted() -> None:
+    one = ahead(case("a", CaseSchedule(NOW + 8 * DAY)), settings="")
+    assert "1 later, the first on Sun 2026-11-29 12:00; a longer --until shows them" in texts(one)
 
-    assert "1 later, the first on Sun 2026-11-29 12:00; a longer --until shows them" in texts(shown)
-
-
-def test_a_miss_after_the_end_is_said() -> None:
     missed = CaseSchedule(None, NOW + 8 * DAY, missed=True, because="no place")
     shown = texts(ahead(case("a", CaseSchedule(NOW + 8 * DAY)), case("b", missed), settings=""), 200)
 
@@ -118,15 +117,12 @@ def test_in_mode_observe_the_page_says_that_nothing_starts() -> None:
     assert said not in texts(ahead(mode="Observe"))
 
 
-def test_notes_about_the_cluster_are_said() -> None:
+def test_notes_and_what_could_not_be_seen_are_said() -> None:
     shown = everything()
-    noted = replace(shown, plan=replace(shown.plan, notes=("imds: no node agent is installed",)))
+    noted = texts(replace(shown, plan=replace(shown.plan, notes=("imds: no node agent is installed",))))
 
-    assert "note: imds: no node agent is installed" in texts(noted)
-
-
-def test_what_could_not_be_seen_is_said() -> None:
-    assert "could not see: the ledger (needs get configmaps in ours)" in "\n".join(texts(everything()))
+    assert "note: imds: no node agent is installed" in noted
+    assert "could not see: the ledger (needs get configmaps in ours)" in "\n".join(noted)
 
 
 @pytest.mark.parametrize("columns", [60, 80, 200])
@@ -177,3 +173,58 @@ def test_a_hostile_name_stays_in_its_column(name: str) -> None:
         line for line in lines if cell_len(line) > 80 and "is due" not in line and len(line.split()) > 1
     ] == []
     assert sum(line.startswith("planned  ") for line in lines) == 1
+
+
+def test_a_miss_has_its_moments_in_utc_and_its_reason() -> None:
+    document = ahead_document(everything("Asia/Kolkata"))
+    found = next(one for one in document["cases"] if one["name"] == f"{POOL}000003")
+
+    assert found == {
+        "name": f"{POOL}000003",
+        "zone": "1",
+        "pool": "np",
+        "status": "missed",
+        "kinds": ["Reboot"],
+        "notBefore": "2026-11-23T00:00:00Z",
+        "schedule": {
+            "plannedStart": "2026-11-23T01:00:00Z",
+            "latestStart": "2026-11-22T23:00:00Z",
+            "window": None,
+            "missed": True,
+            "because": MISS,
+            "forecast": "will be missed",
+            "forecastBecause": MISS,
+            "obstacles": [],
+            "started": False,
+            "ends": None,
+            "planFrom": None,
+            "planUntil": None,
+            "observed": False,
+        },
+    }
+    assert document["timeZone"] == "Asia/Kolkata"
+
+
+def test_each_case_is_in_one_calendar_with_its_windows_and_freezes() -> None:
+    document = json.loads(as_json(ahead_document(everything())))
+    nodes = [node for one in document["calendars"] for node in one["nodes"]]
+
+    assert sorted(nodes) == sorted(one["name"] for one in document["cases"])
+    assert document["calendars"][0]["openings"][0] == {
+        "start": "2026-11-21T22:00:00Z",
+        "end": "2026-11-22T05:00:00Z",
+        "window": "nights",
+    }
+    assert document["calendars"][0]["freezes"] == [
+        {
+            "start": "2026-11-23T00:00:00Z",
+            "end": "2026-11-24T06:00:00Z",
+            "name": "sale",
+            "reason": "black friday",
+            "absolute": False,
+        }
+    ]
+    assert [one["name"] for one in document["later"]] == ["far"]
+    text = as_json(ahead_document(everything("Asia/Kolkata")))
+    assert re.search(r"\d\d:\d\d:\d\dZ", text)
+    assert re.findall(r"\d\d:\d\d[+-]\d\d:\d\d", text) == []

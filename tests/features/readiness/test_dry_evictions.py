@@ -18,6 +18,7 @@ PODS = [builders.pod(f"web-{number}") for number in range(6)]
 RBAC = 'pods "web-0" is forbidden: User "me" cannot create resource "pods/eviction" in API group ""'
 DENIED = 'admission webhook "guard.example.com" denied the request: not\nnow \x1b[2J'
 POLICY = "pods \"w\" is forbidden: ValidatingAdmissionPolicy 'calm' with binding 'all' denied request: no"
+SILENTLY = 'admission webhook "guard" denied the request without explanation'
 FAILED = 'Internal error occurred: failed calling webhook "guard.example.com": connection refused'
 
 Answering = Callable[[Asked], Answer]
@@ -37,41 +38,19 @@ def test_the_request_is_a_dry_run_in_its_query_and_in_its_options(stub: StubMake
         assert options["preconditions"]["uid"].startswith("uid-")
 
 
+GUARD = "webhook guard.example.com"
+
+
 @pytest.mark.parametrize(
     ("answer", "webhook", "message", "reached"),
     [
-        pytest.param(
-            status(403, "Forbidden", DENIED),
-            "webhook guard.example.com",
-            "not now \x1b[2J",
-            True,
-            id="denied",
-        ),
-        pytest.param(
-            status(429, "TooManyRequests", DENIED),
-            "webhook guard.example.com",
-            "not now \x1b[2J",
-            True,
-            id="429",
-        ),
-        pytest.param(
-            status(400, "", 'admission webhook "guard" denied the request without explanation'),
-            "webhook guard",
-            "no reason is given",
-            True,
-            id="without a reason",
-        ),
-        pytest.param(
-            status(422, "Invalid", POLICY), "ValidatingAdmissionPolicy calm", "no", True, id="a policy"
-        ),
-        pytest.param(
-            status(500, "InternalError", FAILED),
-            "webhook guard.example.com",
-            "connection refused",
-            False,
-            id="can't be called",
-        ),
+        (status(403, "Forbidden", DENIED), GUARD, "not now \x1b[2J", True),
+        (status(429, "TooManyRequests", DENIED), GUARD, "not now \x1b[2J", True),
+        (status(400, "", SILENTLY), "webhook guard", "no reason is given", True),
+        (status(422, "Invalid", POLICY), "ValidatingAdmissionPolicy calm", "no", True),
+        (status(500, "InternalError", FAILED), GUARD, "connection refused", False),
     ],
+    ids=["denied", "429", "without a reason", "a policy", "can't be called"],
 )
 def test_a_refusal_names_its_webhook(
     stub: StubMaker, answer: Answer, webhook: str, message: str, reached: bool
@@ -85,18 +64,12 @@ def test_a_refusal_names_its_webhook(
 @pytest.mark.parametrize(
     "answer",
     [
-        pytest.param(
-            status(
-                429, "TooManyRequests", "Cannot evict pod as it would violate the pod's disruption budget."
-            ),
-            id="a budget",
-        ),
-        pytest.param(
-            status(500, "InternalError", "This pod has more than one PodDisruptionBudget"), id="two budgets"
-        ),
-        pytest.param(status(404, "NotFound", "gone"), id="gone"),
-        pytest.param(status(409, "Conflict", "another UID"), id="another pod"),
+        status(429, "TooManyRequests", "Cannot evict pod as it would violate the pod's disruption budget."),
+        status(500, "InternalError", "This pod has more than one PodDisruptionBudget"),
+        status(404, "NotFound", "gone"),
+        status(409, "Conflict", "another UID"),
     ],
+    ids=["a budget", "two budgets", "gone", "another pod"],
 )
 def test_another_answer_means_that_no_webhook_refused(stub: StubMaker, answer: Answer) -> None:
     _, connection = stub(refused(answer))

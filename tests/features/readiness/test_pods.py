@@ -11,8 +11,20 @@ from tests.features.readiness.scene import budget, codes, judged, node, only, po
 from tests.support.builders import NOW, minutes
 
 TWO = [pod("web-1"), pod("web-2")]
+EVICT = "events: {Reboot: {unmanagedPods: Evict}}"
+NO_WAIT = "drain: {podsMayWait: 0s}"
+RESTART = "drain: {restartSingletons: true}"
+KARPENTER: dict[str, object] = {"annotations": {"karpenter.sh/do-not-disrupt": "true"}}
 SKIP = "drain: {skipPods: [{selector: {app: web}}]}"
 WAIT = "drain: {rules: [{name: batch, pods: {matchLabels: {app: web}}, behavior: WaitCompleted}]}"
+
+
+NEVER = budget(desired=2, healthy=2, expected=2)
+
+
+def own(word: str) -> dict[str, object]:
+    """The labels of a pod that says this itself."""
+    return {"labels": {"node-maintenance.dev/drain": word, "app": "web", "pod-template-hash": "6b7f"}}
 
 
 def test_a_workload_without_an_obstacle_has_no_finding() -> None:
@@ -25,17 +37,12 @@ def test_a_workload_without_an_obstacle_has_no_finding() -> None:
 @pytest.mark.parametrize(
     ("status", "code", "words"),
     [
-        pytest.param(
-            {"desired": 2, "healthy": 2, "expected": 2}, "budgetNever", "never allows", id="all are required"
-        ),
-        pytest.param(
-            {"desired": 3, "healthy": 2, "expected": 2}, "budgetNever", "never allows", id="too few replicas"
-        ),
-        pytest.param(
-            {"desired": 2, "healthy": 2, "expected": 3}, "budgetNow", "has 2 of 3", id="one is unhealthy"
-        ),
-        pytest.param({}, "budgetUncounted", "counts no pods", id="its controller can't be scaled"),
+        ({"desired": 2, "healthy": 2, "expected": 2}, "budgetNever", "never allows"),
+        ({"desired": 3, "healthy": 2, "expected": 2}, "budgetNever", "never allows"),
+        ({"desired": 2, "healthy": 2, "expected": 3}, "budgetNow", "has 2 of 3"),
+        ({}, "budgetUncounted", "counts no pods"),
     ],
+    ids=["all are required", "too few replicas", "one is unhealthy", "its controller can't be scaled"],
 )
 def test_a_budget_that_allows_nothing_blocks(status: dict[str, int], code: str, words: str) -> None:
     found = judged(TWO, budget(**status))
@@ -44,10 +51,6 @@ def test_a_budget_that_allows_nothing_blocks(status: dict[str, int], code: str, 
     assert words in only(found).because
     assert only(found).about == ("shop/web",)
     assert found.blocked == ("a",)
-
-
-def test_a_budget_that_allows_one_disruption_does_not_block() -> None:
-    assert codes(judged(TWO, budget(allowed=1, desired=1, healthy=2, expected=2))) == []
 
 
 def test_an_unready_pod_is_refused_only_without_always_allow() -> None:
@@ -73,20 +76,47 @@ def test_of_very_many_budgets_some_are_named() -> None:
     assert len(found.about) == 10
 
 
-@pytest.mark.parametrize("phase", ["Pending", "Succeeded", "Failed"])
-def test_a_budget_does_not_hold_a_pod_that_does_not_run(phase: str) -> None:
-    pods = [replace(one, phase=phase) for one in TWO]
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"phase": "Pending"},
+        {"phase": "Succeeded"},
+        {"phase": "Failed"},
+        {"deleting_until": shifted(NOW, minutes(1))},
+    ],
+)
+def test_a_budget_does_not_hold_a_pod_that_does_not_run_or_is_going(changes: dict[str, object]) -> None:
+    assert codes(judged([replace(each, **changes) for each in TWO], NEVER)) == []  # type: ignore[arg-type]
 
-    assert codes(judged(pods, budget(desired=2, healthy=2, expected=2))) == []
+
+@pytest.mark.parametrize(
+    ("changes", "settings", "code", "because", "remedy"),
+    [
+        ({"empty_dir": True}, "", "emptyDir: outage", "local storage", "Set events.Reboot.emptyDir: Evict"),
+        ({"owner": None}, "", "unmanaged: outage", "stays on", "set events.Reboot.unmanagedPods: Evict"),
+        ({"owner": None}, EVICT, "unmanaged: outage", "nothing creates it again", "Give it a controller"),
+        ({}, SKIP, "skipped: outage", "rule drain.skipPods[0] says to skip it", "drain.skipPods"),
+        (own("skip"), "", "skipped: outage", "", "Remove this from the pod, so that a drain evicts it."),
+        (own("skip"), NO_WAIT, "skipped: outage", "", "Remove this from the pod, so that a drain evicts"),
+        ({}, WAIT, "waits: notice", "", "Change the rule in drain.rules"),
+        (own("wait-completed"), "", "waits: notice", "drain.podsMayWait", "Remove this from the pod"),
+        (KARPENTER, "", "waits: notice", "annotation karpenter.sh/do-not-disrupt=true says", "Remove this"),
+        (KARPENTER, "", "waits: notice", "drain.podsMayWait", "Remove this from the pod"),
+    ],
+)
+def test_a_pod_that_stays_says_why_and_what_would_let_it_go(
+    changes: dict[str, object], settings: str, code: str, because: str, remedy: str
+) -> None:
+    found = judged([replace(each, **changes) for each in TWO], settings=settings)  # type: ignore[arg-type]
+
+    assert [": ".join(pair) for pair in codes(found)] == [code]
+    assert (because in only(found).because, remedy in only(found).remedy) == (True, True)
+    assert (only(found).pods, found.blocked) == (("web-1", "web-2"), ())
 
 
-def test_a_pod_with_local_storage_stays_and_the_setting_that_evicts_it_is_named() -> None:
-    pods = [replace(one, empty_dir=True) for one in TWO]
-    found = judged(pods)
+def test_a_setting_evicts_pods_with_local_storage() -> None:
+    pods = [replace(each, empty_dir=True) for each in TWO]
 
-    assert codes(found) == [("emptyDir", "outage")]
-    assert "Set events.Reboot.emptyDir: Evict" in only(found).remedy
-    assert found.blocked == ()
     assert codes(judged(pods, settings="events: {Reboot: {emptyDir: Evict}}")) == []
 
 
@@ -99,64 +129,9 @@ def test_the_setting_of_the_override_is_named_where_it_decides() -> None:
 
 
 def test_pods_without_a_controller_are_one_workload_of_their_namespace() -> None:
-    pods = [replace(one, owner=None) for one in TWO]
-    found = judged(pods)
-    (workload,) = found.workloads
+    (workload,) = judged([replace(each, owner=None) for each in TWO]).workloads
 
     assert (workload.workload.kind, workload.workload.name) == ("", "")
-    assert only(found).pods == ("web-1", "web-2")
-    assert "stays on the node" in only(found).because
-    assert "set events.Reboot.unmanagedPods: Evict" in only(found).remedy
-
-
-def test_a_pod_without_a_controller_that_is_evicted_does_not_come_back() -> None:
-    pods = [replace(one, owner=None) for one in TWO]
-    found = judged(pods, settings="events: {Reboot: {unmanagedPods: Evict}}")
-
-    assert codes(found) == [("unmanaged", "outage")]
-    assert "nothing creates it again" in only(found).because
-
-
-def test_a_pod_that_a_rule_skips_stays() -> None:
-    found = judged(TWO, settings=SKIP)
-
-    assert codes(found) == [("skipped", "outage")]
-    assert only(found).because.startswith("rule drain.skipPods[0] says to skip it")
-
-
-@pytest.mark.parametrize("settings", ["", "drain: {podsMayWait: 0s}"])
-def test_a_pod_that_its_own_label_skips_stays(settings: str) -> None:
-    label = {"node-maintenance.dev/drain": "skip", "app": "web", "pod-template-hash": "6b7f"}
-    found = judged([replace(one, labels=label) for one in TWO], settings=settings)
-
-    assert codes(found) == [("skipped", "outage")]
-    assert only(found).remedy == "Remove this from the pod, so that a drain evicts it."
-
-
-def test_a_pod_for_which_a_drain_waits_is_a_notice() -> None:
-    assert codes(judged(TWO, settings=WAIT)) == [("waits", "notice")]
-
-
-def test_a_pod_whose_own_label_asks_to_wait_is_a_notice_with_the_limit() -> None:
-    label = {"node-maintenance.dev/drain": "wait-completed", "app": "web", "pod-template-hash": "6b7f"}
-    found = judged([replace(one, labels=label) for one in TWO])
-
-    assert codes(found) == [("waits", "notice")]
-    assert "drain.podsMayWait" in only(found).because
-
-
-def test_a_pod_that_asks_an_autoscaler_to_finish_is_a_notice_with_the_limit() -> None:
-    found = judged([replace(one, annotations={"karpenter.sh/do-not-disrupt": "true"}) for one in TWO])
-
-    assert codes(found) == [("waits", "notice")]
-    assert only(found).because.startswith("its annotation karpenter.sh/do-not-disrupt=true says")
-    assert "drain.podsMayWait" in only(found).because
-
-
-def test_a_pod_that_is_terminating_is_no_finding() -> None:
-    leaving = [replace(one, deleting_until=shifted(NOW, minutes(1))) for one in TWO]
-
-    assert codes(judged(leaving, budget(desired=2, healthy=2, expected=2))) == []
 
 
 def test_pods_of_daemon_sets_and_static_pods_are_no_finding() -> None:
@@ -171,26 +146,15 @@ def test_the_only_pod_of_a_workload_is_a_notice_wherever_the_others_run() -> Non
     assert codes(judged([pod()])) == [("singleton", "notice")]
     assert codes(judged([pod(), pod("web-2", "b")])) == []
     assert codes(judged([pod(), pod("web-2", "b", phase="Succeeded")])) == [("singleton", "notice")]
-
-
-def test_the_only_pod_of_a_job_is_no_singleton() -> None:
     assert codes(judged([replace(pod(), owner=Owner("Job", "import", "batch/v1"))])) == []
 
 
-def test_a_singleton_that_is_restarted_instead_does_not_block() -> None:
+def test_a_singleton_without_a_volume_that_is_restarted_instead_does_not_block() -> None:
     never = budget(desired=1, healthy=1, expected=1)
-    restarts = "drain: {restartSingletons: true}"
+    restarted = judged([pod()], never, settings=RESTART)
+    blocks = [("budgetNever", "blocks"), ("singleton", "notice")]
 
-    assert codes(judged([pod()], never)) == [("budgetNever", "blocks"), ("singleton", "notice")]
-    assert codes(judged([pod()], never, settings=restarts)) == [("singleton", "notice")]
-    assert "restarted instead" in only(judged([pod()], never, settings=restarts)).because
-
-
-def test_a_singleton_with_a_volume_may_not_be_restarted_so_it_blocks() -> None:
-    found = judged(
-        [pod(claims=("data",))],
-        budget(desired=1, healthy=1, expected=1),
-        settings="drain: {restartSingletons: true}",
-    )
-
-    assert codes(found) == [("budgetNever", "blocks"), ("singleton", "notice")]
+    assert codes(restarted) == [("singleton", "notice")]
+    assert "restarted instead" in only(restarted).because
+    assert codes(judged([pod()], never)) == blocks
+    assert codes(judged([pod(claims=("data",))], never, settings=RESTART)) == blocks

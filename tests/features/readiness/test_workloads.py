@@ -10,46 +10,25 @@ from reconciler.model.pod import Owner
 from reconciler.model.values import replace
 from tests.features.readiness.scene import pod
 
+HASH = {"pod-template-hash": "6b7f"}
+REPLICA_SET = Owner("ReplicaSet", "web-6b7f", "apps/v1")
+
 
 @pytest.mark.parametrize(
     ("owner", "labels", "kind", "name"),
     [
-        pytest.param(
-            Owner("ReplicaSet", "web-6b7f", "apps/v1"),
-            {"pod-template-hash": "6b7f"},
-            "Deployment",
-            "web",
-            id="Deployment",
-        ),
-        pytest.param(
-            Owner("ReplicaSet", "web-6b7f", "apps/v1"),
-            {"rollouts-pod-template-hash": "6b7f"},
-            "Rollout",
-            "web",
-            id="Rollout of Argo",
-        ),
-        pytest.param(
-            Owner("ReplicaSet", "web-6b7f", "apps/v1"), {}, "ReplicaSet", "web-6b7f", id="ReplicaSet alone"
-        ),
-        pytest.param(
-            Owner("ReplicaSet", "-6b7f", "apps/v1"),
-            {"pod-template-hash": "6b7f"},
-            "ReplicaSet",
-            "-6b7f",
-            id="nothing is left of the name",
-        ),
-        pytest.param(
-            Owner("ReplicaSet", "web-6b7f", "evil/v1"),
-            {"pod-template-hash": "6b7f"},
-            "ReplicaSet",
-            "web-6b7f",
-            id="another API group",
-        ),
-        pytest.param(Owner("Job", "nightly-29724480", "batch/v1"), {}, "CronJob", "nightly", id="CronJob"),
-        pytest.param(Owner("Job", "import-20261122", "batch/v1"), {}, "Job", "import-20261122", id="a date"),
-        pytest.param(Owner("StatefulSet", "db", "apps/v1"), {}, "StatefulSet", "db", id="StatefulSet"),
-        pytest.param(Owner("K" * 300, "x"), {}, "K" * 63, "x", id="a kind without end"),
-        pytest.param(None, {}, "", "", id="no controller"),
+        (REPLICA_SET, HASH, "Deployment", "web"),
+        (REPLICA_SET, {"rollouts-pod-template-hash": "6b7f"}, "Rollout", "web"),
+        (REPLICA_SET, {}, "ReplicaSet", "web-6b7f"),
+        # Nothing is left of the name.
+        (Owner("ReplicaSet", "-6b7f", "apps/v1"), HASH, "ReplicaSet", "-6b7f"),
+        (Owner("ReplicaSet", "web-6b7f", "evil/v1"), HASH, "ReplicaSet", "web-6b7f"),
+        (Owner("Job", "nightly-29724480", "batch/v1"), {}, "CronJob", "nightly"),
+        # It ends with a date.
+        (Owner("Job", "import-20261122", "batch/v1"), {}, "Job", "import-20261122"),
+        (Owner("StatefulSet", "db", "apps/v1"), {}, "StatefulSet", "db"),
+        (Owner("K" * 300, "x"), {}, "K" * 63, "x"),
+        (None, {}, "", ""),
     ],
 )
 def test_the_workload_of_a_pod(owner: Owner | None, labels: dict[str, str], kind: str, name: str) -> None:
