@@ -11,7 +11,9 @@ import os
 import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from release.krew.archive import PLATFORMS, archive
@@ -63,8 +65,9 @@ def make(order: Order) -> list[Path]:
     _run(environment, "build", "--no-isolation", "--outdir", str(order.to), str(ROOT))
     _run(environment, "twine", "check", "--strict", *map(str, sorted(order.to.iterdir())))
     stem = f"{NAME}-{version()}"
-    for suffix, lock in LOCKS.items():
-        _sbom(environment, lock, order.to / f"{stem}{suffix}.cdx.json")
+    with ThreadPoolExecutor() as threads:
+        boms = [order.to / f"{stem}{suffix}.cdx.json" for suffix in LOCKS]
+        list(threads.map(partial(_sbom, environment), LOCKS.values(), boms))
     pack(CHART, order.to / f"{stem}.tgz", source.time, CHART.name)
     if order.plugin:
         _plugin(order, source.time)

@@ -23,8 +23,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
+from reconciler.kubernetes import lease
+
 _ROOT = Path(__file__).parents[2]
 _LARGEST_REQUEST = 1 << 16
+LOCK = "FORK_LOCK_SECONDS"
+"""The variable that sets how long the lock of a fork is valid."""
 _COMMANDS = ("drain", "release", "report", "serve", "sweep")
 
 
@@ -159,12 +163,20 @@ def _load() -> None:
     gc.freeze()
 
 
+def _set_lock(seconds: float) -> None:
+    defaults = lease.Lock.__init__.__kwdefaults__
+    assert defaults is not None
+    defaults.update(duration=seconds, renew_every=seconds * lease.RENEW_EVERY / lease.DURATION)
+
+
 def main() -> None:
     """Load the program, and run it in each fork."""
     _load()
     arguments, environment = _serve(socket.socket(fileno=int(sys.argv[1])))
     os.environ.clear()
     os.environ.update(environment)
+    if LOCK in os.environ:
+        _set_lock(float(os.environ.pop(LOCK)))
     sys.argv[1:] = arguments
     # Here and not deeper, so that the fork ends as any interpreter does.
     runpy.run_module("jobs", run_name="__main__", alter_sys=True)

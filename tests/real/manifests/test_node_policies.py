@@ -142,26 +142,6 @@ def test_a_kubelet_may_not_write_our_keys_on_its_own_node(
     assert f"ValidatingAdmissionPolicy '{KEYS}'" in str(error.value)
 
 
-@pytest.mark.parametrize("subresource", [None, "status"])
-def test_a_kubelet_may_not_apply_or_replace_our_keys_either(
-    guarded: ControlPlane, node: Api, subresource: str | None
-) -> None:
-    own = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": OWN}}
-    whole = guarded.api.get("nodes", OWN)
-    whole["metadata"]["annotations"][f"{PREFIX}/acknowledge"] = "[]"
-    path = f"api/v1/nodes/{OWN}" + (f"/{subresource}" if subresource else "")
-    with pytest.raises(ApiError, match=KEYS):
-        node.patch(
-            "nodes",
-            OWN,
-            {**own, "metadata": {"name": OWN, **annotation("imds")["metadata"]}},
-            kind="apply",
-            subresource=subresource,
-        )
-    with pytest.raises(ApiError, match=KEYS):
-        node.request("PUT", path, whole)
-
-
 WRITTEN_BY_US = [label("state"), label("maintenance-state"), label("deadline")]
 
 
@@ -358,17 +338,6 @@ def test_the_reconciler_may_write_nothing_else(ours: Api, what: str) -> None:
 
     assert error.value.status in (403, 422)
     assert f"ValidatingAdmissionPolicy '{OURS}'" in str(error.value)
-
-
-def test_nor_by_server_side_apply_or_by_replacing_the_whole(guarded: ControlPlane, ours: Api) -> None:
-    own = {"apiVersion": "v1", "kind": "Node"}
-    whole = guarded.api.get("nodes", OWN)
-    whole["spec"]["taints"] = []
-    with pytest.raises(ApiError, match=OURS):
-        ours.patch("nodes", OWN, {**own, "metadata": {"name": OWN, "labels": {"a": "b"}}}, kind="apply")
-    with pytest.raises(ApiError, match=OURS):
-        ours.request("PUT", f"api/v1/nodes/{OWN}", whole)
-    ours.patch("nodes", OWN, {**own, "metadata": {"name": OWN, **label("state")["metadata"]}}, kind="apply")
 
 
 @pytest.mark.parametrize(

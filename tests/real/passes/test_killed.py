@@ -121,8 +121,8 @@ def killed_everywhere(
 
 
 def cuts_of(writes: list[str]) -> list[Cut]:
-    """All ways to die: before and after each write."""
-    return [Cut(number, before) for number in range(1, len(writes) + 1) for before in (True, False)]
+    """All ways to die: before the first write, and after each one, which is also before the next."""
+    return [Cut(1, True), *(Cut(number, False) for number in range(1, len(writes) + 1))]
 
 
 def test_killed_at_any_write_the_next_sweep_ends_in_the_same_state(

@@ -46,7 +46,8 @@ def test_of_two_sweeps_one_acts_and_the_other_says_who_has_the_lock(scene: Scene
     first.does("cordon", lambda: scene.cordoned(node))
     assert is_held_by(scene, first)
 
-    second, as_json = programs.run("sweep"), programs.sweep()
+    both = programs.start("sweep"), programs.start("sweep", "--output", "json")
+    second, as_json = (process.wait() for process in both)
 
     assert second.code == as_json.code == 0
     assert second.out == f"another pass holds the lock: {holder(scene)}; nothing was done\n"

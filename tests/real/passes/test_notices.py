@@ -1,4 +1,4 @@
-"""Notices of whole processes: over the runs of a CronJob, after a kill, and beside a receiver that hangs."""
+"""Notices of whole processes, one of which is killed while it sends."""
 
 from __future__ import annotations
 
@@ -36,9 +36,6 @@ class Hook:
             found += body if isinstance(body, list) else [body]
         return found
 
-    def topics(self) -> list[str]:
-        return [one["data"]["topic"] for one in self.events]
-
 
 @pytest.fixture
 def hook() -> Iterator[Hook]:
@@ -65,24 +62,6 @@ def sweep(programs: Programs, hook: Hook) -> Done:
 def remembered(scene: Scene) -> Object:
     found: Object = json.loads(scene.api.get("configmaps", NAME, "node-maintenance")["data"]["memory"])
     return found
-
-
-def test_each_step_of_a_case_is_sent_once_over_the_runs_of_a_cronjob(
-    scene: Scene, programs: Programs, hook: Hook
-) -> None:
-    configure(programs)
-    node = scene.node()
-    scene.workload("web", node)
-    scene.condition_tells(node)
-    done = [sweep(programs, hook), sweep(programs, hook)]
-    scene.condition_silent(node)
-    done += [sweep(programs, hook), sweep(programs, hook)]
-
-    assert [one.code for one in done] == [0] * 4, [one.err for one in done]
-    assert sorted(hook.topics()) == ["Done", "Drained", "Received", "Started"]
-    assert {one["subject"] for one in hook.events} == {node}
-    assert remembered(scene) == {"version": 1}
-    assert "SECRET" not in "".join(one.out + one.err for one in done)
 
 
 def test_a_process_that_is_killed_while_it_sends_leaves_the_message_to_the_next_one(

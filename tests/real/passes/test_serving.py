@@ -6,6 +6,7 @@ from functools import partial
 
 import pytest
 
+from tests.real.forks import LOCK
 from tests.real.passes.processes import ENFORCE, Programs, Running
 from tests.real.passes.scene import PREFIX, Scene
 from tests.support.controlplane.processes import wait_for
@@ -13,13 +14,13 @@ from tests.support.controlplane.workloads import budget
 
 pytestmark = pytest.mark.slow
 
-TRIES = 3
+TRIES = 2
 ALL_AT_ONCE = f"{ENFORCE}budget: {{maxUnavailable: 100%}}\n"
 
 
-def serving(programs: Programs, *arguments: str, every: str = "1h") -> Running:
+def serving(programs: Programs, pod: dict[str, str] | None = None) -> Running:
     """A serving program that leads, and whose watch of nodes stands."""
-    process = programs.start("serve", "--every", every, "--listen", "127.0.0.1:0", *arguments)
+    process = programs.start("serve", "--every", "1h", "--listen", "127.0.0.1:0", pod=pod)
     process.wait_for("leading")
     return process
 
@@ -54,10 +55,10 @@ def test_a_node_that_keeps_changing_costs_a_pass_a_second_and_delays_no_other_no
     watches(scene)
 
     began = scene.clock.drainers.now()
-    for number in range(1200):
+    for number in range(500):
         # A label that a pass reads; of its values only "true" has a meaning.
         scene.api.patch("nodes", noisy, {"metadata": {"labels": {f"{PREFIX}/ignore": str(number)}}})
-        if number == 600:
+        if number == 250:
             scene.condition_tells(other, "Preempt", minutes=0.5)
     wait_for("a cordon", partial(scene.cordoned, other), seconds=60)
 
@@ -140,7 +141,7 @@ def test_changed_settings_are_taken_at_once_and_wrong_ones_change_nothing(
 
 def test_the_api_server_goes_and_comes_back_and_the_work_goes_on(scene: Scene, programs: Programs) -> None:
     node = scene.node()
-    process = serving(programs)
+    process = serving(programs, {LOCK: "5"})
     scene.controlplane.stop_apiserver()
     try:
         # A change of its settings wakes it; its schedule is an hour away.

@@ -13,11 +13,11 @@ from tests.support.fakes.proxy import Proxy
 
 pytestmark = pytest.mark.slow
 
-LATE = 3.0
+LATE = 2.0
 """Seconds."""
 
 
-def test_with_answers_three_seconds_late_a_node_is_cordoned_in_a_few_round_trips(
+def test_with_late_answers_a_node_is_cordoned_in_a_few_round_trips(
     scene: Scene, programs: Programs, tmp_path: Path
 ) -> None:
     node = scene.node()
@@ -28,7 +28,7 @@ def test_with_answers_three_seconds_late_a_node_is_cordoned_in_a_few_round_trips
         )
         serving.wait_for("leading")
         scene.condition_tells(node)
-        wait_for("the cordon", lambda: scene.cordoned(node), seconds=20)
+        wait_for("the cordon", lambda: scene.cordoned(node), seconds=14)
 
         assert len(serving.said("leading")) == 1
         assert "is lost" not in serving.everything()

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 
 from reconciler.features.notices.silences import Silencer, WantedSilences
 from reconciler.features.notices.transports.sending import Http, NotSent
 from tests.features.notices.following import entries
-from tests.real.forks import Forks
-from tests.real.passes.processes import ENFORCE, Programs
-from tests.real.passes.scene import Scene
-from tests.support.controlplane.server import ControlPlane
 from tests.support.tools.running import RunningAlertmanager
 
 pytestmark = pytest.mark.tools
@@ -88,43 +83,9 @@ def test_silences_of_others_and_of_nodes_that_are_not_ours_stay(
     ]
 
 
-def test_other_matchers_in_the_settings_replace_a_silence(
-    alertmanager: RunningAlertmanager, http: Http
-) -> None:
-    now = datetime.now(UTC)
-    alertmanager.alert(instance="a.local:9100")
-    silencer(alertmanager.url, http).keep(TWO, now)
-    silencer(alertmanager.url, http, r"['instance=~{node}\.local:.*']").keep(TWO, now)
-
-    assert alertmanager.is_silenced(instance="a.local:9100")
-    assert len(alertmanager.silences()) == 2
-
-
 def test_what_alertmanager_refuses_is_reported(alertmanager: RunningAlertmanager, http: Http) -> None:
     wrong = silencer(f"{alertmanager.url}/elsewhere", http)
 
     with pytest.raises(NotSent, match="answered 404") as found:
         wrong.keep(TWO, datetime.now(UTC))
     assert found.value.refused
-
-
-def test_a_pass_opens_a_silence_with_its_cordon_and_ends_it_with_the_uncordon(
-    alertmanager: RunningAlertmanager, cluster: ControlPlane, forks: Forks, tmp_path: Path
-) -> None:
-    scene = Scene(cluster)
-    try:
-        with Programs(cluster.kubeconfig, tmp_path, forks) as programs:
-            entry = f"{{name: silences, alertmanager: {{url: '{alertmanager.url}'}}}}"
-            programs.configure(f"{ENFORCE}notify: [{entry}]\n")
-            node = scene.node()
-            alertmanager.alert(node=node)
-            scene.condition_tells(node)
-            assert programs.sweep().code == 0
-            assert alertmanager.is_silenced(node=node)
-            scene.condition_silent(node)
-            assert programs.sweep().code == 0
-            assert scene.is_untouched(node)
-    finally:
-        scene.close()
-
-    assert not alertmanager.is_silenced(node=node)

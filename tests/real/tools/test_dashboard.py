@@ -58,12 +58,3 @@ def test_each_query_finds_something_in_what_a_process_shows(promtool_program: Pa
     code, said = played(promtool_program, tmp_path, list(shown()), QUERIES)
 
     assert code == 0, said
-
-
-@pytest.mark.parametrize("query", ["max(node_maintenance_nowhere)", "max by (node (node_maintenance_nodes)"])
-def test_a_query_that_finds_nothing_or_is_none_is_noticed(
-    query: str, promtool_program: Path, tmp_path: Path
-) -> None:
-    code, _ = played(promtool_program, tmp_path, list(shown()), [query])
-
-    assert code != 0

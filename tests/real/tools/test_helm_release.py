@@ -80,17 +80,6 @@ def test_a_release_is_installed_upgraded_rolled_back_and_removed(helm: Helm, clu
     assert cluster.api.find("namespaces", NAMESPACE) is not None
 
 
-def test_a_release_elsewhere_brings_its_namespaces(helm: Helm, cluster: ControlPlane) -> None:
-    helm.namespace = "kube-system"
-    helm.upgrade({"agent": {"enabled": True}})
-    standards = {
-        name: cluster.api.get("namespaces", name)["metadata"]["labels"]["pod-security.kubernetes.io/enforce"]
-        for name in (NAMESPACE, "node-maintenance-agent")
-    }
-
-    assert standards == {NAMESPACE: "restricted", "node-maintenance-agent": "privileged"}
-
-
 def test_the_notes_say_what_is_missing(helm: Helm, cluster: ControlPlane) -> None:
     cluster.api.create_namespace(NAMESPACE)
     said = helm.upgrade({"settings": {"publish": ["nodemaintenances"]}})

@@ -15,14 +15,8 @@ from jobs.runtime.process import Passed
 from reconciler.features.page.live import LivePage
 from tests.features.page.scene import facts
 from tests.features.page.test_page import NASTY
-from tests.real.forks import Forks
-from tests.real.passes.processes import ENFORCE, Programs
-from tests.real.passes.scene import Scene
 from tests.support import builders
 from tests.support.builders import NOW
-from tests.support.controlplane.processes import wait_for
-from tests.support.controlplane.server import ControlPlane
-from tests.support.controlplane.workloads import budget
 from tests.support.tools.chromium import Chromium, Tab
 
 pytestmark = pytest.mark.tools
@@ -125,35 +119,3 @@ def test_the_policy_of_the_page_permits_no_script_and_no_other_style(browser: Ch
 
         assert tab.evaluate("window.ran === undefined")
         assert tab.evaluate("getComputedStyle(document.body).color") != "rgb(0, 255, 0)"
-
-
-def test_serve_shows_a_blocked_drain_and_then_its_end(
-    browser: Chromium, cluster: ControlPlane, forks: Forks, tmp_path: Path
-) -> None:
-    scene = Scene(cluster)
-    try:
-        with Programs(cluster.kubeconfig, tmp_path, forks) as programs, browser.tab(1280) as tab:
-            programs.configure(ENFORCE)
-            node = scene.node()
-            scene.workload("web", node)
-            scene.api.create("poddisruptionbudgets", budget("web", min_available=1))
-            process = programs.start("serve", "--every", "2s", "--listen", "127.0.0.1:0")
-            (line,) = process.wait_for("listening")
-            scene.condition_tells(node)
-
-            def shown(name: str) -> str:
-                tab.open(f"http://{line['address']}/")
-                text: str = tab.evaluate(f"document.getElementById('{name}')?.parentElement.innerText ?? ''")
-                return text
-
-            wait_for("the budget", lambda: "default/web" in shown("budgets"), seconds=60)
-            assert "the owner of the pod, or of the budget or webhook" in shown("who")
-            scene.api.delete("poddisruptionbudgets", "web", "default")
-            wait_for("an empty node", lambda: "drained" in shown("cases"), seconds=60)
-            scene.condition_silent(node)
-            wait_for("the end of the case", lambda: "No node has maintenance." in shown("cases"), seconds=60)
-
-            assert node in shown("timeline")
-            assert "Nobody" in shown("who")
-    finally:
-        scene.close()

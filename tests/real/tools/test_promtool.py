@@ -37,13 +37,6 @@ def test_prometheus_has_nothing_to_say_about_the_agents_metrics(promtool_program
     assert check(promtool_program, figures.document().body) == (0, "")
 
 
-def test_promtool_refuses_what_breaks_its_rules(promtool_program: Path) -> None:
-    code, said = check(promtool_program, b"# TYPE requests counter\nrequests 1\n")
-
-    assert code != 0
-    assert "_total" in said
-
-
 def test_the_queries_of_the_docs_can_be_asked_and_name_metrics_that_exist(
     promtool_program: Path, tmp_path: Path
 ) -> None:
