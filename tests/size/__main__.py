@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 _ROOT = Path(__file__).parents[2]
 _NOT_CORE = ("features", "simulation", "sources")
-_STAGES = ("commands", "feature", "settings", "source")
+_STAGES = ("commands", "feature", "process", "settings", "source")
 """Files of features and sources that the core loads by these names."""
 
 _TOOLS = ("bench", "charts", "image", "release", "website")
