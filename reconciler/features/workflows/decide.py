@@ -12,7 +12,7 @@ from reconciler.features.workflows.data import to_annotation
 from reconciler.features.workflows.notifying import notified
 from reconciler.features.workflows.run import Ran, maintained, run, waiting_drain
 from reconciler.features.workflows.situation import Members, Worked, WorkflowSituation, claim_of, members_of
-from reconciler.model.drains import DrainOptions, DrainOrder, DrainProgress, KeptPods, Phase
+from reconciler.model.drains import DrainOrder, DrainProgress
 from reconciler.model.event import Answer
 from reconciler.model.holds import HoldCode
 from reconciler.model.keys import keys_of
@@ -23,12 +23,12 @@ from reconciler.model.snapshot import Snapshot
 from reconciler.model.values import replace
 from reconciler.model.workflow import WorkflowData, upgrade_on
 from reconciler.model.writes import used_keys
-from reconciler.passes.decide.facts import pods_left, with_returns
+from reconciler.passes.decide.draining import DRAINED, followed, recorded_order
+from reconciler.passes.decide.facts import pods_left
 from reconciler.passes.decide.node_facts import NodeFacts, PassContext, Progress
 from reconciler.passes.plugin import WorkflowStep
 from reconciler.profiles.checks.people import not_held
 from reconciler.profiles.checks.platform import left_to_us
-from reconciler.profiles.orders import drain_order
 from reconciler.profiles.situation import Situation, Work
 from reconciler.settings.schema import Mode, Settings
 from reconciler.settings.sections.trigger_types import Draining
@@ -333,22 +333,18 @@ def _followed(
         return record, ()
     name = waiting[0].name
     config = waiting_drain(workflows.by_name[name], given.data.profiles[name]) or Draining()
-    drain, drained = claimed.drain, _progress(node, context)
-    found = pods_left(node.read, _options(node, config, drain, context), context)
-    runs = drained is not None and drained.phase is Phase.RUNNING
-    if found is not None and found.drained and not runs:
-        stays = KeptPods.of(found.kept)
-        done = replace(drain, done=context.second, kept=stays)
-        return _with_drain(record, done), (Notice("MaintenanceDrained", str(stays)),)
-    limit = config.eviction_timeout
-    if context.now - drain.since < limit:
+    drain, limit = claimed.drain, config.eviction_timeout
+    found = pods_left(node.read, _order(node, config, drain, context).options, context)
+    after = followed(drain, found, _progress(node, context), limit, context)
+    if after.done is not None:
+        return _with_drain(record, after), (Notice(DRAINED, str(after.kept)),)
+    if after == drain:
         return record, ()
-    again = DrainRecord(context.second, drain.attempt + 1)
     state = given.data.profiles[name].current
     within = format_duration(limit)
     message = f"Failed to drain the node within {within} for profile {name}: Will stay in {state} state"
     notice = Notice(FAILED, message, NoticeType.WARNING, named_as_node=True)
-    return _with_drain(record, again), (notice,)
+    return _with_drain(record, after), (notice,)
 
 
 def _drain_of_workflows(record: Record) -> ClaimedDrain | None:
@@ -381,25 +377,14 @@ def _begun(config: Draining, drain: DrainRecord) -> datetime:
     return shifted(drain.since, -earlier * config.eviction_timeout)
 
 
-def _options(node: NodeFacts, config: Draining, drain: DrainRecord, context: PassContext) -> DrainOptions:
-    """Return how the drain treats pods, as maintenance-controller does: mirrors and DaemonSets' stay."""
-    begun = _begun(config, drain)
-    order = drain_order(node.read, (), drain.since, context.settings, context.snapshot, begun=begun)
-    return replace(
-        with_returns(order.options, drain, begun, _progress(node, context)),
-        ignore_daemonsets=True,
-        evict_empty_dir=True,
-        evict_unmanaged=True,
-    )
-
-
 def _order(node: NodeFacts, config: Draining, drain: DrainRecord, context: PassContext) -> DrainOrder:
-    settings = context.settings
-    order = drain_order(node.read, (), drain.since, settings, context.snapshot)
+    """Return the order, which treats pods as maintenance-controller does: mirrors and DaemonSets' stay."""
+    settings, begun = context.settings, _begun(config, drain)
+    order = recorded_order(node.read, (), drain, begun, _progress(node, context), context)
     return replace(
         order,
         timeout=config.eviction_timeout,
-        options=_options(node, config, drain, context),
+        options=replace(order.options, ignore_daemonsets=True, evict_empty_dir=True, evict_unmanaged=True),
         escalation=replace(order.escalation, force_late=config.force_eviction),
         slots=None if settings.only_workflows else settings.drain.max_concurrent_nodes,
     )

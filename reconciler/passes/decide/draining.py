@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct
 
+from reconciler.drain.filters import Survey
 from reconciler.model.drains import (
     Blocker,
     DrainOrder,
@@ -26,7 +27,7 @@ from reconciler.model.plan import (
     Notice,
     NoticeType,
 )
-from reconciler.model.record import CaseRecord, DrainRecord, State
+from reconciler.model.record import CaseRecord, DrainRecord, KnownEvent, State
 from reconciler.model.values import replace
 from reconciler.passes.decide.acknowledging import acknowledged
 from reconciler.passes.decide.facts import CaseStep, pods_left, tell, unattended, with_moved, with_returns
@@ -42,6 +43,9 @@ from reconciler.profiles.hooks import told
 from reconciler.profiles.orders import drain_options, drain_order
 from reconciler.profiles.situation import Staying
 from reconciler.profiles.state_machine import Walk
+
+DRAINED = "MaintenanceDrained"
+"""The reason of the Event about a drain that is done."""
 
 STUCK_AFTER = timedelta(minutes=5)
 """How long a drain may make no progress while our own node waits for it."""
@@ -292,29 +296,53 @@ def _go_on(begun: _Begun, context: PassContext, progress: Progress) -> _Step:
     held = _held_drain(begun, order, context, progress)
     found = pods_left(node, order.options, context)
     kept = found.kept if found is not None else ()
-    # The pods do not show what else the drainer waits for, such as the detachment of volumes.
-    if found is not None and found.drained and not running(drained) and begun.hooked is None:
-        stays = KeptPods.of(kept)
-        done = replace(drain, done=_ended_at(record, drained, context), kept=stays)
-        record = replace(with_moved(record, drained, context), drain=done)
-        return _Step(record, kept=kept, notices=(Notice("MaintenanceDrained", str(stays)),))
+    after = followed(
+        drain,
+        found if begun.hooked is None else None,
+        drained,
+        settings.drain.timeout if held is None else None,
+        context,
+    )
+    if after.done is not None:
+        after = replace(after, done=_ended_at(record, drained, context))
+        record = replace(with_moved(record, drained, context), drain=after)
+        return _Step(record, kept=kept, notices=(Notice(DRAINED, str(after.kept)),))
     if begun.hooked is None and was_held(begun.told, drain):
         # The time limit of a drain is for evictions, not for hooks.
         record = begun_after_hooks(begun.told, record, context.second)
         order = _order(replace(begun, record=record), context)
         return _Step(record, order, held, kept=kept)
-    if held is None and context.now - drain.since >= settings.drain.timeout:
-        again = DrainRecord(context.second, drain.attempt + 1)
+    if after != drain:
         record = with_moved(record, drained, context)
         message = f"not drained after {settings.drain.timeout}, trying again{_blocked(drained)}"
         return _Step(
-            replace(record, drain=again),
-            replace(order, since=again.since),
+            replace(record, drain=after),
+            replace(order, since=after.since),
             kept=kept,
             notices=(Notice("MaintenanceDrainTimedOut", message, NoticeType.WARNING),),
         )
     waits = running(drained) and drained is not None and drained.waits_for_slot
     return _Step(record, order, held, _no_slot(node, context, progress) if waits else None, kept)
+
+
+def followed(
+    drain: DrainRecord,
+    found: Survey | None,
+    drained: DrainProgress | None,
+    timeout: timedelta | None,
+    context: PassContext,
+) -> DrainRecord:
+    """Return the record of a drain after this pass: it is done, another attempt begins, or it goes on.
+
+    `found` are the pods on the node, None if they are not known or must not end the drain. Without a
+    `timeout`, it is not tried again.
+    """
+    # The pods do not show what else the drainer waits for, such as the detachment of volumes.
+    if found is not None and found.drained and not running(drained):
+        return replace(drain, done=context.second, kept=KeptPods.of(found.kept))
+    if timeout is not None and context.now - drain.since >= timeout:
+        return DrainRecord(context.second, drain.attempt + 1)
+    return drain
 
 
 def _ended_at(record: CaseRecord, drained: DrainProgress | None, context: PassContext) -> datetime:
@@ -462,13 +490,26 @@ def _order(begun: _Begun, context: PassContext) -> DrainOrder:
     """
     settings, node, record, drain = context.settings, begun.node, begun.record, begun.record.drain
     assert drain is not None
-    order = drain_order(
-        node, cases.allowed(record), drain.since, settings, context.snapshot, begun=record.since
-    )
-    order = replace(order, options=with_returns(order.options, drain, record.since, begun.progress))
+    order = recorded_order(node, cases.allowed(record), drain, record.since, begun.progress, context)
     own = node.name == context.snapshot.itself.node
     lost = any(
         event.cannot_wait(context.now) and (own or event.event.kind in settings.budget.exempt)
         for event in begun.view.present
     )
     return order if lost else replace(order, slots=settings.drain.max_concurrent_nodes)
+
+
+def recorded_order(
+    node: Node,
+    events: tuple[KnownEvent, ...],
+    drain: DrainRecord,
+    begun: datetime | None,
+    drained: DrainProgress | None,
+    context: PassContext,
+) -> DrainOrder:
+    """Return the order for a recorded drain, without slots.
+
+    `begun` is when the first attempt or the maintenance of the node began (UTC; None: with this attempt).
+    """
+    order = drain_order(node, events, drain.since, context.settings, context.snapshot, begun=begun)
+    return replace(order, options=with_returns(order.options, drain, begun, drained))
