@@ -19,7 +19,7 @@ from reconciler.model.ended_case import EndedCase, to_fields
 from reconciler.model.moments import to_text
 from reconciler.model.outcome import Outcome, Result
 from reconciler.model.plan import NodePlan, Plan
-from reconciler.report.columns import FOR_PEOPLE, NodeReport
+from reconciler.report.columns import log_fields
 from reconciler.report.values import settings_value
 from reconciler.settings.schema import Settings
 from reconciler.settings.warnings import does_nothing
@@ -135,7 +135,7 @@ class PassLog:
         self._trouble = self._holder = ""
         told: dict[str, _Told] = {}
         for node in plan.nodes:
-            fields = _columns(node)
+            fields = log_fields(node)
             told[node.node] = now = _told(fields, plan.now)
             if not now.repeats(self._told.get(node.node)):
                 start: dict[str, Any] = {}
@@ -208,10 +208,3 @@ def _not_done(node: NodePlan, fields: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of a pass that wrote nothing: what it would do has keys of its own."""
     would = {"wouldBe": fields["state"], "wouldDo": fields["actions"]}
     return {**fields, "state": node.before.value, "actions": [], **would}
-
-
-def _columns(node: NodePlan) -> dict[str, Any]:
-    """Return the columns that a log shows: a line is written when one of them changes."""
-    fields = [column.log for column in FOR_PEOPLE if column.log is not None]
-    report = NodeReport.of(node)
-    return {field.key: field.value(report) for field in fields}

@@ -19,7 +19,8 @@ from reconciler.model.outcome import ActionName
 from reconciler.model.plan import JudgedEvent, NodePlan, WorkflowReport
 from reconciler.model.record import State
 from reconciler.model.schedule import CaseSchedule
-from reconciler.report.values import keys, moment_value, settled_words, unseen_line, until_words
+from reconciler.model.values import replace
+from reconciler.report.values import keys, moment_value, plain, settled_words, unseen_line, until_words
 
 FIRST, LAST = -1, 1
 """Places of a column for people: what is announced comes first, the pods of a drain come last."""
@@ -88,13 +89,6 @@ class Cell(Struct, frozen=True):
     would_header: str = ""
 
 
-class LogField(Struct, frozen=True):
-    """A field of the log's line for a node; a line is written when one of them changes."""
-
-    key: str
-    value: Callable[[NodeReport], Any]
-
-
 Rows = Callable[[NodeReport, bool], Iterable[Row]]
 Points = Callable[[NodeReport], Iterable[Point]]
 Texts = Callable[[NodeReport], Iterable[str]]
@@ -104,8 +98,9 @@ class Column(Struct, frozen=True):
     """One key of a node's document, and how each form of the report shows its value.
 
     `heading` is a part of the text's line with the node's name, `rows` are the text's lines below it; True
-    says that nothing is written. `points` are list items of Markdown. What is not given is not shown there.
-    People read the columns in the order of `place`; ties keep the order of the document.
+    says that nothing is written. `points` are list items of Markdown. `log` is the key of a field of the log,
+    with the value or with `logged`; the log has a line for a node when one of them changes. What is not given
+    is not shown there. People read the columns in the order of `place`; ties keep that of the document.
     """
 
     key: str
@@ -114,18 +109,22 @@ class Column(Struct, frozen=True):
     rows: Rows | None = None
     points: Points | None = None
     cell: Cell | None = None
-    log: LogField | None = None
+    log: str = ""
+    logged: Callable[[NodeReport], Any] | None = None
     place: int = 0
 
 
-def _each(label: str, texts: Texts) -> Rows:
-    """Return the rows of texts with one label."""
-    return lambda node, _: ((label, text) for text in texts(node))
+def _texts(column: Column, label: str, texts: Texts, begin: str | None = None) -> Column:
+    """Return the column with texts, each of which is a row with this label, and a list item of Markdown.
 
-
-def _items(begin: str, texts: Texts) -> Points:
-    """Return the list items of texts that begin alike."""
-    return lambda node: (Point(f"{begin}{text}") for text in texts(node))
+    `begin` is the beginning of the items, by default the label.
+    """
+    start = f"{label}: " if begin is None else begin
+    return replace(
+        column,
+        rows=lambda node, _: ((label, text) for text in texts(node)),
+        points=lambda node: (Point(f"{start}{text}") for text in texts(node)),
+    )
 
 
 _ACTIONS = {
@@ -341,7 +340,7 @@ COLUMNS = (
         cell=Cell(
             "state", lambda node, would: state_line(node, would=True) if would else node.plan.after.value
         ),
-        log=LogField("state", lambda node: node.plan.after.value),
+        log="state",
         place=FIRST,
     ),
     Column("stateBefore", lambda node: node.plan.before),
@@ -354,94 +353,75 @@ COLUMNS = (
         "outcome",
         _outcome,
         cell=Cell("outcome", lambda node, _: _outcome(node) or ""),
-        log=LogField("outcome", _outcome),
+        log="outcome",
         place=FIRST,
     ),
-    Column(
-        "facts",
-        lambda node: node.outcome,
-        rows=_each("outcome", _facts),
-        points=_items("outcome: ", _facts),
-    ),
+    _texts(Column("facts", lambda node: node.outcome), "outcome", _facts),
     Column(
         "actions",
         lambda node: node.actions,
         rows=_action_rows,
         cell=Cell("what happens", _happens, "what would happen"),
-        log=LogField("actions", lambda node: [action.value for action in node.actions]),
+        log="actions",
     ),
     Column(
         "events",
         lambda node: node.plan.events,
         rows=_event_rows,
         cell=Cell("event", lambda node, _: "; ".join(map(event_line, node.plan.events))),
-        log=LogField(
-            "events",
-            lambda node: [f"{judged.event.kind} {judged.event.status}" for judged in node.plan.events],
-        ),
+        log="events",
+        logged=lambda node: [f"{judged.event.kind} {judged.event.status}" for judged in node.plan.events],
         place=FIRST,
     ),
     Column("urgency", _turn, heading=lambda node: _turn(node) or ""),
-    Column("deadline", _deadline, log=LogField("deadline", _deadline)),
+    Column("deadline", _deadline, log="deadline"),
     Column(
         "schedule",
         lambda node: node.plan.schedule,
         rows=_schedule_rows,
         points=_points(_schedule_rows),
-        log=LogField("plannedStart", _planned_start),
+        log="plannedStart",
+        logged=_planned_start,
     ),
-    Column(
-        "instructions",
-        lambda node: node.instructions,
-        rows=_each("person", _said),
-        points=_items("", _said),
-        log=LogField("instructions", _said),
+    _texts(
+        Column("instructions", lambda node: node.instructions, log="instructions", logged=_said),
+        "person",
+        _said,
+        "",
     ),
-    Column(
-        "transitions",
-        lambda node: node.plan.transitions,
-        rows=_each("because", _reasons),
-        points=_items("because: ", _reasons),
-        log=LogField("because", lambda node: [step.because for step in node.plan.transitions]),
+    _texts(
+        Column(
+            "transitions",
+            lambda node: node.plan.transitions,
+            log="because",
+            logged=lambda node: [step.because for step in node.plan.transitions],
+        ),
+        "because",
+        _reasons,
     ),
     Column(
         "holds",
         lambda node: node.plan.holds,
         rows=_hold_rows,
         points=lambda node: (Point(f"held: {hold.reason}", hold.code) for hold in node.plan.holds),
-        log=LogField("holds", lambda node: [f"{hold.code}: {hold.reason}" for hold in node.plan.holds]),
+        log="holds",
+        logged=lambda node: [f"{hold.code}: {hold.reason}" for hold in node.plan.holds],
     ),
     Column("checks", lambda node: node.plan.checks),
-    Column(
-        "workflows",
-        lambda node: node.plan.workflows,
-        rows=_each("workflow", _workflows),
-        points=_items("workflow ", _workflows),
-        log=LogField(
-            "workflows", lambda node: [text for report in node.plan.workflows for text in _logged(report)]
+    _texts(
+        Column(
+            "workflows",
+            lambda node: node.plan.workflows,
+            log="workflows",
+            logged=lambda node: [text for report in node.plan.workflows for text in _logged(report)],
         ),
+        "workflow",
+        _workflows,
+        "workflow ",
     ),
-    Column(
-        "unknown",
-        _unknowns,
-        rows=_each("unknown", _unknowns),
-        points=_items("unknown: ", _unknowns),
-        log=LogField("unknown", lambda node: list(node.plan.unknowns)),
-    ),
-    Column(
-        "kept",
-        lambda node: node.plan.draining.kept,
-        rows=_each("kept", _kept),
-        points=_items("kept: ", _kept),
-        place=LAST,
-    ),
-    Column(
-        "stays",
-        lambda node: node.plan.draining.stays or None,
-        rows=_each("drain", _stays),
-        points=_items("", _stays),
-        log=LogField("stays", lambda node: node.plan.draining.stays or None),
-    ),
+    _texts(Column("unknown", _unknowns, log="unknown"), "unknown", _unknowns),
+    _texts(Column("kept", lambda node: node.plan.draining.kept, place=LAST), "kept", _kept),
+    _texts(Column("stays", lambda node: node.plan.draining.stays or None, log="stays"), "drain", _stays, ""),
     Column("drain", lambda node: node.plan.draining.progress, rows=_drain_rows),
     Column(
         "preview",
@@ -456,3 +436,13 @@ COLUMNS = (
 
 FOR_PEOPLE = tuple(sorted(COLUMNS, key=lambda column: column.place))
 """The columns in the order in which people read them."""
+
+
+def log_fields(node: NodePlan) -> dict[str, Any]:
+    """Return the fields that the log has of a node."""
+    report = NodeReport.of(node)
+    return {
+        column.log: column.logged(report) if column.logged is not None else plain(column.value(report))
+        for column in FOR_PEOPLE
+        if column.log
+    }

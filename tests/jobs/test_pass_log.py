@@ -151,7 +151,7 @@ def _written(path: str) -> tuple[set[str], set[str]]:
 
 @pytest.mark.parametrize("path", ["jobs/agent/program.py", "jobs/runtime/logs.py", "jobs/commands/serve.py"])
 def test_every_field_and_event_is_of_the_one_vocabulary(path: str) -> None:
-    known = {field.value for field in LogField} | {column.log.key for column in COLUMNS if column.log}
+    known = {field.value for field in LogField} | {column.log for column in COLUMNS if column.log}
     fields, texts = _written(path)
 
     assert fields - known == set()

@@ -71,7 +71,7 @@ def test_the_json_is_the_document_in_the_order_of_the_columns(rehearsed: bool) -
 
 
 def test_the_log_and_the_table_of_nodes_name_each_thing_once() -> None:
-    logged = [column.log.key for column in FOR_PEOPLE if column.log is not None]
+    logged = [column.log for column in FOR_PEOPLE if column.log]
     headers = [column.cell.header for column in FOR_PEOPLE if column.cell is not None]
 
     assert " ".join(logged) == (

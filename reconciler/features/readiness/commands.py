@@ -13,7 +13,7 @@ from jobs.runtime.output import echo, echo_document
 from jobs.runtime.settings_source import SettingsSource, settings_in_use
 from reconciler.features.readiness.dry_evictions import ask_webhooks
 from reconciler.features.readiness.findings import Readiness
-from reconciler.features.readiness.judging import in_turn, judge_nodes, read, summed_up
+from reconciler.features.readiness.judging import readiness_of
 from reconciler.features.readiness.report import as_markdown, as_text, to_document
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import Connection
@@ -59,13 +59,12 @@ def readiness(
 
 
 def _readiness(target: Target, settings: Settings, selector: LabelSelector, *, ask: bool) -> Readiness:
-    """Read the cluster, and return what was found on the nodes that the selector matches."""
     connection = Connection(target.kubeconfig, target.context)
     try:
-        seen = read(Cluster(connection, namespace=target.namespace), Volumes(connection), settings)
-        now = connection.time.now()
-        judged = judge_nodes(seen, settings, now, selector)
-        answers = ask_webhooks(connection, in_turn(judged.going)) if ask else None
-        return summed_up(seen, judged, settings, now, answers)
+        cluster, webhooks = Cluster(connection, namespace=target.namespace), partial(ask_webhooks, connection)
+        clock = connection.time.now
+        return readiness_of(
+            cluster, Volumes(connection), settings, clock, selector, webhooks if ask else None
+        )
     finally:
         connection.close()

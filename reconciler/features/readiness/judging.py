@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 
@@ -383,3 +383,22 @@ def _about_webhooks(answers: WebhookAnswers) -> Iterator[str]:
     yield f"webhooks were asked about evictions of pods: {answers.asked}{left}"
     if answers.silent:
         yield f"no answer to {answers.silent} dry-run evictions: it is not known what webhooks refuse"
+
+
+def readiness_of(
+    reader: ClusterReader,
+    volumes: VolumeReader,
+    settings: Settings,
+    clock: Callable[[], datetime],
+    selector: LabelSelector = EVERYTHING,
+    ask: Callable[[Sequence[Pod]], WebhookAnswers] | None = None,
+) -> Readiness:
+    """Read the cluster, and return what is found on the nodes that the selector matches.
+
+    `clock` is asked after that (aware). `ask` asks webhooks about the pods that drains would evict. Raises
+    ClusterError as `read` does.
+    """
+    seen = read(reader, volumes, settings)
+    now = clock()
+    judged = judge_nodes(seen, settings, now, selector)
+    return summed_up(seen, judged, settings, now, ask(in_turn(judged.going)) if ask is not None else None)

@@ -10,7 +10,7 @@ from threading import Thread
 
 from jobs.runtime.environment import Target
 from reconciler.features.readiness.findings import Readiness
-from reconciler.features.readiness.judging import judge_nodes, read, summed_up
+from reconciler.features.readiness.judging import readiness_of
 from reconciler.features.readiness.report import readiness_part
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import Connection, Request, Stream
@@ -30,9 +30,8 @@ LONGEST = 120.0
 
 def read_readiness(connection: Connection, target: Target, settings: Settings) -> Readiness:
     """Return what would keep nodes from a drain now; raises ClusterError."""
-    seen = read(Cluster(connection, namespace=target.namespace), Volumes(connection), settings)
-    now = connection.time.now()
-    return summed_up(seen, judge_nodes(seen, settings, now), settings, now)
+    cluster = Cluster(connection, namespace=target.namespace)
+    return readiness_of(cluster, Volumes(connection), settings, connection.time.now)
 
 
 def read_apart(target: Target, settings: Settings) -> Readiness:

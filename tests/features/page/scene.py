@@ -10,16 +10,13 @@ from jobs.runtime.process import Passed
 from reconciler.features.page.facts import History, PageFacts
 from reconciler.features.page.html import as_html
 from reconciler.features.page.live import page_facts
-from reconciler.features.readiness.findings import Finding, Readiness, WorkloadFindings
-from reconciler.features.readiness.report import readiness_part
 from reconciler.model.case_outcome import CaseResult
 from reconciler.model.content import SettingsVersion
 from reconciler.model.drains import Blocker, DrainProgress, Phase
 from reconciler.model.event import Kind, Reading, Signal, Status
 from reconciler.model.node import Node
 from reconciler.model.pod import Pod
-from reconciler.model.problems import Unseen
-from reconciler.model.readiness import FindingCode, KnownReadiness, Severity, Workload
+from reconciler.model.readiness import FindingRow, KnownReadiness, ReadinessPart
 from reconciler.model.record import DrainRecord
 from reconciler.model.values import replace
 from tests.support import builders
@@ -129,32 +126,28 @@ def facts(nodes: int = 150, cases: int = 16) -> PageFacts:
 
 def _readiness(nodes: int) -> KnownReadiness:
     """A workload that blocks a drain, one that would be down, and volumes that may not be read."""
-    never = Finding(
-        FindingCode.BUDGET_NEVER,
-        Severity.BLOCKS,
+    never = FindingRow(
+        "shop/ledger (StatefulSet)",
+        "blocks",
+        "1 pod on aks-web-31415926-vmss000009",
         "PodDisruptionBudget shop/ledger requires 1 healthy pod, and there is only 1 in all, so it never"
         " allows an eviction",
         "Run more replicas than it requires, or let it allow one disruption (maxUnavailable: 1).",
-        ("ledger-0",),
-        ("aks-web-31415926-vmss000009",),
     )
-    local = Finding(
-        FindingCode.EMPTY_DIR,
-        Severity.OUTAGE,
+    local = FindingRow(
+        "shop/cart (Deployment)",
+        "outage",
+        "5 pods on aks-web-31415926-vmss000000, aks-web-31415926-vmss000001 and 3 more",
         "it has local storage (emptyDir), so it stays on the node and goes down with it",
         "Set events.Reboot.emptyDir: Evict to evict it; the data in the emptyDir is then lost.",
-        tuple(f"cart-{number}" for number in range(5)),
-        tuple(f"aks-web-31415926-vmss{number:06}" for number in range(5)),
     )
-    found = (
-        WorkloadFindings(Workload("shop", "StatefulSet", "ledger"), (never,)),
-        WorkloadFindings(Workload("shop", "Deployment", "cart"), (local,)),
+    part = ReadinessPart(
+        f"1 of {nodes} nodes would not drain; of the workloads, 1 blocks a drain",
+        f"2026-11-21T11:51:00Z: {nodes * 20} pods; each node is judged alone",
+        ("could not see: PersistentVolumes (needs list persistentvolumes)",),
+        (never, local),
     )
-    volumes = Unseen(
-        "PersistentVolumes", "list persistentvolumes", "where volumes can be mounted is not known"
-    )
-    known = Readiness(NOW - minutes(9), "Reboot", nodes, nodes * 20, never.nodes, found, unseen=(volumes,))
-    return KnownReadiness(readiness_part(known), "Readiness can't be read: no answer in time.")
+    return KnownReadiness(part, "Readiness can't be read: no answer in time.")
 
 
 def main() -> None:

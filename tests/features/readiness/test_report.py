@@ -17,7 +17,14 @@ from reconciler.features.readiness.findings import (
     WebhookAnswers,
     WebhookRefusal,
 )
-from reconciler.features.readiness.report import MOST_NAMES, MOST_WORKLOADS, as_markdown, as_text, to_document
+from reconciler.features.readiness.report import (
+    MOST_NAMES,
+    MOST_WORKLOADS,
+    as_markdown,
+    as_text,
+    readiness_part,
+    to_document,
+)
 from reconciler.model.problems import Unseen
 from reconciler.model.values import replace
 from reconciler.report.document import as_json
@@ -126,6 +133,21 @@ def test_people_see_a_limited_number_of_reasons_and_programs_all() -> None:
     for form in (as_text, as_markdown):
         assert form(found).count("Ask.") == MOST_WORKLOADS
         assert "and 30 reasons more; --output json has all of them" in form(found)
+
+
+def test_the_page_has_the_worst_findings_and_says_how_many_it_leaves_out() -> None:
+    many = [replace(pod(f"p-{number}", app=f"app{number}"), empty_dir=True) for number in range(53)]
+    part = readiness_part(judged(many))
+
+    assert (part.headline, part.remarks) == (
+        "0 of 2 nodes would not drain; of the workloads, 53 would be down or lose pods",
+        (),
+    )
+    assert part.assumption.startswith("2026-11-21T12:00:00Z: 53 pods; each node is judged alone")
+    assert (part.rows[0].title, part.rows[0].place) == ("shop/app0 (Deployment)", "1 pod on a")
+    assert len(part.rows) == 50
+    assert part.rest == "and 3 more findings: reconciler readiness -o json has all of them"
+    assert readiness_part(judged(many[:50])).rest == ""
 
 
 def test_the_names_of_a_finding_are_limited_and_its_numbers_are_whole() -> None:
