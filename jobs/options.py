@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -15,13 +15,15 @@ from jobs.completion import values
 from jobs.runtime.environment import Target
 from reconciler.calendar.values import parse_duration
 from reconciler.model.content import PREFIX, ConfigMapName, parse_config_map
-from reconciler.model.selector import LabelSelector, parse_selector_text
+from reconciler.model.selector import parse_selector_text
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
+Value = TypeVar("Value")
 Command = Callable[..., int]
 Option = Callable[[Command], Command]
+Complete = Callable[[click.Context, click.Parameter, str], "list[CompletionItem[str]]"]
 
 SETTINGS_FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -50,106 +52,65 @@ def as_one(name: str, make: Callable[..., object], *options: Option) -> Option:
     return decorate
 
 
-class _Duration(click.ParamType[timedelta]):
-    """A duration, as in the settings: 30s, 10m, 1h30m."""
+class _Parsed(click.ParamType[Value]):
+    """A type of values that a function parses; a text that it refuses with ValueError is a usage error.
 
-    name = "duration"
+    What is no text is a value already.
+    """
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> timedelta:
-        """Return the duration. Another text is a usage error."""
+    def __init__(self, name: str, parse: Callable[[str], Value], complete: Complete | None = None) -> None:
+        """`complete` returns what completes a text."""
+        self.name, self._parse, self._complete = name, parse, complete
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Value:
+        """Return the value."""
+        if not isinstance(value, str):
+            parsed: Value = value
+            return parsed
         try:
-            return parse_duration(value)
+            return self._parse(value)
         except ValueError as error:
-            raise _refused(error, param) from error
-
-
-class _Selector(click.ParamType[LabelSelector | None]):
-    """A label selector, as in kubectl."""
-
-    name = "selector"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> LabelSelector | None:
-        """Return the selector, or None for an empty text. An invalid text is a usage error."""
-        if isinstance(value, LabelSelector):
-            return value
-        try:
-            return parse_selector_text(value) if value else None
-        except ValueError as error:
-            raise _refused(error, param) from error
-
-
-SOURCE_NAME = "FILE|configmap/NAMESPACE/NAME"
-
-
-class _SettingsSource(click.ParamType[Path | ConfigMapName]):
-    """A settings file, or a ConfigMap with the settings."""
-
-    name = "settings"
+            named = param.opts[-1] if isinstance(param, click.Option) else None
+            raise click.BadParameter(str(error), param=param, param_hint=named) from error
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem[str]]:
-        """Let the shell complete a file."""
-        return values.files(ctx, param, incomplete)
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> Path | ConfigMapName:
-        """Return the path or the ConfigMap. A broken name of a ConfigMap, or a folder, is a usage error."""
-        if isinstance(value, Path | ConfigMapName):
-            return value
-        try:
-            named = parse_config_map(str(value))
-        except ValueError as error:
-            raise _refused(error, param) from error
-        return named if named is not None else Path(SETTINGS_FILE.convert(value, param, ctx))
+        """Let the shell complete it."""
+        return self._complete(ctx, param, incomplete) if self._complete is not None else []
 
 
-class _Address(click.ParamType[tuple[str, int]]):
-    """An address to listen on: a port, or host and port."""
-
-    name = "address"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, int]:
-        """Return host and port. An empty host means all addresses."""
-        if isinstance(value, tuple):
-            return value
-        host, _, port = str(value).rpartition(":")
-        if not port.isdigit() or int(port) > 65535:
-            raise _refused(ValueError(f"{value!r} has no port; write :8080"), param)
-        return host.strip("[]"), int(port)
+def _address(text: str) -> tuple[str, int]:
+    """Return host and port. An empty host means all addresses."""
+    host, _, port = text.rpartition(":")
+    if not port.isdigit() or int(port) > 65535:
+        raise ValueError(f"{text!r} has no port; write :8080")
+    return host.strip("[]"), int(port)
 
 
-class _Url(click.ParamType[str]):
-    """The URL of a server to which something is sent."""
+def _url(text: str) -> str:
+    """Return the URL of a server to which something is sent, which is no link-local address."""
+    from reconciler.settings.fields import check_url
 
-    name = "url"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the URL. Another text, or a link-local address, is a usage error."""
-        from reconciler.settings.fields import check_url
-
-        try:
-            check_url(str(value))
-        except ValueError as error:
-            raise _refused(ValueError(f"it {error}"), param) from error
-        return str(value)
+    try:
+        check_url(text)
+    except ValueError as error:
+        raise ValueError(f"it {error}") from error
+    return text
 
 
-def _refused(error: ValueError, param: click.Parameter | None) -> click.BadParameter:
-    named = param.opts[-1] if isinstance(param, click.Option) else None
-    return click.BadParameter(str(error), param=param, param_hint=named)
+def _settings_source(text: str) -> Path | ConfigMapName:
+    named = parse_config_map(text)
+    return named if named is not None else Path(SETTINGS_FILE.convert(text, None, None))
 
 
-DURATION = _Duration()
-SELECTOR = _Selector()
-ADDRESS = _Address()
-URL = _Url()
-SETTINGS_SOURCE = _SettingsSource()
+SOURCE_NAME = "FILE|configmap/NAMESPACE/NAME"
+
+DURATION = _Parsed("duration", parse_duration)
+SELECTOR = _Parsed("selector", lambda text: parse_selector_text(text) if text else None)
+ADDRESS = _Parsed("address", _address)
+URL = _Parsed("url", _url)
+SETTINGS_SOURCE = _Parsed("settings", _settings_source, values.files)
 
 
 def _a_file(ctx: click.Context, param: click.Parameter, value: Path) -> Path:

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from jobs import options
-from jobs.runtime.environment import Target
+from jobs.runtime.environment import Target, connected
 from jobs.runtime.output import echo
 from jobs.runtime.settings_source import SettingsSource, settings_from, with_calendars
 from reconciler.model.content import Holder
@@ -55,15 +55,11 @@ def _missing(config: SettingsSource, settings: Settings, target: Target) -> Iter
     grants = grants_of(settings)
     if isinstance(config, Path) or not grants.any:
         return
-    from reconciler.kubernetes.connection import Connection
     from reconciler.kubernetes.granted import missing_grants
 
-    connection = Connection(target.kubeconfig, target.context)
-    try:
+    with connected(target) as connection:
         for missing in missing_grants(connection, grants):
             yield f"{missing}; --permissions prints what is needed"
-    finally:
-        connection.close()
 
 
 def _raise_for_calendars(config: SettingsSource, settings: Settings) -> None:

@@ -19,7 +19,7 @@ from msgspec import Struct
 from jobs import options
 from jobs.runtime.by_hand import person, prefix_in_use
 from jobs.runtime.clock import SystemClock
-from jobs.runtime.environment import Target, itself
+from jobs.runtime.environment import Target, connected, itself
 from jobs.runtime.output import echo, echo_for_programs, for_programs
 from jobs.runtime.process import Leading, Observers, Surroundings, companions_of, evicted
 from jobs.runtime.supervised import ended_by_signals
@@ -171,8 +171,7 @@ def drain(asked: Asked, target: Target) -> int:
     Ctrl-C stops evictions. The nodes stay cordoned and claimed: the same command continues, and
     `reconciler release` undoes it.
     """
-    connection = Connection(target.kubeconfig, target.context)
-    try:
+    with connected(target) as connection:
         prefix = prefix_in_use(asked.prefix, connection, target.namespace)
         asked = replace(asked, options=replace(asked.options, prefix=prefix))
         # The claim is written on the node, so no lock is needed: a pass holds a claimed node.
@@ -185,8 +184,6 @@ def drain(asked: Asked, target: Target) -> int:
         if asked.dry_run:
             return _rehearse(asked, cluster, nodes, held)
         return _drain(asked, ledger, cluster, nodes, held)
-    finally:
-        connection.close()
 
 
 def _chosen(asked: Asked, cluster: Cluster) -> list[Node]:

@@ -10,14 +10,12 @@ import click
 from jobs import options
 from jobs.completion import values
 from jobs.runtime.by_hand import check_nodes
-from jobs.runtime.clock import ServerClock
-from jobs.runtime.environment import Target
-from jobs.runtime.looks import Shown, print_again_and_again
+from jobs.runtime.environment import Target, connected
+from jobs.runtime.looks import Shown, show
 from jobs.runtime.output import in_form, width
-from jobs.runtime.outside import Wiring
+from jobs.runtime.outside import examined
 from jobs.runtime.settings_source import SettingsSource, settings_in_use
 from reconciler.calendar.values import near
-from reconciler.kubernetes.connection import Connection
 from reconciler.model.errors import Forbidden, NotFound
 from reconciler.model.explanation import Examination, NodeExplanation
 from reconciler.model.limits import is_object_name, quoted
@@ -26,7 +24,6 @@ from reconciler.model.problems import PODS
 from reconciler.passes.assess import assess
 from reconciler.report.explain import explain_node, explain_pod, find_pod
 from reconciler.report.explained import Explanation, as_text
-from reconciler.run import examine
 from reconciler.settings.schema import Settings
 
 
@@ -61,20 +58,12 @@ def explain(
         first = "".join(f"{line}\n" for line in policy.first_line(output))
         return Shown(first + in_form(document, output, form, width(output)), output, document)
 
-    if every is not None:
-        return print_again_and_again(look, every)
-    look().echo()
-    return 0
+    return show(look, every)
 
 
 def _explained(name: str, settings: Settings, target: Target) -> Explanation:
-    connection = Connection(target.kubeconfig, target.context)
-    try:
-        now = ServerClock(connection).now()
-        outside = Wiring(connection, target).to_read(settings)
-        found = examine(outside, settings, now, with_preview=True, also_pods=True)
-    finally:
-        connection.close()
+    with connected(target) as connection:
+        found = examined(connection, target, settings, with_preview=True, also_pods=True)
     return _of_pod(name, found, settings) if "/" in name else _of_node(name, found, settings)
 
 

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from jobs import options
 from jobs.runtime.by_hand import EventsByHand, objects_of_ours, person, prefix_in_use
-from jobs.runtime.environment import Target
+from jobs.runtime.environment import Target, connected
 from jobs.runtime.output import echo
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import Connection
@@ -111,8 +111,7 @@ def release(which: _Which, target: Target, *, reset: bool, prefix: str | None, d
     This takes no lock: a running pass sees that the node is uncordoned and has no record, and ends the
     case. If the event still exists, the next pass starts a new case.
     """
-    connection = Connection(target.kubeconfig, target.context)
-    try:
+    with connected(target) as connection:
         prefix = prefix_in_use(prefix, connection, target.namespace)
         # A person needs no lock; the resourceVersion that was read protects against a pass in between.
         cluster = Cluster(connection, guard=lambda: None, namespace=target.namespace)
@@ -139,8 +138,6 @@ def release(which: _Which, target: Target, *, reset: bool, prefix: str | None, d
         if dry_run:
             echo("dry run: nothing was written")
         return 0 if objects_ok and all(done.ok for done in results.values()) else 1
-    finally:
-        connection.close()
 
 
 def _writers(which: _Which, cluster: Cluster) -> tuple[Writer, ...]:

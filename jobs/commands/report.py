@@ -13,21 +13,18 @@ from msgspec import Struct
 
 from jobs import options
 from jobs.runtime.by_hand import check_nodes
-from jobs.runtime.clock import ServerClock
-from jobs.runtime.environment import Target
+from jobs.runtime.environment import Target, connected
 from jobs.runtime.looks import Shown, print_again_and_again
 from jobs.runtime.output import check_output, echo, echo_form, in_form, width, write_output
-from jobs.runtime.outside import Wiring
+from jobs.runtime.outside import examined
 from jobs.runtime.process import Observers, Passed, Reported, Surroundings, options_of_features, processes
 from jobs.runtime.settings_source import SettingsInUse, SettingsSource, settings_in_use
-from reconciler.kubernetes.connection import Connection
 from reconciler.model.plan import Plan
 from reconciler.model.selector import LabelSelector
 from reconciler.model.values import replace
 from reconciler.report.document import Limit, Only, limited, to_report
 from reconciler.report.text import as_markdown, as_text
 from reconciler.report.values import Document
-from reconciler.run import examine
 
 FORMS = {name: form for process in processes() for name, form in process.forms.items()}
 """The forms of features, which show the whole fleet."""
@@ -130,23 +127,19 @@ def _seen(
     def warn(message: str) -> None:
         echo(f"warning: {message}", err=True)
 
-    with Observers().add(Surroundings("report", given, warn, target)) as observers:
-        connection = Connection(target.kubeconfig, target.context)
-        try:
-            outside, clock = Wiring(connection, target).to_read(settings), ServerClock(connection)
-            examined = observers.timed(lambda: examine(outside, settings, clock.now(), with_preview=True))
-            plan = examined.plan
-            observers.after(Passed(plan, settings))
-            reported = Reported(plan, settings, connection, target)
-            notes = [note for process in processes() if process.notes for note in process.notes(reported)]
-            # Such a form has no first line.
-            first = policy.first_line() if form is not None else ()
-            plan = replace(plan, notes=(*first, *plan.notes, *notes))
-            text = form(replace(reported, plan=plan)) if form is not None else ""
-        finally:
-            connection.close()
-    check_nodes(limit.names, {node.name for node in examined.snapshot.nodes})
-    return _Seen(plan, policy, limit.on(examined.snapshot.nodes), text)
+    around = Surroundings("report", given, warn, target)
+    with Observers().add(around) as observers, connected(target) as connection:
+        found = observers.timed(lambda: examined(connection, target, settings, with_preview=True))
+        plan = found.plan
+        observers.after(Passed(plan, settings))
+        reported = Reported(plan, settings, connection, target)
+        notes = [note for process in processes() if process.notes for note in process.notes(reported)]
+        # Such a form has no first line.
+        first = policy.first_line() if form is not None else ()
+        plan = replace(plan, notes=(*first, *plan.notes, *notes))
+        text = form(replace(reported, plan=plan)) if form is not None else ""
+    check_nodes(limit.names, {node.name for node in found.snapshot.nodes})
+    return _Seen(plan, policy, limit.on(found.snapshot.nodes), text)
 
 
 def _made(seen: _Seen, way: _Way) -> tuple[Document, str]:

@@ -14,13 +14,12 @@ import click
 from jobs import options
 from jobs.runtime.acting import Acting, Yields
 from jobs.runtime.clock import ServerClock, SystemClock
-from jobs.runtime.environment import Target
+from jobs.runtime.environment import Target, connected
 from jobs.runtime.output import echo, echo_document, echo_for_programs, for_programs
 from jobs.runtime.outside import Wiring
 from jobs.runtime.process import Observers, Surroundings, options_of_features
 from jobs.runtime.settings_source import SettingsSource, settings_from
 from jobs.runtime.supervised import ended_by_signals
-from reconciler.kubernetes.connection import Connection
 from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.errors import LockHeld
 from reconciler.model.holds import HoldCode
@@ -94,23 +93,21 @@ def sweep(
     """
     with Observers().add(Surroundings("sweep", given, _warn, target)) as observers:
         settings = settings_from(config, target, SystemClock().now())
-        connection = Connection(target.kubeconfig, target.context)
         try:
-            clock = ServerClock(connection)
-            if dry_run or settings.mode is Mode.OBSERVE:
-                outside = Wiring(connection, target).to_read(settings)
-                plan, _ = observers.rehearsed(
-                    settings, lambda: observers.timed(lambda: rehearse(outside, settings, clock.now()))
-                )
-                _print(to_report(plan, rehearsed=True), output)
-                return _exit_code(failed=_broken(plan), struck=_struck(plan, strict=strict))
-            acting = Acting(connection, target, settings, clock, observers)
-            return _act(acting, clock, patience, Story(strict=strict), output, observers)
+            with connected(target) as connection:
+                clock = ServerClock(connection)
+                if dry_run or settings.mode is Mode.OBSERVE:
+                    outside = Wiring(connection, target).to_read(settings)
+                    plan, _ = observers.rehearsed(
+                        settings, lambda: observers.timed(lambda: rehearse(outside, settings, clock.now()))
+                    )
+                    _print(to_report(plan, rehearsed=True), output)
+                    return _exit_code(failed=_broken(plan), struck=_struck(plan, strict=strict))
+                acting = Acting(connection, target, settings, clock, observers)
+                return _act(acting, clock, patience, Story(strict=strict), output, observers)
         except LockHeld as held:
             _print_locked(held, output)
             return 0
-        finally:
-            connection.close()
 
 
 def _warn(message: str) -> None:

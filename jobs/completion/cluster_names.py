@@ -81,11 +81,11 @@ def pool_names(target: Target) -> list[str]:
     return _read(target, _pools)
 
 
-def context_names(kubeconfig: str | None) -> list[str]:
-    """Return the names of the contexts in this kubeconfig, or in those that kubectl uses."""
+def context_names(target: Target) -> list[str]:
+    """Return the names of the contexts in the kubeconfig of the target, or in those that kubectl uses."""
     import yaml
 
-    paths = kubeconfig or os.environ.get("KUBECONFIG") or "~/.kube/config"
+    paths = target.kubeconfig or os.environ.get("KUBECONFIG") or "~/.kube/config"
     found: list[str] = []
     for path in filter(None, paths.split(os.pathsep)):
         try:

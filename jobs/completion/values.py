@@ -5,7 +5,7 @@ The options of every command import this file, so it imports what it needs only 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 import click
@@ -37,25 +37,20 @@ def nodes_and_pods(ctx: click.Context, param: click.Parameter, incomplete: str) 
     return _items((f"{namespace}/{name}" for name in pod_names(_target(ctx), namespace)), incomplete)
 
 
-def pools(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
-    """Return the names of the node pools."""
-    from jobs.completion.cluster_names import pool_names
+def _names_of(what: str) -> Callable[[click.Context, click.Parameter, str], Items]:
+    """Return what completes with the names that a function of `cluster_names` returns."""
 
-    return _items(pool_names(_target(ctx)), incomplete)
+    def names(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
+        from jobs.completion import cluster_names
 
+        return _items(getattr(cluster_names, what)(_target(ctx)), incomplete)
 
-def namespaces(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
-    """Return the names of the namespaces."""
-    from jobs.completion.cluster_names import namespace_names
-
-    return _items(namespace_names(_target(ctx)), incomplete)
+    return names
 
 
-def contexts(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
-    """Return the names of the contexts in the kubeconfig."""
-    from jobs.completion.cluster_names import context_names
-
-    return _items(context_names(ctx.params.get("kubeconfig")), incomplete)
+pools = _names_of("pool_names")
+namespaces = _names_of("namespace_names")
+contexts = _names_of("context_names")
 
 
 def files(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:

@@ -5,10 +5,16 @@ from __future__ import annotations
 import os
 import socket
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from reconciler.model.snapshot import Self
+
+if TYPE_CHECKING:
+    from reconciler.kubernetes.connection import Connection
 
 
 class Target(Struct, frozen=True):
@@ -17,6 +23,18 @@ class Target(Struct, frozen=True):
     kubeconfig: str | None = None
     context: str | None = None
     namespace: str = "node-maintenance"
+
+
+@contextmanager
+def connected(target: Target) -> Iterator[Connection]:
+    """Connect to the API server, and close the connection at the end."""
+    from reconciler.kubernetes.connection import Connection
+
+    connection = Connection(target.kubeconfig, target.context)
+    try:
+        yield connection
+    finally:
+        connection.close()
 
 
 class VariablesAsWritten(dict[str, str]):

@@ -137,6 +137,14 @@ class Shown(Struct, frozen=True):
             echo_lines(self.text)
 
 
+def show(look: Callable[[], Shown], every: timedelta | None) -> int:
+    """Look and print once, or again after each pause of `every` until Ctrl-C; raises what a look raises."""
+    if every is not None:
+        return print_again_and_again(look, every)
+    look().echo()
+    return 0
+
+
 def print_again_and_again(
     look: Callable[[], Shown],
     every: timedelta,

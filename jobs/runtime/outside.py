@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from jobs.runtime.clock import ServerClock
 from jobs.runtime.environment import Target, itself
 from jobs.runtime.process import Ports, first, processes
 from jobs.runtime.source_clients import SourceClients
@@ -13,8 +14,9 @@ from reconciler.drain.ahead import PodsAhead
 from reconciler.http.retrying import Guard
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import Connection
+from reconciler.model.explanation import Examination
 from reconciler.model.ports import Drains, Notification, Outside, WritableOutside
-from reconciler.run import PARTS
+from reconciler.run import PARTS, examine
 from reconciler.settings.schema import Settings
 
 
@@ -71,3 +73,16 @@ class Wiring:
 
 
 _READ = frozenset(Outside.__struct_fields__)
+
+
+def examined(
+    connection: Connection,
+    target: Target,
+    settings: Settings,
+    *,
+    with_preview: bool = False,
+    also_pods: bool = False,
+) -> Examination:
+    """Return what a pass would do now, and what it has read; see `examine`. It writes nothing."""
+    outside, now = Wiring(connection, target).to_read(settings), ServerClock(connection).now()
+    return examine(outside, settings, now, with_preview=with_preview, also_pods=also_pods)

@@ -14,7 +14,7 @@ from textwrap import wrap
 
 from msgspec import Struct
 
-from jobs.runtime.environment import Target, VariablesAsWritten, itself
+from jobs.runtime.environment import Target, VariablesAsWritten, connected, itself
 from jobs.runtime.output import echo, for_programs, width
 from jobs.runtime.process import first, own_pod_events
 from reconciler.kubernetes.connection import Connection
@@ -167,11 +167,8 @@ def settings_in_use(source: SettingsSource | None, target: Target, now: datetime
         return SettingsInUse(settings_from(source, target, now), str(source))
     from reconciler.kubernetes.config_maps import read_installed
 
-    connection = Connection(target.kubeconfig, target.context)
-    try:
+    with connected(target) as connection:
         found = read_installed(connection, target.namespace)
-    finally:
-        connection.close()
     if isinstance(found, str):
         defaults = f"default settings: {found}; pass --config"
         return SettingsInUse(parse_settings("", ""), "default settings", defaults)
@@ -189,11 +186,8 @@ def settings_from(source: SettingsSource, target: Target, now: datetime) -> Sett
         return load_settings(source, now, os.environ)
     from reconciler.kubernetes.config_maps import read_settings
 
-    connection = Connection(target.kubeconfig, target.context)
-    try:
+    with connected(target) as connection:
         name, content = read_settings(connection, source)
-    finally:
-        connection.close()
     return parse_content(content, name, now, os.environ)
 
 
@@ -244,11 +238,8 @@ def warn_of_no_settings(error: SettingsError, target: Target) -> None:
         return
     message = f"serve does not start: the settings can't be used, and there are no last good ones: {error}"
     try:
-        connection = Connection(target.kubeconfig, target.context)
-        try:
+        with connected(target) as connection:
             own_pod_events(connection, here)(Notice(REJECTED, message, NoticeType.WARNING))
-        finally:
-            connection.close()
     except Exception as failure:  # noqa: BLE001 - the mistakes in the settings are what the process reports
         log.warning("the Event %s was not written: %s: %s", REJECTED, type(failure).__name__, failure)
 

@@ -14,7 +14,7 @@ from msgspec import Struct
 from jobs import options
 from jobs.completion import values
 from jobs.runtime.by_hand import EventsByHand, check_nodes, check_prefix, person, why_not, write_nodes
-from jobs.runtime.environment import Target
+from jobs.runtime.environment import Target, connected
 from jobs.runtime.output import echo, echo_for_programs, for_programs, width
 from jobs.runtime.settings_source import SettingsSource, settings_in_use
 from reconciler.calendar.values import literal, parse_ahead
@@ -120,11 +120,10 @@ class Scene(Struct, frozen=True):
     def plans(self) -> dict[str, NodePlan]:
         """Return what a pass would do now, by node; raises ClusterError."""
         # What only writes an instruction loads no pass.
-        from jobs.runtime.outside import Wiring
-        from reconciler.run import rehearse
+        from jobs.runtime.outside import examined
 
-        outside = Wiring(self.connection, self.target).to_read(self.settings)
-        return {node.node: node for node in rehearse(outside, self.settings, datetime.now(UTC)).nodes}
+        plan = examined(self.connection, self.target, self.settings).plan
+        return {node.node: node for node in plan.nodes}
 
     def word(self, until: str | None, reason: str, scope: str = "") -> Word:
         """Return who gives the instruction, and why; SettingsError for what the annotation can't hold."""
@@ -274,8 +273,7 @@ def _carry_out(given: Given, instructed: Callable[[Scene], Asked], event: str) -
     which, target, now = given.chosen, given.target, datetime.now(UTC)
     policy = settings_in_use(given.config, target, now)
     settings = policy.settings
-    connection = Connection(target.kubeconfig, target.context)
-    try:
+    with connected(target) as connection:
         cluster = Cluster(connection, guard=lambda: None, namespace=target.namespace)
         scene = Scene(settings, now, connection, target)
         wanted = Wanted(frozenset(), scene.prefix, annotations=POOL_ANNOTATIONS, labels=None, names=NAMES)
@@ -291,8 +289,6 @@ def _carry_out(given: Given, instructed: Callable[[Scene], Asked], event: str) -
             events.write_about_all(target.namespace, Notice(event, _with_person(asked.done)))
         results = _write_all(nodes, asked.on, cluster, events, event)
         meant = _consequences(asked.keeps, nodes, scene) if asked.keeps is not None else []
-    finally:
-        connection.close()
     # Thousands of nodes may have nothing to change.
     results = [result for result in results if not result.pop("idle") or which.names]
     for line in policy.first_line(given.output):

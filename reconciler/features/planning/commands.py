@@ -8,16 +8,14 @@ import click
 from msgspec import Struct
 
 from jobs import options
-from jobs.runtime.clock import ServerClock
-from jobs.runtime.environment import Target
-from jobs.runtime.looks import Shown, print_again_and_again, screen
+from jobs.runtime.environment import Target, connected
+from jobs.runtime.looks import Shown, screen, show
 from jobs.runtime.output import for_programs, machine_text
-from jobs.runtime.outside import Wiring
+from jobs.runtime.outside import examined
 from jobs.runtime.settings_source import SettingsInUse, SettingsSource, settings_in_use
 from reconciler.calendar.values import format_duration
 from reconciler.features.planning.text import ahead_document, as_lines
 from reconciler.kubernetes.cluster import Cluster
-from reconciler.kubernetes.connection import Connection
 from reconciler.model.errors import NotFound
 from reconciler.model.node import Wanted
 from reconciler.model.plan import Plan
@@ -26,7 +24,6 @@ from reconciler.model.values import replace
 from reconciler.report.ahead import PlanAhead, plan_ahead
 from reconciler.report.document import as_json
 from reconciler.report.lines import Line
-from reconciler.run import examine
 from reconciler.settings.schema import Settings
 
 SHORTEST = timedelta(hours=1)
@@ -89,10 +86,7 @@ def plan(
         policy = settings_in_use(config, target, datetime.now(UTC))
         return _shown(look_ahead(policy.settings, target, until, selector), policy, way)
 
-    if way.every is not None:
-        return print_again_and_again(look, way.every)
-    look().echo()
-    return 0
+    return show(look, way.every)
 
 
 def _shown(ahead: PlanAhead, policy: SettingsInUse, way: _Way) -> Shown:
@@ -111,17 +105,13 @@ def look_ahead(
 
     Raises NotFound if no node has the labels.
     """
-    connection = Connection(target.kubeconfig, target.context)
-    try:
-        now = ServerClock(connection).now()
-        wiring = Wiring(connection, target)
-        found = examine(wiring.to_read(settings), settings, now)
-        plan = found.plan if selector is None else _of_nodes(found.plan, selector, wiring.cluster)
-    finally:
-        connection.close()
+    with connected(target) as connection:
+        found = examined(connection, target, settings)
+        cluster = Cluster(connection, namespace=target.namespace)
+        plan = found.plan if selector is None else _of_nodes(found.plan, selector, cluster)
     labels = {node.name: node.labels for node in found.snapshot.nodes}
     calendar = settings.with_calendars(found.snapshot.for_settings.calendars).calendar
-    return plan_ahead(plan, labels, calendar, now + until)
+    return plan_ahead(plan, labels, calendar, plan.now + until)
 
 
 def _of_nodes(plan: Plan, selector: LabelSelector, cluster: Cluster) -> Plan:

@@ -8,7 +8,7 @@ from functools import partial
 import click
 
 from jobs import options
-from jobs.runtime.environment import Target
+from jobs.runtime.environment import Target, connected
 from jobs.runtime.output import echo, echo_document
 from jobs.runtime.settings_source import SettingsSource, settings_in_use
 from reconciler.features.readiness.dry_evictions import ask_webhooks
@@ -16,7 +16,6 @@ from reconciler.features.readiness.findings import Readiness
 from reconciler.features.readiness.judging import readiness_of
 from reconciler.features.readiness.report import as_markdown, as_text, to_document
 from reconciler.kubernetes.cluster import Cluster
-from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.workloads import Volumes
 from reconciler.model.selector import EVERYTHING, LabelSelector
 from reconciler.settings.schema import Settings
@@ -59,12 +58,9 @@ def readiness(
 
 
 def _readiness(target: Target, settings: Settings, selector: LabelSelector, *, ask: bool) -> Readiness:
-    connection = Connection(target.kubeconfig, target.context)
-    try:
+    with connected(target) as connection:
         cluster, webhooks = Cluster(connection, namespace=target.namespace), partial(ask_webhooks, connection)
         clock = connection.time.now
         return readiness_of(
             cluster, Volumes(connection), settings, clock, selector, webhooks if ask else None
         )
-    finally:
-        connection.close()

@@ -10,10 +10,9 @@ from msgspec import Struct
 
 from jobs import options
 from jobs.runtime.by_hand import check_nodes, check_prefix, why_not, write_nodes
-from jobs.runtime.clock import ServerClock
-from jobs.runtime.environment import Target
+from jobs.runtime.environment import Target, connected
 from jobs.runtime.output import echo, width
-from jobs.runtime.outside import Wiring
+from jobs.runtime.outside import examined
 from jobs.runtime.settings_source import SettingsSource, settings_in_use
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import Connection
@@ -24,7 +23,6 @@ from reconciler.model.selector import LabelSelector
 from reconciler.model.writes import NAMES, NodeWrite
 from reconciler.report.document import Limit, limited, to_report
 from reconciler.report.text import rows_as_text, shown
-from reconciler.run import rehearse
 from reconciler.settings.schema import Mode, Settings
 from reconciler.sources.request.source import KINDS, parse_kind
 from reconciler.sources.request.writing import (
@@ -140,8 +138,7 @@ def request(
     wish = asked.request(settings.time_zone, now)
     if wish is not None and not settings.sources.requests.enabled:
         raise SettingsError(("these settings ignore requests; set sources.requests.enabled: true",))
-    connection = Connection(target.kubeconfig, target.context)
-    try:
+    with connected(target) as connection:
         cluster = Cluster(connection, guard=lambda: None, namespace=target.namespace)
         found = _chosen(selector or nodes, cluster, settings)
         if policy.defaults:
@@ -153,8 +150,6 @@ def request(
         if not policy.defaults:
             _print_next(tuple(node.name for node in found), connection, target, settings)
         return 0 if done else 1
-    finally:
-        connection.close()
 
 
 def _chosen(which: tuple[str, ...] | LabelSelector, cluster: Cluster, settings: Settings) -> list[Node]:
@@ -210,7 +205,7 @@ def _write_all(
 def _print_next(names: tuple[str, ...], connection: Connection, target: Target, settings: Settings) -> None:
     """Print what a pass would do about the nodes now. Nothing depends on it, so it may fail."""
     try:
-        plan = rehearse(Wiring(connection, target).to_read(settings), settings, ServerClock(connection).now())
+        plan = examined(connection, target, settings).plan
     except ClusterError as error:
         echo(f"warning: what a pass does next is not known ({why_not(error)})", err=True)
         return

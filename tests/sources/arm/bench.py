@@ -1,7 +1,8 @@
 """What ARM is asked for a large cluster: lists, pages, time and the size of what is remembered.
 
-`python -m bench.arm [--nodes 1000] [--scale-sets 5] [--hours 1]` runs a pass a minute against a fake
-ARM that pages as Azure's does, each with a client of its own as a CronJob's are, and prints a row.
+`python -m tests.sources.arm.bench [--nodes 1000] [--scale-sets 5] [--hours 1]` runs a pass a minute
+against a fake ARM that pages as Azure's does, each with a client of its own as a CronJob's are, and
+prints a row.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """How long readiness takes to judge a large cluster, and how much memory.
 
-`python -m bench.readiness [--nodes 5000] [--pods 50000]` makes up a cluster without an API server: ten
-pods per workload and one PodDisruptionBudget for each, a quarter of them with volumes of one zone, a third
-bound to a pool. The time is that of the judgement and of the report. `roomy` nodes have much free CPU; on
-`full` nodes hundreds of workloads have no room, which is the slow case.
+`python -m tests.features.readiness.bench [--nodes 5000] [--pods 50000]` makes up a cluster without an API
+server: ten pods per workload and one PodDisruptionBudget for each, a quarter of them with volumes of one
+zone, a third bound to a pool. The time is that of the judgement and of the report. `roomy` nodes have much
+free CPU; on `full` nodes hundreds of workloads have no room, which is the slow case.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def measure(nodes: int, pods: int, kind: str) -> None:
 
 def main() -> None:
     """Measure each kind of cluster in a process of its own, because the peak of a process only grows."""
-    parser = argparse.ArgumentParser(prog="python -m bench.readiness", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.features.readiness.bench", description=__doc__)
     parser.add_argument("--nodes", type=int, default=5000)
     parser.add_argument("--pods", type=int, default=50_000)
     parser.add_argument("--kind", choices=CPU, help="measure this one, in this process")
@@ -104,7 +104,9 @@ def main() -> None:
     print("| nodes | pods | cluster | findings | seconds | peak MiB |\n|---|---|---|---|---|---|", flush=True)
     for kind in CPU:
         size = ["--nodes", str(asked.nodes), "--pods", str(asked.pods)]
-        subprocess.run([sys.executable, "-m", "bench.readiness", *size, "--kind", kind], check=True)
+        subprocess.run(
+            [sys.executable, "-m", "tests.features.readiness.bench", *size, "--kind", kind], check=True
+        )
 
 
 if __name__ == "__main__":

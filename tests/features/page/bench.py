@@ -1,6 +1,6 @@
 """What the page of a large fleet costs: its size, and the CPU time that making it takes.
 
-Run it with `python -m bench.page`. The time depends on the machine; the size does not.
+Run it with `python -m tests.features.page.bench`. The time depends on the machine; the size does not.
 """
 
 from __future__ import annotations
