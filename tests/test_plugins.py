@@ -27,10 +27,11 @@ def test_the_parts_of_a_stage_are_in_the_order_of_the_names() -> None:
     sources = [module.__name__ for module in plugins.modules("source")]
 
     assert features == [
-        f"reconciler.features.{name}.feature" for name in ("machines", "workflows", "publishing")
+        *(f"reconciler.features.{name}.feature" for name in ("machines", "workflows", "publishing")),
+        "reconciler.sources.imds.feature",
     ]
     assert [name.split(".")[2] for name in sources] == [*SOURCES]
-    assert "reconciler.sources.imds" in sources
+    assert "reconciler.sources.condition" in sources
     assert list(plugins.modules("nothing")) == []
 
 
@@ -40,7 +41,7 @@ def test_a_folder_is_known_by_its_face_and_no_other_file_is_loaded() -> None:
 
     assert {name.split(".")[2] for name in loaded.stdout.split()} >= {*FEATURES}
     assert "reconciler.features.machines.feature" not in loaded.stdout.split()
-    assert "reconciler.sources.imds" not in loaded.stdout.split()
+    assert "reconciler.sources.imds.source" not in loaded.stdout.split()
 
 
 def test_a_name_without_a_file_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

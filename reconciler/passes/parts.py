@@ -13,12 +13,11 @@ from reconciler.model.machine import MachineRef
 from reconciler.model.node import Node
 from reconciler.model.polling import AnyMemory
 from reconciler.model.ports import ClusterReader, Outside
-from reconciler.model.problems import Gaps, guarded
-from reconciler.model.snapshot import Snapshot
+from reconciler.model.problems import Faults, Gaps, guarded
 from reconciler.model.values import replace
 from reconciler.model.workflow import ReadForChecks
+from reconciler.passes.node_facts import Decider, NodeFacts, PassContext
 from reconciler.passes.plugin import (
-    Beside,
     Feature,
     Fleet,
     NodeSigns,
@@ -125,9 +124,11 @@ class Parts(Struct, frozen=True):
                 problems += unread
         return found, tuple(problems)
 
-    def beside(self, snapshot: Snapshot, settings: Settings) -> tuple[Beside, ...]:
-        """Return what decides beside the profile of platform events in one pass."""
-        return tuple(one.beside(snapshot, settings) for one in self.features if one.beside)
+    def deciders(
+        self, nodes: Sequence[NodeFacts], context: PassContext, faults: Faults
+    ) -> tuple[Decider, ...]:
+        """Return what decides about these nodes, one after the other, in the order of the features."""
+        return tuple(feature.decide(nodes, context, faults) for feature in self.features if feature.decide)
 
     def bears_signs(self, node: Node, prefix: str) -> bool:
         """Whether the node has a sign of ours."""
@@ -140,6 +141,10 @@ class Parts(Struct, frozen=True):
     def outlived(self, node: Node, prefix: str) -> NodeSigns:
         """Return the changes that remove what must not stay on a node that has left the fleet."""
         return all_signs(one.outlived(node, prefix) for one in self.features if one.outlived)
+
+    def taken_back(self, node: Node, prefix: str) -> NodeSigns:
+        """Return the changes that take back what must not stay on a node that is not ours to change."""
+        return all_signs(feature.taken_back(node, prefix) for feature in self.features if feature.taken_back)
 
     def object_changes(
         self, published: Mapping[str, Sequence[Any]], fleet: Fleet, earlier: Collection[str]

@@ -9,27 +9,25 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from msgspec import Struct, field
 
-from reconciler.model.drains import DrainOrder
 from reconciler.model.event import WITHOUT_START, MaintenanceEvent, Reading
 from reconciler.model.machine import MachineRef
 from reconciler.model.node import Node
-from reconciler.model.plan import Hold, NodePlan, Notice, Transition, WorkflowReport
+from reconciler.model.plan import Hold, NodePlan
 from reconciler.model.polling import AnyMemory
 from reconciler.model.ports import ClusterReader, Outside
-from reconciler.model.problems import Gaps
-from reconciler.model.record import CaseRecord, Record, State
-from reconciler.model.snapshot import Agents, ServerVersion, Snapshot
-from reconciler.model.workflow import HypervisorWrite, LeaseTake, ReadForChecks, WorkflowData, WorkflowMessage
+from reconciler.model.problems import Faults, Gaps
+from reconciler.model.record import CaseRecord, State
+from reconciler.model.snapshot import Agents, ServerVersion
+from reconciler.model.workflow import ReadForChecks
 from reconciler.model.writes import Publication
+from reconciler.passes.node_facts import Decider, NodeFacts, PassContext
 from reconciler.profiles.case import CaseView
+from reconciler.profiles.situation import Acknowledgement
 from reconciler.settings.schema import Settings
-
-if TYPE_CHECKING:
-    from reconciler.profiles.situation import Situation
 
 
 class Wants(Struct, frozen=True):
@@ -116,7 +114,8 @@ class Source(Protocol):
 class Standing(Struct, frozen=True):
     """A node after a pass:
 
-    its record, the events of its case, its holds, and whether its drain continues now.
+    its record, the events of its case, its holds, whether its drain continues, and whether it is cordoned.
+    `acknowledgements` are the events that should start early.
     """
 
     state: State
@@ -124,6 +123,8 @@ class Standing(Struct, frozen=True):
     case: CaseView
     holds: tuple[Hold, ...] = ()
     draining: bool = False
+    cordoned: bool = False
+    acknowledgements: tuple[Acknowledgement, ...] = ()
 
     @property
     def open(self) -> bool:
@@ -200,48 +201,6 @@ class ObjectChanges(Struct, frozen=True):
     signs: tuple[str, ...] = ()
 
 
-class WorkflowStep(Struct, frozen=True):
-    """The node and its record as its workflows leave them, and what follows.
-
-    `text` is the annotation with their data, None if it stays as it is. `used` are the labels and annotations
-    of the node that they read, as `NodeWrite.seen_by_checks` holds them. `elsewhere` names what the profile
-    of platform events has to wait for, empty if it need not. `order` is the drain that a chain waits for.
-    `readable` is False if their data can't be read: nothing about them is written then. `next_message` is
-    when their next message is due (UTC), None if none will be.
-    """
-
-    node: Node
-    record: Record | None
-    data: WorkflowData = WorkflowData()
-    before: State = State.OPERATIONAL
-    text: str | None = None
-    used: Mapping[str, str | None] = field(default_factory=dict)
-    elsewhere: str = ""
-    order: DrainOrder | None = None
-    reports: tuple[WorkflowReport, ...] = ()
-    transitions: tuple[Transition, ...] = ()
-    holds: tuple[Hold, ...] = ()
-    notices: tuple[Notice, ...] = ()
-    takes: tuple[LeaseTake, ...] = ()
-    hypervisor: HypervisorWrite | None = None
-    readable: bool = True
-    messages: tuple[WorkflowMessage, ...] = ()
-    next_message: datetime | None = None
-
-
-class Beside(Protocol):
-    """What a feature does with nodes beside the profile of platform events, in one pass. One feature can.
-
-    `one` is a `Seen`, `context` a `PassContext` and `progress` a `Progress`. Their files need this one.
-    """
-
-    def step(self, one: Any, situation: Situation, context: Any) -> WorkflowStep | None:
-        """Return what it does with a node, before that profile; None if the node is none of its own."""
-
-    def note(self, one: Any, progress: Any) -> None:
-        """Show the nodes that come later in the pass what was decided about this one."""
-
-
 ReadObjects = tuple[Mapping[str, Sequence[Any]], tuple[str, ...]]
 """Objects by sign, and a message for each kind that can't be read."""
 
@@ -251,13 +210,13 @@ class Feature(Struct, frozen=True):
 
     `reads` says which parts of nodes it reads; those of signs also while the settings have them off, because
     they are then removed. `machine_of` returns the machine of a node, None if it knows nothing of it, and
-    sends no request. `read_checks` reads what the checks of workflows need, and `beside` makes what decides
-    beside the profile of platform events in one pass.
+    sends no request. `read_checks` reads what the checks of workflows need. `decide` makes, from what is
+    known of all nodes, what decides about one after the other; a node that breaks it is one of the faults.
 
     Signs show a case on its node to other tools. `bears_signs` says whether a node has one, which may have to
     change even if the node has no event, and `signs` returns the changes at `now` (aware, UTC). `outlived`
-    returns those that remove what must not stay on a node that has left the fleet, and `removed` those that
-    remove everything, for a release.
+    returns those that remove what must not stay on a node that has left the fleet, `taken_back` those for
+    every node that is not ours to change, and `removed` those that remove everything, for a release.
 
     Objects show cases beside nodes. `read_objects` reads them, and notes in the gaps what we may not read;
     `object_changes` returns what to write so that they agree with the plans. Both get the signs that may have
@@ -269,10 +228,11 @@ class Feature(Struct, frozen=True):
     machine_of: Callable[[Node], MachineRef | None] | None = None
     read_checks: Callable[[Outside, Settings], ReadForChecks] | None = None
     read_objects: Callable[[ClusterReader, Settings, Collection[str], Gaps], ReadObjects] | None = None
-    beside: Callable[[Snapshot, Settings], Beside] | None = None
+    decide: Callable[[Sequence[NodeFacts], PassContext, Faults], Decider] | None = None
     bears_signs: Callable[[Node, str], bool] | None = None
     signs: Callable[[Node, Standing, Settings, datetime], NodeSigns] | None = None
     outlived: Callable[[Node, str], NodeSigns] | None = None
+    taken_back: Callable[[Node, str], NodeSigns] | None = None
     object_changes: Callable[[Mapping[str, Sequence[Any]], Fleet, Collection[str]], ObjectChanges] | None = (
         None
     )

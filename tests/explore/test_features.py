@@ -14,7 +14,7 @@ from reconciler.model.drains import WaitLimit
 from reconciler.model.instructions import Instructions
 from reconciler.model.moments import shifted
 from reconciler.model.values import replace
-from reconciler.passes.decide import node_facts
+from reconciler.passes import node_facts
 from reconciler.profiles import hooks, instructed, situation
 from tests.explore.choices import PLAIN
 from tests.explore.exploring import broken_law

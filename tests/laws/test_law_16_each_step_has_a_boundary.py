@@ -70,7 +70,7 @@ def _others(plan: Plan) -> list[object]:
         ("reconciler.passes.decide", "queue_key"),
         ("reconciler.passes.decide", "_has_place"),
         ("reconciler.passes.decide.machines", "_in_hand"),
-        ("reconciler.passes.decide.acknowledging", "_by_id"),
+        ("reconciler.sources.imds.feature", "_by_id"),
         ("reconciler.profiles.budget", "_seat"),
     ],
 )

@@ -15,7 +15,7 @@ from reconciler.simulation.clock import Actor
 from reconciler.simulation.platform import Reporter, VmEvent
 from reconciler.simulation.world import World
 from reconciler.sources import condition as node_condition
-from reconciler.sources import imds as published
+from reconciler.sources.imds import source as published
 from tests.simulation.building import PREFIX, START, name, web, world
 
 MINUTE = timedelta(minutes=1)

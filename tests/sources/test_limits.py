@@ -21,8 +21,8 @@ from reconciler.model.node import Condition, Wanted
 from reconciler.model.pod import LONGEST_GRACE
 from reconciler.model.record import Record, Unreadable, record_of
 from reconciler.model.snapshot import Agents
-from reconciler.sources import imds as published
 from reconciler.sources.condition import parse_message, read
+from reconciler.sources.imds import source as published
 from reconciler.sources.named_condition import read_named
 from reconciler.sources.request import source as request
 from tests.support import builders, shapes

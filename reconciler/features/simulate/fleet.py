@@ -12,7 +12,7 @@ from reconciler.model.pod import Owner, Pod
 from reconciler.model.snapshot import Resting, Snapshot
 from reconciler.model.values import replace
 from reconciler.passes.assess import assess
-from reconciler.passes.decide.node_facts import rests
+from reconciler.passes.decide.known import rests
 from reconciler.passes.observe import wanted
 from reconciler.passes.parts import Parts
 from reconciler.passes.plugin import SourceContext

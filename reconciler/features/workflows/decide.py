@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -18,19 +18,24 @@ from reconciler.model.holds import HoldCode
 from reconciler.model.keys import keys_of
 from reconciler.model.moments import shifted, to_text
 from reconciler.model.plan import Hold, Notice, NoticeType, Transition
+from reconciler.model.problems import Faults
 from reconciler.model.record import Claim, ClaimedDrain, ClaimKind, Cordon, DrainRecord, Record, State
-from reconciler.model.snapshot import Snapshot
 from reconciler.model.values import replace
 from reconciler.model.workflow import WorkflowData, upgrade_on
 from reconciler.model.writes import used_keys
+<<<<<<< HEAD
 from reconciler.passes.decide.draining import DRAINED, followed, recorded_order
 from reconciler.passes.decide.facts import pods_left
 from reconciler.passes.decide.node_facts import NodeFacts, PassContext, Progress
 from reconciler.passes.plugin import WorkflowStep
+=======
+from reconciler.passes.decide.facts import pods_left, with_returns
+from reconciler.passes.node_facts import Decider, NodeFacts, PassContext, Progress, WorkflowStep
+>>>>>>> 08248318 (Fold a decision over features: what decides is made once for the fleet, and acknowledging belongs to imds)
 from reconciler.profiles.checks.people import not_held
 from reconciler.profiles.checks.platform import left_to_us
 from reconciler.profiles.situation import Situation, Work
-from reconciler.settings.schema import Mode, Settings
+from reconciler.settings.schema import Mode
 from reconciler.settings.sections.trigger_types import Draining
 
 PLATFORM = "the maintenance of the platform"
@@ -49,17 +54,36 @@ FAILED = "ChangeMaintenanceStateFailed"
 """The reason of maintenance-controller's Event about a step that does not succeed."""
 
 
-class NodeWorkflows:
+class NodeWorkflows(Decider):
     """The workflows of all nodes in one pass."""
 
-    def __init__(self, snapshot: Snapshot, settings: Settings) -> None:
+    def __init__(self, nodes: Sequence[NodeFacts], context: PassContext, faults: Faults) -> None:
         """Read the data of all nodes; one that can't be read has a problem."""
+        del nodes, faults
+        snapshot, settings = context.snapshot, context.settings
         self._workflows = workflows_of(settings.profiles)
-        keys, nodes = keys_of(settings.keys.prefix), snapshot.nodes if self._workflows.on else ()
-        members = members_of(nodes, snapshot.records, self._workflows.selected, keys)
+        keys, read = keys_of(settings.keys.prefix), snapshot.nodes if self._workflows.on else ()
+        members = members_of(read, snapshot.records, self._workflows.selected, keys)
         self._members = Members(members, snapshot.for_settings.checks)
 
-    def step(self, node: NodeFacts, situation: Situation, context: PassContext) -> WorkflowStep | None:
+    def decide(
+        self, node: NodeFacts, situation: Situation, context: PassContext
+    ) -> tuple[NodeFacts, Situation]:
+        """Return both after one step of each workflow of the node."""
+        step = self._step(node, situation, context)
+        if step is None:
+            return node, situation
+        node = node.after(step)
+        record = replace(
+            situation.record,
+            node_cordon=node.case.node_cordon,
+            also_claimed_by=node.case.also_claimed_by,
+            elsewhere=node.case.elsewhere,
+        )
+        read = replace(situation.node, unschedulable=step.node.unschedulable)
+        return node, replace(situation, node=read, record=record)
+
+    def _step(self, node: NodeFacts, situation: Situation, context: PassContext) -> WorkflowStep | None:
         """Return one step of each workflow of a node; nothing is changed where it can't be read."""
         if not self._workflows.on:
             if node.record is None or not node.record.workflows:

@@ -24,7 +24,7 @@ def _read_checks(outside: Outside, settings: Settings) -> ReadForChecks:
     return read_for_checks(outside, workflows_of(settings.profiles).needs)
 
 
-FEATURE = Feature("workflows", reads=_reads, read_checks=_read_checks, beside=NodeWorkflows)
+FEATURE = Feature("workflows", reads=_reads, read_checks=_read_checks, decide=NodeWorkflows)
 
 
 LEASES = 200

@@ -18,20 +18,10 @@ from reconciler.model.schedule import CaseSchedule
 from reconciler.model.snapshot import Assessment, Ledger, Resting, Snapshot
 from reconciler.model.values import replace
 from reconciler.model.workflow import upgraded_pools
-from reconciler.passes.decide.acknowledging import acknowledgements
 from reconciler.passes.decide.draining import holds_slot
 from reconciler.passes.decide.forecasts import with_prospects
+from reconciler.passes.decide.known import broken, last_key, look_safely, queue_key, why_out_of_service
 from reconciler.passes.decide.machines import pools_in_replacement, twins_of
-from reconciler.passes.decide.node_facts import (
-    NodeFacts,
-    PassContext,
-    Progress,
-    broken,
-    last_key,
-    look_safely,
-    queue_key,
-    why_out_of_service,
-)
 from reconciler.passes.decide.one_node import decide_safely
 from reconciler.passes.decide.reporting import (
     expiries,
@@ -46,11 +36,11 @@ from reconciler.passes.decide.reporting import (
     source_states,
 )
 from reconciler.passes.decide.scheduling import schedules
+from reconciler.passes.node_facts import NodeFacts, PassContext, Progress
 from reconciler.passes.parts import Parts
 from reconciler.passes.plugin import Fleet, ObjectChanges
 from reconciler.profiles.budget import count_places, still_missing
 from reconciler.profiles.exemption import has_struck
-from reconciler.profiles.situation import Acknowledgement
 from reconciler.settings.schema import Settings
 
 
@@ -61,13 +51,13 @@ def decide(
     # A step that goes over all nodes has a boundary around each: what fails holds this node only.
     faults = Faults()
     context = _context(snapshot, settings, now, parts, faults)
-    fleet = _fleet(assessment, context, faults)
+    fleet = _fleet(assessment, context, faults, parts)
     progress = _progress(fleet, context)
     fleet = replace(fleet, known=_queue(fleet, context))
     for node in sorted(fleet.known, key=partial(_turn, snapshot.itself.node, fleet.ours)):
-        progress.plans.append(decide_safely(node, context, progress))
+        progress.plans.append(decide_safely(node, context, progress, parts))
     plans = _in_order(fleet.known, progress, snapshot)
-    shown = _shown(plans, context, faults)
+    shown = _shown(plans, context, fleet)
     _keep(progress, plans, shown, context)
     return _plan(plans, shown, fleet, assessment, context, progress)
 
@@ -81,7 +71,6 @@ def _context(
         snapshot,
         settings,
         now,
-        parts,
         parts.sources.reading_names(settings),
         twins_of(snapshot.nodes, faults) if changes_vms else {},
         parts.sources.notice_names(settings),
@@ -103,9 +92,10 @@ class _Fleet(Struct, frozen=True):
     known: tuple[NodeFacts, ...]
     ours: Mapping[str, str]
     faults: Faults
+    parts: Parts
 
 
-def _fleet(assessment: Assessment, context: PassContext, faults: Faults) -> _Fleet:
+def _fleet(assessment: Assessment, context: PassContext, faults: Faults, parts: Parts) -> _Fleet:
     snapshot, settings = context.snapshot, context.settings
     selected = tuple(
         node
@@ -117,9 +107,11 @@ def _fleet(assessment: Assessment, context: PassContext, faults: Faults) -> _Fle
         node
         for node in snapshot.nodes
         if node.name in names
-        or faults.of(node.name, "it may have a record or hints", partial(_is_marked, node, context), True)
+        or faults.of(
+            node.name, "it may have a record or hints", partial(_is_marked, node, context, parts), True
+        )
     )
-    looked = [look_safely(node, assessment.of(node.name), context) for node in marked]
+    looked = [look_safely(node, assessment.of(node.name), context, parts) for node in marked]
     known = tuple(facts for facts in looked if facts is not None)
     places = {facts.name: _place(facts, faults) for facts in known}
     return _Fleet(
@@ -129,6 +121,7 @@ def _fleet(assessment: Assessment, context: PassContext, faults: Faults) -> _Fle
         known,
         {name: because for name, because in places.items() if because},
         faults,
+        parts,
     )
 
 
@@ -144,12 +137,7 @@ def _progress(fleet: _Fleet, context: PassContext) -> Progress:
     ledger = _spaced(read, settings, context.second)
     places = count_places(fleet.selected, fleet.ours, settings.budget, now, missing, faults)
     places = places.beside(fleet.resting)
-    none: Mapping[str, tuple[Acknowledgement, ...]] = {}
-    acknowledged = faults.step(
-        "no event is acknowledged",
-        lambda: acknowledgements(fleet.known, snapshot.nodes, settings, faults),
-        none,
-    )
+    deciders = fleet.parts.deciders(fleet.known, context, faults)
     nothing: Mapping[str, CaseSchedule] = {}
     planned = faults.step(
         "no start is planned",
@@ -162,11 +150,10 @@ def _progress(fleet: _Fleet, context: PassContext) -> Progress:
     return Progress(
         places,
         replace(ledger, replaced=missing),
-        acknowledged,
-        pools_in_replacement(fleet.known, snapshot.for_settings.machines, faults),
+        pools=pools_in_replacement(fleet.known, snapshot.for_settings.machines, faults),
         holding={facts.name for facts in fleet.known if holds_slot(snapshot.drains.get(facts.name))},
         schedules=planned,
-        beside=context.parts.beside(snapshot, settings),
+        deciders=deciders,
         slot_free_at=earliest_after(now, (drain.blocked_at for drain in holders if drain.blocked_at)),
     )
 
@@ -207,14 +194,12 @@ def _in_order(queue: Sequence[NodeFacts], progress: Progress, snapshot: Snapshot
     return (*reported, *orphaned_drains(snapshot, order))
 
 
-def _shown(plans: tuple[NodePlan, ...], context: PassContext, faults: Faults) -> ObjectChanges:
+def _shown(plans: tuple[NodePlan, ...], context: PassContext, fleet: _Fleet) -> ObjectChanges:
     snapshot, nodes = context.snapshot, {node.name: node for node in context.snapshot.nodes}
-    fleet = Fleet(plans, nodes, context.settings, context.now)
-    return faults.step(
+    shown = Fleet(plans, nodes, context.settings, context.now)
+    return fleet.faults.step(
         "objects for other tools are not changed",
-        lambda: context.parts.object_changes(
-            snapshot.for_settings.published, fleet, snapshot.ledger.published
-        ),
+        lambda: fleet.parts.object_changes(snapshot.for_settings.published, shown, snapshot.ledger.published),
         ObjectChanges(signs=snapshot.ledger.published),
     )
 
@@ -299,7 +284,7 @@ def _next_change(
         (
             *moments(plans, context.now),
             *expiries(fleet.known),
-            *context.parts.sources.changes(context.snapshot.memories, context.now),
+            *fleet.parts.sources.changes(context.snapshot.memories, context.now),
             *_eased(progress.ledger, context.settings),
             *_turns(progress),
             *shown.moments,
@@ -323,9 +308,9 @@ def _with_schedule(plan: NodePlan, schedule: CaseSchedule | None) -> NodePlan:
     return replace(plan, schedule=schedule)
 
 
-def _is_marked(node: Node, context: PassContext) -> bool:
+def _is_marked(node: Node, context: PassContext, parts: Parts) -> bool:
     keys = context.keys
-    return keys.record in node.annotations or context.parts.outlived(node, keys.prefix).any
+    return keys.record in node.annotations or parts.outlived(node, keys.prefix).any
 
 
 def _has_place(node: NodeFacts) -> str:

@@ -16,30 +16,23 @@ from reconciler.model.drains import (
     WaitLimit,
 )
 from reconciler.model.holds import HoldCode
-from reconciler.model.hooks import HookRun
 from reconciler.model.moments import shifted
 from reconciler.model.node import AUTOSCALER_TAINT, Node
 from reconciler.model.plan import (
-    Actions,
-    DrainState,
     Hold,
-    NodePlan,
     Notice,
     NoticeType,
 )
 from reconciler.model.record import CaseRecord, DrainRecord, KnownEvent, State
 from reconciler.model.values import replace
-from reconciler.passes.decide.acknowledging import acknowledged
-from reconciler.passes.decide.facts import CaseStep, pods_left, tell, unattended, with_moved, with_returns
-from reconciler.passes.decide.hooks import begun_after_hooks, drain_hold, follow_hooks, timed_out, was_held
-from reconciler.passes.decide.node_facts import NodeFacts, PassContext, Progress
-from reconciler.passes.decide.planned import Decided, node_patch, node_plan, second_patch
-from reconciler.passes.plugin import Standing
+from reconciler.passes.decide.facts import CaseStep, pods_left, unattended, with_moved, with_returns
+from reconciler.passes.decide.hooks import begun_after_hooks, drain_hold, follow_hooks, was_held
+from reconciler.passes.decide.planned import NodeDrain
+from reconciler.passes.node_facts import NodeFacts, PassContext, Progress
 from reconciler.profiles import case as cases
 from reconciler.profiles.checks.people import not_stopped
 from reconciler.profiles.checks.platform import AUTOSCALER_DELETES, left_to_us
 from reconciler.profiles.checks.starts import first_lost_from, others_first
-from reconciler.profiles.hooks import told
 from reconciler.profiles.orders import drain_options, drain_order
 from reconciler.profiles.situation import Staying
 from reconciler.profiles.state_machine import Walk
@@ -92,8 +85,8 @@ def follow_drain(
     view: cases.CaseView,
     context: PassContext,
     progress: Progress,
-) -> NodePlan:
-    """Return the plan of a node: the result of the state machine, merged with the recorded drain.
+) -> NodeDrain:
+    """Return the drain of a node: the result of the state machine, merged with the recorded drain.
 
     `before` is the case before the state machine ran.
     """
@@ -133,9 +126,7 @@ def follow_drain(
     # A drain that ended with an earlier case does not belong to this one.
     shown = drained if drain is not None or running(drained) else None
     stop = ordered.order is None and not _unjudged(ordered.stopped) and running(found)
-    return _planned(
-        node, walked, case, _Drain(step, ordered.order, shown, stop, hooked.runs), context, progress
-    )
+    return NodeDrain(case, ordered.order, step.kept, step.notices, shown, stop, hooked.runs)
 
 
 class _Ordered(Struct, frozen=True):
@@ -182,67 +173,6 @@ def _count(
         progress.stuck_at = min(stuck_at, progress.stuck_at or stuck_at)
 
 
-class _Drain(Struct, frozen=True):
-    """The drain of a node in its plan: the step, the order, what is shown, and whether it has to stop.
-
-    `hooks` are those to run for it.
-    """
-
-    step: _Step
-    order: DrainOrder | None
-    shown: DrainProgress | None
-    stop: bool
-    hooks: tuple[HookRun, ...]
-
-
-def _planned(
-    node: NodeFacts,
-    walked: Walk,
-    case: CaseStep,
-    drain: _Drain,
-    context: PassContext,
-    progress: Progress,
-) -> NodePlan:
-    """Return the plan with what the case has to say, its signs, and its patches."""
-    telling = tell(case, node, context)
-    record = telling.record
-    over = timed_out(node, record, case.view, context)
-    noted = telling.noted
-    if over and record.open:
-        noted = told(noted or record)
-    draining = drain.order is not None
-    standing = Standing(walked.state, record, case.view, case.holds, draining=draining)
-    word = acknowledged(node, walked, record, progress.acknowledgements, context)
-    signs = context.parts.signs(node.read, standing, context.settings, context.now)
-    signs = replace(signs, annotations={**signs.annotations, **word})
-    write = node_patch(node, walked, record, signs, context)
-    workflows = node.workflows
-    todo = Actions(
-        write=write,
-        drain=drain.order,
-        stop_drain=drain.stop,
-        perform=walked.effects.perform,
-        machine=walked.effects.machine,
-        notices=(
-            *(workflows.notices if workflows is not None else ()),
-            *walked.effects.notices,
-            *drain.step.notices,
-            *telling.fresh,
-        ),
-        publications=signs.writes,
-        hooks=drain.hooks,
-        pending=(*telling.pending, *over),
-        noted=second_patch(node, write, noted, context) if noted is not None else None,
-        takes=workflows.takes if workflows is not None else (),
-        hypervisor=workflows.hypervisor if workflows is not None else None,
-        messages=workflows.messages if workflows is not None else (),
-        next_message=workflows.next_message if workflows is not None else None,
-    )
-    decided = Decided(walked.state, record, case.holds, telling.ended)
-    shown = _drain_state(node, record, drain.step.kept, drain.shown, context)
-    return node_plan(node, walked, decided, todo, shown)
-
-
 def _for_workflow(
     order: DrainOrder,
     node: NodeFacts,
@@ -266,25 +196,6 @@ def _waits_for_its_end(state: State, view: cases.CaseView) -> bool:
     if state is State.REQUIRED:
         return not any(event.asks for event in view.present)
     return state is State.IN_MAINTENANCE
-
-
-def _drain_state(
-    node: NodeFacts,
-    record: CaseRecord,
-    kept: tuple[Blocker, ...],
-    shown: DrainProgress | None,
-    context: PassContext,
-) -> DrainState:
-    """Return how far the drain is; one that is done names the pods that are still there."""
-    drain = record.drain
-    if drain is None or drain.done is None or not drain.kept.count:
-        return DrainState(kept, shown)
-    stays = drain.kept
-    options = drain_options(cases.allowed(record), context.settings, node.read.labels)
-    options = with_returns(options, drain, record.since, shown)
-    if (found := pods_left(node.read, options, context)) is not None:
-        kept, stays = found.kept, KeptPods.of(found.kept)
-    return DrainState(kept, shown, stays=str(stays) if stays.count else "")
 
 
 def _go_on(begun: _Begun, context: PassContext, progress: Progress) -> _Step:

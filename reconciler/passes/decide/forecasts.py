@@ -30,7 +30,7 @@ from reconciler.model.problems import Faults
 from reconciler.model.record import KnownEvent
 from reconciler.model.schedule import PODS_STAY, CaseSchedule, Prospect
 from reconciler.model.values import replace
-from reconciler.passes.decide.node_facts import NodeFacts, PassContext
+from reconciler.passes.node_facts import NodeFacts, PassContext
 from reconciler.profiles import case as cases
 from reconciler.profiles.budget import PlacesAhead
 from reconciler.profiles.orders import drain_order

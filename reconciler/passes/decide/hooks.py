@@ -18,7 +18,7 @@ from reconciler.model.moments import to_text
 from reconciler.model.plan import Hold, Notice, NoticeType
 from reconciler.model.record import CaseRecord, DrainRecord, State
 from reconciler.model.values import replace
-from reconciler.passes.decide.node_facts import NodeFacts, PassContext
+from reconciler.passes.node_facts import NodeFacts, PassContext
 from reconciler.profiles import hooks as engine
 from reconciler.profiles.case import CaseView
 from reconciler.profiles.checks.people import HOOKS_DONE

@@ -11,7 +11,7 @@ from reconciler.model.node import Node
 from reconciler.model.problems import Faults
 from reconciler.model.record import CaseRecord
 from reconciler.model.snapshot import Replaced
-from reconciler.passes.decide.node_facts import NodeFacts, PoolKey, pool_key
+from reconciler.passes.node_facts import NodeFacts, PoolKey, pool_key
 from reconciler.profiles.budget import pool_of
 
 

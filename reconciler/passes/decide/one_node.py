@@ -12,30 +12,25 @@ from reconciler.model.problems import internal
 from reconciler.model.record import CaseRecord, Cordon, State
 from reconciler.model.undone import Undone
 from reconciler.model.values import replace
-from reconciler.passes.decide.acknowledging import taken_back
+from reconciler.model.writes import node_write
 from reconciler.passes.decide.draining import follow_drain, holds_slot, is_stuck, pods_staying, running
 from reconciler.passes.decide.facts import with_starts
+from reconciler.passes.decide.known import broken, untouchable
 from reconciler.passes.decide.machines import gone_by_us
-from reconciler.passes.decide.node_facts import (
-    DEFAULT,
-    NodeFacts,
-    PassContext,
-    Progress,
-    broken,
-    pool_key,
-    untouchable,
-)
 from reconciler.passes.decide.planned import (
     Decided,
     hold,
     is_needed,
     node_plan,
+    plan_of,
     remembering,
     undone_of,
     waits,
 )
 from reconciler.passes.decide.scheduling import brought_forward, schedule_beside
-from reconciler.passes.plugin import NodeSigns
+from reconciler.passes.node_facts import DEFAULT, NodeFacts, PassContext, Progress, pool_key
+from reconciler.passes.parts import Parts
+from reconciler.passes.plugin import all_signs
 from reconciler.profiles import case as cases
 from reconciler.profiles.checks import CHECKS
 from reconciler.profiles.checks.people import is_adoptable
@@ -44,19 +39,15 @@ from reconciler.profiles.situation import Situation, Staying
 from reconciler.profiles.state_machine import Walk, builtin, walk
 from reconciler.profiles.triggers import TRIGGERS
 
-_PROFILES = {DEFAULT: builtin(DEFAULT, TRIGGERS)}
-"""The profiles that a pass decides for: only the default one, for every node, because the settings can't name
-others yet. A record may contain more profiles. A pass keeps their data and their claims, and runs none of
-their transitions.
-"""
+_PROFILE = builtin(DEFAULT, TRIGGERS)
 
 
-def decide_safely(node: NodeFacts, context: PassContext, progress: Progress) -> NodePlan:
+def decide_safely(node: NodeFacts, context: PassContext, progress: Progress, parts: Parts) -> NodePlan:
     """Return the plan of one node. An error becomes a hold of this node, and leaves nothing in `progress`."""
     if not node.problem:
         before = progress.saved()
         try:
-            plan = decide_node(node, context, progress)
+            plan = decide_node(node, context, progress, parts)
             undone = undone_of(plan, context.snapshot.ledger.undone)
             if undone is None or not waits(plan, undone, context.now):
                 return remembering(plan, node.read, undone, context)
@@ -86,18 +77,18 @@ def _leave(
     return node_plan(node, None, decided, Actions(undone=undone), DrainState(progress=drained))
 
 
-def decide_node(node: NodeFacts, context: PassContext, progress: Progress) -> NodePlan:
+def decide_node(node: NodeFacts, context: PassContext, progress: Progress, parts: Parts) -> NodePlan:
     """Return the plan of one node; add the places and slots that it takes to `progress`."""
     read, snapshot, settings = node.read, context.snapshot, context.settings
     untouched = untouchable(node, settings)
     if untouched is not None:
-        return _untouched(node, untouched, context)
+        return _untouched(node, untouched, context, parts)
     planned = progress.schedules.get(read.name)
     schedule = schedule_beside(planned, progress.plans, context.now)
     if schedule is not None and schedule is not planned:
         progress.schedules = {**progress.schedules, read.name: schedule}
     if schedule is not None and schedule.with_node:
-        node = replace(node, judged=brought_forward(node.judged, schedule, context.now), record=node.written)
+        node = replace(node, judged=brought_forward(node.judged, schedule, context.now))
     judged = cases.not_dismissed(node.case, node.judged)
     switched_on = context.reading_names.__contains__
     record = _prune_dismissed(node.case, node, switched_on)
@@ -131,29 +122,35 @@ def decide_node(node: NodeFacts, context: PassContext, progress: Progress) -> No
         own_node=read.name == snapshot.itself.node,
         waiting_nodes=progress.undrained,
         others_stuck_at=progress.stuck_at,
-        acknowledgements=progress.acknowledgements.get(read.name, ()),
         machine=machine,
         before_us=before_us if before_us != read.name else "",
         twin=context.twins.get(read.name, ""),
         staying=staying,
         schedule=schedule,
     )
-    node, situation = _beside_others(node, situation, context, progress)
-    walked = walk(_PROFILES[node.profile], situation, CHECKS)
+    for decider in progress.deciders:
+        node, situation = decider.decide(node, situation, context)
+    walked = walk(_PROFILE, situation, CHECKS)
     _account(read, walked, situation, context, progress)
-    plan = follow_drain(node, record, walked, view, context, progress)
-    for feature in progress.beside:
-        feature.note(node, progress)
+    drain = follow_drain(node, record, walked, view, context, progress)
+    plan = plan_of(node, walked, drain, context, parts)
+    for decider in progress.deciders:
+        decider.note(node, progress)
     return plan
 
 
-def _untouched(node: NodeFacts, because: Hold, context: PassContext) -> NodePlan:
+def _untouched(node: NodeFacts, because: Hold, context: PassContext, parts: Parts) -> NodePlan:
     """Return the plan of a node that is not ours to change: what we have on it is taken back."""
     read, settings = node.read, context.settings
     drained = context.snapshot.drains.get(read.name)
-    signs = _outlived(read, context)
+    prefix = settings.keys.prefix
+    signs = parts.taken_back(read, prefix)
+    # Nodes that AKS manages itself deny every change.
+    if not settings.manages(read.labels) and HOSTED_LABEL not in read.labels:
+        signs = all_signs((signs, parts.outlived(read, prefix)))
+    write = node_write(read, prefix, labels=signs.labels, annotations=signs.annotations)
     todo = Actions(
-        write=taken_back(read, settings.keys.prefix, signs.labels),
+        write=write if signs.labels or signs.annotations else None,
         stop_drain=running(drained),
         publications=signs.writes,
     )
@@ -180,43 +177,6 @@ def _account(
     # Starts that wait for no spacing delay no others: spot VMs that go all the time would stop them.
     if first and settings.budget.spacing > timedelta() and not is_exempt(situation):
         progress.ledger = replace(progress.ledger, last_start=context.second, unread="")
-
-
-def _beside_others(
-    node: NodeFacts, situation: Situation, context: PassContext, progress: Progress
-) -> tuple[NodeFacts, Situation]:
-    """Return both after the steps of features, which come before that of the profile."""
-    for feature in progress.beside:
-        step = feature.step(node, situation, context)
-        if step is not None:
-            node = replace(node, record=node.written, workflows=step)
-            situation = _beside(node, situation)
-    return node, situation
-
-
-def _beside(node: NodeFacts, situation: Situation) -> Situation:
-    """Return the situation of the profile of platform events after the workflows of the node."""
-    if node.workflows is None:
-        return situation
-    case = node.case
-    record = replace(
-        situation.record,
-        node_cordon=case.node_cordon,
-        also_claimed_by=case.also_claimed_by,
-        elsewhere=case.elsewhere,
-    )
-    read = replace(situation.node, unschedulable=node.workflows.node.unschedulable)
-    return replace(situation, node=read, record=record)
-
-
-def _outlived(node: Node, context: PassContext) -> NodeSigns:
-    """Return the changes that remove what must not stay on a node that has left the fleet.
-
-    Nodes that AKS manages itself deny every change.
-    """
-    if context.settings.manages(node.labels) or HOSTED_LABEL in node.labels:
-        return NodeSigns()
-    return context.parts.outlived(node, context.keys.prefix)
 
 
 def _prune_dismissed(record: CaseRecord, node: NodeFacts, switched_on: cases.SwitchedOn) -> CaseRecord:

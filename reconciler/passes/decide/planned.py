@@ -8,8 +8,10 @@ from datetime import datetime
 from msgspec import Struct
 
 from reconciler.model.case_outcome import outcome_of
+from reconciler.model.drains import Blocker, DrainOrder, DrainProgress, KeptPods
 from reconciler.model.event import Answer, Kind
 from reconciler.model.holds import HoldCode
+from reconciler.model.hooks import HookRun
 from reconciler.model.keys import keys_of
 from reconciler.model.moments import to_text
 from reconciler.model.node import Node
@@ -26,11 +28,32 @@ from reconciler.model.writes import (
     node_write,
     rewritten,
 )
-from reconciler.passes.decide.node_facts import NodeFacts, PassContext
-from reconciler.passes.plugin import NodeSigns, WorkflowStep
+from reconciler.passes.decide.facts import CaseStep, pods_left, tell, with_returns
+from reconciler.passes.decide.hooks import timed_out
+from reconciler.passes.node_facts import DEFAULT, NodeFacts, PassContext, WorkflowStep
+from reconciler.passes.parts import Parts
+from reconciler.passes.plugin import NodeSigns, Standing
 from reconciler.profiles import case as cases
 from reconciler.profiles.budget import pool_of
+from reconciler.profiles.hooks import told
+from reconciler.profiles.orders import drain_options
 from reconciler.profiles.state_machine import Walk
+
+
+class NodeDrain(Struct, frozen=True):
+    """The drain of a node after this pass, and the case for which it is.
+
+    `order` is for the drainer, `kept` are the pods that stay, `shown` is the progress for the plan, `stop` is
+    whether a drain has to stop. `hooks` are those to run for it.
+    """
+
+    case: CaseStep
+    order: DrainOrder | None
+    kept: tuple[Blocker, ...]
+    notices: tuple[Notice, ...]
+    shown: DrainProgress | None
+    stop: bool
+    hooks: tuple[HookRun, ...]
 
 
 class Decided(Struct, frozen=True):
@@ -40,6 +63,74 @@ class Decided(Struct, frozen=True):
     record: CaseRecord | None
     holds: tuple[Hold, ...]
     ended: CaseRecord | None = None
+
+
+def plan_of(node: NodeFacts, walked: Walk, drain: NodeDrain, context: PassContext, parts: Parts) -> NodePlan:
+    """Return the plan with what the case has to say, its signs, and its patches."""
+    case = drain.case
+    telling = tell(case, node, context)
+    record = telling.record
+    over = timed_out(node, record, case.view, context)
+    noted = telling.noted
+    if over and record.open:
+        noted = told(noted or record)
+    draining = drain.order is not None
+    standing = Standing(
+        walked.state,
+        record,
+        case.view,
+        case.holds,
+        draining=draining,
+        # A cordon of this pass comes too late for what was drained before it.
+        cordoned=node.read.unschedulable and walked.effects.node.unschedulable,
+        acknowledgements=node.acknowledgements,
+    )
+    signs = parts.signs(node.read, standing, context.settings, context.now)
+    write = node_patch(node, walked, record, signs, context)
+    workflows = node.workflows
+    todo = Actions(
+        write=write,
+        drain=drain.order,
+        stop_drain=drain.stop,
+        perform=walked.effects.perform,
+        machine=walked.effects.machine,
+        notices=(
+            *(workflows.notices if workflows is not None else ()),
+            *walked.effects.notices,
+            *drain.notices,
+            *telling.fresh,
+        ),
+        publications=signs.writes,
+        hooks=drain.hooks,
+        pending=(*telling.pending, *over),
+        noted=second_patch(node, write, noted, context) if noted is not None else None,
+        takes=workflows.takes if workflows is not None else (),
+        hypervisor=workflows.hypervisor if workflows is not None else None,
+        messages=workflows.messages if workflows is not None else (),
+        next_message=workflows.next_message if workflows is not None else None,
+    )
+    decided = Decided(walked.state, record, case.holds, telling.ended)
+    shown = _drain_state(node, record, drain.kept, drain.shown, context)
+    return node_plan(node, walked, decided, todo, shown)
+
+
+def _drain_state(
+    node: NodeFacts,
+    record: CaseRecord,
+    kept: tuple[Blocker, ...],
+    shown: DrainProgress | None,
+    context: PassContext,
+) -> DrainState:
+    """Return how far the drain is; one that is done names the pods that are still there."""
+    drain = record.drain
+    if drain is None or drain.done is None or not drain.kept.count:
+        return DrainState(kept, shown)
+    stays = drain.kept
+    options = drain_options(cases.allowed(record), context.settings, node.read.labels)
+    options = with_returns(options, drain, record.since, shown)
+    if (found := pods_left(node.read, options, context)) is not None:
+        kept, stays = found.kept, KeptPods.of(found.kept)
+    return DrainState(kept, shown, stays=str(stays) if stays.count else "")
 
 
 def node_plan(
@@ -129,7 +220,7 @@ def node_patch(
     and part of the same patch.
     """
     read, keys = node.read, context.keys
-    record = (node.record or Record(read.uid)).with_case(node.profile, case, context.now)
+    record = (node.record or Record(read.uid)).with_case(DEFAULT, case, context.now)
     step = node.workflows or WorkflowStep(read, node.record)
     labels = {
         **_changed(read.labels, step.node.labels),
@@ -212,7 +303,7 @@ def second_patch(
             annotations=_merged(read.annotations, first.annotations),
             unschedulable=read.unschedulable if first.unschedulable is None else first.unschedulable,
         )
-    record = (node.record or Record(read.uid)).with_case(node.profile, case, context.now)
+    record = (node.record or Record(read.uid)).with_case(DEFAULT, case, context.now)
     return node_write(read, keys.prefix, annotations={keys.record: to_annotation(record)})
 
 

@@ -21,7 +21,7 @@ from reconciler.model.problems import guarded
 from reconciler.model.record import CaseRecord, State
 from reconciler.model.snapshot import Assessment, Resting, Snapshot
 from reconciler.passes.decide.draining import running
-from reconciler.passes.decide.node_facts import NodeFacts
+from reconciler.passes.node_facts import NodeFacts
 from reconciler.profiles.budget import pool_of
 from reconciler.profiles.judging import NEAR
 from reconciler.settings.schema import Settings

@@ -19,7 +19,8 @@ from reconciler.model.schedule import CaseSchedule, StartTimes
 from reconciler.model.snapshot import Ledger
 from reconciler.model.values import replace
 from reconciler.passes.decide.forecasts import Reasons, forecast_until
-from reconciler.passes.decide.node_facts import NodeFacts, PassContext, untouchable
+from reconciler.passes.decide.known import untouchable
+from reconciler.passes.node_facts import NodeFacts, PassContext
 from reconciler.profiles import case as cases
 from reconciler.profiles.budget import DisruptionBudget, PlacesAhead
 from reconciler.profiles.exemption import has_struck

@@ -99,7 +99,7 @@ def test_the_objects_of_a_node_that_can_not_be_judged_stay_as_they_are(
         raise OverflowError("date value out of range")
 
     with monkeypatch.context() as patch:
-        patch.setattr("reconciler.passes.decide.node_facts.judge", broken)
+        patch.setattr("reconciler.passes.decide.known.judge", broken)
         plan = look(scene)
         assert {hold.code for hold in plan.holds} == {HoldCode.INTERNAL}
         assert the_object(scene) == before

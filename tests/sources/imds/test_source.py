@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from reconciler.model.event import Answer, Kind
 from reconciler.model.snapshot import Agents
 from reconciler.passes.plugin import SourceContext
-from reconciler.sources.imds import PublishedEvents, read
+from reconciler.sources.imds.source import PublishedEvents, read
 from tests.support import builders, strategies
 from tests.support.builders import IMDS, NOW, PREFIX
 

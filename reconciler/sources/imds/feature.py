@@ -7,6 +7,7 @@ prevents it. Source: learn.microsoft.com, "Scheduled Events for Linux VMs", sect
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from functools import partial
 
 from reconciler.model import scheduled_events as imds
@@ -15,13 +16,14 @@ from reconciler.model.hooks import HookStep
 from reconciler.model.keys import keys_of
 from reconciler.model.node import Node
 from reconciler.model.problems import Faults, guarded
-from reconciler.model.record import CaseRecord, State
-from reconciler.model.writes import NodeWrite, node_write
-from reconciler.passes.decide.node_facts import NodeFacts, PassContext, untouchable
+from reconciler.model.record import State
+from reconciler.model.values import replace
+from reconciler.passes.decide.known import untouchable
+from reconciler.passes.node_facts import Decider, NodeFacts, PassContext
+from reconciler.passes.plugin import Feature, NodeSigns, Standing
 from reconciler.profiles import case as cases
 from reconciler.profiles.hooks import present_hooks, unended
-from reconciler.profiles.situation import Acknowledgement
-from reconciler.profiles.state_machine import Walk
+from reconciler.profiles.situation import Acknowledgement, Situation
 from reconciler.settings.schema import Settings
 
 _NAMED_AT_MOST = 3
@@ -151,36 +153,48 @@ def _is_drained_for(node: NodeFacts, signal: Signal) -> bool:
     )
 
 
-def taken_back(node: Node, prefix: str, labels: Mapping[str, str | None]) -> NodeWrite | None:
-    """Return the patch of a node that must not be changed otherwise, None if nothing changes.
+class Acknowledging(Decider):
+    """Which events should start early, in one pass."""
 
-    It removes the acknowledgement, and changes these labels.
-    """
+    def __init__(self, nodes: Sequence[NodeFacts], context: PassContext, faults: Faults) -> None:
+        """Find them; where that fails, no event is acknowledged."""
+        nothing: Mapping[str, tuple[Acknowledgement, ...]] = {}
+        self._events = faults.step(
+            "no event is acknowledged",
+            lambda: acknowledgements(nodes, context.snapshot.nodes, context.settings, faults),
+            nothing,
+        )
+
+    def decide(
+        self, node: NodeFacts, situation: Situation, context: PassContext
+    ) -> tuple[NodeFacts, Situation]:
+        """Return both with the events of the node, and what prevents each."""
+        del context
+        if events := self._events.get(node.name, ()):
+            node, situation = (
+                replace(node, acknowledgements=events),
+                replace(situation, acknowledgements=events),
+            )
+        return node, situation
+
+
+def _taken_back(node: Node, prefix: str) -> NodeSigns:
+    """Return the change that removes the acknowledgement from a node that must not be changed otherwise."""
     key = keys_of(prefix).acknowledge
-    annotations = {key: None} if key in node.annotations else {}
-    if not annotations and not labels:
-        return None
-    return node_write(node, prefix, labels=labels, annotations=annotations)
+    return NodeSigns({key: None} if key in node.annotations else {})
 
 
-def acknowledged(
-    node: NodeFacts,
-    walked: Walk,
-    record: CaseRecord,
-    found: Mapping[str, tuple[Acknowledgement, ...]],
-    context: PassContext,
-) -> dict[str, str | None]:
+def _signs(node: Node, standing: Standing, settings: Settings, now: datetime) -> NodeSigns:
     """Return the change of the agent's annotation: the IDs that are acknowledged and still may be.
 
     An id is removed as soon as a node of the event is uncordoned, or the event has started.
     """
-    read = node.read
-    # A cordon of this pass comes too late for what was drained before it.
-    closed = read.unschedulable and walked.effects.node.unschedulable
-    may = {event.id for event in found.get(read.name, ()) if not event.refusal}
-    drained = record.drain is not None and record.drain.done is not None
-    empty = walked.state is State.IN_MAINTENANCE and closed and drained
-    ids = sorted(may & set(record.acknowledged)) if empty else []
+    del now
+    may = {event.id for event in standing.acknowledgements if not event.refusal}
+    ids = sorted(may & set(standing.record.acknowledged)) if standing.drained and standing.cordoned else []
     text = imds.to_acknowledgement(ids) if ids else None
-    key = context.keys.acknowledge
-    return {key: text} if read.annotations.get(key) != text else {}
+    key = keys_of(settings.keys.prefix).acknowledge
+    return NodeSigns({key: text} if node.annotations.get(key) != text else {})
+
+
+FEATURE = Feature("imds", decide=Acknowledging, signs=_signs, taken_back=_taken_back)

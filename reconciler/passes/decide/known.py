@@ -1,0 +1,162 @@
+"""What is known of a node, as far as something is to be decided or reported, and its place in the queue."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from reconciler.model.event import Answer
+from reconciler.model.holds import HoldCode
+from reconciler.model.keys import keys_of
+from reconciler.model.node import HOSTED_LABEL, Node
+from reconciler.model.plan import (
+    Hold,
+)
+from reconciler.model.problems import internal
+from reconciler.model.record import Record, Unreadable
+from reconciler.model.schedule import LEAST_URGENT, Urgency
+from reconciler.model.snapshot import NodeAssessment
+from reconciler.model.values import replace
+from reconciler.model.workflow import upgrade_on
+from reconciler.passes.node_facts import DEFAULT, NodeFacts, PassContext
+from reconciler.passes.parts import Parts
+from reconciler.profiles import case as cases
+from reconciler.profiles.checks.people import is_adoptable
+from reconciler.profiles.instructed import beside_upgrade, instructed
+from reconciler.profiles.judging import judge, urgency_of
+from reconciler.settings.schema import Settings
+
+
+def look_safely(
+    node: Node, assessment: NodeAssessment, context: PassContext, parts: Parts
+) -> NodeFacts | None:
+    """Return what `look` does; where that fails, or something failed before, the node with the problem."""
+    problem = context.snapshot.problems.nodes.get(node.name) or assessment.problem
+    if not problem:
+        try:
+            return look(node, assessment, context, parts)
+        except Exception as error:  # noqa: BLE001 - one node's data harms that node only
+            problem = internal(f"node {node.name} can't be judged", error)
+    return broken(node, context, problem)
+
+
+def broken(node: Node, context: PassContext, problem: str) -> NodeFacts:
+    """Return a node of which only its record is used, because an error kept it from being judged."""
+    record = context.snapshot.records.get(node.name)
+    known = record if isinstance(record, Record) else None
+    return replace(_facts(node, NodeAssessment(), known, context), problem=problem)
+
+
+def _facts(node: Node, assessment: NodeAssessment, written: Record | None, context: PassContext) -> NodeFacts:
+    """Return what is known of a node with this record."""
+    if written is None:
+        return NodeFacts(node, assessment)
+    record = written.in_force(cordoned=node.unschedulable).believed(DEFAULT, context.times)
+    return NodeFacts(
+        node,
+        assessment,
+        record=record,
+        written=written,
+        case=record.case(DEFAULT),
+        of_the_future=written.believed(DEFAULT, context.times) != written,
+    )
+
+
+def rests(node: Node, assessment: NodeAssessment, settings: Settings, parts: Parts) -> bool:
+    """Whether no decision is about the node, so that it only counts: it is in service, without any news."""
+    return not (node.out_of_service or settings.profiles.on or _has_news(node, assessment, settings, parts))
+
+
+def _has_news(node: Node, assessment: NodeAssessment, settings: Settings, parts: Parts) -> bool:
+    """Whether there is something to decide or report about the node."""
+    keys = keys_of(settings.keys.prefix)
+    unknown = any(reading.answer is Answer.UNKNOWN and reading.installed for reading in assessment.readings)
+    marked = keys.state in node.labels
+    signed = parts.bears_signs(node, keys.prefix)
+    instructed_by = any(key in node.annotations for key in keys.instructions)
+    return bool(
+        assessment.events
+        or keys.record in node.annotations
+        or unknown
+        or marked
+        or signed
+        or instructed_by
+        or is_adoptable(node, settings)
+    )
+
+
+def look(node: Node, assessment: NodeAssessment, context: PassContext, parts: Parts) -> NodeFacts | None:
+    """Return what is known about a node, None if there is nothing to decide or report."""
+    snapshot, settings = context.snapshot, context.settings
+    runs = settings.profiles.on and settings.manages(node.labels)
+    if not runs and not _has_news(node, assessment, settings, parts):
+        return None
+    notice = any(
+        reading.source in context.notice_names and reading.installed and reading.answer is not Answer.UNKNOWN
+        for reading in assessment.readings
+    )
+    judged = tuple(
+        judge(event, node, settings, snapshot.remediator, context.now, notice=notice)
+        for event in assessment.events
+    )
+    record = snapshot.records.get(node.name)
+    if isinstance(record, Unreadable):
+        return NodeFacts(node, assessment, judged, unreadable=record.because)
+    facts = replace(_facts(node, assessment, record, context), judged=judged)
+    said = context.instructions(node)
+    judged = tuple(instructed(event, said, facts.case, node, settings, context.now) for event in judged)
+    upgrade = upgrade_on(node, context.upgraded)
+    judged = tuple(beside_upgrade(event, upgrade, context.now) for event in judged)
+    return replace(facts, judged=judged, instructions=said, urgency=_urgency(facts, context))
+
+
+def why_out_of_service(record: Record | None) -> str:
+    """Return why a node with this record is out of service, empty if it is not."""
+    if record is None:
+        return ""
+    if record.claimed_by:
+        return f"drained by hand by {record.claimed_by}"
+    if not record.in_maintenance:
+        return f"in maintenance for {', '.join(record.workflows)}" if record.workflows else ""
+    return "ours, drained" if record.drain and record.drain.drain.done else "ours, draining"
+
+
+QueueKey = tuple[bool, tuple[bool, bool, datetime, int], str, str]
+
+
+def queue_key(node: NodeFacts, own_node: str | None) -> QueueKey:
+    """Return the sort key of a node: our own node goes last, then by urgency, zone and name."""
+    return (node.name == own_node, (node.urgency or LEAST_URGENT).key, node.read.zone, node.name)
+
+
+def last_key(name: str) -> QueueKey:
+    """Return the sort key of a node of which nothing else is known."""
+    return (False, LEAST_URGENT.key, "", name)
+
+
+def _urgency(node: NodeFacts, context: PassContext) -> Urgency | None:
+    switched_on = context.reading_names.__contains__
+    hidden = [
+        known
+        for known in node.case.events
+        if not any(known.matches(judged.event) for judged in node.judged)
+        and any(cases.is_silent(known, source, node.assessment, switched_on) for source in known.sources)
+    ]
+    return urgency_of(cases.not_dismissed(node.case, node.judged), hidden, node.read, context.settings)
+
+
+def untouchable(node: NodeFacts, settings: Settings) -> Hold | None:
+    """Return why the node must not be changed at all, None if it may be."""
+    name, release = node.name, keys_of(settings.keys.prefix).release(node.name)
+    if node.unreadable:
+        fix = f"{release} --reset removes it"
+        return Hold(name, HoldCode.RECORD_READABLE, f"its record is not changed: {node.unreadable}; {fix}")
+    if not settings.in_fleet(node.read.labels):
+        undo = f"{release} removes our cordon, label and record"
+        return Hold(name, HoldCode.LOOKED_AFTER, f"nodeSelector no longer selects it; {undo}")
+    if HOSTED_LABEL in node.read.labels:
+        return Hold(name, HoldCode.LOOKED_AFTER, f"AKS manages the node itself (label {HOSTED_LABEL})")
+    if not settings.manages(node.read.labels):
+        return Hold(name, HoldCode.LOOKED_AFTER, f"label {keys_of(settings.keys.prefix).ignore} excludes it")
+    if node.record is not None and node.record.claimed_by:
+        return Hold(name, HoldCode.NOT_CLAIMED, f"it is drained by hand by {node.record.claimed_by}")
+    return None

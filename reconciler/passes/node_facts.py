@@ -1,0 +1,214 @@
+"""What a pass knows about each node before it decides, and what its decisions share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from functools import cached_property
+
+from msgspec import Struct, field
+
+from reconciler.model.drains import DrainOrder
+from reconciler.model.instructions import Instructions, instructions_of
+from reconciler.model.keys import OwnKeys, keys_of
+from reconciler.model.machine import Machine
+from reconciler.model.node import Node, OwnTimes, own_times
+from reconciler.model.plan import (
+    Hold,
+    JudgedEvent,
+    NodePlan,
+    Notice,
+    Transition,
+    WorkflowReport,
+)
+from reconciler.model.record import CaseRecord, Record, State
+from reconciler.model.schedule import CaseSchedule, Urgency
+from reconciler.model.snapshot import Ledger, NodeAssessment, Snapshot
+from reconciler.model.values import replace
+from reconciler.model.workflow import HypervisorWrite, LeaseTake, WorkflowData, WorkflowMessage
+from reconciler.profiles.budget import DisruptionBudget
+from reconciler.profiles.situation import Acknowledgement, Situation
+from reconciler.settings.schema import Settings
+
+
+class PassContext(Struct, frozen=True, dict=True):
+    """The snapshot of the cluster, the settings, and the moment of the pass (UTC).
+
+    `reading_names` are those of the enabled sources: no case waits for another source. `notice_names` are
+    those that report maintenance minutes before it begins. `twins` are the nodes that have one VM with
+    another node, each with that node's name. `upgraded` are the agent pools with a node that AKS upgrades.
+    """
+
+    snapshot: Snapshot
+    settings: Settings
+    now: datetime
+    reading_names: frozenset[str] = frozenset()
+    twins: Mapping[str, str] = field(default_factory=dict)
+    notice_names: frozenset[str] = frozenset()
+    upgraded: frozenset[str] = frozenset()
+
+    @cached_property
+    def second(self) -> datetime:
+        """The moment as records keep it: in whole seconds."""
+        return self.now.replace(microsecond=0)
+
+    @cached_property
+    def times(self) -> OwnTimes:
+        """Which of our own times to believe."""
+        return own_times(self.now, self.snapshot.skew)
+
+    def instructions(self, node: Node) -> Instructions:
+        """Return what people say about a node."""
+        return instructions_of(node, self.settings.keys.prefix, self.now, self.snapshot.ledger.holds)
+
+    @property
+    def keys(self) -> OwnKeys:
+        """Our labels and annotations."""
+        return keys_of(self.settings.keys.prefix)
+
+
+class WorkflowStep(Struct, frozen=True):
+    """The node and its record as its workflows leave them, and what follows.
+
+    `text` is the annotation with their data, None if it stays as it is. `used` are the labels and annotations
+    of the node that they read, as `NodeWrite.seen_by_checks` holds them. `elsewhere` names what the profile
+    of platform events has to wait for, empty if it need not. `order` is the drain that a chain waits for.
+    `readable` is False if their data can't be read: nothing about them is written then. `next_message` is
+    when their next message is due (UTC), None if none will be.
+    """
+
+    node: Node
+    record: Record | None
+    data: WorkflowData = WorkflowData()
+    before: State = State.OPERATIONAL
+    text: str | None = None
+    used: Mapping[str, str | None] = field(default_factory=dict)
+    elsewhere: str = ""
+    order: DrainOrder | None = None
+    reports: tuple[WorkflowReport, ...] = ()
+    transitions: tuple[Transition, ...] = ()
+    holds: tuple[Hold, ...] = ()
+    notices: tuple[Notice, ...] = ()
+    takes: tuple[LeaseTake, ...] = ()
+    hypervisor: HypervisorWrite | None = None
+    readable: bool = True
+    messages: tuple[WorkflowMessage, ...] = ()
+    next_message: datetime | None = None
+
+
+DEFAULT = "default"
+"""The profile that a pass decides for, for every node, because the settings can't name others yet.
+
+A record may contain more profiles. A pass keeps their data and their claims, and runs none of their steps.
+"""
+
+
+class NodeFacts(Struct, frozen=True):
+    """One node with everything that the pass knows about it before it decides.
+
+    `record` is the record as it applies now, `written` the one that the annotation has: a person's claim ends
+    with the cordon, and times of the future count as now. `of_the_future` is whether it has such times.
+    `case` is the profile's data about the node, with its claims. `problem` is set if an error in this program
+    kept the node from being judged. `urgency` is its place in the order of the nodes, None if no event
+    requires a drain. `workflows` is what its workflows do in this pass, None before they ran.
+    `acknowledgements` are the events that should start early.
+    """
+
+    read: Node
+    assessment: NodeAssessment
+    judged: tuple[JudgedEvent, ...] = ()
+    record: Record | None = None
+    written: Record | None = None
+    case: CaseRecord = CaseRecord()
+    of_the_future: bool = False
+    unreadable: str = ""
+    problem: str = ""
+    urgency: Urgency | None = None
+    instructions: Instructions = Instructions()
+    workflows: WorkflowStep | None = None
+    acknowledgements: tuple[Acknowledgement, ...] = ()
+
+    def after(self, step: WorkflowStep) -> NodeFacts:
+        """Return the node as the step of its workflows leaves it."""
+        case = step.record.case(DEFAULT) if step.record is not None else CaseRecord()
+        if step.elsewhere:
+            case = replace(case, elsewhere=step.elsewhere)
+        return replace(self, record=step.record, case=case, workflows=step)
+
+    @property
+    def name(self) -> str:
+        """The name of the node."""
+        return self.read.name
+
+    @property
+    def attempts(self) -> int:
+        """How many attempts at the drain the record counts, 0 before the first."""
+        return self.case.drain.attempt if self.case.drain is not None else 0
+
+    @property
+    def state(self) -> State:
+        """The state before the pass; a drain by hand is maintenance."""
+        by_hand = self.record is not None and self.record.claimed_by
+        return State.IN_MAINTENANCE if by_hand else self.case.state
+
+
+PoolKey = tuple[str, str, str, str]
+"""The provider, kind, namespace and name of a pool."""
+
+
+def pool_key(machine: Machine | None) -> PoolKey | None:
+    """Return what identifies the machine's pool, None if the pool is unknown."""
+    if machine is None or machine.pool is None:
+        return None
+    return (machine.ref.provider, machine.pool.kind, machine.pool.namespace, machine.pool.name)
+
+
+class Progress(Struct):
+    """Places taken, the last start, pools scaled up, and drains in progress, after the nodes so far.
+
+    `drains` counts the orders that use a slot. `holding` are the nodes whose drains hold one and that have no
+    decision yet. `undrained` counts the nodes for which our own node waits, and `begun` is when the drain of
+    the last of them began (UTC). `slot_free_at` is when the first slot may become free, and `stuck_at` when
+    our own node may no longer wait for one of the others (UTC). `schedules` says when each case is planned to
+    start. `deciders` are the features that decide about nodes.
+    """
+
+    places: DisruptionBudget
+    ledger: Ledger
+    pools: dict[PoolKey, str] = field(default_factory=dict)
+    drains: int = 0
+    undrained: int = 0
+    begun: datetime | None = None
+    slot_free_at: datetime | None = None
+    stuck_at: datetime | None = None
+    holding: set[str] = field(default_factory=set)
+    schedules: Mapping[str, CaseSchedule] = field(default_factory=dict)
+    plans: list[NodePlan] = field(default_factory=list)
+    deciders: tuple[Decider, ...] = ()
+
+    def saved(self) -> Progress:
+        """Return a copy, from which `restore` takes back what a node's failed decision left."""
+        return replace(self, pools=dict(self.pools), holding=set(self.holding))
+
+    def restore(self, before: Progress) -> None:
+        """Take back all that changed since `before` was saved; `plans` only ever get whole plans."""
+        self.places, self.ledger, self.pools = before.places, before.ledger, before.pools
+        self.drains, self.undrained, self.holding = before.drains, before.undrained, before.holding
+        self.begun, self.stuck_at = before.begun, before.stuck_at
+
+
+class Decider:
+    """What a feature decides in one pass, about one node after the other, before the platform's profile.
+
+    A subclass inherits that it decides nothing.
+    """
+
+    def decide(
+        self, node: NodeFacts, situation: Situation, context: PassContext
+    ) -> tuple[NodeFacts, Situation]:
+        """Return both with what it does with the node, or says to that profile."""
+        del context
+        return node, situation
+
+    def note(self, node: NodeFacts, progress: Progress) -> None:
+        """Show the nodes that come later in the pass what was decided about this one."""

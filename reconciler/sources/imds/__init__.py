@@ -1,0 +1,1 @@
+"""Scheduled events of Azure's instance metadata service."""
