@@ -23,15 +23,9 @@ from reconciler.model.record import Claim, ClaimedDrain, ClaimKind, Cordon, Drai
 from reconciler.model.values import replace
 from reconciler.model.workflow import WorkflowData, upgrade_on
 from reconciler.model.writes import used_keys
-<<<<<<< HEAD
 from reconciler.passes.decide.draining import DRAINED, followed, recorded_order
 from reconciler.passes.decide.facts import pods_left
-from reconciler.passes.decide.node_facts import NodeFacts, PassContext, Progress
-from reconciler.passes.plugin import WorkflowStep
-=======
-from reconciler.passes.decide.facts import pods_left, with_returns
 from reconciler.passes.node_facts import Decider, NodeFacts, PassContext, Progress, WorkflowStep
->>>>>>> 08248318 (Fold a decision over features: what decides is made once for the fleet, and acknowledging belongs to imds)
 from reconciler.profiles.checks.people import not_held
 from reconciler.profiles.checks.platform import left_to_us
 from reconciler.profiles.situation import Situation, Work
