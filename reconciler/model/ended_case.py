@@ -145,20 +145,17 @@ def _why(outcome: CaseOutcome, because: str) -> str:
 
 
 def _stopped(outcome: CaseOutcome, plan: NodePlan) -> str:
-    """Return why a case was stopped, empty for any other end."""
     steps = plan.transitions if outcome.result is CaseResult.STOPPED else ()
     return "; ".join(step.because for step in steps if step.because)
 
 
 def _ending(case: CaseRecord, *, deleted: bool) -> str:
-    """Return how a case ends that ends with its node."""
     if case.replacement is None:
         return "its node was deleted"
     return "its machine was deleted to be replaced" if deleted else "its machine is deleted to be replaced"
 
 
 def _left(case: CaseRecord, outcome: CaseOutcome) -> int | None:
-    """Return how many pods were left on the node, None if that is not known."""
     done = case.drain is not None and case.drain.done is not None
     kept = case.drain.kept.count if case.drain is not None and done else None
     if outcome.result is CaseResult.MISSED:

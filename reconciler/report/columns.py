@@ -182,7 +182,6 @@ def _happens(node: NodeReport, would: bool) -> str:
 
 
 def _workflows(node: NodeReport) -> Iterator[str]:
-    """Yield each workflow in a line: its name, its state, and what a chain waits for."""
     for report in node.plan.workflows:
         moved = report.after if report.before is report.after else f"{report.before} → {report.after}"
         waits = f", {report.waits}" if report.waits else ""
@@ -205,7 +204,6 @@ def state_line(node: NodeReport, *, would: bool) -> str:
 
 
 def _deadline(node: NodeReport) -> str | None:
-    """Return the earliest deadline of the events that ask for a drain."""
     deadlines = (judged.deadline for judged in node.plan.events if judged.asks)
     return moment_value(min((moment for moment in deadlines if moment is not None), default=None))
 
@@ -255,7 +253,6 @@ def _planned_start(node: NodeReport) -> str | None:
 
 
 def _turn(node: NodeReport) -> str | None:
-    """Return what gives a node its turn, None if it does not wait for one."""
     waits = node.plan.urgency is not None and node.plan.after is State.REQUIRED
     return str(node.plan.urgency) if waits else None
 
@@ -314,7 +311,6 @@ def _preview_rows(node: NodeReport, _: bool) -> Iterator[Row]:
 
 
 def _points(rows: Rows, *labels: str) -> Points:
-    """Return list items of these rows, or of those with one of these labels."""
     return lambda node: (
         Point(f"{label}: {text}") for label, text in rows(node, True) if not labels or label in labels
     )

@@ -113,7 +113,6 @@ def blocked_by(blocker: Blocker, pod: Pod | None) -> Obstacle:
 def _drain(
     node: Node, plan: NodePlan, snapshot: Snapshot, settings: Settings, now: datetime
 ) -> tuple[Preview | None, str]:
-    """Return what a drain of the node would do now, and the kind that was assumed for it, if any."""
     events, assumed = order_events(plan)
     if plan.draining.preview is not None:
         return plan.draining.preview, ""

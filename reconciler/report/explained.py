@@ -133,7 +133,6 @@ def _check_rows(checks: Sequence[CheckAnswer]) -> Iterator[Row]:
 
 
 def _workflow_rows(workflow: WorkflowReport) -> Iterator[Row]:
-    """Yield the transitions out of the state of a workflow, and the answers of all their checks."""
     name = workflow.profile
     for step in workflow.steps[:_SHOWN]:
         condition = f", if {step.check}" if step.check else ""

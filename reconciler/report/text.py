@@ -184,7 +184,6 @@ def _node(node: NodeReport, undone: list[ActionName], *, would: bool) -> list[st
 
 
 def _details(node: NodeReport) -> Iterator[tuple[str, str]]:
-    """Yield the rows that are for `wide` only."""
     preview = node.plan.draining.preview
     for pod in preview.pods if preview is not None else ():
         # A pod that is waited for has its row in each form.

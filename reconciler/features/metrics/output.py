@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from jobs.runtime.output import check_output, write_output
 from jobs.runtime.process import Passed
-from reconciler.features.metrics.exposition import Taken, holds_in
+from reconciler.features.metrics.exposition import Taken, holds_in, push
 from reconciler.features.metrics.metering import Meter
 from reconciler.features.metrics.samples import HoldsSince
 from reconciler.model.drains import DrainProgress
@@ -82,9 +82,8 @@ class RunMeter(Meter):
                 self._warn("the metrics are not pushed: --metrics-otlp needs the extra [otel]")
 
     def _sends(self, taken: Taken) -> Iterator[Callable[[], None]]:
-        """Yield what sends the metrics, if it is wanted."""
         if (gateway := self._output.metrics_push) is not None:
-            yield partial(_to_gateway, gateway, taken)
+            yield partial(push, gateway, taken)
         if (receiver := self._output.metrics_otlp) is not None:
             yield partial(_by_otlp, receiver, taken, self._start, self._now())
 
@@ -98,12 +97,6 @@ def _holds(file: Path | None) -> HoldsSince | None:
             with file.open("rb") as opened:
                 return holds_in(opened.read(LARGEST).decode())
     return {}
-
-
-def _to_gateway(url: str, taken: Taken) -> None:
-    from reconciler.features.metrics.exposition import push
-
-    push(url, taken)
 
 
 def _by_otlp(url: str, taken: Taken, began: datetime, now: datetime) -> None:

@@ -86,7 +86,6 @@ class _Parts:
         self.faults: list[str] = []
 
     def made(self, name: str, make: Callable[[], Part], otherwise: Other) -> Part | Other:
-        """Return a part, or `otherwise` after an exception."""
         found, problems = guarded(f"{name} can't be shown", make, otherwise)
         self.faults += problems
         return found

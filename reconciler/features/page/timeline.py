@@ -117,7 +117,6 @@ class _Drawing:
 
     @property
     def empty(self) -> bool:
-        """Whether there is nothing to draw."""
         return not (self._bars or self._marks)
 
     def bar(self, kind: str, start: datetime | None, end: datetime | None) -> None:
@@ -136,7 +135,6 @@ class _Drawing:
         self.point(kind, moment)
 
     def point(self, kind: str, moment: datetime) -> None:
-        """Draw a moment, without words."""
         if self._scale.holds(moment):
             self._marks.append(Mark(kind, self._scale.at(moment)))
 
@@ -146,7 +144,6 @@ class _Drawing:
         self._words.append(f"{words}{at}")
 
     def row(self, shade: int) -> Row:
-        """Return the row."""
         words = "; ".join(self._words)
         return Row(self.node, words, tuple(self._bars), tuple(self._marks), shade, self.missed)
 
@@ -247,7 +244,6 @@ class _Shades:
 
     @property
     def all(self) -> tuple[tuple[Bar, ...], ...]:
-        """The shades by number."""
         return tuple(self._bars)
 
     def of(self, node: str) -> int:

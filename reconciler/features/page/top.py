@@ -180,7 +180,6 @@ def _pressing(facts: PageFacts) -> Iterator[Entry]:
 
 
 def _ask(who: str, waiting: list[tuple[str, str]], left: str) -> Entry:
-    """Return the entry of nodes that wait for the same person, each with its reason."""
     names = list(dict.fromkeys(name for name, _ in waiting))
     reasons = list(dict.fromkeys(_for_any(name, because) for name, because in waiting))
     more = f", and {len(reasons) - 1} other reasons" if len(reasons) > 1 else ""
@@ -208,7 +207,6 @@ def _for_all(nodes: list[str], text: str) -> str:
 
 
 def _missed(facts: PageFacts) -> Iterator[Entry]:
-    """Yield the misses that happened, then those that will, then those that may."""
     for node in facts.plan.nodes:
         if node.outcome is not None and not node.outcome.result.good:
             yield Entry(_some([node.node]), node.outcome.words)

@@ -80,7 +80,6 @@ class Timeline(Struct, frozen=True):
         return None
 
     def _ticks(self) -> Iterator[tuple[int, str]]:
-        """Yield the columns at which a day, or a round time of day, begins."""
         apart = next((tick for tick in _TICKS if tick >= _LABEL * self.step), _TICKS[-1])
         far = self.end - self.start > timedelta(days=28)
         for local in round_times(self.start, self.end, apart, self.zone):
@@ -144,7 +143,6 @@ def chart(
 
 
 def _needed(cases: Iterable[PlannedCase], until: datetime) -> datetime:
-    """Return the last moment that the chart has to show."""
     moments = [
         moment
         for case in cases

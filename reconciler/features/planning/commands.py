@@ -115,7 +115,6 @@ def look_ahead(
 
 
 def _of_nodes(plan: Plan, selector: LabelSelector, cluster: Cluster) -> Plan:
-    """Return the plan with these nodes only, and a note that says so."""
     # A pass reads only the labels that the settings name.
     wanted = Wanted(frozenset(), "", labels=frozenset(one.key for one in selector.requirements))
     names = {node.name for node in cluster.nodes(wanted) if selector.matches(node.labels)}

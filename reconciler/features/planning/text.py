@@ -117,7 +117,6 @@ def _not_before(case: PlannedCase, look: Look) -> str:
 
 
 def _folded(case: PlannedCase, look: Look) -> Iterator[Line]:
-    """Yield a case in the lines of a narrow terminal."""
     alarm = case.status is Status.MISSED
     state, name, event, start, latest, back = _cells(case, look)
     yield Line(f"{padded(state, len(_INDENT))}{name}", alarm)

@@ -112,7 +112,6 @@ def _rehearse(connection: Connection, pod: Pod, seconds: float) -> None:
 
 
 def _refusal(pod: Pod, error: ClusterError) -> WebhookRefusal | None:
-    """Return which webhook or policy refused, None if the answer is another one."""
     denial = read_denial(str(error))
     if denial is None:
         return None

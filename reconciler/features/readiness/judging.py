@@ -140,7 +140,6 @@ def _reasons(node: Node, said: Instructions, settings: Settings, kind: Kind) -> 
 
 
 def _is_approved(said: Instructions, kind: Kind) -> bool:
-    """Whether the node has an approval for an event that is at least as disruptive."""
     found = said.approval
     return found is not None and any(known.kind.severity >= kind.severity for known in found.events)
 

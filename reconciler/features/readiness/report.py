@@ -112,13 +112,11 @@ def headline(found: Readiness) -> str:
 
 
 def _assumption(found: Readiness) -> str:
-    """Return what was judged, when (RFC 3339), and as for which event."""
     judged = f"each node is judged alone, as if it had to go now for a {found.kind}"
     return f"{moment_value(found.now)}: {count_of(found.pods, 'pod')}; {judged}"
 
 
 def _remarks(found: Readiness) -> Iterator[str]:
-    """Yield what was left out, and what could not be seen."""
     yield from (f"note: {note}" for note in found.notes)
     yield from (f"could not see: {unseen_line(unseen)}" for unseen in found.unseen)
 
@@ -141,12 +139,10 @@ def _title(found: WorkloadFindings) -> str:
 
 
 def _place(finding: Finding) -> str:
-    """Return how many pods are on which nodes."""
     return f"{count_of(len(finding.pods), 'pod')} on {first_of(finding.nodes, _NAMED)}"
 
 
 def _sections(found: Readiness) -> Iterable[tuple[Severity, Iterator[WorkloadFindings]]]:
-    """Return the workloads that people see, the worst, by their severity."""
     return groupby(found.workloads[:MOST_WORKLOADS], key=lambda workload: workload.severity)
 
 

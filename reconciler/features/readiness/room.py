@@ -79,7 +79,6 @@ class Mounts:
         return known
 
     def _candidates(self, term: tuple[Requirement, ...]) -> Iterable[Node]:
-        """Return the nodes that a term may match: those with a label that it names, else all."""
         exact = next((one for one in term if one.operator == Operator.IN), None)
         if exact is None:
             return self._nodes.values()

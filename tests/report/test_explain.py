@@ -1,4 +1,4 @@
-"""A node: what is announced and by whom, what follows, what blocks, and who can change that."""
+"""A node and a pod: what is announced, what follows, what blocks, and who can change that."""
 
 from __future__ import annotations
 
@@ -6,15 +6,18 @@ import json
 
 import pytest
 
+from reconciler.drain.workloads import owner_of
 from reconciler.model.event import Kind, Status
 from reconciler.model.explanation import Obstacle
 from reconciler.model.holds import HoldCode
 from reconciler.model.keys import OwnKeys
 from reconciler.model.plan import Preview
+from reconciler.model.pod import Owner
 from reconciler.model.record import DrainRecord, State
 from reconciler.model.selector import EVERYTHING
+from reconciler.model.values import replace
 from reconciler.profiles.checks import CHECKS
-from reconciler.report.explain import obstacles
+from reconciler.report.explain import find_pod, obstacles, owner_labels
 from reconciler.report.who import WHO, ends_by_itself, who_ends, who_reads
 from reconciler.simulation.workloads import BudgetSpec
 from tests.report.explaining import Explained
@@ -24,6 +27,7 @@ from tests.support.worlds import world_of
 
 NIGHT = 'windows: [{name: night, start: "22:00", end: "05:00"}]'
 ASKED = {REQUEST: DRAIN_NOW}
+RULE = "drain: {rules: [{name: batch, pods: {}, behavior: Skip}]}"
 
 
 def test_a_node_without_an_event_says_what_a_drain_would_do_now() -> None:
@@ -59,10 +63,12 @@ def test_each_source_answers_for_itself() -> None:
     assert answers == {"condition:VMEventScheduled": "not installed", "imds": "no event", "request": "event"}
 
 
-def test_a_hold_names_who_can_end_it_and_a_closed_window_when_it_opens() -> None:
-    world = world_of([builders.node(annotations=ASKED)])
+def test_a_hold_names_who_can_end_it_and_a_closed_window_when_it_opens_also_without_the_pods() -> None:
+    world = world_of([builders.node(annotations=ASKED)], [builders.pod()])
+    found = Explained(world, NIGHT, refused=("pods",)).node()
 
-    (hold,) = Explained(world, NIGHT).node().obstacles
+    assert found.drain is None
+    (hold,) = found.obstacles
 
     assert hold.code == "windowOpen"
     assert "night, which opens at 2026-11-21T22:00:00Z" in hold.because
@@ -80,11 +86,6 @@ def test_mode_observe_is_what_keeps_a_drain_that_would_start_now() -> None:
     )
 
 
-def test_the_end_of_a_request_is_up_to_the_person_and_of_an_event_up_to_the_platform() -> None:
-    assert "reconciler request a --cancel ends it" in who_ends("eventsGone", "a", OwnKeys(), requested=True)
-    assert "the platform" in who_ends("eventsGone", "a", OwnKeys())
-
-
 @pytest.mark.parametrize(
     ("code", "command"),
     [
@@ -98,17 +99,15 @@ def test_the_end_of_a_request_is_up_to_the_person_and_of_an_event_up_to_the_plat
 )
 def test_the_commands_work_with_another_prefix(code: str, command: str) -> None:
     assert command in who_ends(code, "a", OwnKeys("ours.example.com"), requested=True)
+    assert "the platform" in who_ends("eventsGone", "a", OwnKeys())
 
 
 def test_a_node_that_waits_for_the_end_of_its_request_names_its_cancellation() -> None:
     drained = record(drain=DrainRecord(NOW - minutes(5), done=NOW), events=(known(sources=("request",)),))
     world = world_of([builders.held_node(drained, annotations=ASKED)])
 
-    found = Explained(world).node()
-
-    assert "reconciler request a --cancel" in next(
-        one.who for one in found.obstacles if one.code == "eventsGone"
-    )
+    (who,) = [one.who for one in Explained(world).node().obstacles if one.code == "eventsGone"]
+    assert "reconciler request a --cancel ends it" in who
 
 
 def test_a_source_that_can_not_be_read_says_what_to_check() -> None:
@@ -123,31 +122,22 @@ def test_a_source_that_can_not_be_read_says_what_to_check() -> None:
     assert "spec.nodeName=a" in who_reads("imds", "a")
 
 
-def budgets(*names: str) -> list[BudgetSpec]:
-    return [BudgetSpec("shop", name, EVERYTHING, max_unavailable=0) for name in names]
-
-
-def test_a_budget_that_refuses_is_named_once_with_the_owner_of_its_pods() -> None:
+@pytest.mark.parametrize(
+    ("budgets", "who"),
+    [
+        (["web"], "run more replicas, or let the budget shop/web allow a disruption"),
+        (["one", "two"], "let one budget select it"),
+    ],
+)
+def test_a_budget_that_refuses_is_named_once_with_the_owner_of_its_pods(budgets: list[str], who: str) -> None:
     world = world_of([builders.node(annotations=ASKED)], [builders.pod(), builders.pod("web-2")])
-    world.cluster.add_budget(*budgets("web"))
-
-    found = [one for one in Explained(world).node().obstacles if one.code == "budget"]
-
-    assert len(found) == 1
-    assert found[0].because.startswith("shop/web-1: PodDisruptionBudget shop/web ")
-    assert found[0].who == (
-        "the owner of ReplicaSet shop/owner: run more replicas, or let the budget shop/web allow a disruption"
-    )
-
-
-def test_two_budgets_over_one_pod_are_one_too_many() -> None:
-    world = world_of([builders.node(annotations=ASKED)], [builders.pod()])
-    for budget in budgets("one", "two"):
-        world.cluster.add_budget(budget)
+    for name in budgets:
+        world.cluster.add_budget(BudgetSpec("shop", name, EVERYTHING, max_unavailable=0))
 
     (found,) = [one for one in Explained(world).node().obstacles if one.code == "budget"]
 
-    assert found.who == "the owner of ReplicaSet shop/owner: let one budget select it"
+    assert found.because.startswith("shop/web-1: ")
+    assert found.who == f"the owner of ReplicaSet shop/owner: {who}"
 
 
 def test_a_pod_that_stays_is_named_with_the_setting_that_would_let_it_go() -> None:
@@ -175,35 +165,14 @@ def test_a_node_that_no_pass_acts_on_says_why(labels: dict[str, str], settings: 
     assert bool(found.unmanaged) is bool(said)
 
 
-def test_without_the_pods_the_rest_is_explained() -> None:
-    world = world_of([builders.node(annotations=ASKED)], [builders.pod()])
-
-    found = Explained(world, NIGHT, refused=("pods",)).node()
-
-    assert found.drain is None
-    assert [one.code for one in found.obstacles] == ["windowOpen"]
-
-
-def test_a_preview_that_breaks_the_program_harms_the_preview_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = world_of([builders.node()], [builders.pod()])
-    explained = Explained(world)
-
-    def broken(*_: object) -> Preview:
-        raise ZeroDivisionError("no")
-
-    monkeypatch.setattr("reconciler.report.explain.prospect.preview", broken)
-
-    drain = explained.node().drain
-    assert drain is not None
-    assert "ZeroDivisionError" in drain.room[0]
-
-
 def test_every_check_that_can_hold_and_every_other_hold_names_who_can_end_it() -> None:
     facts = {"cordonAdopted", "drainAsked", "drainDue", "plannedForLater", "uncordonedByOthers"}
     assert {*CHECKS, *(code.value for code in HoldCode)} - {*WHO} == facts
     for code in WHO:
         assert "{" not in who_ends(code, "a", OwnKeys())
     assert who_ends("ofAProfile", "a", OwnKeys()) == "see docs/operating.md#checks"
+    assert (ends_by_itself("eventsGone"), ends_by_itself("eventsGone", requested=True)) == (True, False)
+    assert "windowOpen" in {code for code in WHO if ends_by_itself(code)} < {*WHO}
 
 
 def test_a_started_event_is_explained_with_the_drain_that_would_begin() -> None:
@@ -239,7 +208,102 @@ def test_the_obstacles_of_a_plan_say_which_of_them_end_by_themselves() -> None:
     assert "spec.nodeName=a" in found["source"].who
 
 
-def test_the_end_of_a_requested_maintenance_waits_for_a_person() -> None:
-    assert ends_by_itself("eventsGone")
-    assert not ends_by_itself("eventsGone", requested=True)
-    assert "windowOpen" in {code for code in WHO if ends_by_itself(code)} < {*WHO}
+def test_a_budget_that_refuses_now_is_named_with_its_numbers() -> None:
+    world = world_of([builders.node()], [builders.pod()])
+    world.cluster.add_budget(BudgetSpec("shop", "web", EVERYTHING, max_unavailable=0))
+
+    found = Explained(world).pod()
+
+    assert (found.verdict.action, found.owner) == ("evict", "ReplicaSet shop/owner")
+    assert found.refused is not None
+    assert found.refused.budget == "shop/web"
+    assert [(one.key, one.allowed) for one in found.budgets] == [("shop/web", 0)]
+    assert found.obstacles[0].who.startswith("the owner of ReplicaSet shop/owner: run more replicas")
+
+
+@pytest.mark.parametrize(
+    ("settings", "shape", "action", "said"),
+    [
+        ("", {"empty_dir": True}, "keep", "to evict it, set events.Reboot.emptyDir: Evict"),
+        ("", {"owner": ""}, "keep", "to evict it, set events.Reboot.unmanagedPods: Evict"),
+        (RULE, {}, "skip", "rule batch says to skip it"),
+        ("", {"owner": "DaemonSet"}, "skip", "ignoring DaemonSet-managed Pods"),
+    ],
+)
+def test_a_pod_that_stays_says_which_rule_keeps_it_and_whom_to_ask(
+    settings: str, shape: dict[str, object], action: str, said: str
+) -> None:
+    pod = builders.pod(**shape)  # type: ignore[arg-type]
+    found = Explained(world_of([builders.node(annotations=ASKED)], [pod]), settings).pod()
+
+    assert found.verdict.action == action
+    assert said in "; ".join(found.verdict.reasons)
+    assert said in found.obstacles[0].because
+    assert found.obstacles[0].who.endswith(", or the owner of the settings")
+
+
+@pytest.mark.parametrize(
+    ("node", "said"), [("", "it is on no node"), ("gone", "its node gone no longer exists")]
+)
+def test_a_pod_whose_node_does_not_exist_is_concerned_by_no_drain(node: str, said: str) -> None:
+    world = world_of([builders.node()], [replace(builders.pod(on=node), phase="Pending", ready=False)])
+
+    found = Explained(world).pod()
+
+    assert (found.verdict.action, found.verdict.reasons) == ("none", (said,))
+
+
+def test_a_pod_whose_preview_breaks_the_program_is_not_taken_for_one_that_goes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    explained = Explained(world_of([builders.node()], [builders.pod()]))
+
+    def broken(*_: object) -> Preview:
+        raise ZeroDivisionError("no")
+
+    monkeypatch.setattr("reconciler.report.explain.prospect.preview", broken)
+
+    drain = explained.node().drain
+    assert drain is not None
+    assert "ZeroDivisionError" in drain.room[0]
+    assert explained.pod().verdict.action == "unknown"
+    assert "shop/web-1 on a: what a drain of its node does with it is not known\n" in explained.text(
+        pod="web-1"
+    )
+
+
+def test_a_pod_is_found_by_namespace_and_name() -> None:
+    world = world_of([builders.node()], [builders.pod(), builders.pod(namespace="other")])
+    seen = Explained(world).found.snapshot
+
+    found = find_pod(seen, "other", "web-1")
+    assert found is not None
+    assert found.namespace == "other"
+    assert find_pod(seen, "shop", "web-2") is None
+
+
+def test_labels_that_name_a_team_are_shown_up_to_a_limit() -> None:
+    labels = {
+        "app": "web",
+        "app.kubernetes.io/managed-by": "Helm",
+        "example.com/team": "shop",
+        "owner": "kim",
+        "team": "",
+    }
+    many = {f"t{number:03}.example.com/team": "x" for number in range(100)}
+
+    assert owner_labels(replace(builders.pod(), labels=labels)) == (
+        ("app.kubernetes.io/managed-by", "Helm"),
+        ("example.com/team", "shop"),
+        ("owner", "kim"),
+    )
+    assert len(owner_labels(replace(builders.pod(), labels=many))) == 8
+
+
+def test_the_owner_is_the_workload_in_words_with_a_limit() -> None:
+    owner = Owner("ReplicaSet", "web-5c84", "apps/v1")
+    pod = replace(builders.pod(), owner=owner, labels={"pod-template-hash": "5c84"})
+
+    assert owner_of(pod) == "Deployment shop/web"
+    assert owner_of(builders.pod(owner="")) == ""
+    assert len(owner_of(replace(builders.pod(), owner=Owner("K" * 1000, "n" * 100_000)))) < 600
