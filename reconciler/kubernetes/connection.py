@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
 import msgspec
@@ -100,9 +101,9 @@ def read_status(content_type: str, body: bytes) -> StatusBody:
     """Read a Status in JSON or protobuf; any other body becomes the message, cut to 300 characters."""
     try:
         if content_type == PROTOBUF and body.startswith(MAGIC):
-            return _from_protobuf(body)
+            return _body_of(protobuf.Status.FromString(protobuf.Unknown.FromString(body[len(MAGIC) :]).raw))
         if content_type == JSON:
-            return _from_json(body)
+            return _body_of(decode_json(_Status, body))
     except (msgspec.DecodeError, protobuf.DecodeError):
         pass
     return StatusBody(body[:300].decode(errors="replace").strip())
@@ -130,8 +131,8 @@ def _kind(method: str, status: int) -> type[ClusterError]:
     return error_for(status)
 
 
-def _from_json(body: bytes) -> StatusBody:
-    status = decode_json(_Status, body)
+def _body_of(status: Any) -> StatusBody:
+    """Return what a Status says, as either format has it."""
     details = status.details or _Details()
     return StatusBody(
         status.message or "",
@@ -139,17 +140,6 @@ def _from_json(body: bytes) -> StatusBody:
         status.code or 0,
         tuple((cause.reason or "", cause.message or "") for cause in details.causes or ()),
         float(details.retryAfterSeconds) if details.retryAfterSeconds else None,
-    )
-
-
-def _from_protobuf(body: bytes) -> StatusBody:
-    status = protobuf.Status.FromString(protobuf.Unknown.FromString(body[len(MAGIC) :]).raw)
-    return StatusBody(
-        status.message,
-        status.reason,
-        status.code,
-        tuple((cause.reason, cause.message) for cause in status.details.causes),
-        float(status.details.retryAfterSeconds) if status.details.retryAfterSeconds else None,
     )
 
 

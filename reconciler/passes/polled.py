@@ -13,7 +13,7 @@ from abc import abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast
 
 from msgspec import Struct
 
@@ -91,13 +91,13 @@ class PolledSource(Source, Generic[S, Fact]):
     def signals(self, name: str, facts: Sequence[Fact], now: datetime) -> tuple[Signal, ...]:
         """Return the signals of the facts about this VM at `now`; none if there is no event."""
 
-    @abstractmethod
     def write_scope(self, scope: S) -> Any:
-        """Return the scope as JSON."""
+        """Return the scope as JSON; a text is written as it is."""
+        return scope
 
-    @abstractmethod
     def read_scope(self, document: Any) -> S:
         """Parse the result of `write_scope`. A broken document may raise any error of Python's parsing."""
+        return cast("S", str(document))
 
     def describe(self, scope: S) -> str:
         """Return the scope in words for people."""

@@ -19,16 +19,15 @@ import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
+from operator import attrgetter
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
-from reconciler.kubernetes import lease
-
 _ROOT = Path(__file__).parents[2]
 _LARGEST_REQUEST = 1 << 16
-LOCK = "FORK_LOCK_SECONDS"
-"""The variable that sets how long the lock of a fork is valid."""
+DEFAULTS = "FORK_DEFAULTS"
+"""The variable with other defaults of functions in a fork: `{"module:function": {"argument": 1}}`."""
 _COMMANDS = ("drain", "release", "report", "serve", "sweep")
 
 
@@ -163,10 +162,12 @@ def _load() -> None:
     gc.freeze()
 
 
-def _set_lock(seconds: float) -> None:
-    defaults = lease.Lock.__init__.__kwdefaults__
-    assert defaults is not None
-    defaults.update(duration=seconds, renew_every=seconds * lease.RENEW_EVERY / lease.DURATION)
+def _set_defaults(document: str) -> None:
+    for function, values in json.loads(document).items():
+        module, _, name = function.partition(":")
+        defaults = attrgetter(name)(import_module(module)).__kwdefaults__
+        assert values.keys() <= defaults.keys()
+        defaults.update(values)
 
 
 def main() -> None:
@@ -175,8 +176,7 @@ def main() -> None:
     arguments, environment = _serve(socket.socket(fileno=int(sys.argv[1])))
     os.environ.clear()
     os.environ.update(environment)
-    if LOCK in os.environ:
-        _set_lock(float(os.environ.pop(LOCK)))
+    _set_defaults(os.environ.pop(DEFAULTS, "{}"))
     sys.argv[1:] = arguments
     # Here and not deeper, so that the fork ends as any interpreter does.
     runpy.run_module("jobs", run_name="__main__", alter_sys=True)

@@ -89,12 +89,6 @@ class RackPlan(PolledSource[str, Outage]):
     def moments(self, fact: Outage) -> Iterable[datetime]:
         yield fact.at
 
-    def write_scope(self, scope: str) -> str:
-        return scope
-
-    def read_scope(self, document: object) -> str:
-        return str(document)
-
 
 @dataclass(slots=True)
 class PlanService:

@@ -130,14 +130,6 @@ class Ec2Events(PolledSource[str, InstanceEvent]):
         """Yield when the event starts."""
         yield fact.not_before
 
-    def write_scope(self, scope: str) -> str:
-        """Return the region."""
-        return scope
-
-    def read_scope(self, document: object) -> str:
-        """Parse the region."""
-        return str(document)
-
     def upgraded(self, document: Any) -> Any:
         """Convert the form of version 0.1: a list of regions, with the instance inside of each event."""
         if not isinstance(document, list):

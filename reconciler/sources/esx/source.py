@@ -123,13 +123,5 @@ class VCenterHosts(PolledSource[str, HostState]):
             for one in super().read(node, context)
         )
 
-    def write_scope(self, scope: str) -> str:
-        """Return the zone."""
-        return scope
-
-    def read_scope(self, document: object) -> str:
-        """Parse the zone."""
-        return str(document)
-
 
 SOURCES = (EsxHosts(), VCenterHosts())

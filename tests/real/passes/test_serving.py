@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from functools import partial
 
 import pytest
 
-from tests.real.forks import LOCK
+from tests.real.forks import DEFAULTS
 from tests.real.passes.processes import ENFORCE, Programs, Running
 from tests.real.passes.scene import PREFIX, Scene
 from tests.support.controlplane.processes import wait_for
@@ -15,6 +16,14 @@ from tests.support.controlplane.workloads import budget
 pytestmark = pytest.mark.slow
 
 TRIES = 2
+IMPATIENT = {
+    "reconciler.kubernetes.lease:Lock.__init__": {"duration": 5, "renew_every": 0.5},
+    **{
+        f"reconciler.kubernetes.{function}": {"patience": 2}
+        for function in ("objects:get", "objects:find", "wire.lists:list_all")
+    },
+}
+"""Waits for a server that does not answer are shorter."""
 ALL_AT_ONCE = f"{ENFORCE}budget: {{maxUnavailable: 100%}}\n"
 
 
@@ -55,10 +64,10 @@ def test_a_node_that_keeps_changing_costs_a_pass_a_second_and_delays_no_other_no
     watches(scene)
 
     began = scene.clock.drainers.now()
-    for number in range(500):
+    for number in range(200):
         # A label that a pass reads; of its values only "true" has a meaning.
         scene.api.patch("nodes", noisy, {"metadata": {"labels": {f"{PREFIX}/ignore": str(number)}}})
-        if number == 250:
+        if number == 100:
             scene.condition_tells(other, "Preempt", minutes=0.5)
     wait_for("a cordon", partial(scene.cordoned, other), seconds=60)
 
@@ -141,7 +150,7 @@ def test_changed_settings_are_taken_at_once_and_wrong_ones_change_nothing(
 
 def test_the_api_server_goes_and_comes_back_and_the_work_goes_on(scene: Scene, programs: Programs) -> None:
     node = scene.node()
-    process = serving(programs, {LOCK: "5"})
+    process = serving(programs, {DEFAULTS: json.dumps(IMPATIENT)})
     scene.controlplane.stop_apiserver()
     try:
         # A change of its settings wakes it; its schedule is an hour away.
