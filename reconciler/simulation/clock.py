@@ -25,14 +25,14 @@ class VirtualClock:
     def __init__(self, start: datetime) -> None:
         """Start at this moment, aware, UTC."""
         self._now = start
-        self._agenda: list[tuple[datetime, int, Callable[[], None]]] = []
+        self._agenda: list[tuple[datetime, int, Callable[[], object]]] = []
         self._number = 0
 
     def now(self) -> datetime:
         """Return the time, aware, UTC."""
         return self._now
 
-    def at(self, moment: datetime, action: Callable[[], None]) -> None:
+    def at(self, moment: datetime, action: Callable[[], object]) -> None:
         """Run an action at a moment, or now if the moment has passed.
 
         Actions of one moment keep their order.
@@ -40,7 +40,7 @@ class VirtualClock:
         self._number += 1
         heapq.heappush(self._agenda, (max(moment, self._now), self._number, action))
 
-    def after(self, pause: timedelta, action: Callable[[], None]) -> None:
+    def after(self, pause: timedelta, action: Callable[[], object]) -> None:
         """Run an action after a delay."""
         self.at(self._now + pause, action)
 
@@ -83,7 +83,7 @@ class SkewedClock(VirtualClock):
         """Return the time as the process believes it."""
         return self._true.now() + self.ahead
 
-    def at(self, moment: datetime, action: Callable[[], None]) -> None:
+    def at(self, moment: datetime, action: Callable[[], object]) -> None:
         """Run an action at what is this moment by the clock as it is now."""
         self._true.at(moment - self.ahead, action)
 
@@ -100,7 +100,7 @@ class SkewedClock(VirtualClock):
         """Advance the other clock up to what is this moment by this clock."""
         self._true.advance(until - self.ahead)
 
-    def after(self, pause: timedelta, action: Callable[[], None]) -> None:
+    def after(self, pause: timedelta, action: Callable[[], object]) -> None:
         """Run an action after a delay."""
         self._true.after(pause, action)
 

@@ -118,8 +118,7 @@ def test_a_pod_whose_daemonset_is_gone_goes_by_force_only(force: bool) -> None:
 
 @pytest.mark.parametrize("case", _rows("kubectl_waitdelete.json"))
 def test_waiting_for_a_pod_ends_as_kubectls_does(case: dict[str, Any]) -> None:
-    scene = Scene()
-    scene.add_node("a", cordoned=True)
+    scene = Scene("a")
     pod = scene.deployment("web", "a")[0]
     options = DrainOptions()
     if case["error"]:
@@ -127,9 +126,7 @@ def test_waiting_for_a_pod_ends_as_kubectls_does(case: dict[str, Any]) -> None:
     if "skip" in case["name"]:
         scene.change_pod(replace(pod, deleting_until=START - timedelta(seconds=100)))
         options = DrainOptions(skip_terminating_after=timedelta(seconds=10))
-    drive = Drive(scene)
-    drive.start("a", options=options, timeout=timedelta(seconds=60))
-    progress = drive.run()["a"]
+    progress = Drive(scene).start("a", options=options, timeout=timedelta(seconds=60)).run()["a"]
     assert (progress.phase is Phase.TIMED_OUT) == bool(case["error"])
     assert (progress.phase is Phase.DRAINED) == (not case["pending"])
 

@@ -9,13 +9,95 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconciler.drain.prospect import preview
+from reconciler.drain.refusal import MOST_COVERING, BudgetIndex
 from reconciler.drain.room import quantity, room
+from reconciler.drain.workloads import disrupted, group_of
 from reconciler.model.drains import DrainOptions, DrainOrder
 from reconciler.model.node import Condition, Node, Taint
 from reconciler.model.pod import Owner, Placement, Pod, PodDisruptionBudget, Toleration
 from reconciler.model.selector import LabelSelector, Requirement
 from reconciler.model.values import replace
 from tests.drain.drainer.driving import START
+from tests.support import builders
+from tests.support.builders import NOW, pod
+
+NAMES = st.sampled_from("ab")
+REQUIREMENTS = st.builds(
+    Requirement,
+    NAMES,
+    st.sampled_from(["In", "NotIn", "Exists", "DoesNotExist"]),
+    st.lists(NAMES, max_size=2).map(tuple) | st.just(tuple("bcdefghijk")),
+)
+SELECTORS = st.none() | st.lists(REQUIREMENTS, max_size=3).map(lambda found: LabelSelector(tuple(found)))
+
+
+@given(st.lists(st.tuples(NAMES, SELECTORS), max_size=8), NAMES, st.dictionaries(NAMES, NAMES))
+def test_the_index_finds_what_a_look_at_each_budget_finds(
+    shapes: list[tuple[str, LabelSelector | None]], namespace: str, labels: dict[str, str]
+) -> None:
+    budgets = [
+        PodDisruptionBudget(where, f"b{number}", selector) for number, (where, selector) in enumerate(shapes)
+    ]
+    pod = replace(builders.pod(namespace=namespace), labels=labels)
+
+    assert [*BudgetIndex(budgets).covering(pod)] == [one for one in budgets if one.covers(pod)]
+
+
+def test_of_very_many_budgets_of_a_pod_some_are_found() -> None:
+    every = LabelSelector(())
+    budgets = [PodDisruptionBudget("shop", f"b{number}", every) for number in range(1000)]
+
+    assert len(BudgetIndex(budgets).covering(builders.pod())) == MOST_COVERING
+
+
+TRAIN = {"jobset.sigs.k8s.io/jobset-name": "train"}
+LEADER = {"leaderworkerset.sigs.k8s.io/name": "serve", "leaderworkerset.sigs.k8s.io/group-index": "3"}
+
+
+@pytest.mark.parametrize(
+    ("labels", "group"),
+    [
+        pytest.param({"app": "web"}, "", id="none"),
+        pytest.param(TRAIN, "JobSet shop/train", id="JobSet"),
+        pytest.param(LEADER, "LeaderWorkerSet shop/serve group 3", id="LeaderWorkerSet"),
+        pytest.param({"scheduling.x-k8s.io/pod-group": "gang"}, "PodGroup shop/gang", id="coscheduling"),
+        pytest.param({"kueue.x-k8s.io/pod-group-name": "gang"}, "pod group shop/gang", id="Kueue"),
+        pytest.param({"volcano.sh/job-name": "mpi"}, "Volcano Job shop/mpi", id="Volcano"),
+        pytest.param(
+            {**LEADER, "scheduling.x-k8s.io/pod-group": "gang"},
+            "LeaderWorkerSet shop/serve group 3",
+            id="the smaller one of two",
+        ),
+    ],
+)
+def test_a_pod_belongs_to_the_group_of_its_labels(labels: dict[str, str], group: str) -> None:
+    assert group_of(replace(pod("a"), labels=labels)) == group
+
+
+def test_a_pod_whose_end_disrupts_nobody_is_in_no_group() -> None:
+    one = replace(pod("a"), labels=TRAIN)
+
+    assert group_of(replace(one, phase="Succeeded")) == ""
+    assert group_of(replace(one, deleting_until=NOW)) == ""
+    assert group_of(replace(one, owner=Owner("DaemonSet", "agent", "apps/v1"))) == ""
+    assert group_of(replace(one, annotations={"kubernetes.io/config.mirror": "x"})) == ""
+
+
+def test_a_drain_disrupts_the_pods_of_a_group_on_other_nodes_too() -> None:
+    going = replace(pod("a", "n0"), labels=TRAIN)
+    others = [replace(pod(f"b{number}", f"n{number}"), labels=TRAIN) for number in range(7)]
+    leader = replace(pod("leader", "n9"), labels=LEADER)
+    plain = replace(pod("web", "n0"), labels={"app": "web"})
+
+    assert disrupted([going, plain], [going, plain, leader, *others[:3]], "n0") == (
+        "JobSet shop/train also runs on n1, n2",
+    )
+    (many,) = disrupted([going], others, "n0")
+    assert many == "JobSet shop/train also runs on n1, n2, n3, n4, n5 and 1 more"
+    assert disrupted([going, plain], [going, plain, leader], "n0") == ()
+    # Pods of other namespaces are in other groups.
+    assert disrupted([going], [replace(others[1], namespace="rich")], "n0") == ()
+
 
 ROOMY = Node(
     "roomy",

@@ -30,8 +30,7 @@ _ONCE: Lags = (timedelta(),)
 
 
 def _scene(*, grace: int = 30, count: int = 1, terminates_in: float = 1.0) -> Scene:
-    scene = Scene(terminates_in=terminates_in)
-    scene.add_node("a", cordoned=True)
+    scene = Scene("a", terminates_in=terminates_in)
     scene.deployment("web", "a", count, grace=grace)
     return scene
 
@@ -43,8 +42,7 @@ def _drained_after(progress: DrainProgress) -> timedelta:
 
 
 def _drain(scene: Scene, *, timeout: timedelta = timedelta(hours=2)) -> DrainProgress:
-    drive = Drive(scene)
-    drive.start("a", timeout=timeout)
+    drive = Drive(scene).start("a", timeout=timeout)
     return drive.run(3 * 3600)["a"]
 
 
@@ -71,8 +69,7 @@ def test_a_pod_that_ends_long_after_its_grace_period_is_noticed_soon() -> None:
     (pod,) = scene.there("a")
     scene.cluster.finalizers.add(pod.uid)
     scene.cluster.delivery = lambda _: ()
-    drive = Drive(scene)
-    drive.start("a", timeout=timedelta(hours=2))
+    drive = Drive(scene).start("a", timeout=timedelta(hours=2))
     drive.at(200, lambda: scene.cluster.drop_pod(pod.uid))
 
     assert _drained_after(drive.run(3600)["a"]) <= timedelta(seconds=200) + LIMITS.reread_every + SLACK
@@ -80,8 +77,7 @@ def test_a_pod_that_ends_long_after_its_grace_period_is_noticed_soon() -> None:
 
 def test_a_pod_that_no_event_reports_is_evicted_too() -> None:
     scene = _scene(grace=300, terminates_in=300)
-    drive = Drive(scene)
-    drive.start("a", timeout=timedelta(hours=2))
+    drive = Drive(scene).start("a", timeout=timedelta(hours=2))
     scene.cluster.delivery = lambda _: ()
     late = Pod("shop", "late", "late", "a", {}, phase="Running", ready=True, grace=5)
     web = next(iter(scene.there("a")))
@@ -121,8 +117,7 @@ def test_a_drain_needs_no_watch_of_budgets(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_budget_whose_news_are_lost_is_asked_again() -> None:
     scene = _scene(count=LIMITS.budgets_from + 1)
     scene.add_budget("web", max_unavailable=0)
-    drive = Drive(scene)
-    drive.start("a", timeout=timedelta(hours=2))
+    drive = Drive(scene).start("a", timeout=timedelta(hours=2))
     scene.cluster.delivery = lambda item: _ONCE if isinstance(item, Pod | PodGone) else ()
     drive.at(60, lambda: scene.change_budget("shop/web", max_unavailable=LIMITS.budgets_from + 1))
 
@@ -137,8 +132,7 @@ def test_an_unready_pod_is_not_asked_for_without_a_pause_where_the_budget_is_wor
     scene.cluster.budget_lag = timedelta()
     (web,) = scene.there("a")
     scene.add_budget("web", max_unavailable=0)
-    drive = Drive(scene)
-    drive.start("a", timeout=timedelta(minutes=10))
+    drive = Drive(scene).start("a", timeout=timedelta(minutes=10))
     scene.cluster.delivery = lambda item: _ONCE if isinstance(item, Pod | PodGone) else ()
     drive.at(40, lambda: scene.change_pod(replace(scene.cluster.pods[web.uid], ready=False)))
     drive.run(300)

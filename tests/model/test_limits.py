@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from reconciler.model import limits
-from reconciler.model.moments import from_text
+from reconciler.model.moments import from_text, shifted
 from reconciler.model.node import Condition
 
 
@@ -105,3 +105,21 @@ def test_a_giant_number_in_json_is_no_error() -> None:
 
 def test_a_text_is_cut_and_says_so() -> None:
     assert limits.text("x" * 5000) == "x" * (limits.TEXT - 1) + "…"
+
+
+NOON = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
+FIRST, LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("moment", "by", "found"),
+    [
+        pytest.param(NOON, timedelta(hours=-1), NOON - timedelta(hours=1), id="in the calendar"),
+        pytest.param(LAST, timedelta(microseconds=1), LAST, id="after its end"),
+        pytest.param(NOON, timedelta.max, LAST, id="far after its end"),
+        pytest.param(FIRST, -timedelta(microseconds=1), FIRST, id="before its begin"),
+        pytest.param(NOON, timedelta.min, FIRST, id="far before its begin"),
+    ],
+)
+def test_a_time_that_is_moved_stays_in_the_calendar(moment: datetime, by: timedelta, found: datetime) -> None:
+    assert shifted(moment, by) == found

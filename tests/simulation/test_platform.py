@@ -11,6 +11,8 @@ from reconciler.model import scheduled_events as imds
 from reconciler.model.event import Answer, Kind, Reading, Signal, Status
 from reconciler.model.keys import OwnKeys
 from reconciler.model.snapshot import Agents
+from reconciler.run import run_pass
+from reconciler.settings.load import parse_settings
 from reconciler.simulation.clock import Actor
 from reconciler.simulation.platform import Reporter, VmEvent
 from reconciler.simulation.world import World
@@ -205,3 +207,36 @@ def test_an_event_that_the_annotation_does_not_name_is_not_started() -> None:
     there.advance(MINUTE)
 
     assert not there.log.of(Actor.PLATFORM, "Reboot started")
+
+
+TRUSTING = parse_settings(
+    "mode: Enforce\nbudget: {maxUnavailable: 3}\nevents: {Reboot: {acknowledge: true}}\n", "test.yaml"
+)
+
+
+def test_an_event_of_two_vms_starts_once_both_nodes_are_drained_and_long_before_its_time() -> None:
+    there = world(4, web(6))
+    due = START + 14 * MINUTE
+    for instance in (0, 1):
+        event = VmEvent(name(instance), Kind.REBOOT, due, reported_by=Reporter.AGENT, id="A1")
+        there.platform.announce(event)
+    emptied_at_start: list[bool] = []
+    there.log.listeners.append(
+        lambda one: (
+            emptied_at_start.append(not there.cluster.pods_on(one.node))
+            if one.what == "Reboot started"
+            else None
+        )
+    )
+    for _ in range(40):
+        run_pass(there.outside, TRUSTING, there.now)
+        there.advance(MINUTE)
+
+    started = there.log.of(Actor.PLATFORM, "Reboot started")
+    assert sorted(one.node for one in started) == [name(0), name(1)]
+    assert all(one.at < due - 5 * MINUTE for one in started)
+    assert emptied_at_start == [True, True]
+    keys = OwnKeys(PREFIX)
+    for node in there.cluster.nodes.values():
+        assert not node.unschedulable
+        assert not {keys.record, keys.acknowledge} & set(node.annotations)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from reconciler.drain.drainer import DrainCore, Limits
 from reconciler.drain.drainer.messages import BudgetNews, Command, Event, Evict, Request, Watch
@@ -85,13 +85,13 @@ class Scene:
 
     def __init__(
         self,
-        *,
+        *cordoned: str,
         ready_after: float = 2.0,
         lag: float = 0.1,
         terminates_in: float = 1.0,
         start: datetime = START,
     ) -> None:
-        """Make a cluster with one empty node."""
+        """Make a cluster with one empty node, and these cordoned ones."""
         self.clock = VirtualClock(start)
         self.cluster = SimulatedCluster(self.clock)
         self.cluster.budget_lag = timedelta(seconds=lag)
@@ -105,6 +105,8 @@ class Scene:
         self._ready_after = timedelta(seconds=ready_after)
         self._terminates_in = timedelta(seconds=terminates_in)
         self.cluster.add_node(Node("spare", "uid-spare", "1", labels={"agentpool": "spare"}))
+        for node in cordoned:
+            self.add_node(node, cordoned=True)
 
     @property
     def now(self) -> datetime:
@@ -135,8 +137,10 @@ class Scene:
         """Return the pods of a node, or all, without a request."""
         return tuple(pod for pod in self.cluster.pods.values() if node is None or pod.node == node)
 
-    def deployment(self, name: str, node: str, count: int = 1, *, grace: int = 30) -> list[Pod]:
-        """Add ready pods of a Deployment on one node."""
+    def deployment(
+        self, name: str, node: str, count: int = 1, *, grace: int = 30, allowed: int | None = None
+    ) -> list[Pod]:
+        """Add ready pods of a Deployment on one node; its budget lets so many of them be unavailable."""
         pods = [
             Pod(
                 "shop",
@@ -152,6 +156,8 @@ class Scene:
             for index in range(count)
         ]
         self.deploy(name, *pods)
+        if allowed is not None:
+            self.add_budget(name, max_unavailable=allowed)
         return pods
 
     def deploy(self, name: str, *pods: Pod) -> None:
@@ -278,8 +284,8 @@ class Drive:
         node_ready: bool = True,
         slots: int | None = None,
         may_be_denied: timedelta = MAY_BE_DENIED,
-    ) -> None:
-        """Start a node's drain now; `since` is when the attempt began."""
+    ) -> Self:
+        """Start a node's drain now, and return this; `since` is when the attempt began."""
         order = order_for(node, since=since, timeout=timeout, options=options)
         self._drainer.start(
             replace(
@@ -292,6 +298,7 @@ class Drive:
                 may_be_denied=may_be_denied,
             )
         )
+        return self
 
     def stop(self, node: str) -> None:
         """Stop it now."""
@@ -305,7 +312,7 @@ class Drive:
         """Cut every open watch."""
         self.scene.cluster.break_watches(Unreachable("cut"))
 
-    def at(self, seconds: float, action: Callable[[], None]) -> None:
+    def at(self, seconds: float, action: Callable[[], object]) -> None:
         """Do something so long after the start."""
         self.scene.clock.at(START + timedelta(seconds=seconds), action)
 

@@ -33,12 +33,6 @@ from reconciler.model.values import replace
 from tests.drain.drainer.driving import START, Drive, Scene
 
 
-def _scene(*, ready_after: float = 2.0, terminates_in: float = 1.0) -> Scene:
-    scene = Scene(ready_after=ready_after, terminates_in=terminates_in)
-    scene.add_node("a", cordoned=True)
-    return scene
-
-
 def _because(progress: DrainProgress) -> str:
     return "; ".join(f"{blocker.pod} {blocker.because}" for blocker in progress.blockers)
 
@@ -59,12 +53,10 @@ def _fail_times(scene: Scene, error: ReconcilerError, times: int, verb: str = "e
 
 
 def test_law_1_nothing_is_evicted_from_a_node_that_is_not_cordoned() -> None:
-    scene = _scene()
+    scene = Scene("a")
     scene.cluster.cordon("a", on=False)
     scene.deployment("web", "a", 3)
-    drive = Drive(scene)
-    drive.start("a")
-    progress = drive.run()["a"]
+    progress = Drive(scene).start("a").run()["a"]
 
     assert progress.phase is Phase.STOPPED
     assert "no longer cordoned" in progress.error
@@ -72,11 +64,9 @@ def test_law_1_nothing_is_evicted_from_a_node_that_is_not_cordoned() -> None:
 
 
 def test_law_1_a_cordon_that_goes_away_in_mid_drain_stops_it() -> None:
-    scene = _scene(ready_after=10)
-    scene.deployment("web", "a", 20)
-    scene.add_budget("web", max_unavailable=1)
-    drive = Drive(scene)
-    drive.start("a")
+    scene = Scene("a", ready_after=10)
+    scene.deployment("web", "a", 20, allowed=1)
+    drive = Drive(scene).start("a")
     drive.at(35, lambda: scene.cluster.cordon("a", on=False))
     progress = drive.run()["a"]
 
@@ -87,11 +77,9 @@ def test_law_1_a_cordon_that_goes_away_in_mid_drain_stops_it() -> None:
 
 
 def test_no_pod_is_evicted_once_a_hold_with_now_was_seen_and_the_drain_goes_on_after_it() -> None:
-    scene = _scene(ready_after=10)
-    scene.deployment("web", "a", 20)
-    scene.add_budget("web", max_unavailable=1)
-    drive = Drive(scene)
-    drive.start("a")
+    scene = Scene("a", ready_after=10)
+    scene.deployment("web", "a", 20, allowed=1)
+    drive = Drive(scene).start("a")
     hold = hold_text(PersonHold(Word("alice@laptop"), stops=True))
     drive.at(35, lambda: scene.cluster.annotate("a", f"{DEFAULT_PREFIX}/hold", hold))
     progress = drive.run()["a"]
@@ -108,11 +96,9 @@ def test_no_pod_is_evicted_once_a_hold_with_now_was_seen_and_the_drain_goes_on_a
 
 
 def test_law_1_pods_that_appear_after_an_uncordon_are_not_evicted() -> None:
-    scene = _scene(ready_after=10)
-    scene.deployment("web", "a", 20)
-    scene.add_budget("web", max_unavailable=1)
-    drive = Drive(scene)
-    drive.start("a")
+    scene = Scene("a", ready_after=10)
+    scene.deployment("web", "a", 20, allowed=1)
+    drive = Drive(scene).start("a")
 
     def uncordon() -> None:
         scene.cluster.cordon("a", on=False)
@@ -129,13 +115,11 @@ def test_law_1_pods_that_appear_after_an_uncordon_are_not_evicted() -> None:
 
 
 def test_law_1_pods_that_appear_while_there_is_no_watch_are_not_evicted_after_an_uncordon() -> None:
-    scene = _scene(ready_after=10)
-    scene.deployment("web", "a", 20)
-    scene.add_budget("web", max_unavailable=1)
+    scene = Scene("a", ready_after=10)
+    scene.deployment("web", "a", 20, allowed=1)
     # No read of the node is due when the pods are listed again.
     never = timedelta(days=1)
-    drive = Drive(scene, limits=Limits(check_every=never, check_ahead=never, check_idle=never))
-    drive.start("a")
+    drive = Drive(scene, limits=Limits(check_every=never, check_ahead=never, check_idle=never)).start("a")
 
     def uncordon() -> None:
         drive.lose_watches()
@@ -150,10 +134,9 @@ def test_law_1_pods_that_appear_while_there_is_no_watch_are_not_evicted_after_an
 
 
 def test_pods_that_appear_on_a_cordoned_node_are_evicted_without_a_look_at_it_for_each() -> None:
-    scene = _scene()
+    scene = Scene("a")
     scene.deployment("web", "a", 4)
-    drive = Drive(scene)
-    drive.start("a")
+    drive = Drive(scene).start("a")
 
     def ten_more() -> None:
         scene.deployment("new", "a", 10)
@@ -167,17 +150,15 @@ def test_pods_that_appear_on_a_cordoned_node_are_evicted_without_a_look_at_it_fo
 
 
 def test_the_other_pods_do_not_wait_for_the_look_at_the_node() -> None:
-    scene = _scene(ready_after=0.2, terminates_in=0.2)
-    scene.deployment("web", "a", 9)
-    scene.add_budget("web", max_unavailable=1)
+    scene = Scene("a", ready_after=0.2, terminates_in=0.2)
+    scene.deployment("web", "a", 9, allowed=1)
     count = itertools.count()
 
     def one_more() -> None:
         # As a Deployment does whose template names the node.
         scene.deployment(f"pinned{next(count)}", "a")
 
-    drive = Drive(scene, latency=1)
-    drive.start("a")
+    drive = Drive(scene, latency=1).start("a")
     for tenth in range(10, 400, 5):
         drive.at(tenth / 10, one_more)
     others = drive.run(60)["a"]
@@ -200,11 +181,9 @@ def test_the_other_pods_do_not_wait_for_the_look_at_the_node() -> None:
 )
 def test_a_pod_that_is_never_evicted_causes_no_look_at_the_node(pod: Pod) -> None:
     def looks(*, appears: bool) -> int:
-        scene = _scene()
-        scene.deployment("web", "a", 4)
-        scene.add_budget("web", max_unavailable=1)
-        drive = Drive(scene)
-        drive.start("a")
+        scene = Scene("a")
+        scene.deployment("web", "a", 4, allowed=1)
+        drive = Drive(scene).start("a")
         if appears:
             drive.at(0.5, lambda: scene.change_pod(pod))
         assert drive.run()["a"].phase is Phase.DRAINED
@@ -214,34 +193,28 @@ def test_a_pod_that_is_never_evicted_causes_no_look_at_the_node(pod: Pod) -> Non
 
 
 def test_another_node_under_the_name_is_left_alone() -> None:
-    scene = _scene()
+    scene = Scene("a")
     scene.add_node("a", cordoned=True, uid="another")
     scene.deployment("web", "a")
-    drive = Drive(scene)
-    drive.start("a")
 
-    assert drive.run()["a"].phase is Phase.NODE_GONE
+    assert Drive(scene).start("a").run()["a"].phase is Phase.NODE_GONE
     assert not scene.requests
 
 
 def test_a_node_that_vanishes_ends_its_drain() -> None:
-    scene = _scene(ready_after=100)
-    scene.deployment("web", "a", 6)
-    scene.add_budget("web", max_unavailable=1)
-    drive = Drive(scene)
-    drive.start("a")
+    scene = Scene("a", ready_after=100)
+    scene.deployment("web", "a", 6, allowed=1)
+    drive = Drive(scene).start("a")
     drive.at(20, lambda: scene.cluster.delete_node("a", collect=False))
 
     assert drive.run()["a"].phase is Phase.NODE_GONE
 
 
 def test_a_statefulsets_new_pod_of_the_same_name_is_never_touched() -> None:
-    scene = _scene()
+    scene = Scene("a")
     scene.stateful_set("db", "a")
-    drive = Drive(scene)
-    drive.start("a")
 
-    assert drive.run()["a"].phase is Phase.DRAINED
+    assert Drive(scene).start("a").run()["a"].phase is Phase.DRAINED
     assert {"db-0#old"} == {one.uid for one in scene.requests}
 
 
@@ -249,26 +222,23 @@ def test_a_statefulsets_new_pod_of_the_same_name_is_never_touched() -> None:
 
 
 def test_no_budget_is_overdrawn_nor_asked_in_vain_when_its_watch_says_no() -> None:
-    scene = _scene()
+    scene = Scene("a")
     for app in range(4):
         scene.deployment(f"web{app}", "a", 10)
         scene.add_budget(f"web{app}", max_unavailable=2)
-    drive = Drive(scene)
-    drive.start("a")
 
-    assert drive.run()["a"].phase is Phase.DRAINED
+    assert Drive(scene).start("a").run()["a"].phase is Phase.DRAINED
     assert not scene.overdrawn
     assert len(scene.requests) + len(scene.reads) <= 1.15 * 40 + 10
 
 
 def test_budgets_go_on_side_by_side() -> None:
     def needs(apps: int) -> timedelta:
-        scene = _scene()
+        scene = Scene("a")
         for app in range(apps):
             scene.deployment(f"web{app}", "a", 5)
             scene.add_budget(f"web{app}", max_unavailable=1)
-        drive = Drive(scene)
-        drive.start("a")
+        drive = Drive(scene).start("a")
         drive.run()
         return drive.now - START
 
@@ -276,13 +246,11 @@ def test_budgets_go_on_side_by_side() -> None:
 
 
 def test_one_eviction_is_in_flight_per_budget_over_all_nodes() -> None:
-    scene = _scene()
-    scene.add_node("b", cordoned=True)
+    scene = Scene("b", "a")
     scene.deployment("web", "a", 6)
     scene.deploy("web", replace(scene.there("a")[0], name="other", uid="other", node="b"))
     scene.add_budget("web", max_unavailable=100)
-    drive = Drive(scene, latency=1.0)
-    drive.start("a")
+    drive = Drive(scene, latency=1.0).start("a")
     drive.start("b")
     drive.run()
     sent = sorted(at for at, command in drive.commands if isinstance(command, Evict))
@@ -292,12 +260,10 @@ def test_one_eviction_is_in_flight_per_budget_over_all_nodes() -> None:
 
 
 def test_a_blocking_budget_is_named_with_its_numbers() -> None:
-    scene = _scene()
+    scene = Scene("a")
     scene.deployment("web", "a", 3)
     scene.add_budget("web", min_available=3)
-    drive = Drive(scene)
-    drive.start("a", timeout=timedelta(minutes=5))
-    progress = drive.run()["a"]
+    progress = Drive(scene).start("a", timeout=timedelta(minutes=5)).run()["a"]
 
     assert progress.phase is Phase.TIMED_OUT
     assert {"waits for PDB shop/web: needs 3 healthy, has 3"} == {one.because for one in progress.blockers}
@@ -305,11 +271,9 @@ def test_a_blocking_budget_is_named_with_its_numbers() -> None:
 
 
 def test_a_blocking_budget_is_asked_again_when_its_status_changes() -> None:
-    scene = _scene()
-    scene.deployment("web", "a", 3)
-    scene.add_budget("web", max_unavailable=0)
-    drive = Drive(scene)
-    drive.start("a")
+    scene = Scene("a")
+    scene.deployment("web", "a", 3, allowed=0)
+    drive = Drive(scene).start("a")
     drive.at(61, lambda: scene.change_budget("shop/web", max_unavailable=3))
     progress = drive.run()["a"]
 
@@ -319,12 +283,9 @@ def test_a_blocking_budget_is_asked_again_when_its_status_changes() -> None:
 
 
 def test_a_refused_pod_is_never_asked_again_without_a_pause() -> None:
-    scene = _scene()
-    scene.deployment("web", "a", 3)
-    scene.add_budget("web", max_unavailable=0)
-    drive = Drive(scene)
-    drive.start("a", timeout=timedelta(minutes=10))
-    drive.run()
+    scene = Scene("a")
+    scene.deployment("web", "a", 3, allowed=0)
+    Drive(scene).start("a", timeout=timedelta(minutes=10)).run()
     asked = sorted(one.at for one in scene.requests)
 
     assert len(asked) < 60
@@ -335,36 +296,29 @@ def test_a_refused_pod_is_never_asked_again_without_a_pause() -> None:
 
 
 def test_without_a_readable_budget_refusals_and_patience_do() -> None:
-    scene = _scene()
-    scene.deployment("web", "a", 8)
-    scene.add_budget("web", max_unavailable=1)
+    scene = Scene("a")
+    scene.deployment("web", "a", 8, allowed=1)
     denied = Forbidden("poddisruptionbudgets is forbidden", status=403)
     scene.trouble = lambda verb, _: denied if verb == "watch_budgets" else None
-    drive = Drive(scene)
-    drive.start("a")
 
-    assert drive.run()["a"].phase is Phase.DRAINED
+    assert Drive(scene).start("a").run()["a"].phase is Phase.DRAINED
     assert not scene.overdrawn
 
 
 def test_few_pods_open_no_watch_of_budgets_until_one_refuses() -> None:
-    scene = _scene()
+    scene = Scene("a")
     scene.deployment("web", "a", 2)
-    drive = Drive(scene)
-    drive.start("a")
+    drive = Drive(scene).start("a")
     drive.run()
 
     assert not any(isinstance(command, WatchBudgets) for _, command in drive.commands)
 
 
 def test_two_budgets_on_a_pod_are_both_named() -> None:
-    scene = _scene()
-    scene.deployment("web", "a", 6)
-    scene.add_budget("web", max_unavailable=1)
+    scene = Scene("a")
+    scene.deployment("web", "a", 6, allowed=1)
     scene.add_budget("also", app="web", max_unavailable=1)
-    drive = Drive(scene)
-    drive.start("a", timeout=timedelta(minutes=5))
-    progress = drive.run()["a"]
+    progress = Drive(scene).start("a", timeout=timedelta(minutes=5)).run()["a"]
 
     assert "shop/also" in _because(progress)
     assert "shop/web" in _because(progress)
@@ -386,13 +340,11 @@ def test_two_budgets_on_a_pod_are_both_named() -> None:
     ],
 )
 def test_what_may_pass_is_tried_again_later(error: ReconcilerError) -> None:
-    scene = _scene()
+    scene = Scene("a")
     scene.deployment("web", "a")
     _fail_times(scene, error, 2)
-    drive = Drive(scene)
-    drive.start("a")
 
-    assert drive.run()["a"].phase is Phase.DRAINED
+    assert Drive(scene).start("a").run()["a"].phase is Phase.DRAINED
     refused, again, granted = (one.at for one in scene.requests)
     pause = timedelta(seconds=getattr(error, "retry_after", None) or 1)
     assert again - refused >= pause
@@ -401,7 +353,7 @@ def test_what_may_pass_is_tried_again_later(error: ReconcilerError) -> None:
 
 @pytest.mark.parametrize("error", [NotFound("no such pod", status=404), Conflict("another UID", status=409)])
 def test_a_pod_that_is_gone_already_is_done(error: ReconcilerError) -> None:
-    scene = _scene()
+    scene = Scene("a")
     pod = scene.deployment("web", "a")[0]
 
     def trouble(verb: str, _: Pod | None) -> ReconcilerError | None:
@@ -411,32 +363,26 @@ def test_a_pod_that_is_gone_already_is_done(error: ReconcilerError) -> None:
         return error
 
     scene.trouble = trouble
-    drive = Drive(scene)
-    drive.start("a")
 
-    assert drive.run()["a"].phase is Phase.DRAINED
+    assert Drive(scene).start("a").run()["a"].phase is Phase.DRAINED
     assert len(scene.requests) == 1
 
 
 def test_a_pod_wrongly_said_to_be_gone_is_found_before_the_node_is_called_drained() -> None:
-    scene = _scene()
+    scene = Scene("a")
     scene.deployment("web", "a")
     _fail_times(scene, Conflict("transient", status=409), 1)
-    drive = Drive(scene)
-    drive.start("a")
 
-    assert drive.run()["a"].phase is Phase.DRAINED
+    assert Drive(scene).start("a").run()["a"].phase is Phase.DRAINED
     assert not scene.there("a")
 
 
 def test_a_lost_lock_stops_every_drain() -> None:
-    scene = _scene()
-    scene.add_node("b", cordoned=True)
+    scene = Scene("b", "a")
     scene.deployment("web", "a", 3)
     scene.deployment("api", "b", 3)
     _fail_times(scene, LockLost("frozen for a minute"), 1_000)
-    drive = Drive(scene)
-    drive.start("a")
+    drive = Drive(scene).start("a")
     drive.start("b")
     progress = drive.run()
 
@@ -444,9 +390,8 @@ def test_a_lost_lock_stops_every_drain() -> None:
 
 
 def test_watches_that_break_are_opened_again() -> None:
-    scene = _scene(ready_after=5)
-    scene.deployment("web", "a", 8)
-    scene.add_budget("web", max_unavailable=1)
+    scene = Scene("a", ready_after=5)
+    scene.deployment("web", "a", 8, allowed=1)
     left = [5]
 
     def trouble(verb: str, _: Pod | None) -> ReconcilerError | None:
@@ -456,17 +401,14 @@ def test_watches_that_break_are_opened_again() -> None:
         return None
 
     scene.trouble = trouble
-    drive = Drive(scene)
-    drive.start("a")
 
-    assert drive.run()["a"].phase is Phase.DRAINED
+    assert Drive(scene).start("a").run()["a"].phase is Phase.DRAINED
 
 
 def test_what_is_deleted_without_a_watch_is_noticed() -> None:
-    scene = _scene(terminates_in=20)
+    scene = Scene("a", terminates_in=20)
     scene.deployment("web", "a", 3)
-    drive = Drive(scene)
-    drive.start("a")
+    drive = Drive(scene).start("a")
     drive.at(10, drive.lose_watches)
     scene.trouble = lambda verb, _: (
         Unreachable("gone")
@@ -483,12 +425,9 @@ def test_what_is_deleted_without_a_watch_is_noticed() -> None:
 
 
 def test_nothing_escalates_by_itself() -> None:
-    scene = _scene()
-    scene.deployment("web", "a", 2)
-    scene.add_budget("web", max_unavailable=0)
-    drive = Drive(scene)
-    drive.start("a", node_ready=False)
-    progress = drive.run()["a"]
+    scene = Scene("a")
+    scene.deployment("web", "a", 2, allowed=0)
+    progress = Drive(scene).start("a", node_ready=False).run()["a"]
 
     assert {"evict"} >= {one.verb for one in scene.requests}
     assert not progress.warnings
@@ -496,11 +435,9 @@ def test_nothing_escalates_by_itself() -> None:
 
 
 def test_the_blocker_is_named_loudly_after_a_while() -> None:
-    scene = _scene()
-    scene.deployment("web", "a")
-    scene.add_budget("web", max_unavailable=0)
-    drive = Drive(scene)
-    drive.start("a", escalation=Escalation(warn_after=timedelta(minutes=5)))
+    scene = Scene("a")
+    scene.deployment("web", "a", allowed=0)
+    drive = Drive(scene).start("a", escalation=Escalation(warn_after=timedelta(minutes=5)))
     quiet = drive.run(299)["a"]
     drive.run(301)
     loud = drive.core.progress()["a"]
@@ -510,13 +447,14 @@ def test_the_blocker_is_named_loudly_after_a_while() -> None:
 
 
 def test_before_the_deadline_minus_the_pods_grace_it_is_deleted_where_that_is_allowed() -> None:
-    scene = _scene(terminates_in=1000)
-    scene.deployment("web", "a", grace=60)
-    scene.add_budget("web", max_unavailable=0)
+    scene = Scene("a", terminates_in=1000)
+    scene.deployment("web", "a", grace=60, allowed=0)
     deadline = START + timedelta(minutes=10)
-    drive = Drive(scene)
-    drive.start("a", escalation=Escalation(delete_before_deadline=True, deadline=deadline))
-    progress = drive.run()["a"]
+    progress = (
+        Drive(scene)
+        .start("a", escalation=Escalation(delete_before_deadline=True, deadline=deadline))
+        .run()["a"]
+    )
     deleted = [one for one in scene.requests if one.verb == "delete"]
 
     assert len(deleted) == 1
@@ -535,9 +473,8 @@ def test_before_the_deadline_minus_the_pods_grace_it_is_deleted_where_that_is_al
     ],
 )
 def test_a_stage_that_was_refused_is_not_reported_as_taken(error: ReconcilerError, reported: bool) -> None:
-    scene = _scene(terminates_in=1000)
-    scene.deployment("web", "a", grace=60)
-    scene.add_budget("web", max_unavailable=0)
+    scene = Scene("a", terminates_in=1000)
+    scene.deployment("web", "a", grace=60, allowed=0)
     _fail_times(scene, error, 1000, "delete")
     drive = Drive(scene)
     deadline = START + timedelta(minutes=10)
@@ -549,12 +486,12 @@ def test_a_stage_that_was_refused_is_not_reported_as_taken(error: ReconcilerErro
 
 
 def test_a_pod_stuck_on_a_dead_node_is_deleted_without_grace_where_that_is_allowed() -> None:
-    scene = _scene()
+    scene = Scene("a")
     scene.cluster.set_condition("a", Condition("Ready", "Unknown"))
     scene.deployment("web", "a")
-    drive = Drive(scene)
-    drive.start("a", escalation=Escalation(force_stuck_after=timedelta(minutes=2)))
-    progress = drive.run()["a"]
+    progress = (
+        Drive(scene).start("a", escalation=Escalation(force_stuck_after=timedelta(minutes=2))).run()["a"]
+    )
 
     assert progress.phase is Phase.DRAINED
     assert (scene.requests[-1].verb, scene.requests[-1].grace) == ("delete", 0)
@@ -568,12 +505,10 @@ def test_a_pod_stuck_on_a_dead_node_is_deleted_without_grace_where_that_is_allow
 def test_a_pod_that_outlives_twice_its_grace_period_is_deleted_without_grace_where_that_is_allowed(
     late: bool,
 ) -> None:
-    scene = _scene()
+    scene = Scene("a")
     scene.deployment("web", "a", grace=20)
     scene.cluster.set_condition("a", Condition("Ready", "Unknown"))
-    drive = Drive(scene)
-    drive.start("a", escalation=Escalation(force_late=late))
-    progress = drive.run(120)["a"]
+    progress = Drive(scene).start("a", escalation=Escalation(force_late=late)).run(120)["a"]
 
     deletions = [(one.at - START).seconds for one in scene.requests if (one.verb, one.grace) == ("delete", 0)]
     assert deletions == [40] * late
@@ -590,11 +525,9 @@ def test_a_pod_that_outlives_twice_its_grace_period_is_deleted_without_grace_whe
     ],
 )
 def test_grace(options: DrainOptions, grace: int | None) -> None:
-    scene = _scene()
+    scene = Scene("a")
     scene.deployment("web", "a", grace=60)
-    drive = Drive(scene)
-    drive.start("a", options=options)
-    drive.run()
+    Drive(scene).start("a", options=options).run()
 
     assert [grace] == [one.grace for one in scene.requests]
 
@@ -603,38 +536,30 @@ def test_grace(options: DrainOptions, grace: int | None) -> None:
 
 
 def test_a_singleton_is_restarted_so_that_its_new_pod_is_there_first() -> None:
-    scene = _scene()
-    scene.deployment("web", "a")
-    scene.add_budget("web", max_unavailable=0)
+    scene = Scene("a")
+    scene.deployment("web", "a", allowed=0)
     scene.deployment("many", "a", 5)
-    drive = Drive(scene)
-    drive.start("a", restart_singletons=True)
 
-    assert drive.run()["a"].phase is Phase.DRAINED
+    assert Drive(scene).start("a", restart_singletons=True).run()["a"].phase is Phase.DRAINED
     assert scene.restarts == ["shop/web"]
     assert not scene.overdrawn
 
 
 def test_a_singleton_is_not_restarted_unless_the_settings_or_its_label_allow_it() -> None:
-    scene = _scene()
-    scene.deployment("web", "a")
-    scene.add_budget("web", max_unavailable=0)
-    drive = Drive(scene)
-    drive.start("a")
-    drive.run()
+    scene = Scene("a")
+    scene.deployment("web", "a", allowed=0)
+    Drive(scene).start("a").run()
 
     assert not scene.restarts
 
 
 def test_a_singleton_that_can_not_be_restarted_is_reported_with_the_reason() -> None:
-    scene = _scene()
+    scene = Scene("a")
     scene.restart_refusal = "maxSurge is 0"
     pod = scene.deployment("web", "a")[0]
     scene.change_pod(replace(pod, labels={**pod.labels, "node-maintenance.dev/restart": "true"}))
     scene.add_budget("web", max_unavailable=0)
-    drive = Drive(scene)
-    drive.start("a")
-    progress = drive.run()["a"]
+    progress = Drive(scene).start("a").run()["a"]
 
     # The budget is what holds it, and no longer than that: the refused restart is no reason to wait.
     assert "waits for PDB shop/web" in _because(progress)
@@ -642,12 +567,10 @@ def test_a_singleton_that_can_not_be_restarted_is_reported_with_the_reason() -> 
 
 
 def test_a_singleton_that_does_not_fit_goes_as_soon_as_its_budget_lets_it() -> None:
-    scene = _scene()
+    scene = Scene("a")
     scene.restart_refusal = "maxSurge is 0"
-    scene.deployment("web", "a")
-    scene.add_budget("web", max_unavailable=0)
-    drive = Drive(scene)
-    drive.start("a", restart_singletons=True)
+    scene.deployment("web", "a", allowed=0)
+    drive = Drive(scene).start("a", restart_singletons=True)
     drive.at(20, lambda: scene.change_budget("shop/web", max_unavailable=1))
 
     assert drive.run(25)["a"].phase is Phase.DRAINED
@@ -665,13 +588,10 @@ def test_a_singleton_that_does_not_fit_goes_as_soon_as_its_budget_lets_it() -> N
 def test_an_answer_about_the_deployment_is_not_one_about_the_pod(
     error: ReconcilerError, restarts: int
 ) -> None:
-    scene = _scene()
-    scene.deployment("web", "a")
-    scene.add_budget("web", max_unavailable=0)
+    scene = Scene("a")
+    scene.deployment("web", "a", allowed=0)
     _fail_times(scene, error, 1, "restart")
-    drive = Drive(scene)
-    drive.start("a", restart_singletons=True)
-    progress = drive.run(50)["a"]
+    progress = Drive(scene).start("a", restart_singletons=True).run(50)["a"]
 
     # Neither is the pod taken for gone (which would be asked for again after a minute), nor is it given up.
     assert len(scene.restarts) == restarts
@@ -683,13 +603,11 @@ def test_an_answer_about_the_deployment_is_not_one_about_the_pod(
 
 
 def test_the_next_order_goes_when_the_former_is_gone() -> None:
-    scene = _scene()
+    scene = Scene("a")
     scene.deployment("first", "a", 2)
     scene.deployment("second", "a", 2)
     rule = PodRule("second", pods=LabelSelector.of({"app": "second"}), order=1)
-    drive = Drive(scene)
-    drive.start("a", options=DrainOptions(rules=(rule,)))
-    drive.run()
+    Drive(scene).start("a", options=DrainOptions(rules=(rule,))).run()
 
     assert [one.pod.split("/")[1].rpartition("-")[0] for one in scene.requests] == [
         "first",
@@ -701,11 +619,10 @@ def test_the_next_order_goes_when_the_former_is_gone() -> None:
 
 
 def test_a_pod_that_may_complete_is_waited_for_and_not_evicted() -> None:
-    scene = _scene()
+    scene = Scene("a")
     job = scene.deployment("job", "a")[0]
     rule = PodRule("jobs", behavior=Behavior.WAIT_COMPLETED, pods=LabelSelector.of({"app": "job"}))
-    drive = Drive(scene)
-    drive.start("a", options=DrainOptions(rules=(rule,)))
+    drive = Drive(scene).start("a", options=DrainOptions(rules=(rule,)))
     drive.at(100, lambda: scene.change_pod(replace(job, phase="Succeeded", ready=False)))
     progress = drive.run()["a"]
 
@@ -716,12 +633,10 @@ def test_a_pod_that_may_complete_is_waited_for_and_not_evicted() -> None:
 
 
 def test_our_own_pod_goes_when_all_others_have_gone() -> None:
-    scene = _scene()
+    scene = Scene("a")
     scene.deployment("us", "a")
-    scene.deployment("web", "a", 6)
-    scene.add_budget("web", max_unavailable=1)
-    drive = Drive(scene)
-    drive.start("a", own_pod="shop/us-0")
+    scene.deployment("web", "a", 6, allowed=1)
+    drive = Drive(scene).start("a", own_pod="shop/us-0")
     drive.run()
 
     assert scene.requests[-1].pod == "shop/us-0"
@@ -731,11 +646,10 @@ def test_our_own_pod_goes_when_all_others_have_gone() -> None:
 
 
 def test_drained_waits_for_volumes_within_a_bound() -> None:
-    scene = _scene()
+    scene = Scene("a")
     scene.deployment("web", "a")
     scene.attached["a"] = ("csi-1",)
-    drive = Drive(scene)
-    drive.start("a")
+    drive = Drive(scene).start("a")
     drive.at(20, scene.attached.clear)
     progress = drive.run()["a"]
 
@@ -745,23 +659,19 @@ def test_drained_waits_for_volumes_within_a_bound() -> None:
 
 
 def test_a_volume_that_stays_attached_does_not_hold_the_node_for_ever() -> None:
-    scene = _scene()
+    scene = Scene("a")
     scene.attached["a"] = ("csi-1",)
-    drive = Drive(scene)
-    drive.start("a")
-    progress = drive.run()["a"]
+    progress = Drive(scene).start("a").run()["a"]
 
     assert progress.phase is Phase.DRAINED
     assert any("csi-1" in text for text in progress.warnings)
 
 
 def test_by_hand_one_refused_pod_refuses_all_as_kubectl_does() -> None:
-    scene = _scene()
+    scene = Scene("a")
     scene.deployment("web", "a")
     scene.cluster.add_pod(Pod("shop", "naked", "naked", "a", phase="Running"))
-    drive = Drive(scene)
-    drive.start("a", options=DrainOptions(strict=True))
-    progress = drive.run()["a"]
+    progress = Drive(scene).start("a", options=DrainOptions(strict=True)).run()["a"]
 
     assert progress.phase is Phase.FAILED
     assert [one.pod for one in progress.kept] == ["shop/naked"]
@@ -769,11 +679,9 @@ def test_by_hand_one_refused_pod_refuses_all_as_kubectl_does() -> None:
 
 
 def test_stopped_means_no_more_evictions_and_a_new_start_resumes() -> None:
-    scene = _scene()
-    scene.deployment("web", "a", 8)
-    scene.add_budget("web", max_unavailable=1)
-    drive = Drive(scene)
-    drive.start("a")
+    scene = Scene("a")
+    scene.deployment("web", "a", 8, allowed=1)
+    drive = Drive(scene).start("a")
     drive.at(5, lambda: drive.stop("a"))
     stopped = drive.run()["a"]
     before = len(scene.requests)
@@ -786,11 +694,10 @@ def test_stopped_means_no_more_evictions_and_a_new_start_resumes() -> None:
 
 
 def test_the_clock_may_go_back_without_a_drain_standing_still() -> None:
-    scene = _scene()
+    scene = Scene("a")
     scene.deployment("web", "a")
     _fail_times(scene, Unreachable("reset"), 1)
-    drive = Drive(scene)
-    drive.start("a")
+    drive = Drive(scene).start("a")
     drive.run(0.1)
     drive.core._clock_went_back(START - timedelta(hours=1))
     wake = drive.core.next_wake()

@@ -1,4 +1,4 @@
-"""Numbers of pods that no one means: the drain of their node copes, and every other drain goes on."""
+"""Pods that try to harm others, and pods that come back to the cordoned node."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconciler.drain.drainer import Limits
+from reconciler.drain.drainer import Limits, parts
 from reconciler.drain.drainer.messages import PodNews, WatchPods
+from reconciler.drain.filters import RETURNS, RETURNS_TOLERATING
 from reconciler.model.drains import DrainOptions, Escalation, Phase
 from reconciler.model.errors import ReconcilerError, TooManyRequests
 from reconciler.model.node import Condition
 from reconciler.model.pod import LONGEST_GRACE, Owner, Pod, grace_seconds
 from reconciler.model.values import replace
+from reconciler.simulation.workloads import Workload
 from tests.drain.drainer.driving import START, Drive, Scene
 from tests.support.searching import examples
 
@@ -55,8 +57,7 @@ def test_a_grace_without_end_does_not_end_the_other_drains(grace: int) -> None:
     # A budget that never allows a disruption keeps the pod until the deadline.
     _hostile(scene, grace=grace)
     scene.add_budget("evil", max_unavailable=0)
-    drive = Drive(scene)
-    drive.start("a", escalation=ALL_STEPS)
+    drive = Drive(scene).start("a", escalation=ALL_STEPS)
     drive.start("b")
     progress = drive.run()
 
@@ -72,10 +73,11 @@ def test_a_grace_without_end_does_not_end_the_other_drains(grace: int) -> None:
 def test_a_grace_without_end_is_capped_by_the_setting(grace: int) -> None:
     scene = _two_nodes()
     pod = _hostile(scene, grace=grace)
-    drive = Drive(scene)
-    drive.start("a", options=DrainOptions(max_grace=timedelta(minutes=2)))
 
-    assert drive.run()["a"].phase is Phase.DRAINED
+    assert (
+        Drive(scene).start("a", options=DrainOptions(max_grace=timedelta(minutes=2))).run()["a"].phase
+        is Phase.DRAINED
+    )
     assert [one.grace for one in scene.requests if one.uid == pod.uid] == [120]
 
 
@@ -135,8 +137,7 @@ def test_an_answer_can_ask_for_a_short_pause_only(seconds: float, causes: tuple[
         return busy.pop() if verb == "evict" and busy else None
 
     scene.trouble = trouble
-    drive = Drive(scene)
-    drive.start("b")
+    drive = Drive(scene).start("b")
 
     assert drive.run()["b"].phase is Phase.DRAINED
     assert drive.now - START < Limits().longest_wait + timedelta(minutes=1)
@@ -153,8 +154,7 @@ def test_an_exception_about_one_pod_fails_the_drain_of_its_node_only(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     scene = _two_nodes()
-    drive = Drive(scene)
-    drive.start("a")
+    drive = Drive(scene).start("a")
     drive.start("b")
     broken = Pod("shop", "evil", "evil#0", "a", annotations=_Broken(), phase="Running")
     (number,) = [one.watch for _, one in drive.commands if isinstance(one, WatchPods) and one.node == "a"]
@@ -186,8 +186,7 @@ def test_a_drain_that_fails_keeps_no_budget_from_the_others() -> None:
     (pod,) = scene.deployment("web", "a")
     scene.deploy("web", replace(pod, name="web-b", uid="web-b#0", node="b"))
     scene.add_budget("web", max_unavailable=1)
-    drive = Drive(scene, limits=replace(Limits(), budgets_from=1))
-    drive.start("a")
+    drive = Drive(scene, limits=replace(Limits(), budgets_from=1)).start("a")
     drive.start("b")
     broken = Pod(
         "shop", "worse", "worse#0", "a", _Unmatchable(), phase="Running", owner=Owner("ReplicaSet", "w")
@@ -201,3 +200,81 @@ def test_a_drain_that_fails_keeps_no_budget_from_the_others() -> None:
     assert progress["a"].phase is Phase.FAILED
     assert progress["b"].phase is Phase.DRAINED
     assert scene.requests[0].node == "b"
+
+
+LATER = timedelta(minutes=20)
+
+
+def _scene(*, tolerant: bool = True, count: int = 1) -> Scene:
+    """A node whose agents come back: they tolerate the cordon, or their template names the node."""
+    scene = Scene("a")
+    scene.cluster.replace_node(replace(scene.cluster.nodes["a"], labels={"agentpool": "of-a"}))
+    scene.deployment("plain", "a", 3)
+    agents = Workload("shop", "agent", replicas=count, pools=("of-a",), tolerates_cordon=tolerant)
+    agents = replace(agents, node_name="" if tolerant else "a")
+    made = [
+        replace(agents.pod(1000 + number), node="a", phase="Running", ready=True) for number in range(count)
+    ]
+    scene.cluster.adopt(agents, *made)
+    return scene
+
+
+def _agents(scene: Scene) -> int:
+    return sum(one.pod.startswith("shop/agent-") for one in scene.requests)
+
+
+@pytest.mark.parametrize("count", [1, 6])
+def test_a_pod_that_tolerates_the_cordon_is_evicted_once_and_named(count: int) -> None:
+    scene = _scene(count=count)
+    ended = Drive(scene).start("a").run()["a"]
+
+    assert ended.phase is Phase.DRAINED
+    assert _agents(scene) == count
+    assert len(ended.kept) == len(ended.returned) == count
+    assert {one.because for one in ended.kept} == {RETURNS_TOLERATING}
+    assert (ended.total, ended.gone) == (3 + count, 3 + count)
+
+
+def test_a_pod_that_comes_back_without_a_toleration_is_evicted_a_few_times() -> None:
+    scene = _scene(tolerant=False)
+    ended = Drive(scene).start("a").run(120)["a"]
+
+    assert ended.phase is Phase.DRAINED
+    assert _agents(scene) == 1 + parts.MOST
+    assert [one.because for one in ended.kept] == [RETURNS]
+
+
+def test_a_pod_that_came_back_is_not_evicted_by_the_next_attempt() -> None:
+    scene = _scene()
+    scene.add_budget("plain", max_unavailable=0)
+    drive = Drive(scene).start("a", timeout=LATER)
+    assert drive.run()["a"].phase is Phase.TIMED_OUT
+    drive.start("a", since=START + LATER, timeout=LATER)
+    drive.run()
+
+    assert _agents(scene) == 1
+
+
+def test_another_process_knows_it_by_when_it_was_created() -> None:
+    scene = _scene()
+    scene.add_budget("plain", max_unavailable=0)
+    first = Drive(scene)
+    first.start("a")
+    first.run(60)
+    first.stop("a")
+    second = Drive(scene)
+    second.start("a", options=DrainOptions(begun=START))
+    found = second.run(120)["a"]
+
+    assert _agents(scene) == 1
+    assert [one.because for one in found.kept] == [RETURNS_TOLERATING]
+
+
+def test_a_pod_that_tolerates_the_cordon_and_was_there_before_is_evicted() -> None:
+    scene = _scene()
+    (agent,) = (pod for pod in scene.there("a") if pod.name.startswith("agent"))
+    scene.change_pod(replace(agent, created=START - timedelta(days=1)))
+    Drive(scene).start("a", options=DrainOptions(begun=START)).run()
+
+    assert agent.uid in {one.uid for one in scene.requests}
+    assert _agents(scene) == 1

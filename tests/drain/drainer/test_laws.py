@@ -74,8 +74,7 @@ def _play(story: Story, *, newcomers: int = 0) -> tuple[Scene, Drive, DrainProgr
         return chance.choice(_TROUBLES)() if chance.random() < story.trouble else None
 
     scene.trouble = trouble
-    drive = Drive(scene, latency=story.latency)
-    drive.start("a", timeout=timedelta(minutes=10))
+    drive = Drive(scene, latency=story.latency).start("a", timeout=timedelta(minutes=10))
     drive.start("b", timeout=timedelta(minutes=10))
     if story.uncordon_at is not None:
 

@@ -1,11 +1,24 @@
-"""What each answer to an eviction means, with the wording of API servers old and new."""
+"""What each answer to an eviction means, also that of a webhook whose controller moves the pod itself."""
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
+from itertools import pairwise
+
 import pytest
 
-from reconciler.drain.drainer import Limits
-from reconciler.drain.drainer.messages import BudgetNews
+from reconciler.drain.drainer import DrainCore, Limits
+from reconciler.drain.drainer.messages import (
+    BudgetNews,
+    Event,
+    Evict,
+    NodeSeen,
+    PodNews,
+    Start,
+    Tick,
+    WatchPods,
+    WriteDone,
+)
 from reconciler.drain.drainer.requests import (
     EvictionRefusal,
     RefusalMeaning,
@@ -13,10 +26,14 @@ from reconciler.drain.drainer.requests import (
     refusal_reason,
     throttles,
 )
-from reconciler.model.errors import ClusterError, TooManyRequests, error_for
+from reconciler.model.drains import DrainOrder, Escalation, Phase
+from reconciler.model.errors import ClusterError, ReconcilerError, Rejected, TooManyRequests, error_for
 from reconciler.model.pod import Pod, PodDisruptionBudget
+from reconciler.model.ports import Listed
 from reconciler.model.selector import EVERYTHING, LabelSelector
-from tests.drain.drainer.driving import Drive, Scene
+from reconciler.model.values import replace
+from tests.drain.drainer.driving import START, Drive, Scene
+from tests.support import builders
 
 POD = Pod("shop", "web", "u", "n")
 WEB = PodDisruptionBudget("shop", "web", EVERYTHING, desired=3, healthy=3)
@@ -158,14 +175,194 @@ def test_a_refusal_has_a_short_reason_for_metrics_and_a_pod_that_is_gone_none(
 
 
 def test_where_the_watch_shows_other_budgets_than_the_server_has_each_refusal_has_a_pause() -> None:
-    scene = Scene()
-    scene.add_node("a", cordoned=True)
+    scene = Scene("a")
     scene.deployment("web", "a", Limits().budgets_from)
     scene.add_budget("web", max_unavailable=0)
-    drive = Drive(scene)
-    drive.start("a")
+    drive = Drive(scene).start("a")
     selector = LabelSelector.of({"app": "web"})
     drive.at(2, lambda: drive.hear(BudgetNews(PodDisruptionBudget("shop", "gone", selector, allowed=1), 0)))
     drive.run(12)
 
     assert 1 <= len(scene.requests) <= 6 * Limits().budgets_from
+
+
+LIMITS = Limits()
+STRIMZI = (
+    'admission webhook "strimzi-drain-cleaner.strimzi.io" denied the request: '
+    "The pod will be rolled by the Strimzi Cluster Operator"
+)
+KUBEVIRT = (
+    'admission webhook "virt-launcher-eviction-interceptor.kubevirt.io" denied the request: '
+    'Eviction triggered evacuation of VMI "default/vm"'
+)
+DENIED = Rejected(STRIMZI, status=500)
+MINUTE = timedelta(minutes=1)
+
+
+class Hook:
+    """A webhook that denies the evictions of pods whose name begins with `name`, until `until` seconds."""
+
+    def __init__(self, scene: Scene, name: str, error: ClusterError = DENIED, until: float = 10**6) -> None:
+        self.scene, self.name, self.error = scene, f"{name}-", error
+        self.until = START + timedelta(seconds=until)
+        scene.trouble = self.answer
+
+    def answer(self, verb: str, pod: Pod | None) -> ReconcilerError | None:
+        """Deny, or admit."""
+        denies = verb == "evict" and pod is not None and pod.name.startswith(self.name)
+        return self.error if denies and self.scene.now < self.until else None
+
+
+def _times(scene: Scene, name: str) -> list[datetime]:
+    return [one.at for one in scene.requests if one.pod.startswith(f"shop/{name}")]
+
+
+@pytest.mark.parametrize(
+    ("error", "by", "words"),
+    [
+        pytest.param(DENIED, "strimzi-drain-cleaner.strimzi.io", "will be rolled", id="Strimzi"),
+        pytest.param(
+            TooManyRequests(KUBEVIRT, status=429),
+            "virt-launcher-eviction-interceptor.kubevirt.io",
+            "triggered evacuation",
+            id="KubeVirt",
+        ),
+    ],
+)
+def test_a_denial_names_its_webhook_and_the_pod_that_is_moved_ends_the_drain(
+    error: ClusterError, by: str, words: str
+) -> None:
+    scene = Scene("a")
+    (pod,) = scene.deployment("kafka", "a")
+    Hook(scene, "kafka", error)
+    drive = Drive(scene).start("a")
+    drive.at(150, lambda: scene.cluster.terminate(pod.uid, None))
+    (blocker,) = drive.run(100)["a"].blockers
+    ended = drive.run()["a"]
+
+    assert (blocker.pod, blocker.budget) == ("shop/kafka-0", "")
+    assert f"denied by webhook {by}: " in blocker.because
+    assert words in blocker.because
+    assert blocker.because.endswith("it counts as blocked from 2026-03-02T12:10:00Z on")
+    assert (ended.phase, ended.evicted) == (Phase.DRAINED, 0)
+    assert ended.finished is not None
+    assert ended.finished - START < timedelta(seconds=160)
+
+
+def test_a_denied_eviction_is_tried_again_with_growing_pauses() -> None:
+    scene = Scene("a")
+    scene.deployment("kafka", "a")
+    Hook(scene, "kafka", until=300)
+    ended = Drive(scene).start("a").run()["a"]
+    asked = _times(scene, "kafka")
+    pauses = [after - before for before, after in pairwise(asked)]
+
+    assert ended.phase is Phase.DRAINED
+    assert LIMITS.denied_first <= pauses[0] < LIMITS.denied_first + timedelta(seconds=1)
+    assert LIMITS.denied_last <= max(pauses) < LIMITS.denied_last + timedelta(seconds=1)
+    assert pauses == sorted(pauses)
+
+
+def test_a_webhook_cannot_put_off_the_next_try_for_long() -> None:
+    scene = Scene("a")
+    scene.deployment("kafka", "a")
+    Hook(scene, "kafka", TooManyRequests(KUBEVIRT, status=429, retry_after=10.0**9), until=60)
+
+    assert Drive(scene).start("a").run(100)["a"].phase is Phase.DRAINED
+
+
+def test_a_retry_after_of_a_webhook_pauses_no_other_eviction() -> None:
+    scene = Scene("a", "b")
+    scene.deployment("kafka", "a")
+    scene.deployment("web", "b", 60)
+    Hook(scene, "kafka", TooManyRequests(KUBEVIRT, status=429, retry_after=200.0))
+    drive = Drive(scene).start("a")
+    drive.start("b")
+
+    assert drive.run(60)["b"].phase is Phase.DRAINED
+
+
+def test_a_denied_eviction_is_sent_while_its_budget_allows_none() -> None:
+    scene = Scene("a")
+    scene.deployment("kafka", "a", LIMITS.budgets_from, allowed=1)
+    Hook(scene, "kafka")
+    drive = Drive(scene).start("a")
+    drive.at(10, lambda: scene.change_budget("shop/kafka", max_unavailable=0))
+    drive.run(200)
+
+    assert len([at for at in _times(scene, "kafka-0") if at > START + timedelta(seconds=10)]) >= 4
+
+
+def test_a_denied_eviction_neither_waits_for_its_budget_nor_keeps_others_waiting() -> None:
+    core, node = DrainCore(), builders.node(unschedulable=True)
+    (watching,) = core.step(Start(DrainOrder(node.name, node.uid, START, 60 * MINUTE)), START)[:1]
+    assert isinstance(watching, WatchPods)
+    number = watching.watch
+    pods = [replace(builders.pod(f"db-{index}"), labels={"app": "db"}, ready=True) for index in range(3)]
+    budget = PodDisruptionBudget(
+        "shop", "db", LabelSelector.of({"app": "db"}), allowed=1, desired=2, healthy=3
+    )
+    news: list[Event] = [PodNews(node.name, number, one) for one in pods]
+    listed: list[Event] = [PodNews(node.name, number, Listed()), BudgetNews(budget, 0)]
+    core.step_all([*news, *listed], START)
+    (denied,) = core.step(NodeSeen(node.name, number, node), START)
+    assert isinstance(denied, Evict)
+    (second,) = core.step(WriteDone(denied, DENIED), START)
+    assert isinstance(second, Evict)
+    later = START + LIMITS.denied_first
+    core.step(Tick(), later)
+    (again,) = core.step(NodeSeen(node.name, number, node), later)
+    core.step(WriteDone(second), later)
+    (third,) = core.step(BudgetNews(budget, 0), later)
+
+    asked = [one.pod.name for one in (denied, second, again, third) if isinstance(one, Evict)]
+    assert asked == ["db-0", "db-1", "db-0", "db-2"]
+
+
+def test_a_denied_eviction_counts_as_blocked_only_after_a_time() -> None:
+    scene = Scene("a", "b")
+    scene.deployment("kafka", "a")
+    scene.deployment("web", "b")
+    Hook(scene, "kafka")
+    drive = Drive(scene).start("a", slots=1, may_be_denied=5 * MINUTE)
+    drive.start("b", slots=1)
+    early = drive.run(290)
+    late = drive.run(400)
+
+    assert (early["a"].slot, early["a"].blocked_since) == (True, None)
+    assert [one.leaving for one in early["a"].blockers] == [True]
+    assert [one.leaving for one in late["a"].blockers] == [False]
+    assert early["b"].waits_for_slot
+    assert late["a"].blocked_since is not None
+    assert abs(late["a"].blocked_since - START - 5 * MINUTE) < timedelta(seconds=2)
+    assert late["b"].phase is Phase.DRAINED
+
+
+def test_a_pod_that_a_budget_refuses_in_the_end_waits_for_the_budget() -> None:
+    scene = Scene("a")
+    scene.deployment("kafka", "a", allowed=0)
+    Hook(scene, "kafka", until=30)
+    progress = Drive(scene).start("a", slots=1).run(300)["a"]
+
+    (blocker,) = progress.blockers
+    assert blocker.because == "waits for PDB shop/kafka: needs 1 healthy, has 1"
+    assert progress.blocked_since is not None
+    assert len(_times(scene, "kafka")) < 40
+
+
+def test_a_pod_that_a_webhook_keeps_is_deleted_in_time_before_the_deadline() -> None:
+    scene = Scene("a")
+    (pod,) = scene.deployment("kafka", "a")
+    Hook(scene, "kafka", TooManyRequests(KUBEVIRT, status=429, retry_after=300.0))
+    deadline = START + timedelta(seconds=100)
+
+    assert (
+        Drive(scene)
+        .start("a", escalation=Escalation(delete_before_deadline=True, deadline=deadline))
+        .run()["a"]
+        .phase
+        is Phase.DRAINED
+    )
+    deletion = scene.requests[-1]
+    assert deletion.verb == "delete"
+    assert abs(deletion.at - (deadline - pod.grace_period)) < timedelta(seconds=1)

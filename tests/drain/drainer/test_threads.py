@@ -368,8 +368,7 @@ def test_close_does_not_wait_for_ever_for_a_watch(monkeypatch: pytest.MonkeyPatc
 def test_wait_says_so_when_nothing_ended_in_time() -> None:
     alive = _Alive()
     scene = alive.scene
-    scene.deployment("web", "a", 8)
-    scene.add_budget("web", max_unavailable=0)
+    scene.deployment("web", "a", 8, allowed=0)
     drainer = Drainer(alive.api, SystemClock())
     drainer.start(order_for("a", since=datetime.now(UTC), timeout=timedelta(hours=1)))
 

@@ -36,8 +36,7 @@ RULE = DrainOptions(
 
 def _scene(count: int = 1) -> Scene:
     """A node with an ordinary pod of a tenant, and one that the cluster needs."""
-    scene = Scene()
-    scene.add_node("a", cordoned=True)
+    scene = Scene("a")
     scene.deployment("web", "a", count)
     (critical,) = scene.deployment("dns", "a")
     scene.change_pod(replace(critical, priority_class="system-cluster-critical"))
@@ -146,9 +145,7 @@ def test_our_own_pod_goes_after_those_that_can_go_and_not_for_the_time_left() ->
 def test_a_deployment_that_is_restarted_is_waited_for() -> None:
     scene = _scene()
     scene.add_budget("web", max_unavailable=0)
-    drive = Drive(scene)
-    drive.start("a", restart_singletons=True)
-    ended = drive.run()["a"]
+    ended = Drive(scene).start("a", restart_singletons=True).run()["a"]
 
     assert ended.phase is Phase.DRAINED
     (critical,) = (one.at for one in scene.requests if one.pod == "shop/dns-0")

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 from hypothesis import strategies as st
 
+from reconciler.features.simulate.play import play as play_with
 from reconciler.features.simulate.scenario import FleetNode, PlayedEvent, Scenario
 from reconciler.model.event import Kind
+from reconciler.run import PARTS, run_pass
 from tests.support.builders import NOW, minutes
 
 START = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
@@ -73,3 +76,6 @@ def scenarios(draw: st.DrawFn) -> Scenario:
             )
         )
     return Scenario(NOW, NOW + HOURS, nodes, tuple(events), "drawn")
+
+
+play = partial(play_with, run_pass=run_pass, parts=PARTS)

@@ -13,8 +13,7 @@ from reconciler.features.simulate.scenario import Scenario
 from reconciler.features.simulate.scorer import Fate
 from reconciler.model.event import Kind
 from reconciler.settings.schema import Mode, Settings
-from tests.features.simulate.playing import play
-from tests.features.simulate.scenarios import START, event, node, scenario, scenarios
+from tests.features.simulate.scenarios import START, event, node, play, scenario, scenarios
 from tests.laws.hits import Hits
 from tests.support import builders, strategies
 from tests.support.builders import minutes

@@ -8,8 +8,7 @@ from reconciler.features.simulate.document import Policy, as_text, to_document
 from reconciler.report.values import Document
 from reconciler.settings.schema import Settings
 from tests.docs.test_headings import named
-from tests.features.simulate.playing import play
-from tests.features.simulate.scenarios import event, scenario
+from tests.features.simulate.scenarios import event, play, scenario
 from tests.support import builders
 
 PLAYED = scenario(event("A", 0, 15), event("B", 5, 20, on="b"))
