@@ -14,7 +14,7 @@ from msgspec import Struct
 from jobs import options
 from jobs.runtime.by_hand import check_nodes
 from jobs.runtime.environment import Target, connected
-from jobs.runtime.looks import Shown, print_again_and_again
+from jobs.runtime.looks import Shown, show
 from jobs.runtime.output import check_output, echo, echo_form, in_form, width, write_output
 from jobs.runtime.outside import examined
 from jobs.runtime.process import Observers, Passed, Reported, Surroundings, options_of_features, processes
@@ -105,7 +105,7 @@ def report(
             document, text = _made(_seen(config, target, limit, way, given), way)
             return Shown(text, way.output, document)
 
-        return print_again_and_again(look, way.every)
+        return show(look, way.every)
     if way.out is not None:
         check_output(way.out)
     seen = _seen(config, target, limit, way, given)

@@ -1,21 +1,29 @@
-"""The command line: its list of commands, what a command imports, and options that become one value."""
+"""The command line: names, help, usage errors, forms of output, and the page that describes them."""
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+import tomllib
 from dataclasses import dataclass
 from datetime import timedelta
+from importlib.metadata import EntryPoint
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
+import yaml
 from click.testing import CliRunner
 
-from jobs import options
-from jobs.cli import commands
+from jobs import options, reference
+from jobs.__main__ import main as entry
+from jobs.cli import commands, main
 from jobs.commands import COMMANDS
+from jobs.program import PLUGIN, called, in_own_words
+from jobs.runtime.output import echo, echo_for_programs, for_programs, machine_text, width
 from reconciler.model.selector import parse_selector_text
 from reconciler.plugins import faces
 
@@ -172,3 +180,181 @@ def test_what_cannot_be_meant_is_a_usage_error_that_names_the_option(arguments: 
 
     assert found.exit_code == 2
     assert said in " ".join(found.output.split())
+
+
+@pytest.fixture
+def as_plugin(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["/home/a/.krew/bin/kubectl-maintenance", "report"])
+
+
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [
+        ("/usr/bin/kubectl-maintenance", "kubectl maintenance"),
+        ("kubectl-maintenance", "kubectl maintenance"),
+        (r"C:\krew\bin\kubectl-maintenance.exe", "kubectl maintenance"),
+        ("/usr/bin/reconciler", "reconciler"),
+        ("/src/jobs/__main__.py", "reconciler"),
+        ("", "reconciler"),
+    ],
+)
+def test_the_file_that_was_started_gives_the_name(
+    monkeypatch: pytest.MonkeyPatch, file: str, name: str
+) -> None:
+    monkeypatch.setattr(sys, "argv", [file, "kubectl-maintenance"])
+
+    assert called() == name
+
+
+def test_both_names_are_installed_and_start_the_same_program() -> None:
+    scripts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["scripts"]
+
+    assert {"reconciler", PLUGIN} <= scripts.keys()
+    for name in ("reconciler", PLUGIN):
+        assert EntryPoint(name, scripts[name], "console_scripts").load() is entry
+
+
+@pytest.mark.usefixtures("as_plugin")
+@pytest.mark.parametrize("name", [None, *sorted(set(COMMANDS) - {"agent"})])
+def test_the_help_of_the_plugin_names_no_other_program(
+    name: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*([name] if name else []), "--help"]) == 0
+
+    text = " ".join(capsys.readouterr().out.split())
+    assert text.startswith(f"Usage: kubectl maintenance {name or '[OPTIONS]'} ")
+    assert "`reconciler " not in text
+
+
+@pytest.mark.usefixtures("as_plugin")
+def test_a_mistake_and_the_version_name_the_plugin(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", "--no-such-option"]) == 2
+    assert "Try 'kubectl maintenance report --help' for help." in capsys.readouterr().err
+
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("kubectl maintenance, version ")
+
+
+@pytest.mark.usefixtures("as_plugin")
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        (
+            "n: cordoned; reconciler release n undoes it",
+            "n: cordoned; kubectl maintenance release n undoes it",
+        ),
+        ("`reconciler check-config F`", "`kubectl maintenance check-config F`"),
+        ("ended by: reconciler\n            resume n", "ended by: kubectl maintenance\n            resume n"),
+        ("the reconciler drains it", "the reconciler drains it"),
+        ("what the reconciler report says", "what the reconciler report says"),
+        ("on my-reconciler hold it", "on my-reconciler hold it"),
+    ],
+)
+def test_a_text_for_people_has_commands_that_they_can_type(
+    text: str, read: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    echo(text)
+
+    assert capsys.readouterr().out == f"{read}\n"
+
+
+@pytest.mark.usefixtures("as_plugin")
+def test_a_document_for_programs_stays_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    echo_for_programs('{"who": "reconciler resume n ends it"}', "json")
+
+    assert capsys.readouterr().out == '{"who": "reconciler resume n ends it"}\n'
+
+
+def test_under_its_own_name_a_text_stays_as_it_is() -> None:
+    assert in_own_words("reconciler release n undoes it") == "reconciler release n undoes it"
+
+
+HOSTILE = "\x1b[2J", "\u202enode", "\u2028", "\x85", "\udc00", "line\nline", "\U000e0001", "tab\t", "\r"
+LOOKS_LIKE_ANOTHER_VALUE = "no", "y", "1e3", "12e45", "0o7", "2026-11-21T12:00:00Z", "", "null", "- a", "a: b"
+
+
+@pytest.mark.parametrize("text", [*HOSTILE, *LOOKS_LIKE_ANOTHER_VALUE, "Zürich 🚀", "word " * 100])
+def test_each_text_is_the_same_in_yaml(text: str) -> None:
+    document = {"list": [text, {text: text}], "nested": {"first": {"a": text}}}
+
+    written = machine_text(json.dumps(document), "yaml")
+
+    assert yaml.safe_load(written) == document
+    assert all(line.isprintable() for line in written.splitlines())
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        pytest.param({"z": 1, "a": None, "m": [True, 1.5, 30.0, {}, []]}, id="an object"),
+        pytest.param([], id="an empty list"),
+    ],
+)
+def test_each_value_and_the_order_of_keys_stay(value: Any) -> None:
+    written = machine_text(json.dumps(value), "yaml")
+
+    assert json.dumps(yaml.safe_load(written)) == json.dumps(value)
+    assert written.endswith("\n")
+
+
+@pytest.mark.parametrize("text", ["1e3", "12e45", "0o7", "y", "N"])
+def test_a_text_that_other_readers_of_yaml_take_for_a_value_has_quotes(text: str) -> None:
+    assert machine_text(json.dumps({"hash": text}), "yaml") == f"hash: '{text}'\n"
+
+
+def test_a_text_is_one_line_so_that_grep_finds_it() -> None:
+    assert machine_text(json.dumps(["word " * 100 + "end"]), "yaml").count("\n") == 1
+
+
+def test_json_stays_as_it_is_and_ends_with_one_line_feed() -> None:
+    assert machine_text('{\n  "a": "ü"\n}', "json") == machine_text('{\n  "a": "ü"\n}\n', "json")
+    assert machine_text('{"b": 1,  "a": 2}', "json") == '{"b": 1,  "a": 2}\n'
+
+
+def test_programs_read_json_and_yaml_only() -> None:
+    assert [one for one in ("text", "wide", "json", "yaml", "markdown") if for_programs(one)] == [
+        "json",
+        "yaml",
+    ]
+
+
+def test_wide_has_no_width_on_a_terminal_either(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "60")
+
+    assert width("text") == 60
+    assert width("wide") is None
+
+
+PAGE = (Path(__file__).parents[2] / "docs" / "commands.md").read_text(encoding="utf-8")
+
+
+def section(heading: str) -> str:
+    """The text below a heading of the page, up to the next one."""
+    return PAGE.partition(f"\n{heading}\n")[2].partition("\n##")[0]
+
+
+def test_the_page_is_what_the_commands_generate() -> None:
+    assert reference.update(PAGE) == PAGE, "run `nox -s docs`"
+
+
+def test_only_what_follows_the_marker_is_generated() -> None:
+    page = reference.update(f"by hand\n{reference.MARKER}\nold\n")
+
+    assert page.startswith(f"by hand\n{reference.MARKER}\n\n## Each command\n\n### `reconciler agent`\n")
+    with pytest.raises(ValueError, match="no line"):
+        reference.update("by hand\n")
+
+
+def test_an_option_of_one_command_has_its_default() -> None:
+    assert "- `--for DURATION`: How long drains may continue" in section("### `reconciler sweep`")
+    assert "[default: 50s]" in section("### `reconciler sweep`")
+
+
+def test_a_shared_option_is_described_once() -> None:
+    assert PAGE.count("- `--pool TEXT`:") == 1
+    assert "- `--pool TEXT`:" in section("## Shared options")
+
+
+def test_options_in_sentences_are_code() -> None:
+    assert "With `--watch`:" in section("## Shared options")

@@ -1,15 +1,19 @@
-"""The loop of passes: no error ends it but those that no repetition helps, and everybody can see them."""
+"""When passes run: the loop, and its pace."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import pairwise
 from queue import Queue
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from jobs.runtime import pass_loop
-from jobs.runtime.pass_loop import Cause, PassLoop
+from jobs.runtime.pass_loop import APART, MOST_FIRST, QUIET, TOGETHER, Cause, Pacer, PassLoop
 from jobs.runtime.supervised import Ending
 from tests.support.controlplane.processes import wait_for
 
@@ -174,3 +178,166 @@ class Seconds:
 
     def sleep(self, seconds: float) -> None:
         self.now += seconds
+
+
+NOISY = Cause("node noisy")
+OTHER = Cause("node other")
+URGENT = Cause("node other", urgent=True)
+# Times are compared after additions of floats.
+BIT = 1e-6
+
+
+@dataclass
+class Played:
+    """When passes began, and for each change when the pass that served it began."""
+
+    passes: list[float] = field(default_factory=list)
+    served: list[tuple[float, Cause, float]] = field(default_factory=list)
+
+    def delay(self, cause: Cause) -> list[float]:
+        return [began - at for at, of, began in self.served if of == cause]
+
+
+def play(changes: list[tuple[float, Cause]], takes: float = 0.0) -> Played:
+    """Play changes, in the order of their times, through a loop whose passes take so many seconds."""
+    pacer, played = Pacer(), Played()
+    waiting: list[tuple[float, Cause]] = []
+    rest = sorted(changes, key=lambda change: change[0])
+    now = 0.0
+    while rest or waiting:
+        due = pacer.due()
+        if due is not None and (not rest or max(due, now) <= rest[0][0]):
+            began = max(due, now)
+            pacer.begin(began)
+            played.passes.append(began)
+            played.served += [(at, cause, began) for at, cause in waiting]
+            waiting.clear()
+            now = began + takes
+            while rest and rest[0][0] < now:
+                at, cause = rest.pop(0)
+                pacer.note(cause, at)
+                waiting.append((at, cause))
+            pacer.end(now)
+        else:
+            at, cause = rest.pop(0)
+            now = max(now, at)
+            pacer.note(cause, at)
+            waiting.append((at, cause))
+    return played
+
+
+def flapping(cause: Cause, seconds: float, a_second: int = 20) -> list[tuple[float, Cause]]:
+    return [(number / a_second, cause) for number in range(int(seconds * a_second))]
+
+
+def test_the_first_change_starts_a_pass_at_once() -> None:
+    assert play([(5.0, NOISY)]).passes == [5.0 + TOGETHER]
+
+
+def test_changes_that_come_together_are_one_pass() -> None:
+    together = [(5.0 + number / 1000, Cause(f"node {number}")) for number in range(49)]
+    assert len(play(together).passes) == 1
+
+
+@pytest.mark.parametrize("urgent", [False, True])
+def test_a_node_that_changes_twenty_times_a_second_costs_a_pass_a_second(urgent: bool) -> None:
+    passes = play(flapping(Cause("node noisy", urgent), 60)).passes
+    assert passes[0] == TOGETHER
+    assert 55 <= len(passes) <= 61
+
+
+def test_a_thousand_nodes_that_keep_changing_cost_no_more_than_one() -> None:
+    changes = [
+        (number / 1000 + second * 1.5, Cause(f"node {number}"))
+        for second in range(20)
+        for number in range(1000)
+    ]
+    passes = play(changes).passes
+    # The first changes of all, and then a pass a second.
+    assert len(passes) <= MOST_FIRST + 31 * (1 + MOST_FIRST / QUIET)
+
+
+def test_the_first_changes_of_many_nodes_have_a_limit() -> None:
+    played = play([(number * 2 * TOGETHER, Cause(f"node {number}")) for number in range(300)])
+    assert len(played.passes) <= (MOST_FIRST + QUIET / APART) * (30 / QUIET) + 1
+    assert all(began - at <= APART + TOGETHER + BIT for at, _, began in played.served)
+
+
+def test_ten_seconds_after_the_quick_passes_a_first_change_starts_a_pass_at_once_again() -> None:
+    quick = [(number * 2 * TOGETHER, Cause(f"node {number}")) for number in range(2 * MOST_FIRST)]
+    played = play([*quick, *flapping(NOISY, QUIET + 5), (QUIET + 3.42, OTHER)])
+    assert played.delay(OTHER) == [pytest.approx(TOGETHER)]
+
+
+def test_another_nodes_first_change_does_not_wait_behind_a_flapping_node() -> None:
+    played = play([*flapping(NOISY, 10), (5.42, OTHER)])
+    assert played.delay(OTHER) == [pytest.approx(TOGETHER)]
+
+
+def test_an_urgent_change_does_not_wait_behind_flapping_nodes_nor_its_own_other_changes() -> None:
+    noise = [change for number in range(200) for change in flapping(Cause(f"node {number}"), 10, 2)]
+    played = play([*noise, *flapping(OTHER, 10), (5.42, URGENT), (6.9, URGENT)])
+    assert played.delay(URGENT) == [pytest.approx(TOGETHER), pytest.approx(TOGETHER)]
+
+
+def test_after_a_quiet_time_a_change_is_a_first_one_again() -> None:
+    played = play([(0.0, NOISY), (0.2, NOISY), (1.1 + QUIET, NOISY)])
+    assert played.delay(NOISY) == [
+        pytest.approx(TOGETHER),
+        pytest.approx(APART + TOGETHER - 0.2),
+        pytest.approx(TOGETHER),
+    ]
+
+
+def test_passes_that_take_long_leave_half_of_the_time_to_other_work() -> None:
+    played = play(flapping(NOISY, 60), takes=3.0)
+    assert len(played.passes) <= 60 / 6 + 1
+
+
+def test_a_change_during_a_pass_is_served_by_the_next_one() -> None:
+    pacer = Pacer()
+    pacer.note(NOISY, 0.0)
+    pacer.begin(0.05)
+    pacer.note(OTHER, 0.06)
+    pacer.end(0.5)
+    assert pacer.due() == pytest.approx(0.06 + TOGETHER)
+
+
+CHANGES = st.lists(
+    st.tuples(
+        st.floats(0, 30, allow_nan=False),
+        st.builds(Cause, st.sampled_from(["a", "b", "c"]), st.booleans()),
+    ),
+    max_size=120,
+)
+
+
+@given(CHANGES)
+def test_every_change_is_served_in_time_and_no_cause_costs_more_than_a_pass_a_second(
+    changes: list[tuple[float, Cause]],
+) -> None:
+    played = play(changes)
+    assert len(played.served) == len(changes)
+    assert all(0 <= began - at <= APART + TOGETHER + BIT for at, _, began in played.served)
+    last: dict[Cause, float] = {}
+    for at, cause, began in played.served:
+        fresh = cause not in last or at - last[cause] >= QUIET
+        if fresh and cause.urgent:
+            assert began - at <= TOGETHER + BIT
+        last[cause] = began
+
+
+@given(CHANGES.map(lambda changes: [(at, Cause(cause.name)) for at, cause in changes]))
+def test_passes_that_are_not_urgent_are_few(changes: list[tuple[float, Cause]]) -> None:
+    passes = play(changes).passes
+    assert bool(passes) == bool(changes)
+    for began in passes:
+        within = [one for one in passes if began <= one < began + QUIET]
+        assert len(within) <= MOST_FIRST + QUIET / APART + 1
+
+
+@given(CHANGES.map(lambda changes: [(at, NOISY) for at, _ in changes]))
+def test_the_passes_for_one_cause_are_a_second_apart(changes: list[tuple[float, Cause]]) -> None:
+    passes = play(changes).passes
+    assert bool(passes) == bool(changes)
+    assert all(after - before >= APART - BIT for before, after in pairwise(passes))

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
+import struct
 import subprocess
 import sys
+import termios
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TextIO
 
 import click
 import pytest
 
 from jobs.cli import main
 from jobs.commands import explain, report
-from jobs.runtime.looks import Shown, is_unchanged, print_again_and_again
+from jobs.runtime import looks as looks_module
+from jobs.runtime.looks import Shown, echo_lines, is_unchanged, print_again_and_again, screen
 from reconciler.features.planning import commands as plan
 from reconciler.model.errors import NotFound, SettingsError, Unreachable
-from reconciler.report.lines import Line
+from reconciler.report.lines import ASCII, BLOCKS, Line
 from tests.support.builders import REQUEST
 from tests.support.stub import Answer, Asked, Stub, json_answer, status
 from tests.support.terminal import ROOT, Terminal, install
@@ -228,7 +233,7 @@ def test_what_a_command_shows_changes_with_the_cluster_and_not_with_time(
             looks.append(look())
         return 0
 
-    monkeypatch.setattr(module, "print_again_and_again", look_three_times)
+    monkeypatch.setattr(looks_module, "print_again_and_again", look_three_times)
     monkeypatch.setattr(module, "datetime", Later)
     config = kubeconfig.with_name("maintenance.yaml")
     config.write_text('windows: [{name: always, start: "00:00", end: "24:00"}]', encoding="utf-8")
@@ -271,3 +276,150 @@ def test_what_can_not_be_watched_is_a_usage_error(
 ) -> None:
     assert main(arguments) == 2
     assert said in " ".join(capsys.readouterr().err.split())
+
+
+EARLIER, NOW, LATER = (f"2026-11-21T12:00:{seconds}Z" for seconds in ("00", "10", "20"))
+
+
+def look(at: str, said: object = "", **settings: object) -> dict[str, Any]:
+    return {"at": at, "settings": settings or None, "said": said}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param([LATER], [LATER], id="fixed"),
+        pytest.param({"start": EARLIER}, {"start": NOW}, id="moved"),
+        pytest.param([f"from {EARLIER} to {LATER}"], [f"from {NOW} to {LATER}"], id="one of two"),
+        pytest.param(EARLIER, NOW.replace("10Z", "11Z"), id="cut to another second"),
+    ],
+)
+def test_moments_may_stay_or_move_with_the_look(before: object, after: object) -> None:
+    assert is_unchanged(look(EARLIER, before), look(NOW, after))
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param(EARLIER, LATER, id="moved further"),
+        pytest.param(f"from {EARLIER}", f"till {NOW}", id="another sentence"),
+        pytest.param(None, NOW, id="known now"),
+        pytest.param([EARLIER], [NOW, NOW], id="one more"),
+        pytest.param({"a": EARLIER}, {"b": NOW}, id="another key"),
+        pytest.param([1], [2], id="another number"),
+        pytest.param("at 2026-99-99T99:99:99Z", "at 2026-99-99T99:99:98Z", id="a text that is no moment"),
+    ],
+)
+def test_everything_else_is_a_change(before: object, after: object) -> None:
+    assert not is_unchanged(look(EARLIER, before), look(NOW, after))
+
+
+def test_settings_that_are_loaded_again_are_no_change_and_others_are() -> None:
+    before = look(EARLIER, hash="a", loadedAt=EARLIER, ageSeconds=3)
+
+    assert is_unchanged(before, look(NOW, hash="a", loadedAt=LATER, ageSeconds=0))
+    assert not is_unchanged(before, look(NOW, hash="b", loadedAt=LATER, ageSeconds=0))
+    assert not is_unchanged(before, look(NOW))
+
+
+LINES = (Line("fine"), Line("late\x1b[2J", alarm=True))
+
+
+class Tty:
+    """A pseudo terminal as stdout."""
+
+    def __init__(self, encoding: str = "utf-8") -> None:
+        self._master, slave = os.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
+        self.stdout: TextIO = open(slave, "w", encoding=encoding)  # noqa: SIM115 - close ends it
+
+    def shown(self, lines: int) -> str:
+        """What has been printed, once it has so many lines."""
+        self.stdout.flush()
+        found = ""
+        while found.count("\n") < lines:
+            found += os.read(self._master, 10_000).decode()
+        return found
+
+    def close(self) -> None:
+        self.stdout.close()
+        os.close(self._master)
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[Tty]:
+    """The terminal of a person who has set nothing; each test makes it its stdout."""
+    for name in ("NO_COLOR", "TERM", "LC_ALL", "LC_CTYPE", "LANG", "COLUMNS", "LINES"):
+        monkeypatch.delenv(name, raising=False)
+    made = Tty()
+    yield made
+    made.close()
+
+
+def test_on_a_terminal_an_alarm_is_red_and_text_from_outside_controls_nothing(
+    terminal: Tty, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # pytest sets stdout before each test, so a fixture can't.
+    monkeypatch.setattr(sys, "stdout", terminal.stdout)
+    echo_lines(LINES)
+
+    assert terminal.shown(2) == "fine\r\n\x1b[31mlate\\x1b[2J\x1b[0m\r\n"
+
+
+@pytest.mark.parametrize(("name", "value"), [("NO_COLOR", "1"), ("TERM", "dumb")])
+def test_who_wants_no_colours_gets_none(
+    terminal: Tty, monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys, "stdout", terminal.stdout)
+    echo_lines(LINES)
+
+    assert terminal.shown(2) == "fine\r\nlate\\x1b[2J\r\n"
+
+
+def test_a_pipe_gets_no_colours_and_all_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    echo_lines(LINES)
+
+    assert capsys.readouterr().out == "fine\nlate\\x1b[2J\n"
+    assert screen().lines is None
+
+
+def test_the_lines_of_a_terminal_are_limited_but_for_the_prompt_and_for_everything(
+    terminal: Tty, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "__stdout__", terminal.stdout)
+    monkeypatch.setattr(sys, "stdout", terminal.stdout)
+
+    assert (screen().columns, screen().lines) == (100, 29)
+    assert screen(everything=True).lines is None
+
+
+@pytest.mark.parametrize(
+    ("given", "blocks"),
+    [
+        ({}, True),
+        ({"LANG": "en_US.UTF-8"}, True),
+        ({"LANG": "C", "LC_ALL": "C.UTF-8"}, True),
+        ({"LC_ALL": "C", "LANG": "en_US.UTF-8"}, False),
+        ({"LANG": "POSIX", "LC_CTYPE": "C.UTF-8"}, False),
+    ],
+)
+def test_a_locale_that_can_not_show_blocks_gets_ascii(
+    terminal: Tty, monkeypatch: pytest.MonkeyPatch, given: dict[str, str], blocks: bool
+) -> None:
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys, "stdout", terminal.stdout)
+
+    assert screen().signs == (BLOCKS if blocks else ASCII)
+
+
+def test_an_encoding_without_blocks_gets_ascii_and_escapes(monkeypatch: pytest.MonkeyPatch) -> None:
+    narrow = Tty("ascii")
+    monkeypatch.setattr(sys, "stdout", narrow.stdout)
+    echo_lines([Line("“sale”")])
+
+    assert narrow.shown(1) == "\\u201csale\\u201d\r\n"
+    assert screen().signs == ASCII
+    monkeypatch.undo()
+    narrow.close()

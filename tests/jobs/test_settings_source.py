@@ -1,10 +1,12 @@
-"""Settings from a ConfigMap: which key, and what is said if they can't be used."""
+"""Where settings come from: ConfigMaps, a file that changes, and the Event about one that can't be used."""
 
 from __future__ import annotations
 
 import base64
+import json
+import os
 from collections.abc import Callable, Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -12,10 +14,19 @@ from click.testing import CliRunner
 
 from jobs.cli import main
 from jobs.runtime.environment import Target
-from jobs.runtime.settings_source import settings_from
-from reconciler.model.content import ConfigMapName
+from jobs.runtime.settings_source import (
+    APART,
+    REPEAT,
+    SETTLE,
+    Look,
+    SettingsFile,
+    SettingsWarning,
+    settings_from,
+)
+from reconciler.model.content import ConfigMapName, short_hash
 from reconciler.model.errors import SettingsError, Unauthorized
 from reconciler.model.limits import LARGEST_SETTINGS
+from reconciler.model.plan import Notice, NoticeType
 from reconciler.settings.schema import Mode, Settings
 from tests.support.builders import NOW
 from tests.support.stub import Answer, Asked, Stub, json_answer, status
@@ -135,3 +146,305 @@ def test_a_broken_name_is_a_usage_error(arguments: list[str], name: str) -> None
 
     assert found.exit_code == 2
     assert "is not configmap/NAMESPACE/NAME" in " ".join(found.output.split())
+
+
+BEGAN = datetime(2026, 11, 21, 22, 0, tzinfo=UTC)
+GOOD = b"mode: Enforce\n"
+BETTER = b"mode: Finish\n"
+
+
+class Clock:
+    """Both clocks of the process: seconds since the start."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+    def now(self) -> datetime:
+        return BEGAN + timedelta(seconds=self.seconds)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    file = tmp_path / "maintenance.yaml"
+    file.write_bytes(GOOD)
+    return file
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def file(path: Path, clock: Clock) -> SettingsFile:
+    return SettingsFile(path, clock.now, clock.monotonic)
+
+
+def test_without_a_good_file_there_is_nothing_to_begin_with(tmp_path: Path, clock: Clock) -> None:
+    with pytest.raises(SettingsError, match="can't be read"):
+        SettingsFile(tmp_path / "none", clock.now)
+
+
+def test_the_settings_in_force_have_the_hash_of_their_file_and_the_moment_of_loading(
+    file: SettingsFile, path: Path, clock: Clock
+) -> None:
+    clock.seconds = 60
+    path.write_bytes(BETTER)
+    assert file.look() is Look.LOADED
+
+    assert file.settings.mode is Mode.FINISH
+    assert file.settings.version is not None
+    assert file.settings.version.hash == short_hash(BETTER)
+    assert file.settings.version.loaded == BEGAN + timedelta(seconds=60)
+    assert file.mistake() == ""
+
+
+@pytest.mark.parametrize(
+    "content", [b"mode: Enforced\n", b"mode: \xff\xfe", b"mode: " + b"[" * 100_000, b"\x00", b"#" * 2_000_000]
+)
+def test_a_broken_file_is_rejected_once_and_said_until_it_is_repaired(
+    file: SettingsFile, path: Path, clock: Clock, content: bytes
+) -> None:
+    clock.seconds = 60
+    path.write_bytes(content)
+    assert [file.look(), file.look()] == [Look.REJECTED, Look.SAME]
+
+    assert file.settings.mode is Mode.ENFORCE
+    assert file.mistake().startswith(
+        f"settings rejected at 2026-11-21T22:01:00Z, those of hash {short_hash(GOOD)} still apply: {path}:"
+    )
+    version = file.settings.version
+    path.write_bytes(GOOD)
+    assert file.look() is Look.RESTORED
+    assert (file.settings.version, file.mistake()) == (version, "")
+
+
+@pytest.mark.parametrize("way", ["missing", "empty"])
+def test_a_file_that_is_missing_or_empty_for_a_moment_changes_nothing(
+    file: SettingsFile, path: Path, clock: Clock, way: str
+) -> None:
+    for _ in range(3):
+        if way == "missing":
+            path.unlink()
+        else:
+            path.write_bytes(b"")
+        assert file.look() is Look.SAME
+        assert file.again() == SETTLE
+        clock.seconds += SETTLE - 0.1
+        assert file.look() is Look.SAME
+        assert file.mistake() == ""
+        path.write_bytes(GOOD)
+        assert file.look() is Look.SAME
+        assert file.again() is None
+
+
+def test_a_file_that_stays_away_is_rejected(file: SettingsFile, path: Path, clock: Clock) -> None:
+    path.unlink()
+    file.look()
+    clock.seconds += SETTLE
+    assert file.look() is Look.REJECTED
+    assert "can't be read: No such file or directory" in file.mistake()
+    assert file.again() is None
+    assert file.settings.mode is Mode.ENFORCE
+
+
+def test_a_file_that_stays_empty_means_the_defaults(file: SettingsFile, path: Path, clock: Clock) -> None:
+    path.write_bytes(b"")
+    file.look()
+    clock.seconds += SETTLE
+    assert file.look() is Look.LOADED
+    assert file.settings.mode is Mode.OBSERVE
+
+
+def test_a_config_map_that_is_swapped_is_loaded_without_a_gap(tmp_path: Path, clock: Clock) -> None:
+    def publish(number: int, content: bytes) -> None:
+        """As the kubelet does: a new folder, and the link `..data` is renamed over the old one."""
+        folder = tmp_path / f"..{number}"
+        folder.mkdir()
+        (folder / "maintenance.yaml").write_bytes(content)
+        (tmp_path / "..fresh").symlink_to(folder.name)
+        os.replace(tmp_path / "..fresh", tmp_path / "..data")
+
+    publish(1, GOOD)
+    (tmp_path / "maintenance.yaml").symlink_to("..data/maintenance.yaml")
+    file = SettingsFile(tmp_path / "maintenance.yaml", clock.now, clock.monotonic)
+
+    publish(2, GOOD)
+    assert file.look() is Look.SAME
+    publish(3, BETTER)
+    assert file.look() is Look.LOADED
+    assert file.settings.mode is Mode.FINISH
+
+
+class Events:
+    """Takes notices, or fails to write them; and the clock."""
+
+    def __init__(self) -> None:
+        self.tried: list[str] = []
+        self.works = True
+        self.now = 0.0
+
+    def notify(self, notice: Notice) -> bool:
+        assert (notice.reason, notice.type) == ("SettingsRejected", NoticeType.WARNING)
+        self.tried.append(notice.message)
+        return self.works
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def events() -> Events:
+    return Events()
+
+
+@pytest.fixture
+def warning(events: Events) -> SettingsWarning:
+    return SettingsWarning(events.notify, events.monotonic)
+
+
+def test_a_mistake_is_written_once_and_again_after_an_hour(events: Events, warning: SettingsWarning) -> None:
+    for _ in range(int(REPEAT / 30)):
+        warning.report("mode is wrong")
+        events.now += 30
+    assert events.tried == ["mode is wrong"]
+    warning.report("mode is wrong")
+    assert len(events.tried) == 2
+
+
+def test_an_event_that_could_not_be_written_is_tried_again(events: Events, warning: SettingsWarning) -> None:
+    events.works = False
+    warning.report("mode is wrong")
+    warning.report("mode is wrong")
+    assert len(events.tried) == 1
+    events.works, events.now = True, APART
+    warning.report("mode is wrong")
+    warning.report("mode is wrong")
+    assert len(events.tried) == 2
+
+
+def test_a_file_that_keeps_breaking_costs_one_event_a_minute(
+    events: Events, warning: SettingsWarning
+) -> None:
+    for second in range(600):
+        events.now = second
+        warning.report(f"mistake {second}")
+    assert len(events.tried) == 10
+
+
+def test_a_repaired_file_ends_it_and_the_same_mistake_later_is_news(
+    events: Events, warning: SettingsWarning
+) -> None:
+    warning.report("mode is wrong")
+    warning.report("")
+    events.now = APART
+    warning.report("mode is wrong")
+    assert len(events.tried) == 2
+
+
+FREEZE = "- {start: 2026-12-01, end: 2026-12-02}\n"
+SETTINGS = "mode: Observe\ncalendars:\n- name: freeze\n  file: freeze.yaml\n"
+
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run a command; return its exit code, and what it printed to stdout and stderr."""
+
+    def command(*arguments: str) -> tuple[int, str, str]:
+        code = main([*arguments])
+        printed = capsys.readouterr()
+        return code, printed.out, printed.err
+
+    return command
+
+
+@pytest.fixture
+def policy(tmp_path: Path) -> Path:
+    (tmp_path / "freeze.yaml").write_text(FREEZE)
+    path = tmp_path / "policy.yaml"
+    path.write_text(SETTINGS)
+    return path
+
+
+def test_a_good_calendar_is_in_the_answer(policy: Path, run: Run) -> None:
+    code, out, err = run("check-config", str(policy))
+
+    assert code == 0
+    assert "calendars[0] (freeze): a deadline wins over it" in err
+    assert "Not allowed: freeze: 1 event; except at a deadline." in out
+
+
+def test_a_broken_calendar_is_named_by_its_key_and_its_line(policy: Path, run: Run) -> None:
+    (policy.parent / "freeze.yaml").write_text("BEGIN:VCALENDAR\nBEGIN:VEVENT\nEND:VEVENT\nEND:VCALENDAR\n")
+
+    code, out, err = run("check-config", str(policy))
+
+    where = policy.parent / "freeze.yaml"
+    assert (code, out) == (2, "")
+    assert f"{policy}:4:3: calendars[0].file: {where}: line 2: VEVENT has no DTSTART" in err
+
+
+def test_windows_show_the_names_of_events(policy: Path, run: Run) -> None:
+    lines = "BEGIN:VEVENT", "SUMMARY:Year end", "DTSTART:20261219", "DTEND:20270104", "END:VEVENT"
+    (policy.parent / "freeze.yaml").write_text("\n".join(["BEGIN:VCALENDAR", *lines, "END:VCALENDAR"]))
+
+    _, out, _ = run("windows", str(policy), "--at", "2026-12-18T12:00:00Z")
+    _, data, _ = run("windows", str(policy), "--at", "2026-12-18T12:00:00Z", "--output", "json")
+
+    assert "freeze (Year end)" in out
+    assert [one["summary"] for one in json.loads(data)["intervals"]] == ["Year end"]
+
+
+def test_so_is_a_missing_one(policy: Path, run: Run) -> None:
+    (policy.parent / "freeze.yaml").unlink()
+
+    code, _, err = run("check-config", str(policy))
+
+    assert code == 2
+    assert f"{policy}:4:3: calendars[0].file: " in err
+    assert "No such file or directory" in err
+
+
+def test_objects_are_not_read_to_check_a_file(policy: Path, run: Run) -> None:
+    policy.write_text("calendars: [{name: c, configMap: {name: m}}]")
+
+    code, out, _ = run("check-config", str(policy), "--kubeconfig", "/nowhere")
+
+    assert code == 0
+    assert "Not allowed: c" in out
+
+
+def test_windows_reads_them(policy: Path, run: Run) -> None:
+    code, out, err = run("windows", str(policy), "--at", "2026-12-01T12:00", "--output", "json")
+
+    assert (code, err) == (0, "")
+    assert json.loads(out)["notAllowed"] == "freeze"
+
+
+def test_windows_goes_on_without_a_calendar_that_it_cant_read(policy: Path, run: Run) -> None:
+    (policy.parent / "freeze.yaml").unlink()
+
+    code, out, err = run("windows", str(policy), "--at", "2026-12-01T12:00")
+
+    assert code == 0
+    assert "not allowed: freeze (can't be read: " in out
+    assert err.startswith("warning: the calendar freeze can't be read: ")
+
+
+@pytest.mark.parametrize("columns", ["60", "80", "200"])
+def test_windows_draws_them_for_a_person(
+    policy: Path, run: Run, monkeypatch: pytest.MonkeyPatch, columns: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+
+    _, out, _ = run("windows", str(policy), "--at", "2026-12-01T12:00")
+
+    (row,) = [line for line in out.splitlines() if line.startswith("Tue 12-01")]
+    assert row.endswith("x freeze")
+    assert len(row) <= int(columns)

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+import subprocess
+import sys
+import textwrap
+import threading
+import urllib.request
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from queue import Queue
 
@@ -12,8 +17,16 @@ import watchfiles
 
 import jobs.runtime.supervised as supervised
 import jobs.runtime.watching as watching
+from jobs.runtime.health import Document, HealthServer
 from jobs.runtime.pass_loop import Cause
-from jobs.runtime.supervised import LONGEST_PAUSE, Ending, Supervised, pause_after
+from jobs.runtime.supervised import (
+    LONGEST_LAST_READ,
+    LONGEST_PAUSE,
+    Ending,
+    LastRead,
+    Supervised,
+    pause_after,
+)
 from jobs.runtime.watching import FileWatcher
 from reconciler.model.errors import Forbidden
 from tests.support.controlplane.processes import wait_for
@@ -98,3 +111,153 @@ def test_a_broken_watch_of_the_settings_file_is_opened_again(
         wait_for("the second watch", lambda: not broken and not watcher.trouble())
         file.write_text("mode: Enforce\n", encoding="utf-8")
         assert woken.get(timeout=30).urgent
+
+
+WAITING = """
+    import os, signal, threading, time
+    from jobs.runtime import supervised
+    from jobs.runtime.supervised import ended_by_signals, wait_until_set
+
+    supervised.LOOK_EVERY = 0.05
+    stop, waits = threading.Event(), threading.Event()
+
+    class Main(threading.Event):
+        def wait(self, timeout=None):
+            waits.set()
+            return stop.wait(timeout)
+
+    def end():
+        waits.wait()
+        # The main thread sleeps by the time that the kernel shows it in a futex.
+        while open(f"/proc/{os.getpid()}/stat").read().rpartition(")")[2].split()[0] != "S":
+            time.sleep(0.01)
+        signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
+
+    with ended_by_signals(stop):
+        threading.Thread(target=end).start()
+        wait_until_set(Main())
+    print("ended")
+"""
+
+
+def test_a_signal_that_another_thread_gets_ends_the_wait_of_the_main_thread() -> None:
+    command = [sys.executable, "-c", textwrap.dedent(WAITING)]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=60, check=True)
+
+    assert done.stdout == "ended\n"
+
+
+SHUTDOWN = 5.0
+
+
+class Stop(threading.Event):
+    """The event of the signals; a wait takes no time, but that of the clock. `meanwhile` comes before it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = 100.0
+        self.waits: list[float] = []
+        self.meanwhile: Callable[[], None] = lambda: None
+
+    def wait(self, timeout: float | None = None) -> bool:
+        assert timeout is not None
+        self.meanwhile()
+        if not self.is_set():
+            self.now += timeout
+            self.waits.append(timeout)
+        return self.is_set()
+
+
+class Process:
+    """A process that has been asked to end, and has given its lock back."""
+
+    def __init__(self, health: HealthServer) -> None:
+        self.stop = Stop()
+        self.ending = Ending()
+        self.ending.stop = self.stop
+        self._health = health
+        self._last = LastRead(self.ending, lambda: self.stop.now)
+
+    def end(self) -> None:
+        self.stop.set()
+        self._last.wanted()
+        self.stop.now += SHUTDOWN
+        self._last.wait(self._health, "/metrics")
+
+
+@pytest.fixture
+def health() -> Iterator[HealthServer]:
+    documents = {
+        "/metrics": lambda: Document("text/plain", b"x 1\n"),
+        "/": lambda: Document("text/html", b""),
+    }
+    with HealthServer(("127.0.0.1", 0), {}, documents=documents) as server:
+        yield server
+
+
+def get(health: HealthServer, path: str = "/metrics") -> None:
+    with urllib.request.urlopen(f"http://127.0.0.1:{health.port}{path}", timeout=60) as answer:
+        answer.read()
+
+
+def read(health: HealthServer, path: str = "/metrics") -> None:
+    """Scrape, until the server knows that the client has read all of it."""
+    known = threading.Event()
+    get(health, path)
+    while not health.once_read(path, known.set):
+        get(health, path)
+    get(health, path)
+    assert known.wait(60)
+
+
+def test_who_never_scraped_is_not_waited_for(health: HealthServer) -> None:
+    read(health, "/")
+    process = Process(health)
+    process.end()
+
+    assert process.stop.waits == []
+
+
+def test_the_wait_ends_in_time_for_the_grace_period_however_long_the_shutdown_took(
+    health: HealthServer,
+) -> None:
+    read(health)
+    process = Process(health)
+    process.end()
+
+    assert sum(process.stop.waits) == pytest.approx(LONGEST_LAST_READ - SHUTDOWN)
+    assert LONGEST_LAST_READ < 30
+
+
+def test_a_scrape_ends_the_wait(health: HealthServer) -> None:
+    read(health)
+    process = Process(health)
+
+    def scrape() -> None:
+        if len(process.stop.waits) == 2:
+            get(health)
+            # The server tells it from its own thread.
+            assert threading.Event.wait(process.stop, 60)
+
+    process.stop.meanwhile = scrape
+    process.end()
+
+    assert len(process.stop.waits) == 2
+
+
+def test_a_further_signal_ends_the_wait(health: HealthServer) -> None:
+    read(health)
+    process = Process(health)
+    process.stop.meanwhile = process.stop.set
+    process.end()
+
+    assert process.stop.waits == []
+
+
+def test_a_process_that_ends_with_an_error_waits_for_nothing(health: HealthServer) -> None:
+    read(health)
+    process = Process(health)
+    process.ending.error = MemoryError()
+    process.end()
+
+    assert process.stop.waits == []

@@ -1,17 +1,24 @@
-"""A sweep tells what it did in all of its passes, also if a later one fails."""
+"""A sweep tells what it did in all of its passes, also if a later one fails, and when it passes again."""
 
 from __future__ import annotations
 
 import json
 import re
+import threading
 from collections.abc import Mapping
+from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, Self
+from types import SimpleNamespace
+from typing import Any, Self, cast
 
 import pytest
 
 from jobs.cli import main
 from jobs.commands import sweep
+from jobs.commands.sweep import ended_drains
+from jobs.runtime.acting import Acting, Yields
+from jobs.runtime.clock import SystemClock
+from jobs.runtime.process import Observers
 from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.errors import ReconcilerError, Unreachable
 from reconciler.model.holds import HoldCode
@@ -215,3 +222,86 @@ def test_a_hold_of_an_earlier_pass_that_acted_is_not_told(
     (node,) = json.loads(capsys.readouterr().out)["nodes"]
     assert (node["holds"], node["unknown"]) == ([], [])
     assert [one["because"] for one in node["transitions"]] == ["an event"]
+
+
+@pytest.mark.parametrize(
+    ("phase", "expected"),
+    [
+        (Phase.RUNNING, Result.RUNNING),
+        (Phase.DRAINED, Result.DONE),
+        (Phase.TIMED_OUT, Result.LATER),
+        (Phase.FAILED, Result.FAILED),
+    ],
+)
+def test_a_drain_is_done_only_when_the_node_is_drained(phase: Phase, expected: Result) -> None:
+    ordered = (Outcome("a", "cordon", Result.DONE), Outcome("a", "drain", Result.RUNNING))
+    found = ended_drains(ordered, {"a": DrainProgress("a", "uid-a", phase)})
+
+    assert [one.result for one in found] == [Result.DONE, expected]
+
+
+def test_a_drain_that_could_not_be_ordered_stays_failed() -> None:
+    refused = (Outcome("a", "drain", Result.FAILED, "no"),)
+
+    assert ended_drains(refused, {"a": DrainProgress("a", "uid-a", Phase.DRAINED)}) == refused
+
+
+GOES_ON = DrainProgress("a", "uid-a", Phase.RUNNING, slot=True)
+BLOCKED = DrainProgress("a", "uid-a", Phase.RUNNING, blocked_since=NOW)
+ASKS_AGAIN = replace(BLOCKED, slot=True)
+WAITS = replace(BLOCKED, waits_for_slot=True)
+ENDED = DrainProgress("a", "uid-a", Phase.TIMED_OUT)
+
+
+@pytest.mark.parametrize(
+    ("seen", "wakes"),
+    [
+        ([GOES_ON, BLOCKED], [False, True]),
+        ([BLOCKED, ASKS_AGAIN, BLOCKED], [True, False, False]),
+        ([BLOCKED, GOES_ON, BLOCKED], [True, False, True]),
+        ([BLOCKED, ENDED, BLOCKED], [True, False, True]),
+        ([WAITS, BLOCKED], [False, True]),
+        ([BLOCKED, replace(BLOCKED, node="b")], [True, True]),
+    ],
+)
+def test_a_drain_that_gives_its_slot_away_is_noticed_once(
+    seen: list[DrainProgress], wakes: list[bool]
+) -> None:
+    yields = Yields()
+
+    assert [yields.see(one) for one in seen] == wakes
+
+
+class _Sweep:
+    """A sweep over one drain that is blocked from the start on, on a clock of its own."""
+
+    def __init__(self) -> None:
+        self.time = NOW
+        self.passes: list[datetime] = []
+        self.drainer = self
+
+    def now(self) -> datetime:
+        return self.time
+
+    def drains_run(self) -> bool:
+        return True
+
+    def run_pass(self) -> tuple[None, tuple[()]]:
+        self.passes.append(self.time)
+        return None, ()
+
+    def progress(self) -> Mapping[str, DrainProgress]:
+        return {"a": BLOCKED} if self.passes else {}
+
+    def wait(self, seconds: float) -> bool:
+        self.time += timedelta(seconds=seconds)
+        return False
+
+
+def test_a_sweep_runs_a_pass_once_when_a_drain_gives_its_slot_away() -> None:
+    run = _Sweep()
+    story = cast("sweep.Story", SimpleNamespace(add=lambda *_: None))
+    until = NOW + sweep.LOOK_AGAIN
+    sweep._passes(cast("Acting", run), Observers(), cast("SystemClock", run), until, threading.Event(), story)
+
+    assert run.passes == [NOW, NOW + sweep.GLANCE]
