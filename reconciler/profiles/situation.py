@@ -36,20 +36,30 @@ class Staying(Struct, frozen=True):
     unknown: str = ""
 
 
+class Others(Struct, frozen=True):
+    """What other nodes mean for the start of a node, or for its machine.
+
+    `waiting` counts those that still wait for a drain (our own node goes last), and `stuck_at` is when our
+    own node may no longer wait for one of them (UTC). `before_us` names one of the same pool that is being
+    replaced, and `twin` one with the same providerID, each empty if there is none: a VM that two nodes claim
+    is not changed.
+    """
+
+    waiting: int = 0
+    stuck_at: datetime | None = None
+    before_us: str = ""
+    twin: str = ""
+
+
 class Situation(Struct, frozen=True):
     """Everything that the checks and triggers of one node may read.
 
-    `judged` are the node's events without dismissed ones. `waiting_nodes` counts the other nodes that still
-    wait for a drain (our own node goes last), and `others_stuck_at` is when our own node may no longer wait
-    for one of them (UTC). `acknowledgements` are the events that should start early.
-    `machine` is the node's machine, None if it was not read. `before_us` names another node of the same
-    pool that is being replaced, empty if there is none. `twin` names another node with the same providerID,
-    empty if there is none: a VM that two nodes claim is not changed. `staying` are the pods that the drain
-    of the node leaves on it. `schedule` is when its drain is planned to start, None if that is not known.
+    `judged` are the node's events without dismissed ones. `acknowledgements` are the events that should start
+    early. `machine` is the node's machine, None if it was not read. `staying` are the pods that the drain of
+    the node leaves on it. `schedule` is when its drain is planned to start, None if that is not known.
     """
 
     node: Node
-    state: State
     record: CaseRecord
     judged: tuple[JudgedEvent, ...]
     case: CaseView
@@ -59,14 +69,16 @@ class Situation(Struct, frozen=True):
     now: datetime
     skew: timedelta | None = None
     own_node: bool = False
-    waiting_nodes: int = 0
-    others_stuck_at: datetime | None = None
+    others: Others = Others()
     acknowledgements: tuple[Acknowledgement, ...] = ()
     machine: Machine | None = None
-    before_us: str = ""
-    twin: str = ""
     staying: Staying = Staying()
     schedule: CaseSchedule | None = None
+
+    @property
+    def state(self) -> State:
+        """The state of the profile."""
+        return self.record.state
 
     @property
     def to_acknowledge(self) -> tuple[Acknowledgement, ...]:

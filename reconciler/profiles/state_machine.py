@@ -253,7 +253,7 @@ def walk(profile: Profile, situation: Situation, checks: Mapping[str, Check]) ->
             effects = trigger(situation, effects)
         drains = effects.record.drain is not None and effects.record.drain != situation.record.drain
         taken.append(Transition(profile.name, situation.state, step.next, because, drains))
-        situation = _after(situation, step, effects)
+        situation = _after(situation, effects)
         asked = asked.about(situation)
         if step.next is State.OPERATIONAL:
             break
@@ -273,10 +273,10 @@ def _because(step: Step, answers: Answers) -> str:
     return "; ".join(reasons) or "the profile requires nothing for this step"
 
 
-def _after(situation: Situation, step: Step, effects: Effects) -> Situation:
+def _after(situation: Situation, effects: Effects) -> Situation:
     node = replace(situation.node, unschedulable=effects.node.unschedulable)
     judged = not_dismissed(effects.record, situation.judged)
-    return replace(situation, node=node, state=step.next, record=effects.record, judged=judged)
+    return replace(situation, node=node, record=effects.record, judged=judged)
 
 
 def _taken_elsewhere(situation: Situation) -> Callable[[Step], bool]:

@@ -30,7 +30,7 @@ from reconciler.model.values import replace
 from reconciler.profiles.case import CaseView
 from reconciler.profiles.checks.machines import PAUSE
 from reconciler.profiles.plugins import CheckResult, failed, passed, unknown
-from reconciler.profiles.situation import Acknowledgement, Situation, Work
+from reconciler.profiles.situation import Acknowledgement, Others, Situation, Work
 from reconciler.profiles.triggers import surge
 from reconciler.settings.schema import Settings
 from tests.support.builders import (
@@ -331,13 +331,13 @@ ANSWERS["notStopped"] = {
 def ours(reported: MaintenanceEvent, *, stuck: datetime | None = None) -> Situation:
     """Our own node with this event, while another one waits."""
     seen = situation(None, judged(reported))
-    return replace(seen, own_node=True, waiting_nodes=1, others_stuck_at=stuck)
+    return replace(seen, own_node=True, others=Others(1, stuck))
 
 
 ANSWERS["othersFirst"] = {
-    "another node": (replace(situation(), waiting_nodes=3), passed()),
+    "another node": (replace(situation(), others=Others(3)), passed()),
     "our own, alone": (replace(situation(), own_node=True), passed()),
-    "our own": (replace(situation(), own_node=True, waiting_nodes=1), failed("")),
+    "our own": (replace(situation(), own_node=True, others=Others(1)), failed("")),
     "until its deadline": (ours(event(not_before=at(60))), failed("", at(45))),
     "until the others are stuck": (ours(event(not_before=at(60)), stuck=at(2)), failed("", at(2))),
     "at its deadline": (ours(event(not_before=at(5))), passed()),
@@ -462,7 +462,7 @@ ANSWERS["replaceDue"] = {
     "stalls": (replaced(replace(machine(), stalls="pod shop/db-0 stays")), failed("shop/db-0 stays")),
     "busy": (replaced(BUSY), failed("np is busy")),
     "two nodes have the VM": (
-        replace(replaced(machine()), twin="b"),
+        replace(replaced(machine()), others=Others(twin="b")),
         failed("it is not replaced: node b has the same providerID"),
     ),
     "agent pool of several sizes": (replaced(SEVERAL_SIZES), failed("has no single count")),
@@ -571,7 +571,10 @@ ANSWERS["selfServiceDue"] = {
         replace(azure(), node=replace(azure_node(), provider_id="kind://a")),
         no("not Azure's"),
     ),
-    "two nodes have the VM": (replace(azure(), twin="b"), failed("node b has the same providerID")),
+    "two nodes have the VM": (
+        replace(azure(), others=Others(twin="b")),
+        failed("node b has the same providerID"),
+    ),
 }
 
 ANSWERS["selfServiceFailed"] = {
@@ -660,7 +663,10 @@ ANSWERS["surgeDue"] = {
     "control plane": (surging(machine(control_plane=True)), no("never replaced")),
     "another first": (surging(machine(), before_us="b"), no("node b of MachineSet np is replaced first")),
     "deleted already": (replaced(OF_AKS, Replacement(at(-9), 3, 1)), no("is already being deleted")),
-    "two nodes have the VM": (replace(surging(machine()), twin="b"), no("node b has the same providerID")),
+    "two nodes have the VM": (
+        replace(surging(machine()), others=Others(twin="b")),
+        no("node b has the same providerID"),
+    ),
     "asked just now": (surging(machine(), Replacement(at(-1), 4)), no("was scaled to 4 machines at")),
     "asked in vain": (surging(machine(), Replacement(at(-2), 4)), yes("gets one more machine")),
     "raised": (surging(FOUR_WANTED, Replacement(at(-2), 4)), no("was scaled to 4 machines at")),

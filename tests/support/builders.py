@@ -416,7 +416,6 @@ def situation(
     chosen = chosen or settings()
     return Situation(
         node=on,
-        state=held.state if held else State.OPERATIONAL,
         record=held or CaseRecord(),
         judged=events,
         case=case or CaseView(tuple(one for one in events if one.asks)),

@@ -35,7 +35,7 @@ from reconciler.profiles import case as cases
 from reconciler.profiles.checks import CHECKS
 from reconciler.profiles.checks.people import is_adoptable
 from reconciler.profiles.exemption import is_exempt
-from reconciler.profiles.situation import Situation, Staying
+from reconciler.profiles.situation import Others, Situation, Staying
 from reconciler.profiles.state_machine import Walk, builtin, walk
 from reconciler.profiles.triggers import TRIGGERS
 
@@ -110,7 +110,6 @@ def decide_node(node: NodeFacts, context: PassContext, progress: Progress, parts
     staying = pods_staying(read, record, context) if machine is not None else Staying()
     situation = Situation(
         node=read,
-        state=record.state,
         record=record,
         judged=judged,
         case=view,
@@ -120,11 +119,13 @@ def decide_node(node: NodeFacts, context: PassContext, progress: Progress, parts
         now=context.now,
         skew=snapshot.skew,
         own_node=read.name == snapshot.itself.node,
-        waiting_nodes=progress.undrained,
-        others_stuck_at=progress.stuck_at,
+        others=Others(
+            progress.undrained,
+            progress.stuck_at,
+            before_us if before_us != read.name else "",
+            context.twins.get(read.name, ""),
+        ),
         machine=machine,
-        before_us=before_us if before_us != read.name else "",
-        twin=context.twins.get(read.name, ""),
         staying=staying,
         schedule=schedule,
     )

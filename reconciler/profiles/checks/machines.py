@@ -36,8 +36,8 @@ def why_no_surge(situation: Situation) -> str:
         return "no event replaces the machine"
     if situation.control_plane:
         return "control-plane nodes are never replaced"
-    if situation.twin:
-        return f"node {situation.twin} has the same providerID"
+    if situation.others.twin:
+        return f"node {situation.others.twin} has the same providerID"
     machine = situation.machine
     if machine is None or machine.problem or machine.pool is None:
         return "no machine provider can create another machine"
@@ -75,8 +75,8 @@ def _not_now(situation: Situation) -> str:
         return "its machine is already being deleted"
     if machine.pool.busy:
         return machine.pool.busy
-    if situation.before_us:
-        return f"node {situation.before_us} of {machine.pool} is replaced first"
+    if situation.others.before_us:
+        return f"node {situation.others.before_us} of {machine.pool} is replaced first"
     if before is not None and before.wanted is not None:
         shown = machine.pool.wanted is not None and machine.pool.wanted >= before.wanted
         tries = before.retries + 1
@@ -135,8 +135,8 @@ def replacement_ready(situation: Situation) -> CheckResult:
             return passed(f"its replacement in {pool} is Ready")
         have = "an unknown number" if pool.ready is None else str(pool.ready)
         reason = f"{pool} must have {asked.wanted} machines Ready before the drain, and has {have}"
-    elif situation.before_us:
-        reason = f"node {situation.before_us} of {pool} is replaced first"
+    elif situation.others.before_us:
+        reason = f"node {situation.others.before_us} of {pool} is replaced first"
     else:
         reason = pool.busy or f"{pool} must have one more machine before the drain"
     until = min((one.deadline for one in situation.asking if one.deadline is not None), default=None)
@@ -161,8 +161,8 @@ def replace_due(situation: Situation) -> CheckResult:
         return failed("no event replaces the machine", holds=False)
     if record.drain is None or record.drain.done is None:
         return failed("the node is not drained yet", holds=False)
-    if situation.twin and not situation.control_plane:
-        return failed(f"it is not replaced: node {situation.twin} has the same providerID")
+    if situation.others.twin and not situation.control_plane:
+        return failed(f"it is not replaced: node {situation.others.twin} has the same providerID")
     machine = situation.machine
     if machine is not None and machine.problem and not situation.control_plane:
         reason = f"it can't be replaced: {machine.problem}"
@@ -204,9 +204,8 @@ def _why_not(situation: Situation) -> tuple[str, datetime | None]:
         # Without one more machine first, the pool would stay one machine short.
         wanted = before.wanted if before is not None else None
         if wanted is None:
-            first = (
-                f"node {situation.before_us} goes first" if situation.before_us else "it is being requested"
-            )
+            before_us = situation.others.before_us
+            first = f"node {before_us} goes first" if before_us else "it is being requested"
             return f"{machine.pool} must have one more machine before this one is deleted: {first}", None
         if machine.pool.ready is None or machine.pool.ready < wanted:
             return f"{machine.pool} must have {wanted} machines before this one is deleted", None

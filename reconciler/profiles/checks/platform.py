@@ -144,7 +144,7 @@ def why_not_due(situation: Situation) -> tuple[str, datetime | None]:
         return "the node is not drained yet", None
     if situation.undrained:
         return "a drain for it may not start yet", None
-    if situation.twin:
+    if situation.others.twin:
         return _twin(situation), None
     asked = record.self_service
     if asked is None:
@@ -160,7 +160,7 @@ def why_not_due(situation: Situation) -> tuple[str, datetime | None]:
 
 
 def _twin(situation: Situation) -> str:
-    return f"Azure is not asked: node {situation.twin} has the same providerID"
+    return f"Azure is not asked: node {situation.others.twin} has the same providerID"
 
 
 def has_booted(situation: Situation, asked: SelfService) -> bool:

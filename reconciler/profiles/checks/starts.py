@@ -217,9 +217,9 @@ def others_first(situation: Situation) -> CheckResult:
     """
     if any(one.cannot_wait(situation.now) for one in situation.judged):
         return passed()
-    if situation.own_node and situation.waiting_nodes:
-        others = f"{situation.waiting_nodes} other nodes wait for a drain"
+    if situation.own_node and situation.others.waiting:
+        others = f"{situation.others.waiting} other nodes wait for a drain"
         reason = f"the reconciler runs on it, so it goes last: {others}"
-        moments = (first_lost_from(situation.judged), situation.others_stuck_at)
+        moments = (first_lost_from(situation.judged), situation.others.stuck_at)
         return failed(reason, min((at for at in moments if at is not None), default=None))
     return passed()
