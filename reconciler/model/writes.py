@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from msgspec import Struct, field
 
@@ -158,10 +158,7 @@ class ConditionsWrite(Struct, frozen=True):
     put: tuple[Condition, ...] = ()
     gone: tuple[str, ...] = ()
 
-    @property
-    def action(self) -> ActionName:
-        """Its name in reports and outcomes."""
-        return ActionName.CONDITIONS
+    action: ClassVar[ActionName] = ActionName.CONDITIONS
 
     def send(self, writer: ClusterWriter) -> None:
         """Write the conditions; raises ClusterError and LockLost."""
@@ -179,10 +176,7 @@ class TaintWrite(Struct, frozen=True):
     taint: Taint
     wanted: bool
 
-    @property
-    def action(self) -> ActionName:
-        """Its name in reports and outcomes."""
-        return ActionName.TAINT
+    action: ClassVar[ActionName] = ActionName.TAINT
 
     def send(self, writer: ClusterWriter) -> str | None:
         """Write the taint, and return what people should know; raises ClusterError and LockLost."""
@@ -201,10 +195,7 @@ class MaintenanceWrite(Struct, frozen=True):
     wanted: Maintenance | None
     exists: bool = False
 
-    @property
-    def action(self) -> ActionName:
-        """Its name in reports and outcomes."""
-        return ActionName.NODE_MAINTENANCE
+    action: ClassVar[ActionName] = ActionName.NODE_MAINTENANCE
 
     def send(self, writer: ClusterWriter) -> None:
         """Write the object; raises ClusterError and LockLost."""

@@ -14,7 +14,7 @@ from reconciler.simulation.api import Call
 from reconciler.sources.kubernikus import KubeletVersions, read
 from tests.laws.histories import History, small_world
 from tests.support import builders
-from tests.support.builders import NOW, RECORD, minutes
+from tests.support.builders import NOW, minutes
 
 SETTINGS = "sources: {kubernikus: {enabled: true}}\nuncordon: {settle: 0s}\nbudget: {maxUnavailable: 1}"
 
@@ -96,19 +96,6 @@ def look(made: History, passes: int = 3) -> list[str]:
         made.look()
         made.wait(minutes(10))
     return [name for name, node in sorted(made.cluster.nodes.items()) if node.unschedulable]
-
-
-def test_nodes_follow_the_control_plane_within_the_budget() -> None:
-    made = scene()
-    assert look(made) == []
-
-    made.cluster.server_version = ServerVersion("v1.33.2")
-    (first,) = look(made)
-    made.cluster.put_node(replace(made.cluster.nodes[first], kubelet_version="v1.33.2"))
-    (second,) = look(made)
-
-    assert first != second
-    assert RECORD not in made.cluster.nodes[first].annotations
 
 
 def test_without_the_version_of_the_api_server_nothing_starts_and_nothing_ends() -> None:

@@ -14,6 +14,11 @@ from reconciler.model.workflow import SPEC, STATUS, HypervisorWrite
 from tests.support.controlplane import hypervisors
 from tests.support.controlplane.server import ControlPlane
 
+REFUSED: tuple[tuple[dict[str, object], str], ...] = (
+    ({"maintenance": "perhaps"}, "Unsupported value"),
+    ({"highAvailability": True}, "unknown field"),
+)
+
 
 def written(ours: Cluster, name: str, **fields: Any) -> None:
     """Set the fields on the Hypervisor that the name has now."""
@@ -72,23 +77,26 @@ def test_fields_of_other_types_and_sizes_harm_only_themselves(cluster: ControlPl
     assert second.status["evicted"] is True
 
 
-def test_many_huge_hypervisors_are_read_in_smaller_pages(cluster: ControlPlane, ours: Cluster) -> None:
-    hypervisors.install(cluster.api, strict=False)
-    for number in range(12):
-        hypervisors.make(cluster.api, f"a-{number:02}", {"version": "v" * 500_000})
+def test_fields_are_set_and_all_others_stay(cluster: ControlPlane, connection: Connection) -> None:
+    def lost() -> None:
+        raise LockLost("it was taken")
 
-    found = ours.hypervisors() or ()
-
-    assert [one.name for one in found] == [f"a-{number:02}" for number in range(12)]
-
-
-def test_fields_are_set_and_all_others_stay(cluster: ControlPlane, ours: Cluster) -> None:
+    ours = Cluster(connection, guard=lambda: None)
     hypervisors.install(cluster.api)
     hypervisors.make(cluster.api, "a", {"maintenanceReason": "disk"}, {"evicted": True})
     other = hypervisors.make(cluster.api, "b")
 
     for _ in range(2):
         written(ours, "a", maintenance="manual", aggregates=("one",), skipTests=True)
+    for fields, said in REFUSED:
+        with pytest.raises(Rejected, match=said):
+            written(ours, "a", **fields)
+    with pytest.raises(Conflict):
+        ours.write_hypervisor(HypervisorWrite("a", "another", {"skipTests": False}))
+    with pytest.raises(NotFound):
+        written(ours, "gone", skipTests=False)
+    with pytest.raises(LockLost):
+        written(Cluster(connection, guard=lost), "a", skipTests=False)
 
     found = hypervisors.found(cluster.api, "a")
     assert found["spec"] == {
@@ -100,43 +108,3 @@ def test_fields_are_set_and_all_others_stay(cluster: ControlPlane, ours: Cluster
     }
     assert found["status"]["evicted"] is True
     assert hypervisors.found(cluster.api, "b") == other
-
-
-@pytest.mark.parametrize(
-    ("fields", "said"),
-    [({"maintenance": "perhaps"}, "Unsupported value"), ({"highAvailability": True}, "unknown field")],
-)
-def test_a_value_or_a_field_that_the_kind_does_not_have_is_refused(
-    cluster: ControlPlane, ours: Cluster, fields: dict[str, object], said: str
-) -> None:
-    hypervisors.install(cluster.api)
-    before = hypervisors.make(cluster.api, "a")
-
-    with pytest.raises(Rejected, match=said):
-        written(ours, "a", **fields)
-
-    assert hypervisors.found(cluster.api, "a") == before
-
-
-def test_another_hypervisor_with_the_name_is_not_changed(cluster: ControlPlane, ours: Cluster) -> None:
-    hypervisors.install(cluster.api)
-    hypervisors.make(cluster.api, "a")
-
-    with pytest.raises(Conflict):
-        ours.write_hypervisor(HypervisorWrite("a", "another", {"skipTests": True}))
-    with pytest.raises(NotFound):
-        written(ours, "gone", skipTests=True)
-
-    assert hypervisors.found(cluster.api, "a")["spec"]["skipTests"] is False
-
-
-def test_nothing_is_set_without_the_lock(cluster: ControlPlane, connection: Connection) -> None:
-    def lost() -> None:
-        raise LockLost("it was taken")
-
-    hypervisors.install(cluster.api)
-    hypervisors.make(cluster.api, "a")
-    with pytest.raises(LockLost):
-        written(Cluster(connection, guard=lost), "a", skipTests=True)
-
-    assert hypervisors.found(cluster.api, "a")["spec"]["skipTests"] is False

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 import pytest
 
 from reconciler.model.case_outcome import CaseResult
@@ -16,7 +14,7 @@ from reconciler.settings.sections.sources import EsxSource
 from reconciler.sources.esx.source import HOST, LABEL, VERSION, read
 from tests.laws.histories import History, small_world
 from tests.support import builders
-from tests.support.builders import RECORD, minutes
+from tests.support.builders import minutes
 
 ON = EsxSource(enabled=True)
 
@@ -90,33 +88,6 @@ def scene(chosen: Settings | None = None) -> History:
     return made
 
 
-def state(made: History) -> tuple[bool, bool]:
-    node = made.cluster.nodes["n0"]
-    return node.unschedulable, RECORD in node.annotations
-
-
-def test_a_node_is_drained_for_its_host_and_comes_back_afterwards() -> None:
-    made = scene()
-    assert state(made) == (True, True)
-
-    made.cluster.label("n0", LABEL, "false")
-    made.until_still()
-    made.wait(minutes(10))
-    made.until_still()
-    assert state(made) == (False, False)
-
-
-@pytest.mark.parametrize("value", [None, "maybe"])
-def test_an_unreadable_label_keeps_the_node_in_maintenance(value: str | None) -> None:
-    made = scene()
-    made.cluster.label("n0", LABEL, value)
-    for _ in range(3):
-        made.wait(timedelta(hours=1))
-        made.look()
-
-    assert state(made) == (True, True)
-
-
 def test_a_case_ends_as_drained_although_nobody_reports_a_start() -> None:
     made = scene()
     made.cluster.label("n0", LABEL, "false")
@@ -127,9 +98,3 @@ def test_a_case_ends_as_drained_although_nobody_reports_a_start() -> None:
         ended += [one.outcome for one in plan.nodes if one.node == "n0" and one.ended is not None]
 
     assert [one.result for one in ended if one is not None] == [CaseResult.DRAINED]
-
-
-def test_nothing_is_read_while_the_source_is_off() -> None:
-    made = scene(builders.settings("budget: {maxUnavailable: 100%}"))
-
-    assert state(made) == (False, False)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
@@ -16,11 +14,10 @@ from reconciler.model.node import ZONE_LABEL
 from reconciler.model.polling import Listing, Memory
 from reconciler.model.values import replace
 from reconciler.passes.plugin import SourceContext
-from reconciler.run import PARTS, run_pass
+from reconciler.run import PARTS
 from reconciler.settings.load import parse_settings
 from reconciler.settings.schema import Settings
-from reconciler.sources.esx.source import HOST, LABEL, VCenterHosts
-from tests.laws.histories import small_world
+from reconciler.sources.esx.source import HOST, VCenterHosts
 from tests.support import builders
 from tests.support.builders import NOW, minutes
 
@@ -167,49 +164,6 @@ def test_no_report_of_the_settings_shows_the_password() -> None:
     found = chosen(server=SERVER.replace("${VC_PASSWORD}", "hunter2"))
 
     assert "hunter2" not in repr(found)
-
-
-# Over whole passes.
-
-
-@dataclass(slots=True)
-class FakeVCenter:
-    """Answers for every zone; `states` are the hosts."""
-
-    states: dict[str, HostState] = field(default_factory=dict)
-    problem: str = ""
-    asked: list[str] = field(default_factory=list)
-
-    def ask(self, scopes: Sequence[str]) -> tuple[Listing[str, HostState], ...]:
-        self.asked += scopes
-        if self.problem:
-            return tuple(Listing(zone, problem=self.problem) for zone in scopes)
-        busy = tuple((name, one) for name, one in sorted(self.states.items()) if one != HostState())
-        return tuple(Listing(zone, busy, frozenset(self.states)) for zone in scopes)
-
-
-def test_a_node_is_drained_while_its_host_is_in_maintenance_and_kept_while_that_is_unknown() -> None:
-    world = small_world()
-    for name in ("n0", "n1"):
-        world.cluster.label(name, HOST, f"esx-{name}")
-    # The label says nothing where vCenter is asked.
-    world.cluster.label("n1", LABEL, "true")
-    there = FakeVCenter({"esx-n0": HostState(maintenance=True), "esx-n1": HostState()})
-    world.clients = {"vcenter": there}
-
-    def look() -> list[str]:
-        for _ in range(2):
-            run_pass(world.outside, chosen(), world.now)
-            world.advance(minutes(6))
-        return [name for name, node in sorted(world.cluster.nodes.items()) if node.unschedulable]
-
-    assert look() == ["n0"]
-    there.problem = "no answer"
-    assert look() == ["n0"]
-    there.problem = ""
-    there.states = {"esx-n0": HostState()}
-    there.states |= {"esx-n1": HostState()}
-    assert look() == []
 
 
 def test_hosts_are_compared_without_case() -> None:
