@@ -1,11 +1,14 @@
-"""Writes notices as Kubernetes Events on the node, where `kubectl describe node` shows them."""
+"""Writes Kubernetes Events: on nodes, on a ConfigMap, and on the Pod in which this process runs.
+
+`kubectl describe` shows them.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, tzinfo
 from typing import Any
 
@@ -13,10 +16,11 @@ from reconciler.calendar.values import in_zone
 from reconciler.http.retrying import Guard, read_only
 from reconciler.kubernetes.connection import Connection, Request
 from reconciler.kubernetes.paths import core
-from reconciler.model.errors import ClusterError, Conflict
+from reconciler.model.errors import ClusterError, Conflict, LockLost
 from reconciler.model.moments import to_text
 from reconciler.model.plan import Notice
 from reconciler.model.ports import Notification
+from reconciler.model.snapshot import Self
 from reconciler.report import safe
 
 log = logging.getLogger(__name__)
@@ -52,16 +56,21 @@ class KubernetesEvents:
         self._wall = wall
 
     def notify(self, notification: Notification) -> bool:
-        """Write the Event once, and return whether that is settled; a failure is logged. Raises LockLost.
+        """Write the Event once, and return whether that is settled; a failure is logged.
 
-        What the server refuses for good, such as a missing permission, is settled too.
+        Raises LockLost, and nothing else. What the server refuses for good, such as a missing permission, is
+        settled too, and so is an unexpected error: the same Event would fail again.
         """
+        node, reason = notification.node, notification.notice.reason
         try:
             self.send(notification)
         except ClusterError as error:
-            node, reason = notification.node, notification.notice.reason
             log.warning("an event was not written: node=%s reason=%s error=%s", node, reason, error)
             return not error.temporary
+        except LockLost:
+            raise
+        except Exception:
+            log.exception("an event was not written: node=%s reason=%s", node, reason)
         return True
 
     def send(self, notification: Notification) -> None:
@@ -86,9 +95,42 @@ class KubernetesEvents:
         self._create({"generateName": f"{name}.", "namespace": namespace}, about, notice)
 
     def _create(self, metadata: dict[str, str], about: dict[str, str], notice: Notice) -> None:
-        body = event_of(metadata, about, notice, self._zone, self._wall())
-        path = core(metadata["namespace"]) / "events"
-        self._connection.send(Request("POST", path, body=body, read_timeout=PATIENCE, total=PATIENCE))
+        create(self._connection, event_of(metadata, about, notice, self._zone, self._wall()))
+
+
+class OwnPodEvents:
+    """Writes core/v1 Events on our own Pod. It needs no lock: no other process writes about this Pod."""
+
+    def __init__(self, connection: Connection, itself: Self) -> None:
+        """Use this connection; `itself` names the Pod."""
+        self._connection, self._itself = connection, itself
+
+    def notify(self, notice: Notice, zone: tzinfo = UTC) -> bool:
+        """Write the Event once, and return whether it was written; a failure is logged.
+
+        The moments of the message are written in `zone`. Outside a cluster there is no Pod: nothing is
+        written, and nothing is left to write.
+        """
+        if self._itself.pod is None:
+            return True
+        namespace, _, name = self._itself.pod.partition("/")
+        pod = {"apiVersion": "v1", "kind": "Pod", "namespace": namespace, "name": name}
+        if self._itself.pod_uid:
+            # `kubectl describe pod` shows only the Events with this UID.
+            pod["uid"] = self._itself.pod_uid
+        metadata = {"generateName": f"{name}.", "namespace": namespace}
+        try:
+            create(self._connection, event_of(metadata, pod, notice, zone, time.time()))
+        except ClusterError as error:
+            log.warning("an event was not written: pod=%s reason=%s error=%s", name, notice.reason, error)
+            return False
+        return True
+
+
+def create(connection: Connection, event: Mapping[str, Any]) -> None:
+    """Write an Event in the namespace of its metadata; raises ClusterError."""
+    path = core(event["metadata"]["namespace"]) / "events"
+    connection.send(Request("POST", path, body=event, read_timeout=PATIENCE, total=PATIENCE))
 
 
 def event_of(

@@ -12,17 +12,16 @@ import logging
 import threading
 import time
 from collections import Counter, OrderedDict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import UTC, datetime, tzinfo
 from typing import Any
 
 from msgspec import Struct, field
 
 from reconciler.features.events.deployments import TEMPLATE_HASH, Deployments
-from reconciler.features.events.kubernetes_events import COMPONENT, PATIENCE, event_of
+from reconciler.features.events.kubernetes_events import COMPONENT, create, event_of
 from reconciler.http.retrying import Guard
-from reconciler.kubernetes.connection import Connection, Request
-from reconciler.kubernetes.paths import core
+from reconciler.kubernetes.connection import Connection
 from reconciler.model.drains import DrainOrder
 from reconciler.model.errors import ClusterError, Conflict, Forbidden, LockLost, NotFound
 from reconciler.model.plan import Notice
@@ -96,6 +95,41 @@ class _Drain(Struct):
         return len(self.said) < PER_DRAIN and self.namespaces[namespace] < PER_DRAIN_IN_ONE
 
 
+class _Queues:
+    """The Events that wait, a queue for each namespace; and how many were left out."""
+
+    def __init__(self) -> None:
+        self.by_namespace: dict[str, deque[_Waiting]] = {}
+        self.count = self.dropped = 0
+
+    def of(self, namespace: str) -> Collection[_Waiting]:
+        return self.by_namespace.get(namespace, ())
+
+    def put(self, event: _Waiting, *, first: bool = False) -> None:
+        queue = self.by_namespace.setdefault(event.namespace, deque())
+        queue.insert(0 if first else len(queue), event)
+        self.count += 1
+
+    def take(self, namespace: str) -> _Waiting:
+        queue = self.by_namespace.pop(namespace)
+        event = queue.popleft()
+        self.count -= 1
+        if queue:
+            self.by_namespace[namespace] = queue
+        return event
+
+    def leave_out(self, namespace: str) -> None:
+        """Drop what waits for this namespace."""
+        left = self.by_namespace.pop(namespace, ())
+        self.count -= len(left)
+        self.dropped += len(left)
+
+    def leave_out_all(self) -> None:
+        self.dropped += self.count
+        self.by_namespace.clear()
+        self.count = 0
+
+
 class PodEvents:
     """Sends Events about evictions from a thread of its own; safe for threads."""
 
@@ -118,11 +152,9 @@ class PodEvents:
         self._deployments = Deployments(connection, warn)
         self._zone, self._warn, self._apart, self._behind = zone, warn, 1.0 / per_second, behind
         self._changed = threading.Condition()
-        self._waiting: dict[str, deque[_Waiting]] = {}
-        self._count = 0
+        self._queues = _Queues()
         self._drains: OrderedDict[str, _Drain] = OrderedDict()
         self._refused: dict[str, float] = {}
-        self._dropped = 0
         self._failures = 0
         self._until = 0.0
         self._closing = False
@@ -141,11 +173,11 @@ class PodEvents:
             self._drains.move_to_end(order.uid)
             if len(self._drains) > _MOST_DRAINS:
                 self._drains.popitem(last=False)
-            key, one = self._about(order, pod, deleted)
-            if key not in drain.said and self._add(drain, one):
+            key, event = self._about(order, pod, deleted)
+            if key not in drain.said and self._add(drain, event):
                 drain.said.add(key)
                 drain.namespaces[pod.namespace] += 1
-            if self._thread is None and self._count:
+            if self._thread is None and self._queues.count:
                 thread = threading.Thread(target=self._run, name="pod-events", daemon=True)
                 thread.start()
                 self._thread = thread
@@ -160,11 +192,9 @@ class PodEvents:
         if self._thread is not None:
             self._thread.join(max(0.0, ends - time.monotonic()))
         with self._changed:
-            self._dropped += self._count
-            self._waiting.clear()
-            self._count = 0
-            if self._dropped:
-                log.info("events about pods were left out: count=%d", self._dropped)
+            self._queues.leave_out_all()
+            if self._queues.dropped:
+                log.info("events about pods were left out: count=%d", self._queues.dropped)
 
     def _about(self, order: DrainOrder, pod: Pod, deleted: bool) -> tuple[str, _Waiting]:
         why = f": {order.why}" if order.why else ""
@@ -187,23 +217,22 @@ class PodEvents:
     def _event(self, about: dict[str, str], notice: Notice, identity: str) -> dict[str, Any]:
         return event_of(_metadata(about, notice.reason, identity), about, notice, self._zone(), time.time())
 
-    def _add(self, drain: _Drain, one: _Waiting) -> bool:
-        waiting = self._waiting.get(one.namespace, ())
-        refused = self._refused.get(one.namespace, 0.0) > time.monotonic()
-        full = self._count >= WAITING or len(waiting) >= WAITING_IN_ONE or not drain.has_room(one.namespace)
-        if self._closing or refused or full:
-            self._dropped += 1
+    def _add(self, drain: _Drain, event: _Waiting) -> bool:
+        queues, namespace = self._queues, event.namespace
+        refused = self._refused.get(namespace, 0.0) > time.monotonic()
+        full = queues.count >= WAITING or len(queues.of(namespace)) >= WAITING_IN_ONE
+        if self._closing or refused or full or not drain.has_room(namespace):
+            queues.dropped += 1
             return False
-        self._waiting.setdefault(one.namespace, deque()).append(one)
-        self._count += 1
+        queues.put(event)
         return True
 
     # The thread.
 
     def _run(self) -> None:
         try:
-            while (one := self._next()) is not None:
-                self._send(one)
+            while (event := self._next()) is not None:
+                self._send(event)
         except Exception:
             # A drain that goes on has no Events from now on.
             log.exception("the queue of events about pods has ended")
@@ -213,81 +242,75 @@ class PodEvents:
         with self._changed:
             while True:
                 now = time.monotonic()
-                due = {name: queue[0].due for name, queue in self._waiting.items()}
+                due = {name: queue[0].due for name, queue in self._queues.by_namespace.items()}
                 namespace = next((name for name, at in due.items() if self._closing or at <= now), None)
                 if namespace is not None and (self._closing or self._until <= now):
                     break
                 if self._closing:
                     return None
                 self._changed.wait(max(self._until, min(due.values())) - now if due else None)
-            queue = self._waiting.pop(namespace)
-            one = queue.popleft()
-            self._count -= 1
-            if queue:
-                self._waiting[namespace] = queue
             self._until = time.monotonic() + self._apart
-            return one
+            return self._queues.take(namespace)
 
-    def _send(self, one: _Waiting) -> None:
+    def _send(self, event: _Waiting) -> None:
         try:
-            self._move_to_deployment(one)
+            self._move_to_deployment(event)
             self._guard()
-            path = core(one.namespace) / "events"
-            request = Request("POST", path, body=one.body, read_timeout=PATIENCE, total=PATIENCE)
-            self._connection.send(request)
+            create(self._connection, event.body)
         except LockLost:
             # Another process drains now.
-            self._drop_all()
+            with self._changed:
+                self._queues.dropped += 1
+                self._queues.leave_out_all()
         except Conflict as error:
             if error.reason != "AlreadyExists":
-                self._again(one, error)
+                self._again(event, error)
         except ClusterError as error:
             if error.temporary:
-                self._again(one, error)
+                self._again(event, error)
             else:
-                self._refuse(one.namespace, error)
+                self._refuse(event.namespace, error)
         else:
             self._failures = 0
 
-    def _move_to_deployment(self, one: _Waiting) -> None:
+    def _move_to_deployment(self, event: _Waiting) -> None:
         """Put an Event about a ReplicaSet on its Deployment; raises ClusterError if that can't be found now.
 
         It is tried once: after an error the Event stays where it is.
         """
-        if one.owner is None:
+        if event.owner is None:
             return
-        owner, one.owner = one.owner, None
+        owner, event.owner = event.owner, None
         with self._changed:
             self._until += self._apart
-            waiting = self._waiting.get(one.namespace, ())
+            waiting = self._queues.of(event.namespace)
             wanted = {other.owner: other.template for other in waiting if other.owner is not None}
-        deployment = self._deployments.of(one.namespace, owner, {**wanted, owner: one.template})
+        deployment = self._deployments.of(event.namespace, owner, {**wanted, owner: event.template})
         if deployment is not None:
-            about = _reference(one.namespace, deployment)
-            metadata = _metadata(about, one.body["reason"], _identity(about, one.attempt))
-            one.body = {**one.body, "metadata": metadata, "involvedObject": about}
+            about = _reference(event.namespace, deployment)
+            metadata = _metadata(about, event.body["reason"], _identity(about, event.attempt))
+            event.body = {**event.body, "metadata": metadata, "involvedObject": about}
 
-    def _again(self, one: _Waiting, error: ClusterError) -> None:
+    def _again(self, event: _Waiting, error: ClusterError) -> None:
         """Send nothing for a while, then this Event again. After three tries, or at the end, leave it out."""
         with self._changed:
-            one.tries += 1
+            event.tries += 1
             self._failures += 1
             if self._failures == 1:
                 self._warn(f"events about pods can't be written now: {error}")
             pause = max(_PAUSE * 2 ** min(self._failures - 1, 4), error.retry_after or 0.0)
             self._until = time.monotonic() + min(pause, _LONGEST_PAUSE)
-            if one.tries >= _TRIES or self._closing:
-                self._dropped += 1
+            if event.tries >= _TRIES or self._closing:
+                self._queues.dropped += 1
                 return
-            self._waiting.setdefault(one.namespace, deque()).appendleft(one)
-            self._count += 1
+            self._queues.put(event, first=True)
 
     def _refuse(self, namespace: str, error: ClusterError) -> None:
         """Send nothing to this namespace for a while, unless only this Event was refused."""
         with self._changed:
             if not isinstance(error, Forbidden | NotFound):
                 # A tenant writes any owner: the server may not accept an Event about it.
-                self._dropped += 1
+                self._queues.dropped += 1
                 return
             now = time.monotonic()
             self._refused = {name: at for name, at in self._refused.items() if at > now}
@@ -295,15 +318,8 @@ class PodEvents:
                 because = f"needs {error.needs}" if error.needs else str(error)
                 self._warn(f"events about pods are not written in the namespace {namespace}: {because}")
             self._refused[namespace] = now + CLOSED_FOR
-            left = self._waiting.pop(namespace, ())
-            self._count -= len(left)
-            self._dropped += len(left) + 1
-
-    def _drop_all(self) -> None:
-        with self._changed:
-            self._dropped += self._count + 1
-            self._waiting.clear()
-            self._count = 0
+            self._queues.dropped += 1
+            self._queues.leave_out(namespace)
 
 
 def _reference(namespace: str, owner: Owner) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, tzinfo
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +12,10 @@ if TYPE_CHECKING:
     from reconciler.features.events.pod_events import PodEvents
     from reconciler.kubernetes.connection import Connection
     from reconciler.model.drains import DrainOrder
-    from reconciler.model.plan import Notice
+    from reconciler.model.outcome import Outcome
+    from reconciler.model.plan import Notice, Plan
     from reconciler.model.pod import Pod
+    from reconciler.model.ports import Notifier
     from reconciler.model.snapshot import Self
     from reconciler.settings.schema import Settings
 
@@ -23,8 +25,16 @@ LAST_EVENTS, LAST_EVENTS_BY_HAND = 3.0, 2.0
 
 class _AboutPods(Companion):
     def __init__(self, leading: Leading) -> None:
-        self._leading = leading
+        from reconciler.features.events.escalations import Escalations
+
+        self._leading, self._escalations = leading, Escalations()
         self._events: PodEvents | None = None
+
+    def after(self, plan: Plan, outcomes: tuple[Outcome, ...], notifier: Notifier) -> Sequence[str]:
+        """Report escalations of drains."""
+        if self._leading.settings is not None:
+            self._escalations.report(self._leading.drains().values(), notifier)
+        return ()
 
     def drains(self) -> None:
         """Get ready for the first drain."""
@@ -48,13 +58,15 @@ class _AboutPods(Companion):
 
 
 def _ports(given: Ports) -> Callable[[Settings], Mapping[str, Any]]:
-    from reconciler.features.events.registry import notifiers
+    from reconciler.features.events.kubernetes_events import KubernetesEvents
 
-    return lambda settings: {"notifier": notifiers(given.connection, settings, given.guard)}
+    return lambda settings: {
+        "notifier": KubernetesEvents(given.connection, guard=given.guard, zone=settings.time_zone)
+    }
 
 
 def _own_pod(connection: Connection, itself: Self) -> Callable[[Notice, tzinfo], bool]:
-    from reconciler.features.events.own_pod import OwnPodEvents
+    from reconciler.features.events.kubernetes_events import OwnPodEvents
 
     return OwnPodEvents(connection, itself).notify
 

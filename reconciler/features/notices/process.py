@@ -22,10 +22,7 @@ LAST_NOTICES = 10.0
 
 class _Sending(Companion):
     def __init__(self, leading: Leading) -> None:
-        from reconciler.features.notices.escalations import Escalations
-
         self._leading = leading
-        self._escalations = Escalations()
         self._queue: NoticeQueue | None = None
 
     def before(self, settings: Settings) -> Mapping[str, Any]:
@@ -41,8 +38,7 @@ class _Sending(Companion):
         return {"outbox": self._queue}
 
     def after(self, plan: Plan, outcomes: tuple[Outcome, ...], notifier: Notifier) -> Sequence[str]:
-        """Report escalations, and put the messages about a pass into the queue."""
-        self._escalations.report(self._leading.drains().values(), notifier)
+        """Put the messages about a pass into the queue."""
         return self._queue.after(plan, outcomes, plan.now) if self._queue is not None else ()
 
     def close(self) -> None:

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 
 import pytest
 
-from reconciler.features.events.registry import notifiers
+from jobs.runtime.environment import Target
+from jobs.runtime.process import Ports
+from reconciler.features.events.kubernetes_events import KubernetesEvents
+from reconciler.features.events.process import PROCESS
+from reconciler.model.errors import LockLost
 from reconciler.model.plan import Notice
 from reconciler.model.ports import Notification
 from tests.support import builders
@@ -16,7 +21,9 @@ from tests.support.stub import status as answer
 
 def test_the_moments_of_an_event_are_in_the_settings_zone(stub: StubMaker) -> None:
     server, connection = stub(lambda _: Answer(status=201))
-    ours = notifiers(connection, builders.settings("timeZone: Europe/Berlin"), lambda: None)
+    assert PROCESS.ports is not None
+    ports = PROCESS.ports(Ports(connection, Target(), lambda: None))
+    ours = ports(builders.settings("timeZone: Europe/Berlin"))["notifier"]
     message = "drained from 2026-11-21T22:00:00Z to 2026-11-21T22:30:00Z"
     ours.notify(Notification("a", "uid-a", Notice("MaintenanceDone", message)))
     body = json.loads(server.asked[0].body)
@@ -43,8 +50,23 @@ def test_an_event_is_settled_unless_a_later_try_may_succeed(
     stub: StubMaker, status: int, reason: str, settled: bool
 ) -> None:
     _, connection = stub(lambda _: answer(status, reason, "because"))
-    ours = notifiers(connection, builders.settings(), lambda: None)
+    ours = KubernetesEvents(connection, guard=lambda: None)
 
     settles = ours.notify(Notification("a", "uid-a", Notice("MaintenanceMissed", "because", once="now")))
 
     assert settles is settled
+
+
+@pytest.mark.parametrize(("error", "raised"), [(OverflowError, False), (LockLost, True)])
+def test_only_a_lost_lock_ends_the_pass(
+    stub: StubMaker, caplog: pytest.LogCaptureFixture, error: type[Exception], raised: bool
+) -> None:
+    def guard() -> None:
+        raise error("because")
+
+    _, connection = stub(lambda _: Answer(status=201))
+    ours = KubernetesEvents(connection, guard=guard)
+    with pytest.raises(LockLost) if raised else nullcontext():
+        assert ours.notify(Notification("a", "uid-a", Notice("MaintenanceMissed", "because")))
+
+    assert ("node=a reason=MaintenanceMissed" in caplog.text) is not raised

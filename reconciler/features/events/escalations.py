@@ -1,4 +1,4 @@
-"""Notices of a drain's escalations, which happen between two passes, in the drainer."""
+"""Events about a drain's escalations, which happen between two passes, in the drainer."""
 
 from __future__ import annotations
 

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from reconciler.features.notices.escalations import Escalations
+from reconciler.features.events.escalations import Escalations
 from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.plan import Notice, NoticeType
 from reconciler.model.ports import Notification
 from reconciler.model.values import replace
-from tests.features.events.test_registry import Remembering
+
+
+class Remembering:
+    """A notifier that remembers what it was given; it settles nothing while it is `away`."""
+
+    def __init__(self, *, away: bool = False) -> None:
+        self.given: list[Notification] = []
+        self.away = away
+
+    def notify(self, notification: Notification) -> bool:
+        self.given.append(notification)
+        return not self.away
 
 
 def drain(*escalations: str) -> DrainProgress:
