@@ -1,7 +1,8 @@
 """Which features and sources are switched on: the core finds their parts by a stage, and names none.
 
 The part of a feature for a stage is the module `reconciler.features.NAME.STAGE`, such as `feature`,
-`settings` or `commands`. A feature of one file, `reconciler.features.NAME`, has the stage `feature` only.
+`settings` or `commands`. A feature of one file, `reconciler.features.NAME`, has the stages `feature` and
+`settings`.
 Sources are the same below `reconciler.sources`, with the stage `source`.
 """
 
@@ -25,7 +26,7 @@ def modules(stage: str) -> Iterator[ModuleType]:
             # `find_spec` of importlib.util would import the package.
             if folder is not None and PathFinder.find_spec(f"{package}.{stage}", folder):
                 yield import_module(f"{package}.{stage}")
-            elif folder is None and stage == own:
+            elif folder is None and stage in (own, "settings"):
                 yield import_module(package)
 
 

@@ -63,6 +63,10 @@ class Sources:
             name for source in self.switched_on(settings) for name in source.notice_names(settings)
         )
 
+    def change_vms(self, settings: Settings) -> bool:
+        """Whether the settings let any enabled source start something at a VM."""
+        return any(source.changes_vms(settings) for source in self.switched_on(settings))
+
     def wants(self, settings: Settings) -> Wants:
         """Return what all sources together read.
 

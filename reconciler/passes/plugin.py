@@ -98,6 +98,11 @@ class Source(Protocol):
         del settings
         return ()
 
+    def changes_vms(self, settings: Settings) -> bool:
+        """Whether the settings let it start something at a VM."""
+        del settings
+        return False
+
     def wants(self, settings: Settings) -> Wants:
         """Return what it needs from the API server, enabled or not."""
         del settings

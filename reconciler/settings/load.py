@@ -17,7 +17,6 @@ from reconciler.model.errors import SettingsError
 from reconciler.model.limits import LARGEST_SETTINGS
 from reconciler.settings.mistakes import Mistake, Path, keys_at, mistakes_of, spelt
 from reconciler.settings.schema import Settings, whole_settings
-from reconciler.settings.sections.sources import Sources
 from reconciler.settings.yaml import Place, plain, read_go_yaml, read_yaml, unlike
 
 NO_VARIABLES: Mapping[str, str] = MappingProxyType({})
@@ -49,7 +48,7 @@ def around(value: Mapping[str, object]) -> dict[str, object]:
 
     It acts and keeps its labels, as maintenance-controller does, and reads no maintenance of the platform.
     """
-    off = {str(field.alias): {"enabled": False} for field in Sources.model_fields.values()}
+    off = {name: {"enabled": False} for name in keys_at(whole_settings(), ("sources",))}
     return {"mode": "Enforce", "keys": {"prefix": PREFIX}, "sources": off, "profiles": dict(value)}
 
 

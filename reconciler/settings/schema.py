@@ -35,7 +35,6 @@ from reconciler.settings.policies import (
 )
 from reconciler.settings.sections.hooks import Hooks
 from reconciler.settings.sections.replace import Replacing
-from reconciler.settings.sections.sources import Sources
 from reconciler.settings.sections.workflows import WorkflowSettings
 from reconciler.settings.times import NotAllowedSettings, WindowSettings, ends_before_it_starts, times_of
 
@@ -118,6 +117,19 @@ class FeatureSection(Struct, Generic[T], frozen=True, kw_only=True):
         return value
 
 
+class SourceSection(FeatureSection[T], frozen=True, kw_only=True):
+    """A section below `sources` that a source brings in the list SECTIONS of its module."""
+
+    def of(self, settings: Settings) -> T:
+        """Return the value of the section; without it in the settings, its default."""
+        value: T = getattr(settings.sources, self.key, self.default)
+        return value
+
+
+class Sources(Section):
+    """Where the reconciler learns of maintenance."""
+
+
 class Settings(Section):
     """The settings file as the core knows it. `Settings()` is the value of an empty file: every default.
 
@@ -187,20 +199,6 @@ class Settings(Section):
     _folder: Path | None = PrivateAttr(default=None)
     _texts: Mapping[str, CalendarText] = PrivateAttr(default={})
     _with_texts: Settings | None = PrivateAttr(default=None)
-
-    @model_validator(mode="after")
-    def _acknowledged_by_somebody(self) -> Settings:
-        if self.sources.imds.enabled:
-            return self
-        found = [
-            Mistake((*path, kind.value, "acknowledge"), "has no effect while sources.imds.enabled is false")
-            for path, events in self._events()
-            for kind in Kind
-            if events.of(kind).acknowledge
-        ]
-        if found:
-            raise Mistakes(tuple(found))
-        return self
 
     @model_validator(mode="after")
     def _features_agree(self) -> Settings:
@@ -351,7 +349,7 @@ class Settings(Section):
 
     def replaces(self) -> bool:
         """Return whether any event or condition, on any node, replaces machines."""
-        events = [each for _, each in self._events()]
+        events = [each for _, each in self.all_events()]
         conditions = (self.conditions, *(override.conditions for override in self.overrides))
         meanings = [each.of(kind) for each in events for kind in Kind]
         return any(one.replace for one in meanings) or any(
@@ -374,7 +372,8 @@ class Settings(Section):
             UserInitiated.REPORT,
         )
 
-    def _events(self) -> Iterator[tuple[tuple[str | int, ...], Events]]:
+    def all_events(self) -> Iterator[tuple[KeyPath, Events]]:
+        """Yield `events` and those of each override, with the path of each in the file."""
         yield ("events",), self.events
         for index, override in enumerate(self.overrides):
             yield ("overrides", index, "events"), override.events
@@ -411,11 +410,24 @@ class Settings(Section):
 def whole_settings() -> type[Settings]:
     """Return the type of the whole file: the settings of the core with the sections of all features."""
     sections: tuple[FeatureSection[Any], ...] = tuple(
-        section for module in plugins.modules("settings") for section in module.SECTIONS
+        section for module in plugins.modules("settings") for section in getattr(module, "SECTIONS", ())
     )
-    fields: dict[str, Any] = {
-        each.key: (each.type, Field(default=each.default, description=each.description)) for each in sections
-    }
-    built = create_model("Settings", __base__=Settings, __doc__=Settings.__doc__, **fields)
+    sources = _with_sections(Sources, [each for each in sections if isinstance(each, SourceSection)])
+    about = Settings.model_fields["sources"].description
+    built = _with_sections(
+        Settings,
+        [each for each in sections if not isinstance(each, SourceSection)],
+        sources=(sources, Field(default=sources(), description=about)),
+    )
     built.of_features = sections
     return built
+
+
+M = TypeVar("M", bound=Section)
+
+
+def _with_sections(base: type[M], sections: Iterable[FeatureSection[Any]], **fields: Any) -> type[M]:
+    for section in sections:
+        about = Field(default=section.default, description=section.description)
+        fields[section.key] = (section.type, about)
+    return create_model(base.__name__, __base__=base, __doc__=base.__doc__, **fields)

@@ -219,17 +219,9 @@ def _drain(settings: Settings) -> Iterator[Warned]:
 
 
 def _sources(settings: Settings) -> Iterator[Warned]:
-    if settings.only_workflows:
-        return
-    sources = settings.sources
-    names = [name for name in type(sources).model_fields if getattr(sources, name).enabled]
-    if not names and not settings.conditions:
+    enabled = any(section.enabled for _, section in settings.sources)
+    if not enabled and not settings.conditions and not settings.only_workflows:
         yield Warned("sources", "none is enabled: no maintenance is ever seen", "enable one of them")
-    for index, server in enumerate(sources.esx.vcenters):
-        if server.insecure:
-            message = "is true: whoever is on the way to it can read the password, and report maintenance"
-            change = "name its certificate authority (caFile)"
-            yield Warned(f"sources.esx.vcenters[{index}].insecure", message, change)
 
 
 def _workflows(settings: Settings) -> Iterator[Warned]:

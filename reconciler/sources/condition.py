@@ -11,6 +11,8 @@ import re
 from collections.abc import Collection
 from datetime import timedelta
 
+from pydantic import Field
+
 from reconciler.model import limits
 from reconciler.model.event import Answer, Initiator, Kind, Reading, Signal, Status
 from reconciler.model.machine import CONDITION, CONDITIONS, MAIN, NOTICES, RELATIVES
@@ -18,7 +20,8 @@ from reconciler.model.moments import from_text
 from reconciler.model.node import Condition, Node
 from reconciler.model.scheduled_events import is_degraded
 from reconciler.passes.plugin import Source, SourceContext, Wants
-from reconciler.settings.schema import Settings
+from reconciler.settings.fields import Duration, Flag, Section
+from reconciler.settings.schema import Settings, SourceSection
 
 # '<Type> <Status>[: <date>]. DurationInSeconds: <n>. <description> For more information, see <link>[.]
 # [EventId: <guid>]', as AKS's check_scheduledevent_consolidated.sh writes it; white space varies.
@@ -38,6 +41,27 @@ _BY_USER = "requested by authorized user"
 _KINDS = {kind.value.casefold(): kind for kind in Kind if kind is not Kind.UNKNOWN}
 
 
+class NodeConditionsSource(Section):
+    """Node conditions, such as node-problem-detector's `VMEventScheduled`."""
+
+    enabled: Flag = Field(default=True, description="Whether they are read.")
+    stale_after: Duration = Field(
+        default=timedelta(minutes=15),
+        description="A condition without a heartbeat for this long is unknown, as is one without an event "
+        "and with a heartbeat this far in the future.",
+    )
+
+
+SECTION: SourceSection[NodeConditionsSource] = SourceSection(
+    key="node_conditions",
+    type=NodeConditionsSource,
+    default=NodeConditionsSource(),
+    description="Node conditions, such as `VMEventScheduled`.",
+)
+
+SECTIONS = (SECTION,)
+
+
 class AksConditions(Source):
     """The conditions that AKS's node-problem-detector sets for scheduled events."""
 
@@ -45,7 +69,7 @@ class AksConditions(Source):
 
     def enabled(self, settings: Settings) -> bool:
         """Whether `sources.nodeConditions` is on."""
-        return settings.sources.node_conditions.enabled
+        return SECTION.of(settings).enabled
 
     def reading_names(self, settings: Settings) -> Collection[str]:
         """Return a name for each of AKS's conditions."""
@@ -64,7 +88,7 @@ class AksConditions(Source):
 
     def read(self, node: Node, context: SourceContext) -> tuple[Reading, ...]:
         """Return a reading per condition, believed for `staleAfter`."""
-        return read(node, context.settings.sources.node_conditions.stale_after)
+        return read(node, SECTION.of(context.settings).stale_after)
 
 
 SOURCES = (AksConditions(),)

@@ -8,16 +8,38 @@ from __future__ import annotations
 
 import re
 
+from pydantic import Field
+
 from reconciler.model import limits
 from reconciler.model.event import KUBERNIKUS, Answer, Initiator, Kind, Reading, Signal, Status
 from reconciler.model.node import TYPE_LABEL, Node
 from reconciler.model.snapshot import ServerVersion
 from reconciler.passes.plugin import Source, SourceContext, Wants
-from reconciler.settings.schema import Settings
+from reconciler.settings.fields import Flag, Section
+from reconciler.settings.schema import Settings, SourceSection
 
 _VERSION = re.compile(r"v?(\d{1,6})\.(\d{1,6})\.(\d{1,6})(?:[-+.][0-9A-Za-z.+~_-]*)?", re.ASCII)
 
 Numbers = tuple[int, int, int]
+
+
+class KubernikusSource(Section):
+    """Nodes of Kubernikus whose kubelet has another version than the control plane."""
+
+    enabled: Flag = Field(
+        default=False,
+        description="Whether such a node gets an event of the kind `Redeploy`.",
+    )
+
+
+SECTION: SourceSection[KubernikusSource] = SourceSection(
+    key="kubernikus",
+    type=KubernikusSource,
+    default=KubernikusSource(),
+    description="Kubelets with another version than the control plane. See docs/esx.md#kubernikus.",
+)
+
+SECTIONS = (SECTION,)
 
 
 class KubeletVersions(Source):
@@ -27,7 +49,7 @@ class KubeletVersions(Source):
 
     def enabled(self, settings: Settings) -> bool:
         """Whether `sources.kubernikus` is on."""
-        return settings.sources.kubernikus.enabled
+        return SECTION.of(settings).enabled
 
     def wants(self, settings: Settings) -> Wants:
         """Return the version of the API server; that of the kubelet is always read."""

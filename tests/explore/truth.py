@@ -17,6 +17,7 @@ from reconciler.simulation.api import HEARTBEAT
 from reconciler.simulation.platform import Reporter
 from reconciler.simulation.world import World
 from reconciler.sources.aws.source import CODES
+from reconciler.sources.condition import SECTION as CONDITIONS
 from tests.explore.outside import Said, SimulatedArm, SimulatedEc2
 
 KEYS = OwnKeys(DEFAULT_PREFIX)
@@ -79,19 +80,19 @@ class Truth:
 
         A cloud that is queried counts as what it answered last.
         """
-        sources = policy.sources
-        if sources.imds.enabled:
+        sources = dict(policy.sources)
+        if sources["imds"].enabled:
             yield self._imds(node)
-        if sources.node_conditions.enabled:
+        if sources["node_conditions"].enabled:
             yield self._condition(node, policy)
-        if sources.requests.enabled:
+        if sources["requests"].enabled:
             yield _request(node)
         if DEADLOCK in policy.condition_types():
             yield _deadlock(node)
-        if sources.arm.enabled:
+        if sources["arm"].enabled:
             said = self._arm.said.get(node.name, Said())
             yield Channel("arm", not said.problem, tuple(_planned(one) for one in said.found))
-        if sources.aws.enabled:
+        if sources["aws"].enabled:
             heard = self._ec2.said.get(node.name, Said())
             yield Channel("aws", not heard.problem, tuple(_scheduled(one) for one in heard.found))
 
@@ -125,7 +126,7 @@ class Truth:
         if since is None:
             return False
         age = min(self._world.now, self._world.ours.now()) - since
-        return age > policy.sources.node_conditions.stale_after + HEARTBEAT
+        return age > CONDITIONS.of(policy).stale_after + HEARTBEAT
 
     def _announced(self, node: Node, source: str, but: Reporter) -> Iterator[Told]:
         """Yield what Azure announces or has started for a VM, except what only others report."""

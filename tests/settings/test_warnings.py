@@ -92,10 +92,6 @@ overrides: [{nodeSelector: {matchLabels: {a: b}}, events: {Reboot: {leadTime: 0s
 | overrides[0].events.Reboot.leadTime: is 0s: outside a window the drain starts with
 sources: {nodeConditions: {enabled: false}, imds: {enabled: false}, requests: {enabled: false}}
 | sources: none is enabled: no maintenance is ever seen; enable
-sources: {esx: {enabled: true, vcenters: [{url: 'https://vc-$AZ.example.com', username: u, password: '${P}',
-  insecure: true}]}}
-| sources.esx.vcenters[0].insecure: is true: whoever is on the way to it can read the password, and report
-| maintenance; name its certificate authority
 """
 
 

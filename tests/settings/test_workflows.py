@@ -172,7 +172,11 @@ def test_the_same_workflows_stand_beside_the_rest_of_our_settings() -> None:
     found = parse_settings(f"mode: Observe\nprofiles:\n{below}", "ours.yaml")
 
     assert not found.only_workflows
-    assert (found.mode, found.keys, found.sources) == (Mode.OBSERVE, Settings().keys, Settings().sources)
+    assert (found.mode, found.keys, found.sources) == (
+        Mode.OBSERVE,
+        Settings().keys,
+        parse_settings("", "").sources,
+    )
     assert found.profiles == parse_settings(THEIRS, "their.yaml").profiles
 
 

@@ -46,7 +46,7 @@ def judged_plan(
 ) -> JudgedEvent:
     """A plan of Azure's to redeploy a node's VM, judged."""
     reported = event(Kind.REDEPLOY, sources=("arm",), not_before=not_before)
-    source = chosen.sources.arm
+    source = dict(chosen.sources)["arm"]
     waits = source.wait_for_notice
     meant = (
         dataclasses.replace(plan, ahead=source.ahead, accept=source.self_service, waits=waits)

@@ -71,7 +71,9 @@ def _aks(around: Surroundings) -> MachineClient:
         return NotSetUp("replace.aks.cluster does not say which managed cluster this is")
     from reconciler.features.machines import agent_pools
 
-    pipeline = agent_pools.connect(around.settings.sources.arm.cloud.value)
+    # The cloud stands in the section of a source, which may have been removed.
+    arm = getattr(around.settings.sources, "arm", None)
+    pipeline = agent_pools.connect(getattr(arm, "cloud", "Public"))
     return agent_pools.AgentPools(cluster, pipeline, guard=around.guard)
 
 

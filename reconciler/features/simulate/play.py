@@ -44,14 +44,14 @@ def playable(settings: Settings) -> Settings:
     """Return the settings as they are played.
 
     Mode `Enforce`, because another mode starts nothing. Nothing is published, because nobody reads it. No
-    cloud is polled: what ARM and EC2 announce comes as an event with the same notice.
+    service is polled: what it announces comes as an event with the same notice.
     """
-    sources = settings.sources.model_copy(
-        update={
-            "arm": settings.sources.arm.model_copy(update={"enabled": False}),
-            "aws": settings.sources.aws.model_copy(update={"enabled": False}),
-        }
-    )
+    polled = {
+        name: section.model_copy(update={"enabled": False})
+        for name, section in settings.sources
+        if hasattr(section, "every")
+    }
+    sources = settings.sources.model_copy(update=polled)
     return settings.model_copy(update={"mode": Mode.ENFORCE, "publish": (), "sources": sources})
 
 
@@ -109,7 +109,7 @@ class _Play:
         self._cluster = SimulatedCluster(self._clock, Log())
         self._platform = SimulatedPlatform(self._cluster, prefix=settings.keys.prefix)
         # The agent if the policy reads it, else the detector of AKS: two reports of one event say the same.
-        self._by_agent = settings.sources.imds.enabled
+        self._by_agent = parts.sources.wants(settings).agents
         self._nodes = {one.name: self._prepared(one) for one in scenario.nodes}
         for node in self._nodes.values():
             self._cluster.add_node(node)

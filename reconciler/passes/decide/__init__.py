@@ -66,7 +66,7 @@ def _context(
     snapshot: Snapshot, settings: Settings, now: datetime, parts: Parts, faults: Faults
 ) -> PassContext:
     # Needed only where a pass may do something to a VM.
-    changes_vms = bool(snapshot.for_settings.machines) or settings.sources.arm.self_service
+    changes_vms = bool(snapshot.for_settings.machines) or parts.sources.change_vms(settings)
     return PassContext(
         snapshot,
         settings,
@@ -246,7 +246,7 @@ def _plan(
             *held_by_people(snapshot, now),
             *of_the_future(fleet.known, believed != snapshot.ledger),
             *faults.steps,
-            *notes(snapshot, fleet.selected, settings, fleet.resting),
+            *notes(snapshot, fleet.selected, context, fleet.resting),
             *assessment.notes,
         ),
         next_change=_next_change(plans, shown, fleet, context, progress),

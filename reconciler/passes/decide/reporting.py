@@ -12,16 +12,16 @@ from msgspec import Struct
 from reconciler.calendar.occurrences import FOREVER
 from reconciler.model.event import Answer, Kind, Reading
 from reconciler.model.instructions import Instructions
-from reconciler.model.keys import keys_of
 from reconciler.model.moments import shifted
 from reconciler.model.node import REMEDIATOR_TAINT, Node
 from reconciler.model.plan import Actions, DrainState, FleetNode, NodePlan, SourceState
 from reconciler.model.polling import AnyMemory
 from reconciler.model.problems import guarded
 from reconciler.model.record import CaseRecord, State
+from reconciler.model.scheduled_events import SOURCE
 from reconciler.model.snapshot import Assessment, Resting, Snapshot
 from reconciler.passes.decide.draining import running
-from reconciler.passes.node_facts import NodeFacts
+from reconciler.passes.node_facts import NodeFacts, PassContext
 from reconciler.profiles.budget import pool_of
 from reconciler.profiles.judging import NEAR
 from reconciler.settings.schema import Settings
@@ -164,9 +164,10 @@ def _count(nodes: Iterable[Node], has: Callable[[Node], bool]) -> int:
 
 
 def notes(
-    snapshot: Snapshot, fleet: Sequence[Node], settings: Settings, resting: Iterable[Resting] = ()
+    snapshot: Snapshot, fleet: Sequence[Node], context: PassContext, resting: Iterable[Resting] = ()
 ) -> tuple[str, ...]:
     """Return the notes about the whole cluster, one sentence each."""
+    settings = context.settings
     notes = list(snapshot.problems.cluster)
     remediator, coexist = snapshot.remediator, settings.coexist
     tainted = _count(fleet, lambda node: node.has_taint(REMEDIATOR_TAINT))
@@ -180,9 +181,9 @@ def notes(
     if remediator.problem and not remediator.needs:
         notes.append(f"AKS's remediator-config can't be read: {remediator.problem}")
     published = 0
-    if settings.sources.imds.enabled and not snapshot.agents.installed and not snapshot.agents.problem:
-        imds = keys_of(settings.keys.prefix).imds
-        published = _count(fleet, lambda node: imds in node.annotations)
+    agents = snapshot.agents
+    if SOURCE in context.reading_names and not (agents.installed or agents.problem):
+        published = _count(fleet, lambda node: context.keys.imds in node.annotations)
     if published:
         # The agent writes no heartbeat, so nothing else shows that nobody updates the annotation any more.
         notes.append(

@@ -32,6 +32,7 @@ from reconciler.model.problems import internal
 from reconciler.model.values import replace
 from reconciler.settings.schema import Settings
 from reconciler.sources.arm import source as arm
+from reconciler.sources.arm.settings import SECTION
 
 Value = TypeVar("Value")
 
@@ -173,7 +174,7 @@ def connect(cloud: str = "Public") -> Compute:
 
 def for_source(settings: Settings, guard: Guard | None) -> Arm:
     """Return the client of the source `arm`."""
-    return Arm(connect(settings.sources.arm.cloud.value), guard=guard)
+    return Arm(connect(SECTION.of(settings).cloud), guard=guard)
 
 
 class Arm:

@@ -23,7 +23,7 @@ from reconciler.model.record import Record
 from reconciler.passes.plugin import SourceContext
 from reconciler.passes.polled import PolledSource, with_settings
 from reconciler.settings.schema import Settings
-from reconciler.settings.sections.sources import ArmSource
+from reconciler.sources.arm.settings import SECTION, ArmSource
 
 SOURCE = "arm"
 
@@ -126,7 +126,11 @@ class ArmPlans(PolledSource[Scope, Planned]):
 
     def section(self, settings: Settings) -> ArmSource:
         """Return `sources.arm`."""
-        return settings.sources.arm
+        return SECTION.of(settings)
+
+    def changes_vms(self, settings: Settings) -> bool:
+        """Whether it starts self-service maintenance."""
+        return SECTION.of(settings).self_service
 
     def locate(self, node: Node) -> tuple[Scope, str] | None:
         """Return the list that contains the node's VM, or None for a node outside Azure."""

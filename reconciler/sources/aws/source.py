@@ -22,7 +22,7 @@ from reconciler.model.polling import Listing
 from reconciler.passes.plugin import SourceContext
 from reconciler.passes.polled import PolledSource, with_settings
 from reconciler.settings.schema import Settings
-from reconciler.settings.sections.sources import AwsSource
+from reconciler.sources.aws.settings import SECTION, AwsSource
 
 SOURCE = AWS
 
@@ -107,7 +107,7 @@ class Ec2Events(PolledSource[str, InstanceEvent]):
 
     def section(self, settings: Settings) -> AwsSource:
         """Return `sources.aws`."""
-        return settings.sources.aws
+        return SECTION.of(settings)
 
     def locate(self, node: Node) -> tuple[str, str] | None:
         """Return region and instance, None if the node is no EC2 instance."""

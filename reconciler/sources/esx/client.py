@@ -27,7 +27,7 @@ from reconciler.model.polling import Listing
 from reconciler.model.problems import internal
 from reconciler.model.secret import MASKED, Secret
 from reconciler.settings.schema import Settings
-from reconciler.settings.sections.sources import AZ, VCenter, VCenters
+from reconciler.sources.esx.settings import AZ, SECTION, VCenter, VCenters
 
 log = logging.getLogger(__name__)
 
@@ -228,7 +228,7 @@ Found = Listing[str, HostState]
 def for_source(settings: Settings, guard: Guard | None) -> VCenterClient:
     """Return the client of the source `vcenter`; it only reads."""
     del guard
-    return VCenterClient(settings.sources.esx.polled)
+    return VCenterClient(SECTION.of(settings).polled)
 
 
 class VCenterClient:

@@ -19,7 +19,7 @@ from reconciler.model.node import Node
 from reconciler.passes.plugin import Source, SourceContext, Wants
 from reconciler.passes.polled import PolledSource
 from reconciler.settings.schema import Settings
-from reconciler.settings.sections.sources import EsxSource, VCenters
+from reconciler.sources.esx.settings import SECTION, EsxSource, VCenters
 
 LABEL = "cloud.sap/esx-in-maintenance"
 VERSION = "cloud.sap/esx-version"
@@ -35,7 +35,7 @@ class EsxHosts(Source):
 
     def enabled(self, settings: Settings) -> bool:
         """Whether `sources.esx` is on, and names no vCenter to ask instead."""
-        section = settings.sources.esx
+        section = SECTION.of(settings)
         return section.enabled and not section.vcenters
 
     def wants(self, settings: Settings) -> Wants:
@@ -45,7 +45,7 @@ class EsxHosts(Source):
 
     def read(self, node: Node, context: SourceContext) -> tuple[Reading, ...]:
         """Return what the label reports. Without it, nobody reports about a host of this node."""
-        return (read(node, context.settings.sources.esx),)
+        return (read(node, SECTION.of(context.settings)),)
 
 
 def read(node: Node, section: EsxSource) -> Reading:
@@ -90,7 +90,7 @@ class VCenterHosts(PolledSource[str, HostState]):
 
     def section(self, settings: Settings) -> VCenters:
         """Return what `sources.esx` asks of vCenter servers."""
-        return settings.sources.esx.polled
+        return SECTION.of(settings).polled
 
     def locate(self, node: Node) -> tuple[str, str] | None:
         """Return the zone and the host of the node, None if its host is not known."""
@@ -116,7 +116,7 @@ class VCenterHosts(PolledSource[str, HostState]):
 
     def read(self, node: Node, context: SourceContext) -> tuple[Reading, ...]:
         """Return what vCenter reports about the host, with the kinds that the settings choose."""
-        section = context.settings.sources.esx
+        section = SECTION.of(context.settings)
         kinds = {_MAINTENANCE: section.maintenance, _ALARM: section.alarm}
         return tuple(
             replace(one, signals=tuple(replace(each, kind=kinds[each.kind]) for each in one.signals))

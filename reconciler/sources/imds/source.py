@@ -17,6 +17,7 @@ from reconciler.model.node import Node
 from reconciler.model.snapshot import Agents
 from reconciler.passes.plugin import Source, SourceContext, Wants
 from reconciler.settings.schema import Settings
+from reconciler.sources.imds.settings import SECTION
 
 _NONE = Reading(imds.SOURCE, Answer.NO_EVENT)
 _ABSENT = Reading(imds.SOURCE, Answer.UNKNOWN, because="no node agent is installed", installed=False)
@@ -38,7 +39,7 @@ class PublishedEvents(Source):
 
     def enabled(self, settings: Settings) -> bool:
         """Whether `sources.imds` is on."""
-        return settings.sources.imds.enabled
+        return SECTION.of(settings).enabled
 
     def notice_names(self, settings: Settings) -> Collection[str]:
         """Return its name: IMDS has all scheduled events."""

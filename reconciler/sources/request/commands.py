@@ -24,6 +24,7 @@ from reconciler.model.writes import NAMES, NodeWrite
 from reconciler.report.document import Limit, limited, to_report
 from reconciler.report.text import rows_as_text, shown
 from reconciler.settings.schema import Mode, Settings
+from reconciler.sources.request.settings import SECTION
 from reconciler.sources.request.source import KINDS, parse_kind
 from reconciler.sources.request.writing import (
     Request,
@@ -136,7 +137,7 @@ def request(
     for line in policy.first_line():
         echo(line)
     wish = asked.request(settings.time_zone, now)
-    if wish is not None and not settings.sources.requests.enabled:
+    if wish is not None and not SECTION.of(settings).enabled:
         raise SettingsError(("these settings ignore requests; set sources.requests.enabled: true",))
     with connected(target) as connection:
         cluster = Cluster(connection, guard=lambda: None, namespace=target.namespace)

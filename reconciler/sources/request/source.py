@@ -16,6 +16,7 @@ from reconciler.model.moments import from_text
 from reconciler.model.node import Node
 from reconciler.passes.plugin import Source, SourceContext
 from reconciler.settings.schema import Settings
+from reconciler.sources.request.settings import SECTION
 
 SOURCE = REQUEST
 KEYS = ("kind", "notBefore", "duration", "id", "reason")
@@ -35,7 +36,7 @@ class Requests(Source):
 
     def enabled(self, settings: Settings) -> bool:
         """Whether `sources.requests` is on."""
-        return settings.sources.requests.enabled
+        return SECTION.of(settings).enabled
 
     def read(self, node: Node, context: SourceContext) -> tuple[Reading, ...]:
         """Return the request, or that there is none."""

@@ -13,6 +13,7 @@ from reconciler.features.simulate.scenario import Scenario
 from reconciler.features.simulate.scorer import Fate
 from reconciler.model.event import Kind
 from reconciler.settings.schema import Mode, Settings
+from reconciler.sources.arm.settings import SECTION as ARM
 from tests.features.simulate.scenarios import START, event, node, play, scenario, scenarios
 from tests.laws.hits import Hits
 from tests.support import builders, strategies
@@ -136,5 +137,5 @@ def test_any_mode_is_played_as_enforce() -> None:
     policy = builders.settings("publish: [drainsafe]\nsources: {arm: {enabled: true}}", mode="Observe")
     played = playable(policy)
 
-    assert (played.mode, PUBLISH.of(played), played.sources.arm.enabled) == (Mode.ENFORCE, (), False)
+    assert (played.mode, PUBLISH.of(played), ARM.of(played).enabled) == (Mode.ENFORCE, (), False)
     assert play(scenario(event("A", 0, 15)), policy).drains == 1

@@ -14,6 +14,7 @@ import yaml
 
 from reconciler.model.event import Kind
 from reconciler.settings.load import parse_settings
+from reconciler.sources.arm.settings import SECTION as ARM
 from tests.real.manifests.applying import K8S
 from tests.real.manifests.schemas import keeps_its_schema
 
@@ -65,8 +66,8 @@ def test_only_the_reconciler_gets_an_identity(tmp_path: Path, way: str) -> None:
 def test_the_settings_of_the_page_are_good() -> None:
     first, second, third, automatic = (parse_settings(block, "maintenance.yaml") for block in BLOCKS[1:])
 
-    assert (first.sources.arm.enabled, first.sources.arm.self_service) == (True, False)
-    assert second.sources.arm.self_service
+    assert (ARM.of(first).enabled, ARM.of(first).self_service) == (True, False)
+    assert ARM.of(second).self_service
     assert third.event_policy(Kind.REBOOT, {}).acknowledge
     assert not automatic.keys.state_label
 

@@ -13,8 +13,8 @@ import pytest
 from reconciler.model.machine import HostState
 from reconciler.model.secret import Secret
 from reconciler.model.values import replace
-from reconciler.settings.sections.sources import EsxSource, VCenter, VCenters
 from reconciler.sources.esx.client import PATIENCE, VCenterClient
+from reconciler.sources.esx.settings import EsxSource, VCenter, VCenters
 
 PASSWORD = "correct horse battery"
 

@@ -10,7 +10,7 @@ from reconciler.model.event import Answer, Kind
 from reconciler.model.node import Node
 from reconciler.settings.load import parse_settings
 from reconciler.settings.schema import Settings
-from reconciler.settings.sections.sources import EsxSource
+from reconciler.sources.esx.settings import EsxSource
 from reconciler.sources.esx.source import HOST, LABEL, VERSION, read
 from tests.laws.histories import History, small_world
 from tests.support import builders

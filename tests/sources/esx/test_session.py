@@ -14,8 +14,8 @@ import pytest
 from reconciler.http.failures import report_requests
 from reconciler.model.errors import CloudError
 from reconciler.model.secret import Secret
-from reconciler.settings.sections.sources import VCenter
 from reconciler.sources.esx.client import VCenterSession
+from reconciler.sources.esx.settings import VCenter
 from tests.support.controlplane.configuration import make_certificates
 from tests.support.stub import Answer, Asked, Stub
 

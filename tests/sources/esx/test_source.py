@@ -17,6 +17,7 @@ from reconciler.passes.plugin import SourceContext
 from reconciler.run import PARTS
 from reconciler.settings.load import parse_settings
 from reconciler.settings.schema import Settings
+from reconciler.sources.esx.settings import SECTION
 from reconciler.sources.esx.source import HOST, VCenterHosts
 from tests.support import builders
 from tests.support.builders import NOW, minutes
@@ -154,8 +155,10 @@ def test_a_query_that_failed_is_repeated_a_minute_later_at_the_earliest() -> Non
     assert again("a wrong password") == minutes(1)
 
 
-def test_insecure_leaves_no_use_for_an_authority() -> None:
-    assert chosen(server=f"{SERVER}, insecure: true").sources.esx.vcenters[0].insecure
+def test_insecure_is_warned_of_and_leaves_no_use_for_an_authority() -> None:
+    (said,) = [str(warning) for warning in SECTION.warnings(chosen(server=f"{SERVER}, insecure: true"), NOW)]
+    assert said.startswith("sources.esx.vcenters[0].insecure: is true: whoever is on the way to it can read")
+    assert not list(SECTION.warnings(chosen(), NOW))
     with pytest.raises(SettingsError, match=r"vcenters\[0\].insecure: leaves caFile without an effect"):
         chosen(server=f"{SERVER}, insecure: true, caFile: /ca.crt")
 

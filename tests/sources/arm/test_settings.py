@@ -8,11 +8,12 @@ import pytest
 
 from reconciler.model.errors import SettingsError
 from reconciler.settings.load import parse_settings
-from reconciler.settings.sections.sources import AzureCloud
+from reconciler.sources.arm.settings import SECTION as ARM
+from reconciler.sources.arm.settings import AzureCloud
 
 
 def test_arm_is_off_and_starts_nothing_by_default() -> None:
-    source = parse_settings("", "maintenance.yaml").sources.arm
+    source = ARM.of(parse_settings("", "maintenance.yaml"))
 
     assert (source.enabled, source.self_service, source.cloud) == (False, False, AzureCloud.PUBLIC)
     assert (source.every, source.ahead) == (timedelta(minutes=15), None)
