@@ -53,25 +53,6 @@ class Cordon(StrEnum):
         return self in (Cordon.OURS, Cordon.ADOPTED_MECHANIC)
 
 
-class KnownEvent(Struct, frozen=True):
-    """An event in the record: what identifies it, and the sources that reported it.
-
-    `waits` is set while the node's drain may not begin for it, so that no pod is evicted and no machine is
-    deleted for it. It has no meaning before the first drain.
-    """
-
-    kind: Kind
-    not_before: datetime | None
-    ids: tuple[str, ...]
-    sources: tuple[str, ...]
-    condition: str = ""
-    waits: bool = False
-
-    def matches(self, other: KnownEvent | MaintenanceEvent) -> bool:
-        """Whether both are the same event, by the rule in docs/design.md, 'The life of a case'."""
-        return same_event(self, other)
-
-
 class Identity(Struct, frozen=True):
     """What distinguishes an event from the others of its node."""
 
@@ -82,13 +63,27 @@ class Identity(Struct, frozen=True):
     condition: str = ""
 
 
+class KnownEvent(Identity, frozen=True):
+    """An event in the record: what identifies it, and the sources that reported it.
+
+    `waits` is set while the node's drain may not begin for it, so that no pod is evicted and no machine is
+    deleted for it. It has no meaning before the first drain.
+    """
+
+    waits: bool = False
+
+    def matches(self, other: KnownEvent | MaintenanceEvent) -> bool:
+        """Whether both are the same event, by the rule in docs/design.md, 'The life of a case'."""
+        return same_event(self, other)
+
+
 def identity(signal: Signal) -> Identity:
     """Return what distinguishes a signal from others."""
     ids = (signal.id,) if signal.id else ()
     return Identity(signal.kind, signal.not_before, ids, (signal.source,), signal.condition)
 
 
-Identified = Identity | KnownEvent | MaintenanceEvent
+Identified = Identity | MaintenanceEvent
 """What has the fields of an identity."""
 
 

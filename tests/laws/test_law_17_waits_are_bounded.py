@@ -123,7 +123,7 @@ def test_a_budget_whose_news_are_lost_is_asked_again() -> None:
 
     took = _drained_after(drive.run(3600)["a"])
 
-    assert took <= timedelta(seconds=60) + (LIMITS.budgets_from + 1) * (LIMITS.backoff_last + SLACK)
+    assert took <= timedelta(seconds=60) + (LIMITS.budgets_from + 1) * (LIMITS.retry.last + SLACK)
 
 
 def test_an_unready_pod_is_not_asked_for_without_a_pause_where_the_budget_is_worse_than_reported() -> None:
@@ -138,7 +138,7 @@ def test_an_unready_pod_is_not_asked_for_without_a_pause_where_the_budget_is_wor
     drive.run(300)
 
     asked = sum(one.uid == web.uid for one in scene.requests)
-    assert asked <= 300 / LIMITS.backoff_last.total_seconds() + 10
+    assert asked <= 300 / LIMITS.retry.last.total_seconds() + 10
 
 
 def _unreliable(seed: int, tried: Counter[str]) -> Callable[[object], Lags]:

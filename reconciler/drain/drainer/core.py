@@ -27,7 +27,7 @@ from reconciler.drain.drainer.messages import (
 )
 from reconciler.drain.drainer.node_drain import NodeDrain
 from reconciler.drain.drainer.requests import throttles
-from reconciler.drain.drainer.shared import PdbTracker, Places, backoff
+from reconciler.drain.drainer.shared import PdbTracker, Places
 from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.errors import TooManyRequests
 from reconciler.model.ports import Listed
@@ -58,10 +58,10 @@ class DrainCore:
 
     def __init__(self, limits: Limits | None = None) -> None:
         """Start without drains. `limits` default to `Limits()`."""
-        self._limits = limits or Limits()
+        self.limits = limits or Limits()
         self._drains: dict[str, NodeDrain] = {}
         self._pdbs = PdbTracker()
-        self._places = Places(self._limits)
+        self._places = Places(self.limits)
         self._number = 0
         self._watches: dict[str, int] = {}
         self._budgets = _BudgetWatches()
@@ -126,7 +126,7 @@ class DrainCore:
             drain.end(Phase.FAILED, now, because)
             self._number += 1
             drain.number, drain.requests.in_flight = self._number, 0
-        self._pdbs, self._places = PdbTracker(), Places(self._limits)
+        self._pdbs, self._places = PdbTracker(), Places(self.limits)
         self._broken.reopen.clear()
         self._dirty.clear()
         self._quiet_until = None
@@ -196,7 +196,7 @@ class DrainCore:
         if former is not None:
             self._unwatch(order.node, commands)
         self._number += 1
-        drain = self._drains[order.node] = NodeDrain(order, self._number, self._limits)
+        drain = self._drains[order.node] = NodeDrain(order, self._number, self.limits)
         if former is not None and order.uid == former.order.uid:
             drain.continue_after(former)
         self._live.add(order.node)
@@ -239,7 +239,7 @@ class DrainCore:
                     one.end(Phase.STOPPED, now, stopped)
             self._dirty.add(write.node)
             if isinstance(event.error, TooManyRequests) and throttles(event.error):
-                self._quiet_until = now + self._limits.asked_wait(event.error.retry_after)
+                self._quiet_until = now + self.limits.asked_wait(event.error.retry_after)
         self._dirty.update(node for node in self._live if self._drains[node].needs.places)
         self._dirty_waiting(released)
 
@@ -272,7 +272,7 @@ class DrainCore:
             self._drains[event.node].pods.lose_sight()
         failures = self._broken.failures.get(event.node, 0)
         self._broken.failures[event.node] = failures + 1
-        pause = backoff(failures, self._limits.backoff_first, self._limits.backoff_last)
+        pause = self.limits.retry.pause(failures)
         self._broken.reopen[event.node] = now + pause
 
     def _wake_up(self, now: datetime) -> None:
@@ -366,11 +366,11 @@ class DrainCore:
             self._budgets.watches[self._number] = namespace
             self._budgets.unlisted.add(self._number)
             commands.append(WatchBudgets(self._number, namespace))
-        self._budgets.due = now + self._limits.reread_every
+        self._budgets.due = now + self.limits.reread_every
 
     def _watched_namespaces(self) -> frozenset[str]:
         """Return the namespaces whose budgets are watched. If there is none, those of all are."""
-        few = len(self._budgets.namespaces) <= self._limits.namespaces
+        few = len(self._budgets.namespaces) <= self.limits.namespaces
         return self._budgets.namespaces if few else frozenset()
 
     def _unwatch_budgets(self, commands: list[Command]) -> None:

@@ -13,18 +13,39 @@ from reconciler.model.pod import Pod
 from reconciler.model.ports import BudgetChange, PodChange
 
 
+class Backoff(Struct, frozen=True):
+    """Pauses before retries: the first one, which doubles up to the last."""
+
+    first: timedelta
+    last: timedelta
+
+    def pause(self, failures: int) -> timedelta:
+        """Return the pause after this many earlier failures; it is never zero."""
+        factor: int = 1 << min(failures, 16)
+        return min(self.last, self.first * factor)
+
+
+class CordonChecks(Struct, frozen=True):
+    """How often the node is read, to see that it is still cordoned.
+
+    An eviction is sent only if the node was seen cordoned within `within`. While evictions are sent, the node
+    is read again once that look is older than `ahead`, otherwise every `idle`.
+    """
+
+    within: timedelta = timedelta(seconds=3)
+    ahead: timedelta = timedelta(seconds=2)
+    idle: timedelta = timedelta(seconds=10)
+
+
 class Limits(Struct, frozen=True):
     """Limits for parallel requests, and times.
 
     - `parallel` and `per_node`: writes in flight, for all drains and for one node; see Places.
     - `readers`: reads in flight. Writes that hang keep none of them waiting.
-    - `check_every`: an eviction is sent only if the node was seen cordoned within this time.
-    - `check_ahead`: the age of that look at which the node is read again, while evictions are sent.
-    - `check_idle`: how often the node is read otherwise.
-    - `backoff_first`: the first pause before a retry. It doubles up to `backoff_last`.
-    - `slow`: the pause for errors that only a person can fix.
-    - `denied_first`: the first pause after a webhook denied an eviction. It doubles up to `denied_last`,
-      which also limits the pause that the webhook asks for.
+    - `cordon`: when the node is read.
+    - `retry`: the pauses before retries, `slow` those for errors that only a person can fix.
+    - `denied`: the pauses after a webhook denied an eviction. The last one also limits the pause that the
+      webhook asks for.
     - `attachments`: the longest wait for volumes after the last pod, read every `attachments_every`.
     - `budgets_from`: from this number of queued pods on, the budgets are watched.
     - `namespaces`: up to this number of namespaces with pods to move, only their budgets are watched.
@@ -38,14 +59,10 @@ class Limits(Struct, frozen=True):
     parallel: int = 50
     per_node: int = 20
     readers: int = 10
-    check_every: timedelta = timedelta(seconds=3)
-    check_ahead: timedelta = timedelta(seconds=2)
-    check_idle: timedelta = timedelta(seconds=10)
-    backoff_first: timedelta = timedelta(seconds=1)
-    backoff_last: timedelta = timedelta(seconds=15)
-    slow: timedelta = timedelta(seconds=30)
-    denied_first: timedelta = timedelta(seconds=5)
-    denied_last: timedelta = timedelta(seconds=30)
+    cordon: CordonChecks = CordonChecks()
+    retry: Backoff = Backoff(timedelta(seconds=1), timedelta(seconds=15))
+    slow: Backoff = Backoff(timedelta(seconds=30), timedelta(seconds=120))
+    denied: Backoff = Backoff(timedelta(seconds=5), timedelta(seconds=30))
     attachments: timedelta = timedelta(seconds=60)
     attachments_every: timedelta = timedelta(seconds=2)
     budgets_from: int = 5

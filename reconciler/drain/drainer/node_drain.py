@@ -38,7 +38,7 @@ from reconciler.drain.drainer.requests import (
     two_budgets,
     waits_for,
 )
-from reconciler.drain.drainer.shared import PdbTracker, Places, backoff
+from reconciler.drain.drainer.shared import PdbTracker, Places
 from reconciler.drain.filters import Action, PodDeleteStatus, Tier, judge, summarise
 from reconciler.drain.refusal import asks, may_be_restarted, never_allows, would_refuse
 from reconciler.model.drains import Blocker, DrainOrder, DrainProgress, Phase
@@ -397,18 +397,18 @@ class NodeDrain(Struct):
             yield from self._finish(now)
             return
         self.pods.confirmed, self.volumes.empty_since = False, None
-        if self.alarm.due(self.cordon.seen_at + self.limits.check_idle, now):
+        if self.alarm.due(self.cordon.seen_at + self.limits.cordon.idle, now):
             yield from self._check(now)
         if not all(self.cordon.shows(tracked) for tracked in remaining):
             # Nothing is scheduled to a cordoned node, so somebody may have uncordoned it.
             yield from self._check(now)
         writes = list(self._writes(remaining, pdbs, places, now)) if places is not None else []
         seen_for = now - self.cordon.seen_at
-        if places is not None and writes and seen_for > self.limits.check_every:
+        if places is not None and writes and seen_for > self.limits.cordon.within:
             self._take_back(writes, pdbs, places)
             yield from self._check(now)
             return
-        if writes and seen_for > self.limits.check_ahead:
+        if writes and seen_for > self.limits.cordon.ahead:
             # Evictions go on while the answer is on its way.
             yield from self._check(now)
         self.requests.in_flight += len(writes)
@@ -549,7 +549,7 @@ class NodeDrain(Struct):
             # and a webhook may act on it although the budget allows none.
             return Evict(node, number, pod, self._grace(pod), own) if self._may_evict() else None
         if len(budgets) == 1:
-            closed = pdbs.closed_until(budgets[0], pod, now, self.limits.backoff_last)
+            closed = pdbs.closed_until(budgets[0], pod, now, self.limits.retry.last)
             if closed is not None:
                 self.needs.refused_by.add(budgets[0].key)
                 self.alarm.moments.append(closed)
@@ -622,7 +622,7 @@ class NodeDrain(Struct):
             return ""
         tracked.because, tracked.budget = refusal.because, refusal.budget
         tracked.denied_by = refusal.denied_by
-        pause = backoff(tracked.failures, limits.backoff_first, limits.backoff_last)
+        pause = limits.retry.pause(tracked.failures)
         match refusal.meaning:
             case RefusalMeaning.GONE if restarting:
                 # The conflict is about the Deployment, not the pod: someone else changes it too.
@@ -636,7 +636,7 @@ class NodeDrain(Struct):
             case RefusalMeaning.BUDGET:
                 self.needs.budgets = True
                 if refusal.budget:
-                    pdbs.exhausted(refusal.budget, now, limits.backoff_first, limits.backoff_last)
+                    pdbs.exhausted(refusal.budget, now, limits.retry)
                 if [one.key for one in pdbs.covering(pod)] == [refusal.budget] and refusal.wait is None:
                     # The tracker of the budget decides when to retry, for all its pods. It does not where the
                     # watch shows other budgets of the pod than the server has.
@@ -646,7 +646,7 @@ class NodeDrain(Struct):
                 self._deny(tracked, refusal, now)
                 return ""
             case RefusalMeaning.DYING | RefusalMeaning.SLOWLY:
-                pause = backoff(tracked.failures, limits.slow, limits.slow * 4)
+                pause = limits.slow.pause(tracked.failures)
             case RefusalMeaning.LATER:
                 pass
         tracked.failures += 1
@@ -660,8 +660,8 @@ class NodeDrain(Struct):
         """Note that a webhook denied the write, and when the pod is asked for again."""
         limits, steps = self.limits, self.order.escalation
         tracked.denied_since = tracked.denied_since or now
-        pause = backoff(tracked.failures, limits.denied_first, limits.denied_last)
-        pause = max(pause, min(limits.asked_wait(refusal.wait), limits.denied_last))
+        pause = limits.denied.pause(tracked.failures)
+        pause = max(pause, min(limits.asked_wait(refusal.wait), limits.denied.last))
         tracked.failures += 1
         tracked.hastened = tracked.forced = False
         tracked.retry_at = now + pause
@@ -759,7 +759,7 @@ class NodeDrain(Struct):
         return grace_seconds(pod.grace if grace is None else grace)
 
     def _attempt_later(self, now: datetime) -> None:
-        self.alarm.retry_at = now + self.limits.backoff_first
+        self.alarm.retry_at = now + self.limits.retry.first
 
     def _blockers(self, now: datetime) -> Iterator[Blocker]:
         limit = self._until()

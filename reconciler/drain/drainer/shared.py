@@ -22,7 +22,7 @@ from itertools import islice
 
 from msgspec import Struct, field
 
-from reconciler.drain.drainer.messages import Limits
+from reconciler.drain.drainer.messages import Backoff, Limits
 from reconciler.drain.refusal import MOST_COVERING, asks, asks_none, would_refuse
 from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.ports import BudgetChange, BudgetGone, Listed
@@ -130,11 +130,11 @@ class PdbTracker(Struct):
             if asks(budget, pod):
                 self._put(replace(budget, allowed=max(0, budget.allowed - 1)))
 
-    def exhausted(self, key: str, now: datetime, first: timedelta, last: timedelta) -> None:
+    def exhausted(self, key: str, now: datetime, retry: Backoff) -> None:
         """Retry later, because the server refused an eviction for this budget."""
         refusals = self._refusals.get(key, 0)
         self._refusals[key] = refusals + 1
-        self._ask_at[key] = now + backoff(refusals, first, last)
+        self._ask_at[key] = now + retry.pause(refusals)
         if key in self._budgets:
             self._put(replace(self._budgets[key], allowed=0))
 
@@ -166,12 +166,6 @@ class PdbTracker(Struct):
                     covered.keys.pop(budget.key, None)
         self._budgets[budget.key] = budget
         self._by_namespace.setdefault(budget.namespace, {})[budget.key] = budget
-
-
-def backoff(failures: int, first: timedelta, last: timedelta) -> timedelta:
-    """Return the pause after this many earlier failures. It doubles, and is never zero."""
-    factor: int = 1 << min(failures, 16)
-    return min(last, first * factor)
 
 
 class Places:

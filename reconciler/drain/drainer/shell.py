@@ -11,6 +11,8 @@ from datetime import datetime, timedelta
 from threading import Condition, Lock, Thread
 from typing import TypeVar
 
+from msgspec import Struct
+
 from reconciler.drain.drainer.core import DrainCore
 from reconciler.drain.drainer.messages import (
     BudgetNews,
@@ -55,6 +57,158 @@ _LONGEST_SLEEP = 3600.0
 """Seconds. Threads can't wait for every number of seconds; this thread looks again after an hour at most."""
 
 
+class WatchThreads:
+    """The open watches by number, each of them followed by a thread."""
+
+    def __init__(self, evictor: Evictor, clock: Clock, put: Callable[[Event], None]) -> None:
+        """Use this port and clock; `put` gets what the watches say, from their threads."""
+        self._evictor, self._clock, self._put = evictor, clock, put
+        self._lock = Lock()
+        self._watches: dict[int, AbstractContextManager[object]] = {}
+        self._unwanted: set[int] = set()
+        self._threads: list[Thread] = []
+        self._closed = False
+
+    def open(self, command: Watch) -> None:
+        """Follow a watch in a thread of its own."""
+        node = command.node if isinstance(command, WatchPods) else None
+        name = f"watch-{node or 'budgets'}"
+        thread = Thread(target=self._follow, args=(command,), name=name, daemon=True)
+        try:
+            thread.start()
+        except RuntimeError as error:
+            _log.exception("a watch of the drainer can't be started", extra={"node": node})
+            self._put(failed(command, ReconcilerError(f"not opened: {error}")))
+            return
+        self._threads = [*(one for one in self._threads if one.is_alive()), thread]
+
+    def leave(self, number: int) -> None:
+        """End a watch, also one that is not open yet."""
+        with self._lock:
+            self._unwanted.add(number)
+        self._exit(number)
+
+    def leave_all(self) -> None:
+        """End all watches."""
+        with self._lock:
+            self._closed = True
+        for number in list(self._watches):
+            self.leave(number)
+
+    def join(self) -> None:
+        """Wait for the threads of watches that were left, but not for ever."""
+        # A thread in the middle of the network's code may crash the interpreter at its end.
+        until = self._clock.now() + CLOSED_WITHIN
+        for thread in self._threads:
+            left = min(until - self._clock.now(), CLOSED_WITHIN)
+            thread.join(max(left.total_seconds(), 0.0))
+            if thread.is_alive():
+                _log.info("a watch of the drainer has not ended yet", extra={"thread": thread.name})
+
+    def _follow(self, command: Watch) -> None:
+        """Pass the events of a watch to the core until it ends or is stopped."""
+        number, error = command.watch, None
+        node = command.node if isinstance(command, WatchPods) else None
+        try:
+            if isinstance(command, WatchBudgets):
+                for budget_change in self._entered(number, self._evictor.watch_budgets(command.namespace)):
+                    self._put(BudgetNews(budget_change, number))
+            else:
+                for pod_change in self._entered(number, self._evictor.watch_pods(command.node)):
+                    self._put(PodNews(command.node, number, pod_change))
+        except ReconcilerError as failure:
+            error = failure
+        except Exception as failure:  # noqa: BLE001 - a bug must not block the drain forever
+            _log.exception("a watch of the drainer failed", extra={"node": node})
+            error = ReconcilerError(f"{type(failure).__name__}: {failure}")
+        with self._lock:
+            left = number in self._unwanted
+            self._unwanted.discard(number)
+        if not left:
+            self._put(WatchEnded(node, number, error))
+
+    def _entered(self, number: int, watch: AbstractContextManager[Iterator[_Item]]) -> Iterator[_Item]:
+        items = watch.__enter__()
+        with self._lock:
+            self._watches[number] = watch
+            unwanted = number in self._unwanted or self._closed
+        try:
+            if not unwanted:
+                yield from items
+        finally:
+            self._exit(number)
+
+    def _exit(self, number: int) -> None:
+        """Close a watch once, even if two threads try. A generator cannot be closed twice."""
+        with self._lock:
+            watch = self._watches.pop(number, None)
+        if watch is not None:
+            try:
+                watch.__exit__(None, None, None)
+            except Exception:  # noqa: BLE001 - a bug must not end the thread
+                # It is left either way. The thread that runs the core leaves watches, too.
+                _log.exception("a watch of the drainer can't be closed")
+
+
+class _Display:
+    """Reports the progress of drains, at most every `SHOWN_EVERY` while they go on."""
+
+    def __init__(self, on_progress: Callable[[DrainProgress], None] | None) -> None:
+        self._on_progress = on_progress
+        self.due: datetime | None = None
+        """When the next report is due (UTC), None if nothing has changed."""
+
+    def is_due(self, now: datetime, *, ended: bool) -> bool:
+        """Return whether to report what has changed by `now`. If not, set the moment for it."""
+        if self._on_progress is None:
+            return False
+        due = self.due is not None and not now < self.due <= now + SHOWN_EVERY
+        self.due = None if ended or due else self.due or now + SHOWN_EVERY
+        return ended or due
+
+    def report(self, progress: DrainProgress) -> None:
+        """Report one drain. A failure of the display must not stop the drains."""
+        try:
+            if self._on_progress is not None:
+                self._on_progress(progress)
+        except Exception:  # noqa: BLE001 - any code may be behind it
+            _log.exception("the progress can't be shown", extra={"node": progress.node})
+
+
+class _EvictionNews:
+    """Says which pods were evicted, each with the last order for its node."""
+
+    def __init__(self, on_evicted: Callable[[DrainOrder, Pod, bool], None] | None) -> None:
+        self._on_evicted = on_evicted
+        self.orders: dict[str, DrainOrder] = {}
+
+    def say(self, command: Evict | Delete) -> None:
+        """Say that a pod was evicted or deleted."""
+        order = self.orders.get(command.node)
+        if self._on_evicted is None or order is None:
+            return
+        try:
+            self._on_evicted(order, command.pod, isinstance(command, Delete))
+        except Exception:  # noqa: BLE001 - the pod is evicted, whatever is said about it
+            _log.exception("an eviction can't be reported", extra={"node": command.node})
+
+
+class _Threads:
+    """The thread of the core, and those that send writes and reads."""
+
+    def __init__(self, limits: Limits, run: Callable[[], None]) -> None:
+        self.writers = ThreadPoolExecutor(limits.parallel, thread_name_prefix="drain")
+        self.readers = ThreadPoolExecutor(limits.readers, thread_name_prefix="drain-read")
+        self.core = Thread(target=run, name="drainer", daemon=True)
+
+
+class _Counts(Struct):
+    """How many drains run, and how many have ended since the start."""
+
+    running: int = 0
+    ended: int = 0
+
+
 class Drainer:
     """Carries out drains in the background, until `close`.
 
@@ -81,29 +235,21 @@ class Drainer:
         `on_evicted` is called after each eviction or deletion (True), from the thread of the request, so it
         must not wait.
         """
-        self._limits = limits or Limits()
-        self._core = DrainCore(self._limits)
+        self._core = DrainCore(limits)
         self._evictor = evictor
         self._clock = clock
-        self._on_progress = on_progress
+        self._display = _Display(on_progress)
         self._before_own_pod = before_own_pod
-        self._on_evicted = on_evicted
-        self._orders: dict[str, DrainOrder] = {}
+        self._evictions = _EvictionNews(on_evicted)
         self._changed = Condition()
         self._events: deque[Event] = deque()
         self._waiting: deque[DrainOrder] = deque()
         self._core_lock = Lock()
         self._failure: BaseException | None = None
-        self._ended = 0
-        self._show_at: datetime | None = None
-        self._running = 0
+        self._counts = _Counts()
         self._closing = False
-        self._watches: dict[int, AbstractContextManager[object]] = {}
-        self._unwanted: set[int] = set()
-        self._followers: list[Thread] = []
-        self._writers: ThreadPoolExecutor | None = None
-        self._readers: ThreadPoolExecutor | None = None
-        self._thread: Thread | None = None
+        self._watches = WatchThreads(evictor, clock, self._put)
+        self._threads: _Threads | None = None
 
     def start(self, order: DrainOrder) -> None:
         """Start or continue the drain of a node. A drain that has ended starts again.
@@ -115,16 +261,14 @@ class Drainer:
                 raise self._failure
             if self._closing:
                 return
-            if self._thread is None:
-                self._writers = ThreadPoolExecutor(self._limits.parallel, thread_name_prefix="drain")
-                self._readers = ThreadPoolExecutor(self._limits.readers, thread_name_prefix="drain-read")
-                self._thread = Thread(target=self._run, name="drainer", daemon=True)
-                self._thread.start()
+            if self._threads is None:
+                self._threads = _Threads(self._core.limits, self._run)
+                self._threads.core.start()
             self._events.append(Start(order))
             self._waiting.append(order)
-            self._orders[order.node] = order
+            self._evictions.orders[order.node] = order
             # Counted here, so that `wait` right after this call sees a running drain.
-            self._running += 1
+            self._counts.running += 1
             self._changed.notify_all()
 
     def stop(self, node: str, because: str = "stopped") -> None:
@@ -154,8 +298,8 @@ class Drainer:
         """
         until = None if timeout is None else self._clock.now().timestamp() + timeout
         with self._changed:
-            ended = self._ended
-            while self._running > 0 and self._ended == ended and not self._closing:
+            ended = self._counts.ended
+            while self._counts.running > 0 and self._counts.ended == ended and not self._closing:
                 left = None if until is None else until - self._clock.now().timestamp()
                 if left is not None and left <= 0:
                     return False
@@ -171,25 +315,14 @@ class Drainer:
         """
         with self._changed:
             self._closing = True
-            thread, pools = self._thread, (self._writers, self._readers)
+            threads = self._threads
             self._changed.notify_all()
-        if thread is not None:
-            thread.join()
-        for number in list(self._watches):
-            self._leave(number)
-        for pool in pools:
-            if pool is not None:
-                pool.shutdown(wait=True, cancel_futures=True)
-        self._join_followers()
-
-    def _join_followers(self) -> None:
-        # A thread in the middle of the network's code may crash the interpreter at its end.
-        until = self._clock.now() + CLOSED_WITHIN
-        for thread in self._followers:
-            left = min(until - self._clock.now(), CLOSED_WITHIN)
-            thread.join(max(left.total_seconds(), 0.0))
-            if thread.is_alive():
-                _log.info("a watch of the drainer has not ended yet", extra={"thread": thread.name})
+        if threads is not None:
+            threads.core.join()
+        self._watches.leave_all()
+        for pool in (threads.writers, threads.readers) if threads is not None else ():
+            pool.shutdown(wait=True, cancel_futures=True)
+        self._watches.join()
 
     def _put(self, event: Event) -> None:
         with self._changed:
@@ -211,7 +344,7 @@ class Drainer:
         """Wait for events. Return None after `close`."""
         with self._changed:
             while not self._events and not self._closing:
-                wakes = (self._core.next_wake(), self._show_at)
+                wakes = (self._core.next_wake(), self._display.due)
                 wake = min((at for at in wakes if at is not None), default=None)
                 left = None if wake is None else (wake - self._clock.now()).total_seconds()
                 if left is not None and left <= 0:
@@ -236,42 +369,27 @@ class Drainer:
                 for _ in (event for event in events if isinstance(event, Start)):
                     self._waiting.popleft()
             running, ended = self._core.running(), self._core.ended()
-            touched = self._core.touched() if self._is_shown(now, ended=ended != self._ended) else ()
+            is_due = self._display.is_due(now, ended=ended != self._counts.ended)
+            touched = self._core.touched() if is_due else ()
         for command in commands:
             self._carry_out(command)
         with self._changed:
-            self._running = running + sum(isinstance(event, Start) for event in self._events)
-            if ended != self._ended or not self._running:
-                self._ended = ended
+            before, waiting = self._counts.ended, sum(isinstance(event, Start) for event in self._events)
+            self._counts = _Counts(running + waiting, ended)
+            if ended != before or not self._counts.running:
                 self._changed.notify_all()
-        if self._on_progress is not None:
-            for one in touched:
-                self._report(one, self._on_progress)
-
-    def _is_shown(self, now: datetime, *, ended: bool) -> bool:
-        """Return whether to report what has changed by `now`. If not, set the moment for it."""
-        if self._on_progress is None:
-            return False
-        due = self._show_at is not None and not now < self._show_at <= now + SHOWN_EVERY
-        self._show_at = None if ended or due else self._show_at or now + SHOWN_EVERY
-        return ended or due
-
-    def _report(self, progress: DrainProgress, on_progress: Callable[[DrainProgress], None]) -> None:
-        try:
-            on_progress(progress)
-        except Exception:  # noqa: BLE001 - any code may be behind it
-            # A failure of the progress display must not stop the drains.
-            _log.exception("the progress can't be shown", extra={"node": progress.node})
+        for progress in touched:
+            self._display.report(progress)
 
     def _carry_out(self, command: Command) -> None:
         match command:
             case WatchPods() | WatchBudgets():
-                self._watch(command)
+                self._watches.open(command)
             case Unwatch(number):
-                self._leave(number)
+                self._watches.leave(number)
             case _:
-                pool = self._writers if isinstance(command, Write) else self._readers
-                assert pool is not None
+                assert self._threads is not None
+                pool = self._threads.writers if isinstance(command, Write) else self._threads.readers
                 try:
                     pool.submit(self._ask, command)
                 except RuntimeError as error:
@@ -291,74 +409,4 @@ class Drainer:
             answer = failed(command, ReconcilerError(f"{type(error).__name__}: {error}"))
         self._put(answer)
         if isinstance(command, Evict | Delete) and isinstance(answer, WriteDone) and answer.error is None:
-            self._say_evicted(command)
-
-    def _say_evicted(self, command: Evict | Delete) -> None:
-        order = self._orders.get(command.node)
-        if self._on_evicted is None or order is None:
-            return
-        try:
-            self._on_evicted(order, command.pod, isinstance(command, Delete))
-        except Exception:  # noqa: BLE001 - the pod is evicted, whatever is said about it
-            _log.exception("an eviction can't be reported", extra={"node": command.node})
-
-    def _watch(self, command: Watch) -> None:
-        node = command.node if isinstance(command, WatchPods) else None
-        name = f"watch-{node or 'budgets'}"
-        thread = Thread(target=self._follow, args=(command,), name=name, daemon=True)
-        try:
-            thread.start()
-        except RuntimeError as error:
-            _log.exception("a watch of the drainer can't be started", extra={"node": node})
-            self._put(failed(command, ReconcilerError(f"not opened: {error}")))
-            return
-        self._followers = [*(one for one in self._followers if one.is_alive()), thread]
-
-    def _follow(self, command: Watch) -> None:
-        """Pass the events of a watch to the core until it ends or is stopped."""
-        number, error = command.watch, None
-        node = command.node if isinstance(command, WatchPods) else None
-        try:
-            if isinstance(command, WatchBudgets):
-                for budget_change in self._entered(number, self._evictor.watch_budgets(command.namespace)):
-                    self._put(BudgetNews(budget_change, number))
-            else:
-                for pod_change in self._entered(number, self._evictor.watch_pods(command.node)):
-                    self._put(PodNews(command.node, number, pod_change))
-        except ReconcilerError as failure:
-            error = failure
-        except Exception as failure:  # noqa: BLE001 - a bug must not block the drain forever
-            _log.exception("a watch of the drainer failed", extra={"node": node})
-            error = ReconcilerError(f"{type(failure).__name__}: {failure}")
-        with self._changed:
-            left = number in self._unwanted
-            self._unwanted.discard(number)
-        if not left:
-            self._put(WatchEnded(node, number, error))
-
-    def _entered(self, number: int, watch: AbstractContextManager[Iterator[_Item]]) -> Iterator[_Item]:
-        items = watch.__enter__()
-        with self._changed:
-            self._watches[number] = watch
-            unwanted = number in self._unwanted or self._closing
-        try:
-            if not unwanted:
-                yield from items
-        finally:
-            self._exit(number)
-
-    def _leave(self, number: int) -> None:
-        with self._changed:
-            self._unwanted.add(number)
-        self._exit(number)
-
-    def _exit(self, number: int) -> None:
-        """Close a watch once, even if two threads try. A generator cannot be closed twice."""
-        with self._changed:
-            watch = self._watches.pop(number, None)
-        if watch is not None:
-            try:
-                watch.__exit__(None, None, None)
-            except Exception:  # noqa: BLE001 - a bug must not end the thread
-                # It is left either way. The thread that runs the core leaves watches, too.
-                _log.exception("a watch of the drainer can't be closed")
+            self._evictions.say(command)

@@ -13,7 +13,7 @@ from itertools import pairwise
 import pytest
 
 from reconciler.drain.drainer import Limits
-from reconciler.drain.drainer.messages import CheckNode, Delete, Evict, WatchBudgets
+from reconciler.drain.drainer.messages import CheckNode, CordonChecks, Delete, Evict, WatchBudgets
 from reconciler.model.drains import Behavior, DrainOptions, DrainProgress, Escalation, Phase, PodRule
 from reconciler.model.errors import (
     Conflict,
@@ -72,7 +72,7 @@ def test_law_1_a_cordon_that_goes_away_in_mid_drain_stops_it() -> None:
 
     assert progress.phase is Phase.STOPPED
     assert scene.requests
-    slack = Limits().check_every.total_seconds()
+    slack = Limits().cordon.within.total_seconds()
     assert all(one.cordoned or (one.at - START).total_seconds() < 35 + slack for one in scene.requests)
 
 
@@ -87,7 +87,7 @@ def test_no_pod_is_evicted_once_a_hold_with_now_was_seen_and_the_drain_goes_on_a
     assert progress.phase is Phase.STOPPED
     assert "held by alice@laptop" in progress.error
     assert scene.requests
-    slack = Limits().check_every.total_seconds()
+    slack = Limits().cordon.within.total_seconds()
     assert all((one.at - START).total_seconds() < 35 + slack for one in scene.requests)
 
     scene.cluster.annotate("a", f"{DEFAULT_PREFIX}/hold", None)
@@ -119,7 +119,7 @@ def test_law_1_pods_that_appear_while_there_is_no_watch_are_not_evicted_after_an
     scene.deployment("web", "a", 20, allowed=1)
     # No read of the node is due when the pods are listed again.
     never = timedelta(days=1)
-    drive = Drive(scene, limits=Limits(check_every=never, check_ahead=never, check_idle=never)).start("a")
+    drive = Drive(scene, limits=Limits(cordon=CordonChecks(never, never, never))).start("a")
 
     def uncordon() -> None:
         drive.lose_watches()

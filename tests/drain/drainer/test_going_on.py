@@ -336,7 +336,7 @@ def test_a_watch_that_breaks_is_opened_again_after_a_pause() -> None:
     assert not [one for one in at_once if isinstance(one, WatchPods)]
     wake = core.next_wake()
     assert wake is not None
-    assert NOW < wake <= NOW + Limits().backoff_first
+    assert NOW < wake <= NOW + Limits().retry.first
     assert _watch(core.step(Tick(), wake)) != watch
 
 

@@ -96,7 +96,7 @@ REQUESTS = Hits()
 def test_law_1_nothing_is_evicted_from_a_node_that_was_not_seen_cordoned_just_before(story: Story) -> None:
     scene, _, _ = _play(story, newcomers=5)
     # An uncordon between our read and our eviction is noticed by the next read.
-    slack = Limits().check_every + timedelta(seconds=2 * story.latency)
+    slack = Limits().cordon.within + timedelta(seconds=2 * story.latency)
     for one in scene.requests:
         REQUESTS.count()
         assert one.cordoned or one.at <= START + timedelta(seconds=story.uncordon_at or 0) + slack

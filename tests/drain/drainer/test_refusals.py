@@ -258,8 +258,8 @@ def test_a_denied_eviction_is_tried_again_with_growing_pauses() -> None:
     pauses = [after - before for before, after in pairwise(asked)]
 
     assert ended.phase is Phase.DRAINED
-    assert LIMITS.denied_first <= pauses[0] < LIMITS.denied_first + timedelta(seconds=1)
-    assert LIMITS.denied_last <= max(pauses) < LIMITS.denied_last + timedelta(seconds=1)
+    assert LIMITS.denied.first <= pauses[0] < LIMITS.denied.first + timedelta(seconds=1)
+    assert LIMITS.denied.last <= max(pauses) < LIMITS.denied.last + timedelta(seconds=1)
     assert pauses == sorted(pauses)
 
 
@@ -309,7 +309,7 @@ def test_a_denied_eviction_neither_waits_for_its_budget_nor_keeps_others_waiting
     assert isinstance(denied, Evict)
     (second,) = core.step(WriteDone(denied, DENIED), START)
     assert isinstance(second, Evict)
-    later = START + LIMITS.denied_first
+    later = START + LIMITS.denied.first
     core.step(Tick(), later)
     (again,) = core.step(NodeSeen(node.name, number, node), later)
     core.step(WriteDone(second), later)

@@ -12,6 +12,7 @@ from typing import TypeVar, cast
 import pytest
 
 from reconciler.drain.drainer import Drainer, Limits
+from reconciler.drain.drainer.messages import Backoff, CordonChecks
 from reconciler.model.drains import DrainOrder, DrainProgress, Escalation, Phase
 from reconciler.model.errors import ReconcilerError, Unreachable
 from reconciler.model.node import Node
@@ -126,7 +127,7 @@ def running(api: ThreadedApi, clock: VirtualClock) -> Iterator[None]:
 
 
 _PATIENCE = 60
-_SOON = Limits(backoff_first=timedelta(milliseconds=10))
+_SOON = Limits(retry=Backoff(timedelta(milliseconds=10), timedelta(seconds=15)))
 """Errors are tried again after ten milliseconds, and not after a second."""
 
 
@@ -474,7 +475,7 @@ def test_a_pod_that_terminates_until_the_end_of_the_calendar_does_not_end_the_th
     )
     # Neither the node nor its pods are read again while the test runs, so the pod's time is the next.
     never = timedelta(days=365_000)
-    limits = Limits(check_idle=never, reread_every=never)
+    limits = Limits(cordon=CordonChecks(idle=never), reread_every=never)
     with alive.running():
         drainer = Drainer(alive.api, clock, limits=limits)
         drainer.start(order)
