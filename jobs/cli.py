@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from jobs.commands import COMMANDS, load
-from jobs.program import called, in_own_words, is_completer
+from jobs.commands import COMMANDS, called, in_own_words, is_completer, load
 from reconciler import __version__
 from reconciler.model.errors import ReconcilerError
 

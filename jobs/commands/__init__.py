@@ -1,4 +1,6 @@
-"""The commands of the core: one file each, with its `command`. This file imports none of them.
+"""The commands of the core, and what a person calls the program. This file imports none of them.
+
+Each is a `command` in a file of its own, small ones in `small.py` under their names.
 
 A feature or a source names its own commands in the `COMMANDS` of its `__init__.py`; each is in its
 `commands.py` under its own name.
@@ -6,6 +8,8 @@ A feature or a source names its own commands in the `COMMANDS` of its `__init__.
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Mapping
 from importlib import import_module
 from types import MappingProxyType, ModuleType
@@ -38,6 +42,9 @@ _OF_THE_CORE: Mapping[str, str] = MappingProxyType(
 )
 """Each with its line in `reconciler --help`; `command` in check_config.py is `check-config`, and so on."""
 
+SMALL = ("agent", "completion", "schema")
+"""Those in `small.py`."""
+
 _OF_PLUGINS = {name: (face.__name__, text) for face in plugins.faces() for name, text in _named(face).items()}
 
 COMMANDS: Mapping[str, str] = MappingProxyType(
@@ -51,6 +58,40 @@ def load(name: str) -> click.Command:
     own = name.replace("-", "_")
     if name in _OF_PLUGINS:
         command: click.Command = getattr(import_module(f"{_OF_PLUGINS[name][0]}.commands"), own)
+    elif name in SMALL:
+        command = getattr(import_module("jobs.commands.small"), own)
     else:
         command = import_module(f"jobs.commands.{own}").command
     return command
+
+
+OWN_NAME = "reconciler"
+PLUGIN = "kubectl-maintenance"
+"""The name of the file that kubectl starts for `kubectl maintenance`."""
+
+COMPLETER = "kubectl_complete-maintenance"
+"""The name of the file that kubectl starts to complete what is typed after `kubectl maintenance`."""
+
+
+def called() -> str:
+    """Return the name by which this process was started."""
+    return "kubectl maintenance" if _file() in (PLUGIN, COMPLETER) else OWN_NAME
+
+
+def is_completer() -> bool:
+    """Whether kubectl started this process to complete a line."""
+    return _file() == COMPLETER
+
+
+def _file() -> str:
+    return re.split(r"[/\\]", sys.argv[0])[-1].removesuffix(".exe") if sys.argv else ""
+
+
+def in_own_words(text: str) -> str:
+    """Return the text with the commands of the program as the person who reads it types them."""
+    name = called()
+    if name == OWN_NAME:
+        return text
+    # "the reconciler" is the program that runs in the cluster, whatever this one is called.
+    typed = rf"(?<!the )(?<![\w-]){OWN_NAME}(?=\s+(?:{'|'.join(COMMANDS)})\b)"
+    return re.sub(typed, name, text)

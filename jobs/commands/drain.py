@@ -11,13 +11,13 @@ import threading
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from msgspec import Struct
 
 from jobs import options
-from jobs.runtime.by_hand import person, prefix_in_use
+from jobs.runtime.by_hand import EventsByHand, person, prefix_in_use
 from jobs.runtime.clock import SystemClock
 from jobs.runtime.environment import Target, connected, itself
 from jobs.runtime.output import echo, echo_for_programs, for_programs
@@ -37,10 +37,6 @@ from reconciler.model.plan import Notice, NoticeType, PodVerdict
 from reconciler.model.selector import LabelSelector
 from reconciler.model.values import replace
 from reconciler.model.writes import NAMES, other_prefixes
-
-if TYPE_CHECKING:
-    from jobs.runtime.by_hand import EventsByHand
-
 
 _MOST_COMPLAINTS = 3
 """Warnings about what the drain does without: two about Events on pods, one about traces."""
@@ -332,7 +328,7 @@ def _drain(
     nodes: list[Node],
     held: Mapping[str, PersonHold],
 ) -> int:
-    clock, stop, told = SystemClock(), threading.Event(), _Told(person())
+    clock, stop, told = SystemClock(), threading.Event(), _Told(person(), ledger.connection)
     claimed = [node for node in nodes if _claim(node, held.get(node.name), asked, cluster, told)]
     # `hold --all --now` writes the ledger, and lists the nodes then: it finds the claims, or is found here.
     holds = () if asked.options.ignore_holds else ledger.holds()
@@ -341,70 +337,72 @@ def _drain(
     # As with kubectl, a refused pod leaves the node cordoned, and nothing is evicted from it.
     orders = [order for node in claimed if (order := _order(node, asked, cluster, clock, told)) is not None]
     failed |= len(orders) < len(claimed)
+    ended = _drained(orders, asked, ledger, cluster, told, stop)
+    by_name = {node.name: node for node in claimed}
+    for order in orders:
+        failed |= not _print_end(order, ended[order.node], asked, stopped=stop.is_set())
+        told.end(by_name[order.node], ended[order.node], stopped=stop.is_set())
+    told.write()
+    return 128 + signal.SIGINT if stop.is_set() else int(failed)
 
-    from jobs.runtime.by_hand import EventsByHand
+
+def _drained(
+    orders: list[DrainOrder],
+    asked: Asked,
+    ledger: _Ledger,
+    cluster: Cluster,
+    told: _Told,
+    stop: threading.Event,
+) -> Mapping[str, DrainProgress]:
+    """Carry out the orders until all drains have ended, or `stop` is set by a signal; return the drains."""
     from jobs.runtime.progress import Bars
     from reconciler.drain.drainer import Drainer
     from reconciler.kubernetes.eviction import Evictions
 
     complaints: list[str] = []
-    connection = ledger.connection
-    events = EventsByHand(connection)
+    connection, clock = ledger.connection, SystemClock()
     evictions = Evictions(connection, guard=lambda: None, prefix=asked.options.prefix)
     observers = Observers().add(Surroundings("drain", {}, complaints.append))
-    with ended_by_signals(stop), Bars() as bars, observers:
-
-        def show(progress: DrainProgress) -> None:
-            observers.progressed(progress)
-            bars.show(progress)
-
-        drainer: Drainer | None = None
-        leading = Leading(
-            connection,
-            cluster,
-            ledger.target,
-            itself(),
-            clock,
-            guard=lambda: None,
-            eviction_guard=lambda: None,
-            observers=observers,
-            drains=lambda: drainer.progress() if drainer is not None else {},
-            warn=complaints.append,
-        )
-        beside = companions_of(leading)
+    leading = Leading(
+        connection,
+        cluster,
+        ledger.target,
+        itself(),
+        clock,
+        guard=lambda: None,
+        eviction_guard=lambda: None,
+        observers=observers,
+        warn=complaints.append,
+    )
+    beside = companions_of(leading)
+    with ended_by_signals(stop), Bars(observers.progressed) as bars, observers:
         for companion in beside:
             companion.drains()
-        drainer = Drainer(
-            observers.evictor(evictions), clock, on_progress=show, on_evicted=partial(evicted, beside)
-        )
+        on_evicted = partial(evicted, beside)
+        drainer = Drainer(observers.evictor(evictions), clock, on_progress=bars.show, on_evicted=on_evicted)
         try:
             for order in orders:
                 observers.ordered(order)
                 drainer.start(order)
             # Only now, because the drains must not wait for them.
-            told.write(events)
+            told.write()
             while not stop.is_set() and not drainer.wait(0):
                 drainer.wait(0.5)
         finally:
             drainer.close()
             for companion in beside:
                 companion.close()
-        ended = drainer.progress()
     for complaint in complaints[:_MOST_COMPLAINTS]:
         echo(f"warning: {complaint}; everything else goes on", err=True)
-    by_name = {node.name: node for node in claimed}
-    for order in orders:
-        failed |= not _print_end(order, ended[order.node], asked, stopped=stop.is_set())
-        told.end(by_name[order.node], ended[order.node], stopped=stop.is_set())
-    told.write(events)
-    return 128 + signal.SIGINT if stop.is_set() else int(failed)
+    return drainer.progress()
 
 
 class _Told:
     """The Events about this command that are not written yet."""
 
-    def __init__(self, who: str) -> None:
+    def __init__(self, who: str, connection: Connection) -> None:
         self.who = who
+        self._events = EventsByHand(connection)
         self._notices: list[tuple[Node, Notice]] = []
 
     def add(self, node: Node, reason: str, message: str, *, warning: bool = False) -> None:
@@ -434,11 +432,11 @@ class _Told:
                 message = f"the drain by {self.who}, by hand, {how}; {pods}"
                 self.add(node, "MaintenanceStopped", message, warning=True)
 
-    def write(self, events: EventsByHand) -> None:
+    def write(self) -> None:
         """Write what was added since the last time."""
         notices, self._notices = self._notices, []
         for node, notice in notices:
-            events.write(node, notice)
+            self._events.write(node, notice)
 
 
 def _claim(node: Node, hold: PersonHold | None, asked: Asked, cluster: Cluster, told: _Told) -> bool:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import click
 from click.shell_completion import BashComplete, CompletionItem, FishComplete, ShellComplete, ZshComplete
 
-from jobs.program import OWN_NAME, called, in_own_words
+from jobs.commands import OWN_NAME, called, in_own_words
 
 VARIABLE = "_RECONCILER_COMPLETE"
 """The variable of the environment by which a shell asks: `bash_complete` and so on."""

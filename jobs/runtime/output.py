@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from jobs.program import in_own_words
+from jobs.commands import in_own_words
 from reconciler.model.errors import OutputError
 from reconciler.report import safe
 from reconciler.report.document import as_json

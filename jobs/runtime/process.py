@@ -261,7 +261,7 @@ class Leading(Struct, frozen=True):
     guard: Guard
     eviction_guard: Guard
     observers: Observer
-    drains: Callable[[], Mapping[str, DrainProgress]]
+    drains: Callable[[], Mapping[str, DrainProgress]] = dict
     settings: Callable[[], Settings] | None = None
     warn: Callable[[str], None] | None = None
 

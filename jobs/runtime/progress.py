@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from types import TracebackType
 
 from rich.console import Console
@@ -16,8 +17,9 @@ from reconciler.report import safe
 class Bars:
     """Shows drains on stderr; stdout is for scripts."""
 
-    def __init__(self) -> None:
-        """Prepare bars on stderr; only a terminal shows them."""
+    def __init__(self, then: Callable[[DrainProgress], None]) -> None:
+        """Prepare bars on stderr; only a terminal shows them. `then` also gets the progress."""
+        self._then = then
         self._console = Console(stderr=True)
         self._lock = threading.Lock()
         self._tasks: dict[str, TaskID] = {}
@@ -49,6 +51,7 @@ class Bars:
 
     def show(self, progress: DrainProgress) -> None:
         """Show the progress of one drain; called from the drainer's thread."""
+        self._then(progress)
         waits = safe.line(progress.blockers[0].because) if progress.blockers else ""
         with self._lock:
             if self._console.is_terminal:

@@ -305,7 +305,7 @@ def test_contexts_are_those_of_each_kubeconfig_that_can_be_read(
 
 @pytest.mark.heavy
 @pytest.mark.parametrize(
-    ("words", "imported"), [(["re"], []), (["--h"], []), (["schema", ""], ["jobs.commands.schema"])]
+    ("words", "imported"), [(["re"], []), (["--h"], []), (["schema", ""], ["jobs.commands.small"])]
 )
 def test_completion_imports_no_other_command(words: list[str], imported: list[str]) -> None:
     code = (

@@ -1,0 +1,46 @@
+"""Small commands: `reconciler agent`, `completion` and `schema`."""
+
+from __future__ import annotations
+
+import click
+
+from jobs.commands import OWN_NAME, called
+from jobs.completion.protocol import FOR_KUBECTL, SHELLS, script
+
+
+@click.command("agent", context_settings={"ignore_unknown_options": True}, add_help_option=False)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def agent(arguments: tuple[str, ...]) -> int:
+    """Publish the scheduled events of this node's VM, for a DaemonSet.
+
+    See docs/agent.md for its options.
+    """
+    # In the DaemonSet, `jobs/__main__.py` starts it directly.
+    from jobs.agent.program import main
+
+    return main(list(arguments))
+
+
+@click.command("completion")
+@click.argument("shell", type=click.Choice([*SHELLS, "kubectl"]))
+def completion(shell: str) -> int:
+    """Print what completes commands in bash, zsh or fish, or in kubectl.
+
+    Load it in the start file of the shell; for kubectl, save it as kubectl_complete-maintenance in PATH.
+    """
+    if shell != "kubectl" and called() != OWN_NAME:
+        message = "kubectl completes its plugins itself; write `kubectl maintenance completion kubectl`"
+        raise click.UsageError(message)
+    click.echo(FOR_KUBECTL if shell == "kubectl" else script(shell), nl=False)
+    return 0
+
+
+@click.command("schema")
+def schema() -> int:
+    """Print the JSON Schema of the settings file, for editors."""
+    import json
+
+    from reconciler.settings.reference import json_schema
+
+    click.echo(json.dumps(json_schema(), indent=2))
+    return 0
