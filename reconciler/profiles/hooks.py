@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime, timedelta
-from typing import Protocol
 
 from msgspec import Struct
 
@@ -32,28 +31,8 @@ from reconciler.profiles.situation import Situation
 from reconciler.settings.schema import Settings
 
 
-class HookCase(Protocol):
-    """What decides whether a hook holds its step: a Situation has it."""
-
-    @property
-    def record(self) -> CaseRecord:
-        """The case of the node, with the hooks that have begun."""
-
-    @property
-    def case(self) -> CaseView:
-        """The events of the case."""
-
-    @property
-    def settings(self) -> Settings:
-        """The settings."""
-
-    @property
-    def now(self) -> datetime:
-        """The moment of the pass (UTC)."""
-
-
-class Asked(Struct, frozen=True):
-    """A HookCase by itself."""
+class HookCase(Struct, frozen=True):
+    """What decides whether a hook holds its step: the case with the hooks that have begun, and its events."""
 
     record: CaseRecord
     case: CaseView
@@ -238,7 +217,8 @@ def follows_drain(record: CaseRecord, case: CaseView) -> bool:
 
 def held_step(step: HookStep, situation: Situation) -> tuple[str, datetime | None] | None:
     """Return why hooks hold a step, and when the first of them ends at the latest (UTC); None: none does."""
-    found = waiting(step, present_hooks(situation.node, situation.settings), situation)
+    case = HookCase(situation.record, situation.case, situation.settings, situation.now)
+    found = waiting(step, present_hooks(situation.node, situation.settings), case)
     if step is HookStep.POST_DRAIN and not follows_drain(situation.record, situation.case):
         found = tuple(one for one in found if one.until is not None)
     if not found:

@@ -48,12 +48,6 @@ def test_which_nodes_hold_a_place(one: Node, holds: str) -> None:
     assert bool(places.refusals(node("b"))) is bool(holds)
 
 
-def test_our_own_hold_one_by_what_we_do_with_them() -> None:
-    places = _places("{maxUnavailable: 1}", node(unschedulable=True), node("b"), ours={"a": "ours, draining"})
-
-    assert places.refusals(node("b")) == ("maxUnavailable is 1, held by a (ours, draining)",)
-
-
 def test_a_start_takes_a_place_and_needs_no_second_one() -> None:
     places = _places("{maxUnavailable: 1}", node(), node("b"))
     after = places.take(node(), "ours, starting")
@@ -136,13 +130,6 @@ def test_a_percentage_per_zone_is_of_the_zones_nodes() -> None:
 
     assert places.refusals(fleet[1]) == ("perZone in 1 is 1, held by a0 (cordoned by others)",)
     assert places.refusals(fleet[4]) == ()
-
-
-def test_many_holders_are_counted_after_the_third() -> None:
-    fleet = [node(f"n{number}", unschedulable=True) for number in range(5)]
-    (reason,) = _places("{maxUnavailable: 1}", *fleet, node("z")).refusals(node("z"))
-
-    assert reason.endswith("n2 (cordoned by others) and 2 more")
 
 
 def test_a_budget_of_none_says_so() -> None:

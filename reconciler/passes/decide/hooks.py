@@ -22,7 +22,7 @@ from reconciler.passes.node_facts import NodeFacts, PassContext
 from reconciler.profiles import hooks as engine
 from reconciler.profiles.case import CaseView
 from reconciler.profiles.checks.people import HOOKS_DONE
-from reconciler.profiles.hooks import Asked, present_hooks
+from reconciler.profiles.hooks import HookCase, present_hooks
 from reconciler.profiles.state_machine import Walk
 
 HOOK_TIMED_OUT = "HookTimedOut"
@@ -51,7 +51,7 @@ def follow_hooks(node: NodeFacts, walked: Walk, view: CaseView, context: PassCon
         return Hooked(record, walked.holds)
     hooks = present_hooks(node.read, context.settings)
     steps = frozenset(_next_steps(record, view, walked))
-    asked = Asked(engine.begun(record, hooks, steps, context.second), view, context.settings, context.now)
+    asked = HookCase(engine.begun(record, hooks, steps, context.second), view, context.settings, context.now)
     record = engine.ended(asked)
     asked = replace(asked, record=record)
     # What the checks say of a hook whose step is not next holds nothing yet.
@@ -71,7 +71,7 @@ def _next_steps(record: CaseRecord, view: CaseView, walked: Walk) -> Iterator[Ho
         yield HookStep.PRE_UNCORDON
 
 
-def _hold(node: str, step: HookStep, hooks: Sequence[Hook], asked: Asked) -> Iterator[Hold]:
+def _hold(node: str, step: HookStep, hooks: Sequence[Hook], asked: HookCase) -> Iterator[Hold]:
     found = [hook for hook in engine.waiting(step, hooks, asked) if hook.until is not None]
     if found:
         hold = HOOKS_DONE[step].hold(node, engine.reason(step, found, asked.settings))
@@ -84,7 +84,7 @@ def _hold(node: str, step: HookStep, hooks: Sequence[Hook], asked: Asked) -> Ite
 def drain_hold(node: NodeFacts, record: CaseRecord, view: CaseView, context: PassContext) -> Hold | None:
     """Return what a `pre-drain` hook holds of a drain that has been recorded, None if there is none."""
     hooks = present_hooks(node.read, context.settings)
-    asked = Asked(record, view, context.settings, context.now)
+    asked = HookCase(record, view, context.settings, context.now)
     return next(_hold(node.name, HookStep.PRE_DRAIN, hooks, asked), None)
 
 
@@ -120,7 +120,7 @@ def timed_out(
         return ()
     present = {hook.id for hook in present_hooks(node.read, context.settings)}
     before = replace(node.case, hooks=tuple(each for each in node.case.hooks if each.id in present))
-    over = engine.ended(Asked(before, view, context.settings, context.now)).hooks
+    over = engine.ended(HookCase(before, view, context.settings, context.now)).hooks
     found = {(each.id, each.since): each for each in (*over, *record.hooks) if _untold(each)}
     return tuple(_notice(each, context) for each in found.values())
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -95,15 +94,11 @@ ANSWERS["affinity"] = {
     "this node has none": (running(plain("a"), choosy("b")), {}, YES),
     "both have one": (running(choosy("a"), choosy("b")), {}, YES),
     "the other one goes first": (running(choosy("a"), plain("b")), {}, NO),
-    "the other one is empty": (running(choosy("a")), {}, NO),
     "the other one is in maintenance": (running(choosy("a"), others=(MAINTAINED,)), {}, YES),
     "the other one needs no maintenance": (running(choosy("a"), others=(FREE,)), {}, YES),
     "another profile": (running(choosy("a"), others=(FOR_ANOTHER,)), {}, YES),
     "its pod has finished": (running(replace(choosy("a"), phase="Succeeded")), {}, YES),
     "another key": (running(choosy("a", replace(OPERATIONAL, key="cloud.sap/maintenance-state"))), {}, YES),
-    "another operator": (running(choosy("a", replace(OPERATIONAL, operator="NotIn"))), {}, YES),
-    "more values": (running(choosy("a", replace(OPERATIONAL, values=("operational", "x")))), {}, YES),
-    "no limit": (running(choosy("a"), others=(WAITS, member("c"))), {"minOperational": 0}, NO),
     "enough are operational": (running(choosy("a"), others=(WAITS, member("c"))), {"minOperational": 1}, YES),
     "too few are": (running(choosy("a"), others=(WAITS, member("c"))), {"minOperational": 2}, NO),
     "another state": (replace(running(), state=State.OPERATIONAL), {}, DUNNO),
@@ -137,7 +132,6 @@ ANSWERS["approved"] = {
     "without a time": (approved('{"by": "alice", "workflows": true}'), {}, failed(ASK)),
     "for events only": (approved('{"at": "2026-11-21T11:59:00Z", "events": []}'), {}, failed(ASK)),
     "no JSON": (approved("yes"), {}, unknown(ASK)),
-    "too long": (approved(json.dumps({"at": "x" * 40_000})), {}, unknown(ASK)),
     "nobody has": (approved(None), {}, failed("nobody has approved it yet; reconciler approve a does")),
 }
 
@@ -169,18 +163,14 @@ ANSWERS["clusterHealthy"] = {
     "all are Ready": (given(member("b")), {"maxNotReady": 0}, YES),
     "one is not": (given(broken("b")), {"maxNotReady": 0}, NO),
     "one may be NotReady": (given(broken("b")), {"maxNotReady": 1}, YES),
-    "half may be NotReady": (given(broken("b")), {"maxNotReady": "50%"}, YES),
-    "two thirds": (given(broken("b"), broken("c")), {"maxNotReady": "33%"}, NO),
     "in maintenance": (given(broken("b", BUSY)), {"maxNotReady": 0}, YES),
     "cordoned": (given(broken("b", cordoned=True)), {"maxNotReady": 0}, YES),
     "Pending for long": (pending(), NONE_PENDING, NO),
     "not for long": (pending(4), NONE_PENDING, YES),
-    "one may be": (pending(), {"maxPending": 1}, YES),
     "not checked": (pending(), {}, YES),
     "10m": (pending(), {**NONE_PENDING, "pendingFor": "10m"}, YES),
     "is deleted": (pending(leaving=True), NONE_PENDING, YES),
     "elsewhere": (pending(), {**NONE_PENDING, "namespaces": ["bank"]}, YES),
-    "in the namespace": (pending(), {**NONE_PENDING, "namespaces": "shop"}, NO),
     "no alert": (alerts(), NO_ALERT, YES),
     "the one that always fires": (alerts("Watchdog"), NO_ALERT, YES),
     "an alert": (alerts("Watchdog", "Down"), NO_ALERT, NO),
@@ -207,9 +197,7 @@ def versions(own: str | None) -> WorkflowSituation:
 ANSWERS["clusterSemver"] = {
     "below the newest": (versions("1.34.7"), {"key": "v"}, YES),
     "the newest of the profile": (versions("1.34.7"), {"key": "v", "profileScoped": True}, NO),
-    "below that": (versions("1.34.6"), {"key": "v", "profileScoped": True}, YES),
     "the newest": (versions("2.3.1"), {"key": "v"}, NO),
-    "above it": (versions("2.4.0"), {"key": "v"}, NO),
     "no version": (versions("v1.34.7"), {"key": "v"}, DUNNO),
     "no label": (versions(None), {"key": "v"}, DUNNO),
 }
@@ -256,7 +244,6 @@ ANSWERS["hooksDone"] = {
     ),
     "another step": (hooked(), {"step": "post-drain"}, YES),
     "its time is over": (hooked(), {"timeout": "5m"}, YES),
-    "nearly over": (hooked(), {"timeout": "5m1s"}, NO),
     "the event can't wait": (hooked(judged(event(Kind.PREEMPT, not_before=NOW))), {}, YES),
     "the event is later": (hooked(judged(event(not_before=NOW + minutes(600)))), {}, NO),
 }
@@ -279,9 +266,6 @@ READY: Keys = {"type": "Ready", "status": "True"}
 ANSWERS["checkHypervisor"] = {
     "as it should be": (hypervisor(evicted=True), EVICTED, YES),
     "not": (hypervisor(), EVICTED, NO),
-    "false": (hypervisor(), {"evicted": False}, YES),
-    "another number": (hypervisor(numInstances=3), {"numInstances": 0}, NO),
-    "text": (hypervisor(hypervisorId="x"), {"hypervisorId": "x"}, YES),
     "a list": (hypervisor(traits=("A", "B")), {"traits": ["A", "B"]}, YES),
     "in another order": (hypervisor(traits=("B", "A")), {"traits": ["A", "B"]}, NO),
     "of another type": (hypervisor(evicted=None), EVICTED, DUNNO),
@@ -300,7 +284,6 @@ ANSWERS["hypervisorCondition"] = {
     "it is not there": (hypervisor(), {"type": "Gone", "status": "True"}, NO),
     "of another type": (NO_CONDITIONS, READY, DUNNO),
     "another node's": (hypervisor("b"), READY, unknown("there is no Hypervisor a")),
-    "unreadable": (UNREAD, READY, unknown("the Hypervisors can't be read: needs list hypervisors")),
 }
 
 CREDENTIALS = {"name": "cloud-config", "namespace": "kube-system"}
@@ -316,7 +299,6 @@ def kubernikus(answer: KubernikusAnswer | None) -> WorkflowSituation:
 
 ANSWERS["kubernikusCount"] = {
     "all": (kubernikus(KubernikusAnswer(2)), POOLS, YES),
-    "more": (kubernikus(KubernikusAnswer(1)), POOLS, YES),
     "too few": (kubernikus(KubernikusAnswer(3)), POOLS, NO),
     "no answer": (kubernikus(KubernikusAnswer(problem="no answer")), POOLS, DUNNO),
     "not asked": (kubernikus(None), POOLS, DUNNO),
@@ -327,9 +309,7 @@ HERE = given(
     node=node("a", labels={"role": "web"}, annotations={"owner": "shop", "approved": "true", "count": "1"}),
 )
 ANSWERS["hasLabel"] = {
-    "there": (HERE, {"key": "role"}, passed("role")),
     "with its value": (HERE, {"key": "role", "value": "web"}, passed("role")),
-    "no value is the default": (HERE, {"key": "role", "value": None}, passed("role")),
     "with another": (HERE, {"key": "role", "value": "db"}, failed("role")),
     "of another node": (HERE, {"key": "pool"}, failed("pool")),
 }
@@ -339,11 +319,9 @@ ANSWERS["hasAnnotation"] = {
     "a label": (HERE, {"key": "role"}, failed("role")),
     # As maintenance-controller reads it.
     "a value without quotes is text": (HERE, {"key": "approved", "value": True}, YES),
-    "so is a number": (HERE, {"key": "count", "value": 1}, YES),
 }
 ANSWERS["anyLabel"] = {
     "with its value": (HERE, {"key": "pool", "value": "gpu"}, passed("pool")),
-    "there": (HERE, {"key": "role"}, passed("role")),
     "empty": (HERE, {"key": "empty"}, passed("empty")),
     "with another": (HERE, {"key": "pool", "value": "cpu"}, failed("pool")),
     "nowhere": (HERE, {"key": "zone"}, failed("zone")),
@@ -379,7 +357,6 @@ ANSWERS["maxMaintenance"] = {
     "its data can't be read": (given(Member(node("b"), problem="it is no JSON")), {"max": 1}, NO),
     "the same group": (grouped({"rack": "1"}, {"rack": "1"}), RACK, NO),
     "another group": (grouped({"rack": "1"}, {"rack": "2"}), RACK, YES),
-    "the other has none": (grouped({"rack": "1"}, {}), RACK, YES),
     "an empty one": (grouped({"rack": ""}, {"rack": "2"}), RACK, NO),
     "the node has none": (grouped({}, {"rack": "2"}), RACK, NO),
     "another zone": (
@@ -388,8 +365,6 @@ ANSWERS["maxMaintenance"] = {
         YES,
     ),
     "groupLabel": (grouped({"rack": "1"}, {"rack": "2"}), {"max": 1, "groupLabel": "rack"}, YES),
-    "groupBy as text": (grouped({"rack": "1"}, {"rack": "2"}), {"max": 1, "groupBy": "rack"}, YES),
-    "skipped": (maintained(20), {"max": 1, "skipAfter": "5s"}, YES),
     "not yet": (maintained(20), {"max": 1, "skipAfter": "50s"}, failed("", ago(-30))),
     "skipped just now": (maintained(20), {"max": 1, "profile": "os", "skipAfter": "20s"}, YES),
     "in a second": (maintained(20), {"max": 1, "profile": "os", "skipAfter": "21s"}, NO),
@@ -398,7 +373,6 @@ ANSWERS["maxMaintenance"] = {
         {"max": 1, "skipAfter": "1m"},
         failed("", NOW + timedelta(seconds=50)),
     ),
-    "when two do": (THREE, {"max": 2, "skipAfter": "1m"}, failed("", NOW + timedelta(seconds=40))),
     "when one does": (THREE, {"max": 3, "skipAfter": "1m"}, failed("", ago(-30))),
 }
 
@@ -410,7 +384,6 @@ def test_a_limit_of_no_nodes_is_never_kept() -> None:
 ANSWERS["nodeCount"] = {
     "enough": (given(member("b")), {"count": 2}, YES),
     "too few": (given(member("b")), {"count": 3}, NO),
-    "as text": (given(member("b")), {"count": "2"}, YES),
 }
 
 CLOSED = settings('windows: [{name: night, start: "22:00", end: "05:00"}]')
@@ -435,7 +408,6 @@ TWO_DATES = reported(*(judged(event(not_before=NOW + minutes(wait))) for wait in
 FULL = (node("a"), node("b", unschedulable=True))
 ANSWERS["scheduledEvent"] = {
     "no profile of platform events": (ALONE, {}, DUNNO),
-    "any": (BOTH, {}, YES),
     "of the kind": (BOTH, {"kinds": ["Reboot"]}, YES),
     "of another kind": (BOTH, {"kinds": ["Preempt"]}, NO),
     "it drains nothing": (BOTH, {"kinds": ["Freeze"]}, NO),
@@ -484,8 +456,6 @@ ANSWERS["prometheusInstant"] = {
     "true": (answered(1), UP, passed("the value is 1, and value <= 1 is true")),
     "false": (answered(2), UP, failed("the value is 2, and value <= 1 is false")),
     "none": (answered(), UP, unknown("returns 0 samples")),
-    "two": (answered(1, 1), UP, unknown("returns 2 samples")),
-    "infinite": (answered(-math.inf), UP, passed("the value is -inf")),
     "no number": (answered(math.nan), UP, unknown("the value is NaN")),
     "no answer": (answered(problem="no answer: refused"), UP, unknown("refused")),
     "not asked": (ALONE, UP, unknown("it was not asked")),
@@ -515,10 +485,6 @@ def test_a_query_that_can_not_be_asked_loads_and_is_unknown(key: str, wrong: str
     answer = ask("prometheusInstant", answered(1), **keys)
     assert answer.verdict is Verdict.UNKNOWN
     assert f"because of {key}" in answer.reason
-
-
-def test_a_long_query_is_shown_in_part() -> None:
-    assert len(ask("prometheusInstant", answered(1, query=LONG["query"]), **LONG).reason) < 300
 
 
 def test_a_password_in_a_url_is_not_in_the_answer() -> None:
@@ -609,26 +575,16 @@ ANSWERS["timeWindow"] = {
         ("at its start", DAYS, "2020-06-29T10:30:00Z", False),
         ("after its start", DAYS, "2020-06-29T10:30:00.000001Z", True),
         ("before its end", DAYS, "2020-06-29T15:19:59Z", True),
-        ("before its night", NIGHT, "2020-06-29T21:59:00Z", False),
-        ("in its night", NIGHT, "2020-06-29T22:00:01Z", True),
         ("at midnight", NIGHT, "2020-06-30T00:00:00Z", True),
-        ("before its morning", NIGHT, "2020-06-30T04:59:00Z", True),
-        ("in its morning", NIGHT, "2020-06-30T05:00:00Z", False),
-        ("the night before", NIGHT, "2020-06-29T04:00:00Z", False),
-        ("before its second", SECONDS, "2020-06-29T10:30:15Z", False),
         ("in its seconds", SECONDS, "2020-06-29T10:30:44Z", True),
-        ("after its seconds", SECONDS, "2020-06-29T10:30:45Z", False),
         ("days that touch", window("00:00", "24:00"), "2020-06-29T00:00:00Z", True),
         ("in summer", BERLIN, "2020-06-29T08:30:00Z", True),
-        ("in winter", BERLIN, "2020-12-28T09:30:00Z", True),
         ("not in winter", BERLIN, "2020-12-28T08:30:00Z", False),
         ("the evening before the date", EXCLUDED, "2026-12-23T23:00:00Z", True),
         ("it ends at midnight", EXCLUDED, "2026-12-24T02:00:00Z", False),
         ("the date", EXCLUDED, "2026-12-24T23:00:00Z", False),
         ("the night that starts on the date", EXCLUDED, "2026-12-25T02:00:00Z", False),
-        ("the evening after", EXCLUDED, "2026-12-25T23:00:00Z", True),
         ("the same date of another year", EXCLUDED, "2027-12-24T23:00:00Z", False),
-        ("one year", EXCLUDED, "2026-02-03T23:00:00Z", False),
         ("not the next year", EXCLUDED, "2027-02-03T23:00:00Z", True),
     )
 } | {
@@ -672,7 +628,6 @@ MON_WED: Keys = {"duration": "30h", "exclude": ["mon", "wed"]}
 ANSWERS["waitExclude"] = {
     "a Monday does not count": (between("2022-03-06T12:00Z", "2022-03-08T18:00Z"), MON_WED, NO),
     "the rest of Tuesday does": (between("2022-03-06T12:00Z", "2022-03-08T18:00:01Z"), MON_WED, YES),
-    "from an excluded day": (between("2022-03-07T12:00Z", "2022-03-10T05:00Z"), MON_WED, NO),
     "on an excluded day": (between("2022-03-05T22:00Z", "2022-03-07T17:00Z"), MON_WED, NO),
     # maintenance-controller says no: inside of an excluded day it subtracts that day twice.
     "on it, long enough": (between("2022-03-05T12:00Z", "2022-03-07T17:00Z"), MON_WED, YES),
@@ -792,7 +747,3 @@ def test_what_would_check_nothing_is_a_mistake(kind: str, keys: Keys, said: str)
 
 def test_a_key_that_the_type_does_not_have_is_kept_for_a_warning() -> None:
     assert config("hasLabel", key="a", vlaue="b").ignored == ("vlaue",)
-
-
-def test_a_key_without_a_value_has_its_default() -> None:
-    assert config("affinity", minOperational=None).min_operational == 0

@@ -94,7 +94,3 @@ def test_the_older_form_is_read() -> None:
 def test_what_is_not_its_data_is_refused(text: str, because: str) -> None:
     with pytest.raises(DataUnreadable, match=because):
         from_annotation(text)
-
-
-def test_no_annotation_is_no_data() -> None:
-    assert from_annotation("") == WorkflowData()

@@ -159,16 +159,6 @@ def test_a_label_that_a_check_read_and_that_is_gone_at_the_write_takes_the_step_
     assert not world.cluster.nodes["a"].unschedulable
 
 
-def test_a_converged_pass_writes_nothing() -> None:
-    world = world_of([labelled("a"), labelled("b", "plain")])
-    passes(world, theirs())
-    before = world.api.writes
-
-    passes(world, theirs(), 2)
-
-    assert world.api.writes == before
-
-
 def test_a_workflow_takes_one_step_in_a_pass_and_its_triggers_are_in_the_same_patch() -> None:
     world = world_of([labelled("a", "plain", go="true")])
 
@@ -824,22 +814,6 @@ def test_a_node_whose_profiles_may_not_begin_shows_their_worst_state(
     ]
 
 
-@pytest.mark.parametrize("profile", ["draining", "chained"])
-def test_a_pass_that_is_killed_after_its_patch_ends_the_same(profile: str) -> None:
-    world, whole = with_pod(profile), with_pod(profile)
-
-    for _ in range(6):
-        # Another process takes over after each pass, without the drains of the one before.
-        passes(world, theirs())
-        world.restart()
-        passes(whole, theirs())
-
-    nodes = [one.cluster.nodes["a"] for one in (world, whole)]
-    assert states(world) == states(whole) == {profile: "in-maintenance"}
-    assert nodes[0].labels == nodes[1].labels
-    assert not world.cluster.pods
-
-
 def test_the_event_about_a_step_comes_after_its_patch() -> None:
     world = world_of([labelled("a", "plain", go="true")])
 
@@ -947,62 +921,6 @@ def test_nodes_that_enter_in_one_pass_count_for_the_next_one() -> None:
 
     inside = [name for name in "abc" if states(world, name) == {"plain": "in-maintenance"}]
     assert inside == ["a"]
-
-
-REPLACED = """\
-intervals: {requeue: 1s}
-instances:
-  check:
-  - {type: hasLabel, name: reboot, config: {key: reboot}}
-  - {type: hasLabel, name: outdated, config: {key: outdated}}
-  - {type: maxMaintenance, name: few, config: {max: 1}}
-  - {type: stagger, name: turn, config: {duration: 20s, leaseName: turns, leaseNamespace: default}}
-  trigger:
-  - {type: alterLabel, name: replace, config: {key: replace, value: "true"}}
-profiles:
-- name: kubelet
-  operational: {transitions: [{check: outdated, next: maintenance-required}]}
-  maintenance-required: {transitions: [{check: few && turn, trigger: replace, next: in-maintenance}]}
-- name: os
-  operational: {transitions: [{check: reboot, next: maintenance-required}]}
-  maintenance-required: {transitions: [{check: few && turn, next: in-maintenance}]}
-  in-maintenance: {transitions: [{check: "!reboot", next: operational}]}
-"""
-
-
-def test_two_profiles_share_a_limit_and_a_lease_while_nodes_are_replaced() -> None:
-    """The Lease is what the short reboots wait for, and the limit is what nodes with long ones wait for."""
-    settings, wanted = theirs(REPLACED), {"reboot": "1", "outdated": "1"}
-    world = world_of([labelled(name, "os--kubelet", **wanted) for name in "ab"])
-    starts: dict[tuple[str, str], timedelta] = {}
-    began = world.now
-
-    while world.now < began + timedelta(minutes=3):
-        passes(world, settings)
-        inside = [
-            (name, profile)
-            for name in world.cluster.nodes
-            for profile, state in states(world, name).items()
-            if state == "in-maintenance"
-        ]
-        assert len(inside) <= 1
-        for name, profile in inside:
-            since = starts.setdefault((name, profile), world.now - began)
-            node = world.cluster.nodes[name]
-            assert ("replace" in node.labels) is (profile == "kubelet")
-            if profile == "os":
-                rest = {key: value for key, value in node.labels.items() if key != "reboot"}
-                world.cluster.put_node(replace(node, labels=rest))
-            elif world.now - began > since + timedelta(seconds=40):
-                world.cluster.delete_node(name)
-                world.cluster.put_node(replace(labelled(name, "os--kubelet"), uid=f"new-{name}"))
-
-    assert list(starts) == [("a", "os"), ("a", "kubelet"), ("b", "os"), ("b", "kubelet")]
-    first, second, third, fourth = starts.values()
-    assert second - first > timedelta(seconds=20)
-    assert third - second > timedelta(seconds=40)
-    assert fourth - third > timedelta(seconds=20)
-    assert all(set(states(world, name).values()) == {"operational"} for name in "ab")
 
 
 TOLD = (

@@ -108,14 +108,6 @@ def test_the_time_is_kept_and_instances_that_are_gone_do_not_add_up() -> None:
     assert "gone-099" not in data.notifications
 
 
-def test_without_a_message_the_data_stay_as_they_are() -> None:
-    seen = scene(last=NOW)
-
-    told = notified([(PROFILE, (instance(),))], seen)
-    assert told.data is seen.data
-    assert told.messages == ()
-
-
 def test_the_moment_of_the_next_message_is_known() -> None:
     def following(schedule: str, seen: WorkflowSituation) -> datetime | None:
         return notified([(PROFILE, (instance(f"{{type: {schedule}}}"),))], seen).next

@@ -156,14 +156,6 @@ def test_a_server_that_fails_has_a_pause(server: Server) -> None:
     assert not ask(server.url, client=client).problem
 
 
-def test_a_server_that_fails_costs_other_servers_nothing(server: Server) -> None:
-    client = Prometheus()
-    with closed_port() as closed:
-        assert ask(closed, client=client).problem.startswith("no answer:")
-
-        assert not ask(server.url, client=client).problem
-
-
 def test_all_queries_of_a_pass_have_a_time_in_total(server: Server) -> None:
     clock = Time(each=1)
     queries = [PrometheusQuery(server.url, f"up{number}") for number in range(9)]

@@ -81,12 +81,6 @@ def test_leases_pods_and_queries_are_read() -> None:
     assert read.answer(QUERY).samples == (Sample(7),)
 
 
-def test_without_a_client_for_prometheus_a_query_has_no_answer() -> None:
-    read = read_for_checks(world_of().outside, Needs(queries=frozenset({QUERY})))
-
-    assert read.answer(QUERY).problem
-
-
 def test_what_may_not_be_read_is_named_and_the_rest_is_read() -> None:
     world = world_of([node("a")], [pod("x", "a")])
     refusing(world, "pods", Forbidden("no", status=403, needs="list pods"))

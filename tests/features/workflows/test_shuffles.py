@@ -9,7 +9,6 @@ import pytest
 
 from reconciler.features.workflows.shuffles import SERIES, Entered, ShuffleCounts, entered
 from reconciler.model.errors import Conflict
-from reconciler.model.plan import Plan
 from reconciler.model.pod import Workload, WorkloadKind
 from reconciler.model.values import replace
 from reconciler.model.workflow import ShuffleRow
@@ -73,14 +72,6 @@ def test_a_step_that_was_not_written_does_not_count() -> None:
     assert passes(world, 1) == [(Entered("a", "default"),)]
 
 
-def test_the_maintenance_of_the_platform_does_not_count() -> None:
-    world = world_of([builders.node("a", annotations={builders.REQUEST: builders.DRAIN_NOW})])
-    plan, outcomes = look(world, builders.settings(""))
-
-    assert [node.after.value for node in plan.nodes] == ["in-maintenance"]
-    assert entered(plan, outcomes) == ()
-
-
 @pytest.mark.parametrize(
     ("workloads", "rows"),
     [
@@ -116,14 +107,6 @@ def test_counters_begin_at_zero_and_none_that_exists_begins_again() -> None:
     assert [row.pods for row in later.rows] == [0, 1]
 
 
-def test_each_profile_has_its_own_counters_and_they_only_grow() -> None:
-    first = ShuffleCounts().counted("a", [WEB])
-    second = first.counted("b", [WEB]).counted("a", [WEB])
-
-    assert [(row.profile, row.pods) for row in second.rows] == [("a", 2), ("b", 1)]
-    assert [row.pods for row in first.rows] == [1]
-
-
 def test_the_counters_that_were_not_used_for_the_longest_time_make_room() -> None:
     many = [Workload(WorkloadKind.STATEFUL_SET, f"s-{number}", 1) for number in range(SERIES)]
     counts = ShuffleCounts().counted("p", many).counted("p", many[:1]).counted("p", [WEB])
@@ -132,7 +115,3 @@ def test_the_counters_that_were_not_used_for_the_longest_time_make_room() -> Non
     assert len(owners) == SERIES
     assert (owners["stateful_set_s-0"], owners["deployment_web"]) == (2, 1)
     assert "stateful_set_s-1" not in owners
-
-
-def test_an_empty_plan_has_nothing_to_count() -> None:
-    assert entered(Plan(builders.NOW, "Enforce"), ()) == ()
