@@ -141,7 +141,7 @@ class PassLog:
                 start: dict[str, Any] = {}
                 # A person who has just written a freeze must be able to see whether this start knew of it.
                 if node.starts:
-                    start["settings"] = settings_value(plan.settings, plan.now)
+                    start["settings"] = settings_value(plan.settings.version, plan.now)
                 shown = _not_done(node, fields) if rehearsed else fields
                 self.write(LogEvent.NODE, dryRun=rehearsed, node=node.node, **shown, **start)
         for name in self._told.keys() - told.keys():

@@ -93,7 +93,7 @@ def ended_case(plan: NodePlan, now: datetime, *, deleted: bool = False) -> Ended
         why=_why(outcome, _ending(case, deleted=deleted) if lost else _stopped(outcome, plan)),
         pods_moved=case.facts.moved,
         pods_left=_left(case, outcome),
-        people=_people(plan.instructions),
+        people=_people(plan.status.instructions),
     )
 
 
@@ -133,7 +133,7 @@ def _times(case: CaseRecord, plan: NodePlan, ended: datetime, *, lost: bool) -> 
 def _opened(plan: NodePlan) -> bool:
     """Whether pods may run on the node after the pass, because of it or of a person before it."""
     write = plan.todo.write
-    return not plan.unschedulable or (write is not None and write.unschedulable is False)
+    return not plan.status.unschedulable or (write is not None and write.unschedulable is False)
 
 
 def _disruptive(event: KnownEvent | MaintenanceEvent) -> tuple[int, bool]:

@@ -270,15 +270,26 @@ class PlannedNode(Struct, frozen=True):
     pool: str
 
 
+class NodeStatus(Struct, frozen=True):
+    """A node as the pass has read it.
+
+    `unread` are the sources that can't be read, each with the reason. `urgency` is its place in the order of
+    the nodes, None if no event requires a drain. `instructions` are those of people that apply to it.
+    """
+
+    unschedulable: bool = False
+    unread: tuple[tuple[str, str], ...] = ()
+    urgency: Urgency | None = None
+    instructions: Instructions = Instructions()
+
+
 class NodePlan(PlannedNode, frozen=True):
     """All decisions of a pass about one node: what was seen, what follows, and the actions.
 
     `record` is the profile's data about the node after this pass, `ended` the case that ended with it. `uid`
-    is the node's, empty in the plan of a node that no longer exists. `urgency` is its place in the order of
-    the nodes, None if no event requires a drain. `unread` are the sources that can't be read, each with the
-    reason. `schedule` is when its drain is planned to start, None if it has no case.
-    `instructions` are those of people that apply to it. `struck` says that this pass has found out that the
-    case is late or missed.
+    is the node's, empty in the plan of a node that no longer exists. `schedule` is when its drain is planned
+    to start, None if it has no case. `struck` says that this pass has found out that the case is late or
+    missed.
     """
 
     before: State
@@ -287,28 +298,25 @@ class NodePlan(PlannedNode, frozen=True):
     checks: tuple[CheckAnswer, ...] = ()
     transitions: tuple[Transition, ...] = ()
     holds: tuple[Hold, ...] = ()
-    unread: tuple[tuple[str, str], ...] = ()
-    unschedulable: bool = False
+    status: NodeStatus = NodeStatus()
     record: CaseRecord | None = None
     todo: Actions = Actions()
     draining: DrainState = DrainState()
-    urgency: Urgency | None = None
     ended: CaseRecord | None = None
     uid: str = ""
     schedule: CaseSchedule | None = None
-    instructions: Instructions = Instructions()
     workflows: tuple[WorkflowReport, ...] = ()
     struck: bool = False
 
     @property
     def unknowns(self) -> tuple[str, ...]:
         """Which sources can't be read, and why, a sentence each."""
-        return tuple(f"{source}: {because}" for source, because in self.unread)
+        return tuple(f"{source}: {because}" for source, because in self.status.unread)
 
     @property
     def silent(self) -> tuple[str, ...]:
         """The names of the sources that can't be read."""
-        return tuple(source for source, _ in self.unread)
+        return tuple(source for source, _ in self.status.unread)
 
     @property
     def outcome(self) -> CaseOutcome | None:
@@ -367,16 +375,26 @@ class SourceState(Struct, frozen=True):
     unknown: int = 0
 
 
+class PlanSettings(Struct, frozen=True):
+    """Which settings a plan follows: the version, None if they are not from a file, and the times of theirs.
+
+    `time_zone` is the IANA name of the zone in which people read moments. `calendars` is what was read of the
+    calendars of the settings, by name.
+    """
+
+    version: SettingsVersion | None = None
+    time_zone: str = "UTC"
+    calendars: Mapping[str, CalendarText] = field(default_factory=dict)
+
+
 class Plan(Struct, frozen=True):
     """The decisions of a pass, with the nodes in the order in which the pass handles them.
 
     `next_change` is the earliest moment at which the plan changes if the cluster stays the same (UTC).
-    `publications` show the whole plan to other tools. `managed` is the number of managed nodes. `settings`
-    says which settings the plan follows, None if they are not from a file. `time_zone` is the IANA name of
-    the zone in which people read moments. `unseen` is what could not be read because a permission is missing.
-    `uids` are those of all nodes that exist. `labels` are those of the nodes in the plan, as far as the
-    settings use them. `fleet` are all nodes that exist. `calendars` is what was read of the calendars of the
-    settings, by name. `sources` is what each source answered, sorted by name.
+    `publications` show the whole plan to other tools. `managed` is the number of managed nodes. `unseen` is
+    what could not be read because a permission is missing. `uids` are those of all nodes that exist. `labels`
+    are those of the nodes in the plan, as far as the settings use them. `fleet` are all nodes that exist.
+    `sources` is what each source answered, sorted by name.
     """
 
     now: datetime
@@ -388,11 +406,9 @@ class Plan(Struct, frozen=True):
     notes: tuple[str, ...] = ()
     next_change: datetime | None = None
     publications: tuple[Publication, ...] = ()
-    settings: SettingsVersion | None = None
-    time_zone: str = "UTC"
+    settings: PlanSettings = PlanSettings()
     unseen: tuple[Unseen, ...] = ()
     uids: frozenset[str] = frozenset()
     labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     fleet: tuple[FleetNode, ...] = ()
-    calendars: Mapping[str, CalendarText] = field(default_factory=dict)
     sources: tuple[SourceState, ...] = ()

@@ -14,10 +14,10 @@ from reconciler.model.keys import OwnKeys, keys_of
 from reconciler.model.machine import Machine
 from reconciler.model.node import Node, OwnTimes, own_times
 from reconciler.model.plan import (
+    Actions,
     Hold,
     JudgedEvent,
     NodePlan,
-    Notice,
     Transition,
     WorkflowReport,
 )
@@ -25,7 +25,7 @@ from reconciler.model.record import CaseRecord, Record, State
 from reconciler.model.schedule import CaseSchedule, Urgency
 from reconciler.model.snapshot import Ledger, NodeAssessment, Snapshot
 from reconciler.model.values import replace
-from reconciler.model.workflow import HypervisorWrite, LeaseTake, WorkflowData, WorkflowMessage
+from reconciler.model.workflow import WorkflowData
 from reconciler.profiles.budget import DisruptionBudget
 from reconciler.profiles.situation import Acknowledgement, Situation
 from reconciler.settings.schema import Settings
@@ -73,8 +73,8 @@ class WorkflowStep(Struct, frozen=True):
     `text` is the annotation with their data, None if it stays as it is. `used` are the labels and annotations
     of the node that they read, as `NodeWrite.seen_by_checks` holds them. `elsewhere` names what the profile
     of platform events has to wait for, empty if it need not. `order` is the drain that a chain waits for.
-    `readable` is False if their data can't be read: nothing about them is written then. `next_message` is
-    when their next message is due (UTC), None if none will be.
+    `todo` are the notices, Leases, messages and changes of a Hypervisor. `readable` is False if their data
+    can't be read: nothing about them is written then.
     """
 
     node: Node
@@ -88,12 +88,8 @@ class WorkflowStep(Struct, frozen=True):
     reports: tuple[WorkflowReport, ...] = ()
     transitions: tuple[Transition, ...] = ()
     holds: tuple[Hold, ...] = ()
-    notices: tuple[Notice, ...] = ()
-    takes: tuple[LeaseTake, ...] = ()
-    hypervisor: HypervisorWrite | None = None
+    todo: Actions = Actions()
     readable: bool = True
-    messages: tuple[WorkflowMessage, ...] = ()
-    next_message: datetime | None = None
 
 
 DEFAULT = "default"

@@ -60,7 +60,7 @@ class NodeReport(Struct, frozen=True):
 
 
 def _instructions(plan: NodePlan) -> Iterator[Instruction]:
-    said, held = plan.instructions, {hold.code for hold in plan.holds}
+    said, held = plan.status.instructions, {hold.code for hold in plan.holds}
     if said.hold is not None:
         known = not held.isdisjoint({"notHeld", "notStopped"})
         yield Instruction("hold", said.hold.word, "" if known else said.hold.words(plan.node))
@@ -253,8 +253,8 @@ def _planned_start(node: NodeReport) -> str | None:
 
 
 def _turn(node: NodeReport) -> str | None:
-    waits = node.plan.urgency is not None and node.plan.after is State.REQUIRED
-    return str(node.plan.urgency) if waits else None
+    waits = node.plan.status.urgency is not None and node.plan.after is State.REQUIRED
+    return str(node.plan.status.urgency) if waits else None
 
 
 def _reasons(node: NodeReport) -> list[str]:
@@ -342,8 +342,8 @@ COLUMNS = (
     Column("stateBefore", lambda node: node.plan.before),
     Column(
         "cordoned",
-        lambda node: node.plan.unschedulable,
-        heading=lambda node: "cordoned" if node.plan.unschedulable else "",
+        lambda node: node.plan.status.unschedulable,
+        heading=lambda node: "cordoned" if node.plan.status.unschedulable else "",
     ),
     Column(
         "outcome",

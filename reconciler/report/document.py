@@ -80,8 +80,8 @@ def heading(plan: Plan) -> Document:
         "program": __version__,
         "at": plan.now,
         "mode": plan.mode,
-        "settings": settings_value(plan.settings, plan.now),
-        "timeZone": plan.time_zone,
+        "settings": settings_value(plan.settings.version, plan.now),
+        "timeZone": plan.settings.time_zone,
     }
 
 
@@ -177,7 +177,7 @@ def _is_shown(node: NodePlan, limit: Limit) -> bool:
         case Only.HELD:
             return bool(node.holds)
         case Only.PLANNED:
-            return node.urgency is not None and node.before is not State.IN_MAINTENANCE
+            return node.status.urgency is not None and node.before is not State.IN_MAINTENANCE
         case Only.DRAINING:
             return _is_draining(node)
     return True
@@ -225,7 +225,9 @@ def _joined(before: NodeReport, last: NodeReport) -> NodeReport:
 
 
 def _past(node: NodeReport) -> NodeReport:
-    return replace(node, plan=replace(node.plan, holds=(), unread=(), checks=()))
+    return replace(
+        node, plan=replace(node.plan, holds=(), status=replace(node.plan.status, unread=()), checks=())
+    )
 
 
 def _each_once(before: tuple[Any, ...], last: tuple[Any, ...]) -> tuple[Any, ...]:

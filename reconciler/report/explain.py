@@ -12,7 +12,7 @@ from reconciler.model.event import REQUEST, Answer, Kind, Reading
 from reconciler.model.explanation import Examination, NodeExplanation, Obstacle, PodExplanation, SourceAnswer
 from reconciler.model.keys import OwnKeys, keys_of
 from reconciler.model.node import HOSTED_LABEL, Node
-from reconciler.model.plan import NodePlan, Plan, PodVerdict, Preview
+from reconciler.model.plan import NodePlan, NodeStatus, Plan, PodVerdict, Preview
 from reconciler.model.pod import Pod
 from reconciler.model.problems import BUDGETS, NAMESPACES, PODS, guarded
 from reconciler.model.record import KnownEvent, State
@@ -66,7 +66,7 @@ def obstacles(plan: NodePlan, keys: OwnKeys) -> tuple[Obstacle, ...]:
     return (
         *_observed(plan),
         *_holds(plan, keys),
-        *(_unread(source, because, plan.node) for source, because in plan.unread),
+        *(_unread(source, because, plan.node) for source, because in plan.status.unread),
         *(blocked_by(one, None) for one in _each_budget_once(blockers)),
     )
 
@@ -86,7 +86,7 @@ def plan_of(node: Node, plan: Plan) -> NodePlan:
         pool_of(node),
         State.OPERATIONAL,
         State.OPERATIONAL,
-        unschedulable=node.unschedulable,
+        status=NodeStatus(unschedulable=node.unschedulable),
     )
     return next((one for one in plan.nodes if one.node == node.name), quiet)
 

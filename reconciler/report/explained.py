@@ -105,7 +105,7 @@ def as_text(found: Explanation, width: int | None = None) -> str:
     if found.node is not None and node is not None:
         rows = _rows(found.node, node) if found.pod is None else _short_rows(found.node, node)
         lines += ["", node_heading(node, would=True), *(row(label, text) for label, text in rows)]
-    return shown(lines, ZoneInfo(plan.time_zone), width)
+    return shown(lines, ZoneInfo(plan.settings.time_zone), width)
 
 
 def _rows(found: NodeExplanation, node: NodeReport) -> Iterator[Row]:

@@ -47,12 +47,12 @@ def as_text(report: Report, width: int | None = None, *, wide: bool = False) -> 
     failed = outcome_lines(report.outcomes)
     if failed:
         lines += ["", *failed]
-    return shown(lines, ZoneInfo(plan.time_zone), width)
+    return shown(lines, ZoneInfo(plan.settings.time_zone), width)
 
 
 def rows_as_text(report: Report, width: int | None = None) -> str:
     """Return the rows of the nodes as text, without what is above them."""
-    return shown(_rows(report, wide=False), ZoneInfo(report.plan.time_zone), width)
+    return shown(_rows(report, wide=False), ZoneInfo(report.plan.settings.time_zone), width)
 
 
 def _rows(report: Report, *, wide: bool) -> list[str]:
@@ -96,7 +96,7 @@ def headline(report: Report) -> str:
 
 def settings_lines(plan: Plan) -> list[str]:
     """Return the line that says which settings are in force, and since when; none if there is no file."""
-    settings = settings_value(plan.settings, plan.now)
+    settings = settings_value(plan.settings.version, plan.now)
     if settings is None:
         return []
     age = settings["ageSeconds"]
@@ -227,7 +227,7 @@ def as_markdown(report: Report) -> str:
     elif is_quiet(report):
         lines.append("No node has an event; none cordoned or draining by us.")
     lines += [f"- {safe.markdown(line)}" for line in outcome_lines(report.outcomes)]
-    return markdown_page(lines, ZoneInfo(plan.time_zone))
+    return markdown_page(lines, ZoneInfo(plan.settings.time_zone))
 
 
 def markdown_table(heads: Sequence[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:

@@ -22,7 +22,7 @@ from jobs.runtime.log_line import LARGEST_LINE, LogEvent, LogField, to_line
 from jobs.runtime.logs import PassLog, log_as_json
 from reconciler.model.content import SettingsVersion
 from reconciler.model.outcome import Outcome, Result
-from reconciler.model.plan import Actions, Hold, NodePlan, Plan, Transition
+from reconciler.model.plan import Actions, Hold, NodePlan, NodeStatus, Plan, PlanSettings, Transition
 from reconciler.model.record import State
 from reconciler.model.schedule import CaseSchedule
 from reconciler.model.values import replace
@@ -173,11 +173,13 @@ def test_an_error_without_a_traceback_is_a_line_too(capsys: pytest.CaptureFixtur
 def test_the_line_of_a_start_names_the_settings_in_force(capsys: pytest.CaptureFixture[str]) -> None:
     starting = Transition("default", State.REQUIRED, State.IN_MAINTENANCE, "the window night is open")
     begins = NodePlan(
-        "a", "", "", State.REQUIRED, State.IN_MAINTENANCE, transitions=(starting,), unschedulable=True
+        "a", "", "", State.REQUIRED, State.IN_MAINTENANCE, transitions=(starting,), status=NodeStatus(True)
     )
     waits = NodePlan("b", "", "", State.OPERATIONAL, State.REQUIRED)
     version = SettingsVersion("0123456789ab", NOW - minutes(5))
-    PassLog().write_pass(Plan(NOW, "Enforce", (begins, waits), settings=version), (), rehearsed=False)
+    PassLog().write_pass(
+        Plan(NOW, "Enforce", (begins, waits), settings=PlanSettings(version)), (), rehearsed=False
+    )
 
     first, second = (strict(line) for line in capsys.readouterr().out.splitlines())
     loaded = {"hash": "0123456789ab", "loadedAt": "2026-11-21T11:55:00Z", "ageSeconds": 300}
@@ -225,7 +227,9 @@ def logged(capsys: pytest.CaptureFixture[str]) -> Logged:
 
 
 def held(*holds: Hold, unread: tuple[tuple[str, str], ...] = ()) -> Plan:
-    node = NodePlan("a", "", "", State.OPERATIONAL, State.OPERATIONAL, holds=holds, unread=unread)
+    node = NodePlan(
+        "a", "", "", State.OPERATIONAL, State.OPERATIONAL, holds=holds, status=NodeStatus(unread=unread)
+    )
     return Plan(NOW, "Enforce", (node,))
 
 

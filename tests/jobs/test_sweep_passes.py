@@ -23,7 +23,7 @@ from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.errors import ReconcilerError, Unreachable
 from reconciler.model.holds import HoldCode
 from reconciler.model.outcome import Outcome, Result
-from reconciler.model.plan import Hold, NodePlan, Plan, Transition
+from reconciler.model.plan import Hold, NodePlan, NodeStatus, Plan, Transition
 from reconciler.model.record import CaseFacts, PlatformStart, State
 from reconciler.model.values import replace
 from reconciler.run import run_pass
@@ -216,7 +216,7 @@ def test_a_hold_of_an_earlier_pass_that_acted_is_not_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     step = Transition("platform", State.OPERATIONAL, State.REQUIRED, "an event")
-    acted = replace(HELD, transitions=(step,), unread=(("imds", "silent"),))
+    acted = replace(HELD, transitions=(step,), status=NodeStatus(unread=(("imds", "silent"),)))
     swept([plan(acted), plan()], tmp_path, monkeypatch, "--output", "json")
 
     (node,) = json.loads(capsys.readouterr().out)["nodes"]

@@ -31,7 +31,7 @@ def test_a_drain_is_only_ordered_for_a_node_that_is_cordoned_or_is_being_cordone
             cordons = node.todo.write is not None and node.todo.write.unschedulable is True
             uncordons = node.todo.write is not None and node.todo.write.unschedulable is False
             ORDERS.count()
-            assert node.unschedulable or cordons
+            assert node.status.unschedulable or cordons
             assert not uncordons
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from reconciler.model.event import Kind
-from reconciler.model.plan import NodePlan, Plan
+from reconciler.model.plan import NodePlan, Plan, PlanSettings
 from reconciler.model.problems import Unseen
 from reconciler.model.record import State
 from reconciler.model.schedule import CaseSchedule
@@ -52,7 +52,7 @@ def ahead(
     mode: str = "Enforce",
 ) -> PlanAhead:
     """The look ahead of these nodes under these settings; those of `batch` are in that pool."""
-    plan = Plan(now, mode, nodes, time_zone=zone, unseen=unseen)
+    plan = Plan(now, mode, nodes, settings=PlanSettings(time_zone=zone), unseen=unseen)
     labels = {node.node: {"agentpool": "batch" if node.node in batch else "np"} for node in nodes}
     chosen = builders.settings(f"timeZone: {zone}\n{settings}")
     return plan_ahead(plan, labels, chosen.calendar, now + until)

@@ -16,7 +16,7 @@ import pytest
 from reconciler import __version__
 from reconciler.calendar.values import in_zone
 from reconciler.model.outcome import Outcome, Result
-from reconciler.model.plan import BudgetUse, Plan, PodVerdict, Preview
+from reconciler.model.plan import BudgetUse, Plan, PlanSettings, PodVerdict, Preview
 from reconciler.model.record import State
 from reconciler.model.values import replace
 from reconciler.report.columns import COLUMNS, FOR_PEOPLE
@@ -164,7 +164,7 @@ def test_several_passes_have_one_report() -> None:
     assert joined.plan.transitions == late.plan.transitions
     assert summed(first, replace(last, nodes=(late,))).nodes[0] == late
     # What held a node in an earlier pass no longer counts.
-    assert (past.plan.holds, past.plan.checks, past.plan.unread) == ((), (), ())
+    assert (past.plan.holds, past.plan.checks, past.plan.status.unread) == ((), (), ())
     assert {node.name for node in both.nodes} == {"late", "waiting", "draining"}
 
 
@@ -200,7 +200,7 @@ def test_every_line_for_people_has_its_moments_in_the_settings_zone_and_names_it
     form: Callable[[Report], str], rehearsed: bool
 ) -> None:
     about = report(rehearsed=rehearsed)
-    text = form(replace(about, plan=replace(about.plan, time_zone="Asia/Kolkata")))
+    text = form(replace(about, plan=replace(about.plan, settings=PlanSettings(time_zone="Asia/Kolkata"))))
 
     assert len(LOCAL.findall(text)) > 5
     for line in text.splitlines():

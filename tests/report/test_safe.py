@@ -12,7 +12,7 @@ from markdown_it import MarkdownIt
 
 from reconciler.model.drains import Blocker
 from reconciler.model.outcome import Outcome, Result
-from reconciler.model.plan import DrainState, Hold
+from reconciler.model.plan import DrainState, Hold, NodeStatus
 from reconciler.model.values import replace
 from reconciler.report import safe
 from reconciler.report.document import Report, as_json, to_report
@@ -115,7 +115,7 @@ def _report(text: str) -> Report:
         zone=f"x{text}",
         pool=f"x{text}",
         events=(replace(judged, event=dataclasses.replace(judged.event, description=f"x{text}")),),
-        unread=(("source", text),),
+        status=NodeStatus(unread=(("source", text),)),
         holds=(Hold("a", "windowOpen", text),),
         draining=DrainState(kept=(Blocker(f"shop/{text}", text, text),)),
     )

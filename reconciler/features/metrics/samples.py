@@ -110,7 +110,7 @@ def has_case(node: NodePlan) -> bool:
 
 def _fleet(view: PassView) -> Iterator[Sample]:
     plan = view.plan
-    version = plan.settings
+    version = plan.settings.version
     yield Sample(catalogue.SETTINGS_INFO, 1, (version.hash if version is not None else "", plan.mode))
     if version is not None and version.loaded is not None:
         yield Sample(catalogue.SETTINGS_LOADED, version.loaded.timestamp())

@@ -63,7 +63,7 @@ class PageFacts(Struct, frozen=True):
     @property
     def zone(self) -> ZoneInfo:
         """The zone in which people read moments."""
-        return ZoneInfo(self.plan.time_zone)
+        return ZoneInfo(self.plan.settings.time_zone)
 
     @property
     def observes(self) -> bool:
@@ -199,7 +199,7 @@ def _cell(node: FleetNode, plan: NodePlan | None, facts: PageFacts) -> Cell:
         return Cell.UNMANAGED
     if node.closed:
         return Cell.CLOSED
-    return Cell.UNKNOWN if plan is not None and plan.unread else Cell.SERVING
+    return Cell.UNKNOWN if plan is not None and plan.status.unread else Cell.SERVING
 
 
 def _square(node: FleetNode, cell: Cell) -> Square:

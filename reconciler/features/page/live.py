@@ -57,7 +57,7 @@ def page_facts(
     from reconciler.settings.explain import explain_settings
 
     plan = passed.plan
-    settings = passed.settings.with_calendars(plan.calendars)
+    settings = passed.settings.with_calendars(plan.settings.calendars)
     keys = keys_of(settings.keys.prefix)
     return PageFacts(
         plan,

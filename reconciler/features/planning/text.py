@@ -47,8 +47,8 @@ def ahead_document(ahead: PlanAhead) -> Document:
             "at": plan.now,
             "until": ahead.until,
             "mode": plan.mode,
-            "settings": settings_value(plan.settings, plan.now),
-            "timeZone": plan.time_zone,
+            "settings": settings_value(plan.settings.version, plan.now),
+            "timeZone": plan.settings.time_zone,
             "notes": plan.notes,
             "unseen": plan.unseen,
             "openness": ahead.openness,
@@ -178,7 +178,7 @@ def as_lines(ahead: PlanAhead, screen: Screen) -> list[Line]:
 
 
 def _lines(ahead: PlanAhead, screen: Screen, count: int) -> list[Line]:
-    zone = ZoneInfo(ahead.plan.time_zone)
+    zone = ZoneInfo(ahead.plan.settings.time_zone)
     look = Look(ahead.plan.now, zone, max(screen.columns, 40), screen.signs.cut)
     shown = ahead.cases[:count]
     lines = [*_text_folded(_head(ahead), look), *_text_folded(_notes(ahead), look)]
@@ -192,7 +192,7 @@ def _lines(ahead: PlanAhead, screen: Screen, count: int) -> list[Line]:
 
 
 def _head(ahead: PlanAhead) -> Iterator[str]:
-    zone = ZoneInfo(ahead.plan.time_zone)
+    zone = ZoneInfo(ahead.plan.settings.time_zone)
     now = format_local(ahead.plan.now.replace(second=0, microsecond=0), zone)
     yield f"{now}, mode {ahead.plan.mode}, the next {format_duration(ahead.until - ahead.plan.now)}"
     if ahead.plan.mode == Mode.OBSERVE and ahead.cases:

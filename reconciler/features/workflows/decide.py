@@ -17,7 +17,7 @@ from reconciler.model.event import Answer
 from reconciler.model.holds import HoldCode
 from reconciler.model.keys import keys_of
 from reconciler.model.moments import shifted, to_text
-from reconciler.model.plan import Hold, Notice, NoticeType, Transition
+from reconciler.model.plan import Actions, Hold, Notice, NoticeType, Transition
 from reconciler.model.problems import Faults
 from reconciler.model.record import Claim, ClaimedDrain, ClaimKind, Cordon, DrainRecord, Record, State
 from reconciler.model.values import replace
@@ -103,7 +103,7 @@ class NodeWorkflows(Decider):
         if step is None or not step.readable:
             return
         self._members.moved(step.node, step.data)
-        for take in step.takes:
+        for take in step.todo.takes:
             self._members.read = self._members.read.taken(take)
         if step.node.unschedulable and not node.read.unschedulable:
             progress.places = progress.places.take(node.read, "cordoned for a workflow")
@@ -191,11 +191,13 @@ def _step(
         reports=ran.reports,
         transitions=tuple(_transitions(ran, record, work.record)),
         holds=(*held, *kept, *gone, *_unread(node, waiting, context), *ran.holds),
-        notices=(*notices, *ran.work.notices),
-        takes=ran.takes,
-        hypervisor=work.hypervisor,
-        messages=told.messages,
-        next_message=told.next,
+        todo=Actions(
+            notices=(*notices, *ran.work.notices),
+            takes=ran.takes,
+            hypervisor=work.hypervisor,
+            messages=told.messages,
+            next_message=told.next,
+        ),
     )
 
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from reconciler.model.moments import shifted
 from reconciler.model.node import Node
-from reconciler.model.plan import NodePlan, Plan
+from reconciler.model.plan import NodePlan, Plan, PlanSettings
 from reconciler.model.polling import Memory
 from reconciler.model.problems import Faults
 from reconciler.model.record import State
@@ -251,13 +251,11 @@ def _plan(
         ),
         next_change=_next_change(plans, shown, fleet, context, progress),
         publications=shown.writes,
-        settings=settings.version,
-        time_zone=settings.time_zone.key,
+        settings=PlanSettings(settings.version, settings.time_zone.key, snapshot.for_settings.calendars),
         unseen=snapshot.problems.unseen,
         uids=frozenset(node.uid for node in snapshot.nodes),
         labels={plan.node: labels[plan.node] for plan in plans if plan.node in labels},
         fleet=fleet_nodes(snapshot, settings),
-        calendars=snapshot.for_settings.calendars,
         sources=answers,
     )
 

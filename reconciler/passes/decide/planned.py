@@ -15,7 +15,7 @@ from reconciler.model.hooks import HookRun
 from reconciler.model.keys import keys_of
 from reconciler.model.moments import to_text
 from reconciler.model.node import Node
-from reconciler.model.plan import Actions, DrainState, Hold, NodePlan, Notice, NoticeType
+from reconciler.model.plan import Actions, DrainState, Hold, NodePlan, NodeStatus, Notice, NoticeType
 from reconciler.model.record import CaseRecord, Record, State, to_annotation
 from reconciler.model.undone import NOT_WRITTEN, Undone
 from reconciler.model.values import replace
@@ -87,15 +87,16 @@ def plan_of(node: NodeFacts, walked: Walk, drain: NodeDrain, context: PassContex
     )
     signs = parts.signs(node.read, standing, context.settings, context.now)
     write = node_patch(node, walked, record, signs, context)
-    workflows = node.workflows
-    todo = Actions(
+    beside = node.workflows.todo if node.workflows is not None else Actions()
+    todo = replace(
+        beside,
         write=write,
         drain=drain.order,
         stop_drain=drain.stop,
         perform=walked.effects.perform,
         machine=walked.effects.machine,
         notices=(
-            *(workflows.notices if workflows is not None else ()),
+            *beside.notices,
             *walked.effects.notices,
             *drain.notices,
             *telling.fresh,
@@ -104,10 +105,6 @@ def plan_of(node: NodeFacts, walked: Walk, drain: NodeDrain, context: PassContex
         hooks=drain.hooks,
         pending=(*telling.pending, *over),
         noted=second_patch(node, write, noted, context) if noted is not None else None,
-        takes=workflows.takes if workflows is not None else (),
-        hypervisor=workflows.hypervisor if workflows is not None else None,
-        messages=workflows.messages if workflows is not None else (),
-        next_message=workflows.next_message if workflows is not None else None,
     )
     decided = Decided(walked.state, record, case.holds, telling.ended)
     shown = _drain_state(node, record, drain.kept, drain.shown, context)
@@ -150,15 +147,17 @@ def node_plan(
         checks=walked.answers if walked else (),
         transitions=(*step.transitions, *(walked.transitions if walked else ())),
         holds=(*step.holds, *_holds(node, walked, after, todo)),
-        unread=tuple((reading.source, reading.because) for reading in silent),
-        unschedulable=read.unschedulable,
+        status=NodeStatus(
+            read.unschedulable,
+            tuple((reading.source, reading.because) for reading in silent),
+            node.urgency,
+            node.instructions,
+        ),
         record=after.record,
         todo=todo,
         draining=draining,
-        urgency=node.urgency,
         ended=after.ended,
         uid=read.uid,
-        instructions=node.instructions,
         workflows=step.reports,
         struck=_is_struck(node.case, after.ended or after.record),
     )

@@ -82,8 +82,8 @@ def is_reported(plan: NodePlan) -> bool:
         plan.events
         or plan.holds
         or plan.transitions
-        or plan.unread
-        or plan.instructions != Instructions()
+        or plan.status.unread
+        or plan.status.instructions != Instructions()
         or plan.acts
         or plan.todo.write is not None
         or plan.todo.publications

@@ -11,7 +11,7 @@ from reconciler.features.metrics.catalogue import Family
 from reconciler.features.metrics.samples import BUDGETS, PassView, count_answers, held_since, pass_samples
 from reconciler.model.drains import Blocker, DrainProgress, Phase
 from reconciler.model.event import Kind
-from reconciler.model.plan import Hold, NodePlan, Plan
+from reconciler.model.plan import Hold, NodePlan, NodeStatus, Plan
 from reconciler.model.polling import Memory, ScopeAnswer
 from reconciler.model.record import DrainRecord, State
 from reconciler.model.values import replace
@@ -123,7 +123,9 @@ def test_nodes_are_counted_by_state_and_only_those_with_a_case_or_a_hold_have_se
 
 
 def test_a_node_that_the_plan_only_mentions_has_no_series() -> None:
-    quiet = NodePlan("a", "", "", State.OPERATIONAL, State.OPERATIONAL, unread=(("imds", "silent"),))
+    quiet = NodePlan(
+        "a", "", "", State.OPERATIONAL, State.OPERATIONAL, status=NodeStatus(unread=(("imds", "silent"),))
+    )
 
     samples = pass_samples(PassView(Plan(NOW, "Enforce", nodes=(quiet,), managed=1)))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from reconciler.features.page.facts import MOST_NAMED, Cell, PageFacts, Square, Zone, used, zones
 from reconciler.model.case_outcome import CaseResult
-from reconciler.model.plan import FleetNode, NodePlan, Plan
+from reconciler.model.plan import FleetNode, NodePlan, NodeStatus, Plan
 from reconciler.model.record import PlatformStart, State
 from reconciler.model.schedule import CaseSchedule
 from reconciler.model.values import replace
@@ -38,7 +38,7 @@ def test_a_node_is_what_the_plan_says_first() -> None:
         is Cell.DRAINING
     )
     assert cell(replace(BUSY, record=draining)) is Cell.DRAINED
-    assert cell(replace(QUIET, unread=(("imds", "away"),))) is Cell.UNKNOWN
+    assert cell(replace(QUIET, status=NodeStatus(unread=(("imds", "away"),)))) is Cell.UNKNOWN
 
 
 def test_a_dry_run_leaves_a_node_in_its_state() -> None:

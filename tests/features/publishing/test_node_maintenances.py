@@ -10,7 +10,7 @@ import pytest
 from reconciler.features.publishing.node_maintenances import NodeMaintenances
 from reconciler.model.event import Kind, Status
 from reconciler.model.node import DRAINED, DRAINING, IN_PROGRESS, PLANNED
-from reconciler.model.plan import JudgedEvent, NodePlan
+from reconciler.model.plan import JudgedEvent, NodePlan, NodeStatus
 from reconciler.model.record import CaseRecord, State
 from reconciler.model.values import replace
 from reconciler.model.writes import Maintenance, MaintenanceWrite, Stage
@@ -138,7 +138,8 @@ GOING_ON = replace(ENDED, state=Stage.DRAINED, finished=None, sources=("imds",))
 def test_an_object_ends_though_a_source_can_not_be_read_that_never_reported_its_event(
     silent: tuple[str, ...], ended: bool
 ) -> None:
-    plan = replace(_plan(), unread=tuple((source, "it does not answer") for source in silent))
+    unread = tuple((source, "it does not answer") for source in silent)
+    plan = replace(_plan(), status=NodeStatus(unread=unread))
     found = NodeMaintenances().changes(
         [GOING_ON], replace(FLEET, plans=(plan,), nodes={"a": builders.node()})
     )

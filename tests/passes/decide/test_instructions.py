@@ -116,7 +116,7 @@ def test_a_held_node_holds_no_place_that_another_one_needs() -> None:
 def test_a_hold_of_a_quiet_node_is_reported_and_changes_nothing() -> None:
     found = plan_of(planned(snapshot(node(annotations=hold()))))
 
-    assert found.instructions.hold is not None
+    assert found.status.instructions.hold is not None
     assert not found.acts
 
 
@@ -278,6 +278,6 @@ def test_the_hold_that_stops_most_applies() -> None:
     on = node(annotations=hold())
     found = plan_of(planned(snapshot(on, ledger=ledger)))
 
-    assert found.instructions.hold is not None
-    assert found.instructions.hold.stops
-    assert "reconciler resume --all" in found.instructions.hold.words("a")
+    assert found.status.instructions.hold is not None
+    assert found.status.instructions.hold.stops
+    assert "reconciler resume --all" in found.status.instructions.hold.words("a")

@@ -46,4 +46,4 @@ def test_the_plan_has_the_calendars_that_it_follows() -> None:
     text = CalendarText(unread="there is no such file")
     seen = replace(builders.snapshot(node("a")), for_settings=ReadForSettings(calendars={"holidays": text}))
 
-    assert builders.planned(seen).calendars == {"holidays": text}
+    assert builders.planned(seen).settings.calendars == {"holidays": text}
