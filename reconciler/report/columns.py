@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 from typing import Any
 
 from msgspec import Struct
@@ -20,7 +21,15 @@ from reconciler.model.plan import JudgedEvent, NodePlan, WorkflowReport
 from reconciler.model.record import State
 from reconciler.model.schedule import CaseSchedule
 from reconciler.model.values import replace
-from reconciler.report.values import keys, moment_value, plain, settled_words, unseen_line, until_words
+from reconciler.report.values import (
+    Document,
+    keys,
+    moment_value,
+    plain,
+    settled_words,
+    unseen_line,
+    until_words,
+)
 
 FIRST, LAST = -1, 1
 """Places of a column for people: what is announced comes first, the pods of a drain come last."""
@@ -40,7 +49,7 @@ class Instruction(Struct, frozen=True):
 keys(Instruction, "instruction=name by=word.by? at=word.at until=word.until reason=word.reason words?")
 
 
-class NodeReport(Struct, frozen=True):
+class NodeReport(Struct, frozen=True, dict=True):
     """What a report says about a node: its plan, and what follows from it."""
 
     plan: NodePlan
@@ -57,6 +66,11 @@ class NodeReport(Struct, frozen=True):
     def name(self) -> str:
         """The name of the node."""
         return self.plan.node
+
+    @cached_property
+    def document(self) -> Document:
+        """The report as plain values."""
+        return {column.key: plain(column.value(self)) for column in COLUMNS}
 
 
 def _instructions(plan: NodePlan) -> Iterator[Instruction]:

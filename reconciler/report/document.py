@@ -24,7 +24,7 @@ from reconciler.model.record import State
 from reconciler.model.selector import LabelSelector
 from reconciler.model.values import replace
 from reconciler.report import safe
-from reconciler.report.columns import COLUMNS, NodeReport
+from reconciler.report.columns import NodeReport
 from reconciler.report.values import Document, keys, plain, settings_value
 
 
@@ -53,21 +53,18 @@ class Report(Struct, frozen=True):
         """The report as plain values."""
         plan = self.plan
         holders = [{"node": node, "because": because} for node, because in plan.budget.holders]
-        document: Document = plain(
-            {
-                **heading(plan),
-                "dryRun": self.rehearsed,
-                "lookedAfter": plan.managed,
-                "budget": {"places": plan.budget.limit, "taken": len(holders), "holders": holders},
-                "notes": plan.notes,
-                "unseen": plan.unseen,
-                "nextChange": plan.next_change,
-                "filter": self.filter,
-                "nodes": [node_document(node) for node in self.nodes],
-                "outcomes": self.outcomes,
-            }
-        )
-        return document
+        return {
+            **heading(plan),
+            "dryRun": self.rehearsed,
+            "lookedAfter": plan.managed,
+            "budget": {"places": plan.budget.limit, "taken": len(holders), "holders": holders},
+            "notes": plain(plan.notes),
+            "unseen": plain(plan.unseen),
+            "nextChange": plain(plan.next_change),
+            "filter": plain(self.filter),
+            "nodes": [node.document for node in self.nodes],
+            "outcomes": plain(self.outcomes),
+        }
 
 
 keys(Filter, "nodes selector? only? shown of quiet")
@@ -78,7 +75,7 @@ def heading(plan: Plan) -> Document:
     return {
         "version": "v1",
         "program": __version__,
-        "at": plan.now,
+        "at": plain(plan.now),
         "mode": plan.mode,
         "settings": settings_value(plan.settings.version, plan.now),
         "timeZone": plan.settings.time_zone,
@@ -94,18 +91,13 @@ def node_report(node: NodePlan) -> NodeReport:
     """Return a node's report; one that can't be shown has only its name, its state, and the hold."""
     try:
         report = NodeReport.of(node)
-        node_document(report)
+        _ = report.document
     except Exception as error:  # noqa: BLE001 - one node's data harms that node's row only
         problem = internal(f"node {node.node} can't be reported", error)
         reason = f"an error in this program, see its log; the rest of the node can't be shown: {problem}"
         hold = Hold(node.node, HoldCode.INTERNAL, reason)
         return NodeReport.of(NodePlan(node.node, "", "", node.before, node.after, holds=(hold,)))
     return report
-
-
-def node_document(node: NodeReport) -> Document:
-    """Return a node's report as plain values."""
-    return {column.key: plain(column.value(node)) for column in COLUMNS}
 
 
 def as_json(document: Document) -> str:

@@ -14,7 +14,7 @@ from reconciler.model.plan import CheckAnswer, Plan, Verdict, WorkflowReport
 from reconciler.model.problems import BUDGETS
 from reconciler.model.record import DrainRecord, State
 from reconciler.report.columns import FOR_PEOPLE, Column, NodeReport, Row
-from reconciler.report.document import heading, node_document, node_report
+from reconciler.report.document import heading, node_report
 from reconciler.report.text import node_heading, row, shown
 from reconciler.report.values import Document, check_values, moment_value, plain, unseen_line, until_words
 
@@ -56,7 +56,7 @@ def _node(found: NodeExplanation) -> Document:
     checks = zip(check_values(found.plan.checks), found.plan.checks, strict=True)
     drain = _drain_of(found)
     return {
-        **node_document(node_report(found.plan)),
+        **node_report(found.plan).document,
         "checks": [{**document, "holds": answer.holds} for document, answer in checks],
         "unmanaged": found.unmanaged or None,
         "outOfService": found.out_of_service or None,

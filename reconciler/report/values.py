@@ -35,6 +35,7 @@ from reconciler.model.schedule import CaseSchedule, DrainObstacle
 
 Document = dict[str, Any]
 
+_AS_IT_IS = frozenset({str, int, float, bool, type(None)})
 _ENCODERS: dict[type, Callable[[Any], Any]] = {}
 
 
@@ -43,8 +44,10 @@ def plain(value: Any) -> Any:
 
     A moment is RFC 3339 in UTC, a duration is in seconds, and a type has the keys that `keys` says.
     """
-    encoder = _ENCODERS.get(type(value)) or _encoder(value)
-    return encoder(value)
+    kind = type(value)
+    if kind in _AS_IT_IS:
+        return value
+    return (_ENCODERS.get(kind) or _encoder(value))(value)
 
 
 def keys(kind: type, text: str) -> None:
@@ -78,8 +81,6 @@ def _encoder(value: Any) -> Callable[[Any], Any]:
             encoder = _items
         case Mapping():
             encoder = _mapping
-        case None | str() | int() | float():
-            encoder = _itself
         case _:
             raise TypeError(f"{type(value).__name__} has no keys in JSON")
     _ENCODERS[type(value)] = encoder
@@ -92,10 +93,6 @@ def _items(value: Any) -> list[Any]:
 
 def _mapping(value: Any) -> Document:
     return {key: plain(item) for key, item in value.items()}
-
-
-def _itself(value: Any) -> Any:
-    return value
 
 
 for _kind, _keys in (
