@@ -13,7 +13,7 @@ from reconciler.features.page.facts import MEANINGS, PageFacts, cell_of
 from reconciler.model.drains import Blocker
 from reconciler.model.explanation import Obstacle
 from reconciler.model.moments import to_text
-from reconciler.model.plan import NodePlan, Plan
+from reconciler.model.plan import NodePlan, Plan, SourceState
 from reconciler.model.record import State
 from reconciler.report import safe
 from reconciler.report.columns import FOR_PEOPLE, NodeReport, Row, state_line
@@ -35,20 +35,10 @@ class Blocking(Struct, frozen=True):
     because: str
 
 
-class SourceRow(Struct, frozen=True):
-    """A source: the age of its last answer, and on how many nodes it reports an event, none, or nothing."""
-
-    name: str
-    age: str
-    events: int
-    quiet: int
-    unknown: int
-
-
 class Sources(Struct, frozen=True):
     """The sources that answered about a node, and the names of those that did not."""
 
-    answered: tuple[SourceRow, ...] = ()
+    answered: tuple[SourceState, ...] = ()
     silent: tuple[str, ...] = ()
 
 
@@ -80,21 +70,17 @@ def blocking(plan: Plan) -> tuple[Blocking, ...]:
 
 def sources(facts: PageFacts) -> Sources:
     """Return what the sources answered, in the order of the plan."""
-    now = facts.plan.now
-    answered, silent = [], []
-    for one in facts.plan.sources:
-        if one.events or one.quiet or one.unknown:
-            answered.append(SourceRow(one.name, _age(one.last, now), one.events, one.quiet, one.unknown))
-        else:
-            silent.append(one.name)
-    return Sources(tuple(answered), tuple(silent))
+    every = facts.plan.sources
+    answered = tuple(source for source in every if source.events or source.quiet or source.unknown)
+    return Sources(answered, tuple(source.name for source in every if source not in answered))
 
 
-def _age(last: datetime | None, now: datetime) -> str:
+def age(last: datetime | None, now: datetime) -> str:
+    """Return how old the last answer of a source is."""
     if last is None:
         return "none"
-    age = timedelta(seconds=int((now - last).total_seconds()))
-    return f"{format_duration(age)} ago" if age > timedelta() else "in this pass"
+    seconds = timedelta(seconds=int((now - last).total_seconds()))
+    return f"{format_duration(seconds)} ago" if seconds > timedelta() else "in this pass"
 
 
 def paragraphs(words: str) -> tuple[Paragraph, ...]:

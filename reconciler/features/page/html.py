@@ -16,7 +16,7 @@ from markupsafe import Markup, escape
 
 from reconciler import __version__
 from reconciler.calendar.values import format_local, in_zone
-from reconciler.features.page.cases import Cases, Sources, blocking, cases, paragraphs, sources
+from reconciler.features.page.cases import Cases, Sources, age, blocking, cases, paragraphs, sources
 from reconciler.features.page.facts import BACK, MEANINGS, Cell, PageFacts, Square, used, zones
 from reconciler.features.page.timeline import Chart, Scale, chart
 from reconciler.features.page.top import Listed, asks, next_steps, openness, unstarted, wrong
@@ -71,6 +71,7 @@ def as_html(facts: PageFacts) -> str:
         zones=fleet,
         cells=used(fleet),
         meanings=MEANINGS,
+        age=age,
         cases=rows,
         anchors={row.node: f"case-{number}" for number, row in enumerate(rows.rows, 1)},
         paragraphs=paragraphs(facts.words),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from msgspec import Struct
 
 from reconciler.calendar.outlook import ANY_TIME
+from reconciler.calendar.windows import Calendar
 from reconciler.features.page.facts import AHEAD, BACK, PageFacts
 from reconciler.model.case_outcome import CaseResult
 from reconciler.model.ended_case import EndedCase
@@ -105,27 +106,24 @@ class Chart(Struct, frozen=True):
     left_out: int = 0
 
 
-class _Drawing:
+class _Drawing(Struct):
     """One node's bars and marks, while they are found."""
 
-    def __init__(self, node: str, pool: str, scale: Scale) -> None:
-        self.node, self.pool, self._scale = node, pool, scale
-        self._bars: list[Bar] = []
-        self._marks: list[Mark] = []
-        self._words: list[str] = []
-        self.missed = False
-
-    @property
-    def empty(self) -> bool:
-        return not (self._bars or self._marks)
+    node: str
+    pool: str
+    scale: Scale
+    bars: list[Bar] = []
+    marks: list[Mark] = []
+    words: list[str] = []
+    missed: bool = False
 
     def bar(self, kind: str, start: datetime | None, end: datetime | None) -> None:
         """Draw a stretch of time, without words; nothing if an end is not known."""
-        scale = self._scale
+        scale = self.scale
         if start is None or end is None or end <= scale.start or scale.end <= start or end < start:
             return
         left = scale.at(start)
-        self._bars.append(Bar(kind, left, max(round(scale.at(end) - left, 2), 0.15)))
+        self.bars.append(Bar(kind, left, max(round(scale.at(end) - left, 2), 0.15)))
 
     def mark(self, kind: str, moment: datetime | None, words: str) -> None:
         """Draw a moment, and say what it is."""
@@ -135,33 +133,36 @@ class _Drawing:
         self.point(kind, moment)
 
     def point(self, kind: str, moment: datetime) -> None:
-        if self._scale.holds(moment):
-            self._marks.append(Mark(kind, self._scale.at(moment)))
+        if self.scale.holds(moment):
+            self.marks.append(Mark(kind, self.scale.at(moment)))
 
     def say(self, words: str, moment: datetime | None = None) -> None:
         """Add words about what is drawn, with the moment if one is given."""
-        at = f" {moment_text(moment, self._scale.now, self._scale.zone)}" if moment is not None else ""
-        self._words.append(f"{words}{at}")
+        at = f" {moment_text(moment, self.scale.now, self.scale.zone)}" if moment is not None else ""
+        self.words.append(f"{words}{at}")
 
     def row(self, shade: int) -> Row:
-        words = "; ".join(self._words)
-        return Row(self.node, words, tuple(self._bars), tuple(self._marks), shade, self.missed)
+        words = "; ".join(self.words)
+        return Row(self.node, words, tuple(self.bars), tuple(self.marks), shade, self.missed)
 
 
 def chart(facts: PageFacts) -> Chart:
     """Return the timeline of a plan and of the cases that have ended."""
     scale = Scale(facts.plan.now, facts.zone)
-    shades = _Shades(facts, scale)
-    drawings = [one for one in _drawings(facts, scale).values() if not one.empty]
-    shown = drawings[:MOST_ROWS]
+    drawings = [drawing for drawing in _drawings(facts, scale).values() if drawing.bars or drawing.marks]
     pools: dict[str, list[Row]] = {}
-    for one in shown:
-        pools.setdefault(one.pool, []).append(one.row(shades.of(one.node)))
-    return Chart(
-        tuple((pool, tuple(pools[pool])) for pool in sorted(pools)),
-        shades.all,
-        len(drawings) - len(shown),
-    )
+    numbers: dict[object, int] = {}
+    shades: list[tuple[Bar, ...]] = []
+    for drawing in drawings[:MOST_ROWS]:
+        # A node that is gone has the shade of a node without labels.
+        labels = facts.plan.labels.get(drawing.node, {})
+        selected = facts.calendar.selected_by(labels)
+        if selected not in numbers:
+            numbers[selected] = len(shades)
+            shades.append(tuple(_shade(labels, facts.calendar, scale)))
+        pools.setdefault(drawing.pool, []).append(drawing.row(numbers[selected]))
+    rows = tuple((pool, tuple(pools[pool])) for pool in sorted(pools))
+    return Chart(rows, tuple(shades), max(len(drawings) - MOST_ROWS, 0))
 
 
 def _drawings(facts: PageFacts, scale: Scale) -> dict[str, _Drawing]:
@@ -234,36 +235,12 @@ def _draw_ended(drawing: _Drawing, case: EndedCase) -> None:
         drawing.mark("back", times.uncordoned, "back in service")
 
 
-class _Shades:
-    """The windows and freezes of nodes. Nodes with the same ones share a shade."""
-
-    def __init__(self, facts: PageFacts, scale: Scale) -> None:
-        self._facts, self._scale = facts, scale
-        self._numbers: dict[object, int] = {}
-        self._bars: list[tuple[Bar, ...]] = []
-
-    @property
-    def all(self) -> tuple[tuple[Bar, ...], ...]:
-        return tuple(self._bars)
-
-    def of(self, node: str) -> int:
-        """Return the number of a node's shade. A node that is gone has that of a node without labels."""
-        labels = self._facts.plan.labels.get(node, {})
-        key = self._facts.calendar.selected_by(labels)
-        if key not in self._numbers:
-            self._numbers[key] = len(self._bars)
-            self._bars.append(tuple(self._found(labels)))
-        return self._numbers[key]
-
-    def _found(self, labels: Mapping[str, str]) -> Iterator[Bar]:
-        calendar, scale = self._facts.calendar, self._scale
-        openings = calendar.openings(scale.start, labels, count=_MOST_SPANS, until=scale.end)
-        windows = ((one.start, one.end) for one in openings if one.window != ANY_TIME)
-        closures = calendar.closures(scale.start, labels, scale.end)[:_MOST_SPANS]
-        yield from self._bars_of("window", windows)
-        yield from self._bars_of("freeze", ((one.start, one.end) for one in closures))
-
-    def _bars_of(self, kind: str, spans: Iterable[tuple[datetime, datetime | None]]) -> Iterator[Bar]:
-        for start, end in spans:
-            left = self._scale.at(start)
-            yield Bar(kind, left, round(self._scale.at(end or self._scale.end) - left, 2))
+def _shade(labels: Mapping[str, str], calendar: Calendar, scale: Scale) -> Iterator[Bar]:
+    """Yield the windows and freezes of nodes with these labels."""
+    openings = calendar.openings(scale.start, labels, count=_MOST_SPANS, until=scale.end)
+    closures = calendar.closures(scale.start, labels, scale.end)[:_MOST_SPANS]
+    spans = [("window", opening.start, opening.end) for opening in openings if opening.window != ANY_TIME]
+    spans += [("freeze", closure.start, closure.end) for closure in closures]
+    for kind, start, end in spans:
+        left = scale.at(start)
+        yield Bar(kind, left, round(scale.at(end or scale.end) - left, 2))
