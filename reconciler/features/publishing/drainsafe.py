@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 
-from reconciler.features.publishing.publisher import Showing
+from reconciler.features.publishing.publisher import NodePublisher, Showing
 from reconciler.features.publishing.settings import Sign
 from reconciler.model.event import Kind
 from reconciler.model.holds import WaitsFor
@@ -35,25 +35,23 @@ DRAINSAFE_KEYS = frozenset((DRAINSAFE_STATE, DRAINSAFE_TYPE, DRAINSAFE_OWNER))
 _ORDER = tuple(Drainsafe)
 
 
-class DrainsafeAnnotations:
-    """drainsafe's annotations, as a publisher."""
+def bears(node: Node, prefix: str) -> bool:
+    """Whether the node has a value of ours."""
+    return node.annotations.get(DRAINSAFE_OWNER) == prefix and DRAINSAFE_STATE in node.annotations
 
-    sign = Sign.DRAINSAFE
-    annotations = DRAINSAFE_KEYS
-    conditions: frozenset[str] = frozenset()
 
-    def bears(self, node: Node, prefix: str) -> bool:
-        """Whether the node has a value of ours."""
-        return node.annotations.get(DRAINSAFE_OWNER) == prefix and DRAINSAFE_STATE in node.annotations
+def signs(node: Node, standing: Standing, showing: Showing) -> NodeSigns:
+    """Return the changes of the annotations."""
+    return NodeSigns(changes(node, standing, showing.prefix, wanted=Sign.DRAINSAFE in showing.signs))
 
-    def signs(self, node: Node, standing: Standing, showing: Showing) -> NodeSigns:
-        """Return the changes of the annotations."""
-        return NodeSigns(changes(node, standing, showing.prefix, wanted=self.sign in showing.signs))
 
-    def removed(self, node: Node, prefix: str) -> NodeSigns:
-        """Return the changes that remove our annotations."""
-        ours = node.annotations.get(DRAINSAFE_OWNER) == prefix
-        return NodeSigns(dict.fromkeys(sorted(DRAINSAFE_KEYS & node.annotations.keys())) if ours else {})
+def removed(node: Node, prefix: str) -> NodeSigns:
+    """Return the changes that remove our annotations."""
+    ours = node.annotations.get(DRAINSAFE_OWNER) == prefix
+    return NodeSigns(dict.fromkeys(sorted(DRAINSAFE_KEYS & node.annotations.keys())) if ours else {})
+
+
+PUBLISHER = NodePublisher(Sign.DRAINSAFE, bears, signs, removed, annotations=DRAINSAFE_KEYS)
 
 
 def changes(node: Node, standing: Standing, owner: str, *, wanted: bool) -> Mapping[str, str | None]:

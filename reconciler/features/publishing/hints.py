@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
-from reconciler.features.publishing.publisher import Showing
+from reconciler.features.publishing.publisher import NodePublisher, Showing
 from reconciler.model.keys import keys_of
 from reconciler.model.node import PREFERENCE, Node, Taint
 from reconciler.model.plan import JudgedEvent
@@ -16,41 +16,26 @@ ANY_MOMENT = "0"
 """The value of the label without a deadline: the node may have to be empty at any moment."""
 
 
-class SchedulingHints:
-    """The taint and the label of the section `hints`, as a publisher."""
+def signs(node: Node, standing: Standing, showing: Showing) -> NodeSigns:
+    """Return the changes of the hints.
 
-    sign = None
-    annotations: frozenset[str] = frozenset()
-    conditions: frozenset[str] = frozenset()
-
-    def bears(self, node: Node, prefix: str) -> bool:
-        """Whether the node has a hint of this installation."""
-        return bears_hints(node, prefix)
-
-    def signs(self, node: Node, standing: Standing, showing: Showing) -> NodeSigns:
-        """Return the changes of the hints.
-
-        A node has them while its case has an event that requires a drain. If only an unreadable source may
-        still report one, they stay as they are.
-        """
-        hints, prefix = showing.hints, showing.prefix
-        asking = [one for one in standing.case.present if one.asks] if standing.open else []
-        if not asking:
-            off = removed_hints(node, prefix)
-            hidden = standing.open and bool(standing.case.unknown)
-            return NodeSigns(
-                labels={} if hidden and hints.label else off.labels,
-                writes=() if hidden and hints.taint else off.writes,
-            )
-        key, wanted = keys_of(prefix).deadline, deadline_of(asking) if hints.label else None
+    A node has them while its case has an event that requires a drain. If only an unreadable source may
+    still report one, they stay as they are.
+    """
+    hints, prefix = showing.hints, showing.prefix
+    asking = [one for one in standing.case.present if one.asks] if standing.open else []
+    if not asking:
+        off = removed_hints(node, prefix)
+        hidden = standing.open and bool(standing.case.unknown)
         return NodeSigns(
-            labels={key: wanted} if node.labels.get(key) != wanted else {},
-            writes=_taint(node, prefix, wanted=hints.taint),
+            labels={} if hidden and hints.label else off.labels,
+            writes=() if hidden and hints.taint else off.writes,
         )
-
-    def removed(self, node: Node, prefix: str) -> NodeSigns:
-        """Return the changes that remove the hints."""
-        return removed_hints(node, prefix)
+    key, wanted = keys_of(prefix).deadline, deadline_of(asking) if hints.label else None
+    return NodeSigns(
+        labels={key: wanted} if node.labels.get(key) != wanted else {},
+        writes=_taint(node, prefix, wanted=hints.taint),
+    )
 
 
 def bears_hints(node: Node, prefix: str) -> bool:
@@ -89,3 +74,6 @@ def _taint(node: Node, prefix: str, *, wanted: bool) -> tuple[TaintWrite, ...]:
 def _has(node: Node, taint: Taint) -> bool:
     # Another effect under our key is another taint, which we did not write.
     return any((one.key, one.effect) == (taint.key, taint.effect) for one in node.taints)
+
+
+PUBLISHER = NodePublisher(None, bears_hints, signs, removed_hints)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from reconciler.features.publishing.publisher import Showing
+from reconciler.features.publishing.publisher import NodePublisher, Showing
 from reconciler.features.publishing.settings import Sign
 from reconciler.model.moments import to_text
 from reconciler.model.node import DRAINED, DRAINING, IN_PROGRESS, LIFECYCLE, PLANNED, Condition, Node
@@ -16,28 +16,26 @@ OUR_REASONS = "NodeMaintenance"
 """The prefix of the reason of each of our conditions, because the API has no owner of a condition."""
 
 
-class LifecycleConditions:
-    """The four conditions, as a publisher."""
+def bears(node: Node, prefix: str) -> bool:
+    """Whether the node has a condition of ours. Conditions do not have the prefix of an installation."""
+    del prefix
+    return any(_is_ours(node.condition(kind)) for kind in LIFECYCLE)
 
-    sign = Sign.NODE_CONDITIONS
-    annotations: frozenset[str] = frozenset()
-    conditions = frozenset(LIFECYCLE)
 
-    def bears(self, node: Node, prefix: str) -> bool:
-        """Whether the node has a condition of ours. Conditions do not have the prefix of an installation."""
-        del prefix
-        return any(_is_ours(node.condition(kind)) for kind in LIFECYCLE)
+def signs(node: Node, standing: Standing, showing: Showing) -> NodeSigns:
+    """Return the changes of the conditions."""
+    write = changes(node, standing, showing.now, wanted=Sign.NODE_CONDITIONS in showing.signs)
+    return NodeSigns(writes=(write,) if write is not None else ())
 
-    def signs(self, node: Node, standing: Standing, showing: Showing) -> NodeSigns:
-        """Return the changes of the conditions."""
-        write = changes(node, standing, showing.now, wanted=self.sign in showing.signs)
-        return NodeSigns(writes=(write,) if write is not None else ())
 
-    def removed(self, node: Node, prefix: str) -> NodeSigns:
-        """Return the changes that remove our conditions."""
-        del prefix
-        kinds = tuple(kind for kind in LIFECYCLE if _is_ours(node.condition(kind)))
-        return NodeSigns(writes=(ConditionsWrite(node.name, node.uid, gone=kinds),) if kinds else ())
+def removed(node: Node, prefix: str) -> NodeSigns:
+    """Return the changes that remove our conditions."""
+    del prefix
+    kinds = tuple(kind for kind in LIFECYCLE if _is_ours(node.condition(kind)))
+    return NodeSigns(writes=(ConditionsWrite(node.name, node.uid, gone=kinds),) if kinds else ())
+
+
+PUBLISHER = NodePublisher(Sign.NODE_CONDITIONS, bears, signs, removed, conditions=frozenset(LIFECYCLE))
 
 
 def changes(node: Node, standing: Standing, now: datetime, *, wanted: bool) -> ConditionsWrite | None:

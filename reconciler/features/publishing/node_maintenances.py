@@ -11,11 +11,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import count
+from typing import Any
 
 from msgspec import Struct
 
-from reconciler.features.publishing.settings import HISTORY, Sign
+from reconciler.features.publishing.settings import HISTORY, PUBLISH, Sign
 from reconciler.model.case_outcome import CaseResult, outcome_of_event
+from reconciler.model.errors import ClusterError
 from reconciler.model.event import Kind
 from reconciler.model.holds import HoldCode
 from reconciler.model.keys import DEFAULT_PREFIX
@@ -33,12 +35,13 @@ from reconciler.model.node import (
 )
 from reconciler.model.plan import JudgedEvent, NodePlan
 from reconciler.model.ports import ClusterReader
-from reconciler.model.problems import guarded
+from reconciler.model.problems import Gaps, guarded, internal
 from reconciler.model.record import KnownEvent, State
 from reconciler.model.values import replace
 from reconciler.model.writes import Maintenance, MaintenanceWrite, Stage
-from reconciler.passes.plugin import Fleet, ObjectChanges
+from reconciler.passes.plugin import Fleet, ObjectChanges, ReadObjects
 from reconciler.profiles.case import known
+from reconciler.settings.schema import Settings
 
 # An object's name may have 253 characters; ours ends in a dash and ten of a hash.
 _LONGEST_NODE = 240
@@ -57,69 +60,107 @@ class _Live(Struct, frozen=True):
     judged: JudgedEvent | None
 
 
-class NodeMaintenances:
-    """NodeMaintenance objects, as a publisher."""
+SIGN = Sign.NODE_MAINTENANCES
+_OBJECTS = "NodeMaintenance objects"
 
-    sign = Sign.NODE_MAINTENANCES
-    objects = "NodeMaintenance objects"
 
-    def read(self, reader: ClusterReader, prefix: str) -> tuple[Maintenance, ...] | None:
-        """Return the objects of this prefix, None if the CRD is not installed; raises ClusterError."""
-        return reader.maintenances(prefix)
+def read_objects(
+    reader: ClusterReader, settings: Settings, earlier: Collection[str] = (), gaps: Gaps | None = None
+) -> ReadObjects:
+    """Return the objects of this installation by sign, and a message if they can't be read.
 
-    def changes(self, existing: Sequence[Maintenance], fleet: Fleet) -> ObjectChanges:
-        """Return what to write, and when time alone changes an object.
+    They are read while the settings publish them, and after that until none is left: `earlier` are the signs
+    that may have objects. They only show something, so no pass fails because of them. With `gaps`, a missing
+    permission is noted there instead of in a message.
+    """
+    on = SIGN in PUBLISH.of(settings)
+    if not on and SIGN not in earlier:
+        return {}, ()
+    try:
+        objects = reader.maintenances(settings.keys.prefix)
+    except ClusterError as error:
+        if error.needs and not on:
+            return {SIGN: ()}, (f"{_OBJECTS} are no longer published, and stay as they are: {error}",)
+        if error.needs and gaps is not None:
+            gaps.note(_OBJECTS, error, "they are left as they are")
+            return {}, ()
+        problem = str(error)
+    except Exception as error:  # noqa: BLE001 - a publisher's error harms that publisher only
+        problem = internal(f"{_OBJECTS} can't be read", error)
+    else:
+        # A cluster without the CRD has none.
+        return ({SIGN: objects or ()} if objects is not None or not on else {}), ()
+    return {}, (f"{_OBJECTS} can't be read, and are left as they are: {problem}",)
 
-        The maintenance of an object has ended when no source reports its event, unless one that reported it
-        can't be read, or the node can't be judged.
-        """
-        now, prefix = fleet.now.replace(microsecond=0), fleet.settings.keys.prefix
-        left = {one.name: one for one in sorted(existing, key=lambda one: one.name)}
-        by_uid: dict[str, dict[str, Maintenance]] = {}
-        for one in left.values():
-            by_uid.setdefault(one.uid, {})[one.name] = one
-        naming = _Naming(prefix, dict(left))
-        writes: list[MaintenanceWrite] = []
-        unreadable: set[str] = set()
-        for plan in sorted(fleet.plans, key=lambda one: one.node):
-            node = fleet.nodes.get(plan.node)
-            if node is None:
-                continue
-            if any(hold.code == HoldCode.INTERNAL for hold in plan.holds):
-                # Its events were not judged, so nobody knows which of them are over.
-                unreadable.add(node.uid)
-                continue
-            shown, problems = guarded(
-                f"node {plan.node}: its NodeMaintenance objects are not changed",
-                partial(_of_plan, plan, node, by_uid.get(node.uid, {}), naming, now),
-                (),
-            )
-            if problems:
-                # Nothing of this node is changed, so none of its objects ends.
-                unreadable.add(node.uid)
-            for have, wanted in shown:
-                if have is not None:
-                    left.pop(have.name, None)
-                if have is None or not _alike(have, wanted):
-                    writes.append(MaintenanceWrite(wanted.name, plan.node, prefix, wanted, have is not None))
-        old = _expired(left.values(), fleet)
-        plans = {fleet.nodes[plan.node].uid: plan for plan in fleet.plans if plan.node in fleet.nodes}
-        there = {node.uid for node in fleet.nodes.values()}
-        for one in left.values():
-            last = plans.get(one.uid)
-            if one.finished is None and one.uid not in unreadable and not _may_go_on(one, last):
-                ended = _ended(one, last, now, gone=one.uid not in there)
-                writes.append(MaintenanceWrite(one.name, one.node, prefix, ended, exists=True))
-        return ObjectChanges((*writes, *old.writes), (*old.moments, *_closings(fleet)))
 
-    def removed(self, existing: Sequence[Maintenance], fleet: Fleet) -> ObjectChanges:
-        """Return the deletions once they are no longer published, and when the next one is due.
+def object_changes(
+    published: Mapping[str, Sequence[Any]], fleet: Fleet, earlier: Collection[str] = ()
+) -> ObjectChanges:
+    """Return the changes of the objects that were read; `earlier` are the signs as for `read_objects`."""
+    on, objects = SIGN in PUBLISH.of(fleet.settings), published.get(SIGN)
+    found = ObjectChanges()
+    if objects is not None:
+        work = partial(changes if on else deletions, objects, fleet)
+        found, _ = guarded(f"{_OBJECTS} are not changed", work, found)
+    # What is no longer published is read until no object is left.
+    known = SIGN in earlier and (on or objects is None)
+    return replace(found, signs=(SIGN.value,) if known or objects or found.writes else ())
 
-        What nobody updates is deleted at once. Maintenance that is over stays for `history`, as always.
-        """
-        old = _expired(existing, fleet)
-        going_on = (_deletion(one, fleet) for one in existing if one.finished is None)
-        return ObjectChanges((*going_on, *old.writes), old.moments)
+
+def changes(existing: Sequence[Maintenance], fleet: Fleet) -> ObjectChanges:
+    """Return what to write, and when time alone changes an object.
+
+    The maintenance of an object has ended when no source reports its event, unless one that reported it
+    can't be read, or the node can't be judged.
+    """
+    now, prefix = fleet.now.replace(microsecond=0), fleet.settings.keys.prefix
+    left = {one.name: one for one in sorted(existing, key=lambda one: one.name)}
+    by_uid: dict[str, dict[str, Maintenance]] = {}
+    for one in left.values():
+        by_uid.setdefault(one.uid, {})[one.name] = one
+    naming = _Naming(prefix, dict(left))
+    writes: list[MaintenanceWrite] = []
+    unreadable: set[str] = set()
+    for plan in sorted(fleet.plans, key=lambda one: one.node):
+        node = fleet.nodes.get(plan.node)
+        if node is None:
+            continue
+        if any(hold.code == HoldCode.INTERNAL for hold in plan.holds):
+            # Its events were not judged, so nobody knows which of them are over.
+            unreadable.add(node.uid)
+            continue
+        shown, problems = guarded(
+            f"node {plan.node}: its NodeMaintenance objects are not changed",
+            partial(_of_plan, plan, node, by_uid.get(node.uid, {}), naming, now),
+            (),
+        )
+        if problems:
+            # Nothing of this node is changed, so none of its objects ends.
+            unreadable.add(node.uid)
+        for have, wanted in shown:
+            if have is not None:
+                left.pop(have.name, None)
+            if have is None or not _alike(have, wanted):
+                writes.append(MaintenanceWrite(wanted.name, plan.node, prefix, wanted, have is not None))
+    old = _expired(left.values(), fleet)
+    plans = {fleet.nodes[plan.node].uid: plan for plan in fleet.plans if plan.node in fleet.nodes}
+    there = {node.uid for node in fleet.nodes.values()}
+    for one in left.values():
+        last = plans.get(one.uid)
+        if one.finished is None and one.uid not in unreadable and not _may_go_on(one, last):
+            ended = _ended(one, last, now, gone=one.uid not in there)
+            writes.append(MaintenanceWrite(one.name, one.node, prefix, ended, exists=True))
+    return ObjectChanges((*writes, *old.writes), (*old.moments, *_closings(fleet)))
+
+
+def deletions(existing: Sequence[Maintenance], fleet: Fleet) -> ObjectChanges:
+    """Return the deletions once they are no longer published, and when the next one is due.
+
+    What nobody updates is deleted at once. Maintenance that is over stays for `history`, as always.
+    """
+    old = _expired(existing, fleet)
+    going_on = (_deletion(one, fleet) for one in existing if one.finished is None)
+    return ObjectChanges((*going_on, *old.writes), old.moments)
 
 
 def _expired(objects: Iterable[Maintenance], fleet: Fleet) -> ObjectChanges:

@@ -6,20 +6,12 @@ import pytest
 
 from reconciler.features.publishing import feature
 from reconciler.features.publishing.drainsafe import DRAINSAFE_OWNER, DRAINSAFE_STATE
-from reconciler.features.publishing.feature import (
-    AS_OBJECTS,
-    ON_NODES,
-    bears_signs,
-    node_signs,
-    object_changes,
-    read_objects,
-    removed_signs,
-)
-from reconciler.features.publishing.publisher import Showing
+from reconciler.features.publishing.feature import ON_NODES, bears_signs, node_signs, removed_signs
+from reconciler.features.publishing.node_maintenances import SIGN, object_changes, read_objects
+from reconciler.features.publishing.publisher import NodePublisher, Showing
 from reconciler.features.publishing.settings import Sign
 from reconciler.model.errors import Forbidden
-from reconciler.model.node import Node
-from reconciler.passes.plugin import Fleet, NodeSigns, ObjectChanges, Standing
+from reconciler.passes.plugin import Fleet, NodeSigns, ObjectChanges
 from reconciler.run import run_pass
 from reconciler.simulation.api import Call
 from reconciler.simulation.world import World
@@ -34,10 +26,7 @@ PUBLISHED = builders.settings("publish: [nodemaintenances]")
 
 
 def test_every_sign_of_the_settings_has_one_publisher() -> None:
-    on_nodes = [one.sign for one in ON_NODES if one.sign is not None]
-    signs = [*on_nodes, *(one.sign for one in AS_OBJECTS)]
-
-    assert sorted(signs) == sorted(Sign)
+    assert sorted(one.sign for one in ON_NODES if one.sign is not None) == sorted({*Sign} - {SIGN})
 
 
 def test_the_signs_of_all_publishers_come_together() -> None:
@@ -88,27 +77,19 @@ def test_a_cluster_without_the_kind_has_nothing_to_change() -> None:
     assert read_objects(api, PUBLISHED) == ({}, ())
 
 
-class Toy:
-    """A publisher that writes one annotation while there is a case."""
-
-    sign = Sign.DRAINSAFE
-    annotations = frozenset({"toy.example/state"})
-    conditions = frozenset({"ToyMaintenance"})
-
-    def bears(self, node: Node, prefix: str) -> bool:
-        return "toy.example/state" in node.annotations
-
-    def signs(self, node: Node, standing: Standing, showing: Showing) -> NodeSigns:
-        return NodeSigns({"toy.example/state": standing.state.value})
-
-    def removed(self, node: Node, prefix: str) -> NodeSigns:
-        return NodeSigns({"toy.example/state": None})
+TOY = NodePublisher(
+    Sign.DRAINSAFE,
+    bears=lambda node, prefix: "toy.example/state" in node.annotations,
+    signs=lambda node, standing, showing: NodeSigns({"toy.example/state": standing.state.value}),
+    removed=lambda node, prefix: NodeSigns({"toy.example/state": None}),
+    annotations=frozenset({"toy.example/state"}),
+)
 
 
 def test_a_publisher_is_added_by_a_line_of_the_registry(monkeypatch: pytest.MonkeyPatch) -> None:
     there = World(NOW)
     there.cluster.add_node(builders.node(annotations={REQUEST: builders.DRAIN_NOW}))
-    monkeypatch.setattr(feature, "ON_NODES", (Toy(),))
+    monkeypatch.setattr(feature, "ON_NODES", (TOY,))
     run_pass(there.outside, builders.settings(), NOW)
 
     assert there.cluster.nodes["a"].annotations["toy.example/state"] == "in-maintenance"

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconciler.features.publishing.hints import SchedulingHints, bears_hints, taint_of
+from reconciler.features.publishing.hints import bears_hints, taint_of
+from reconciler.features.publishing.hints import signs as hints_of
 from reconciler.features.publishing.publisher import Showing
 from reconciler.features.publishing.settings import Hints
 from reconciler.model.event import Kind
@@ -47,7 +48,7 @@ def signs(
 ) -> NodeSigns:
     state = State.REQUIRED if open_ else State.OPERATIONAL
     standing = Standing(state, CaseRecord(), CaseView(events, unknown))
-    return SchedulingHints().signs(node, standing, Showing((), PREFIX, NOW, hints))
+    return hints_of(node, standing, Showing((), PREFIX, NOW, hints))
 
 
 def marked(label: str = "1700000000") -> Node:

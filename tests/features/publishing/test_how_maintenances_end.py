@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from reconciler.features.publishing.node_maintenances import NodeMaintenances
+from reconciler.features.publishing.node_maintenances import changes
 from reconciler.model.errors import Forbidden
 from reconciler.model.event import Kind
 from reconciler.model.holds import HoldCode
@@ -131,7 +131,7 @@ def test_a_node_that_is_gone_before_it_was_drained_is_missed(
 ) -> None:
     date = NOW + minutes(ahead) if ahead is not None else None
     one = Maintenance("a-1", "a", "uid-a", kind, state, sources=("imds",), not_before=date)
-    (write,) = NodeMaintenances().changes([one], Fleet((), {}, builders.settings(), NOW)).writes
+    (write,) = changes([one], Fleet((), {}, builders.settings(), NOW)).writes
 
     wanted = getattr(write, "wanted", None)
     assert isinstance(wanted, Maintenance)

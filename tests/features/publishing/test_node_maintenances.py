@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.features.publishing.node_maintenances import NodeMaintenances
+from reconciler.features.publishing.node_maintenances import changes, deletions
 from reconciler.model.event import Kind, Status
 from reconciler.model.node import DRAINED, DRAINING, IN_PROGRESS, PLANNED
 from reconciler.model.plan import JudgedEvent, NodePlan, NodeStatus
@@ -27,7 +27,7 @@ ENDED = Maintenance("a-0123456789", "a", "uid-a", Kind.REBOOT, Stage.DONE, finis
 def test_an_ended_object_is_deleted_once_it_was_kept_for_its_time(longer_ago: timedelta) -> None:
     old = replace(ENDED, finished=NOW - HISTORY - longer_ago)
 
-    found = NodeMaintenances().changes([old], FLEET)
+    found = changes([old], FLEET)
 
     gone = MaintenanceWrite(ENDED.name, "a", PREFIX, None, exists=True)
     assert found == ObjectChanges(writes=(gone,), moments=())
@@ -36,7 +36,7 @@ def test_an_ended_object_is_deleted_once_it_was_kept_for_its_time(longer_ago: ti
 def test_until_then_it_stays_and_the_plan_says_when_it_goes() -> None:
     young = replace(ENDED, finished=NOW - HISTORY + timedelta(seconds=1))
 
-    found = NodeMaintenances().changes([young], FLEET)
+    found = changes([young], FLEET)
 
     assert found == ObjectChanges(writes=(), moments=(NOW + timedelta(seconds=1),))
 
@@ -55,15 +55,13 @@ def _pass(
 ) -> list[str]:
     """Write what a pass would, and return the names; a create under the name of an object fails."""
     chosen = builders.settings(f"keys: {{prefix: {prefix}}}")
-    changes = NodeMaintenances().changes(
-        list(existing.values()), Fleet((plan,), {"a": builders.node()}, chosen, now)
-    )
-    for write in changes.writes:
+    written = changes(list(existing.values()), Fleet((plan,), {"a": builders.node()}, chosen, now))
+    for write in written.writes:
         assert isinstance(write, MaintenanceWrite)
         assert write.exists is (write.name in existing)
         assert write.wanted is not None
         existing[write.name] = write.wanted
-    return [write.name for write in changes.writes if isinstance(write, MaintenanceWrite)]
+    return [write.name for write in written.writes if isinstance(write, MaintenanceWrite)]
 
 
 STARTED = {"status": Status.STARTED}
@@ -140,16 +138,14 @@ def test_an_object_ends_though_a_source_can_not_be_read_that_never_reported_its_
 ) -> None:
     unread = tuple((source, "it does not answer") for source in silent)
     plan = replace(_plan(), status=NodeStatus(unread=unread))
-    found = NodeMaintenances().changes(
-        [GOING_ON], replace(FLEET, plans=(plan,), nodes={"a": builders.node()})
-    )
+    found = changes([GOING_ON], replace(FLEET, plans=(plan,), nodes={"a": builders.node()}))
 
     assert bool(found.writes) is ended
 
 
 def test_what_is_no_longer_published_is_deleted_at_once_and_kept_for_its_time_once_it_is_over() -> None:
     young = replace(ENDED, name="young", finished=NOW - timedelta(days=1))
-    found = NodeMaintenances().removed([GOING_ON, ENDED, young], FLEET)
+    found = deletions([GOING_ON, ENDED, young], FLEET)
 
     assert [(write.node, getattr(write, "wanted", young)) for write in found.writes] == [("a", None)] * 2
     assert found.moments == (NOW - timedelta(days=1) + HISTORY,)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.features.publishing.node_maintenances import NodeMaintenances
+from reconciler.features.publishing.node_maintenances import changes
 from reconciler.model.event import Kind, Status
 from reconciler.model.node import Node
 from reconciler.model.plan import NodePlan
@@ -149,7 +149,7 @@ def shown(have: list[Maintenance], *plans: NodePlan, on: Node | None = None) -> 
     """The objects after the writes, by name; None for those that are deleted."""
     nodes = {"a": on or builders.node()}
     fleet = Fleet(plans, nodes, builders.settings("history: 1h"), NOW)
-    found = NodeMaintenances().changes(have, fleet).writes
+    found = changes(have, fleet).writes
     assert all(isinstance(write, MaintenanceWrite) for write in found)
     return {write.name: write.wanted for write in found if isinstance(write, MaintenanceWrite)}
 
