@@ -16,7 +16,6 @@ from random import Random
 
 from reconciler.model.event import Kind
 from reconciler.model.values import replace
-from reconciler.settings.schema import Settings
 from reconciler.simulation.platform import Reporter, VmEvent
 from tests.laws.histories import History
 from tests.support import builders
@@ -37,8 +36,8 @@ class Result:
     empty: float
 
 
-def play(policy: Settings, announced: timedelta, seed: int, days: int = DAYS) -> Result:
-    """Play the days with reboots that are announced so long ahead; a seed gives the same events."""
+def play(policy: str, announced: timedelta, seed: int, days: int = DAYS) -> Result:
+    """Play the days by settings (YAML), with reboots that are announced so long ahead; a seed is one play."""
     history = _world(policy)
     planned, short = _events(seed, days)
     clock, met = history.world.clock, dict[VmEvent, bool]()
@@ -53,12 +52,12 @@ def play(policy: Settings, announced: timedelta, seed: int, days: int = DAYS) ->
     return Result(sum(met[one] for one in short), sum(met[one] for one in planned), empty / 3600)
 
 
-def _world(policy: Settings) -> History:
+def _world(policy: str) -> History:
     nodes = []
     for number in range(NODES):
         node = builders.on_vm(builders.node(f"n{number}", conditions=(builders.quiet(),)), number)
         nodes.append(replace(node, boot_id="boot-1"))
-    return History(world_of(nodes), policy)
+    return History(world_of(nodes), builders.settings(policy))
 
 
 def _events(seed: int, days: int) -> tuple[list[VmEvent], list[VmEvent]]:
@@ -105,9 +104,9 @@ def rows(seed: int) -> Iterator[tuple[str, Result]]:
     """Yield each way of starting, with what came of it."""
     budget = "budget: {maxUnavailable: 10%}"
     at_once = f"{budget}\nevents: {{Reboot: {{start: Early}}}}"
-    yield "as soon as it may (start: Early)", play(builders.settings(at_once), DAY, seed)
-    yield "planned (the default)", play(builders.settings(budget), DAY, seed)
-    yield "announced half an hour ahead", play(builders.settings(budget), timedelta(minutes=30), seed)
+    yield "as soon as it may (start: Early)", play(at_once, DAY, seed)
+    yield "planned (the default)", play(budget, DAY, seed)
+    yield "announced half an hour ahead", play(budget, timedelta(minutes=30), seed)
 
 
 def main() -> None:

@@ -10,10 +10,12 @@ from typing import Any
 
 from msgspec import Struct
 
-from reconciler.features.metrics import catalogue as m
-from reconciler.features.metrics.catalogue import Family
+from reconciler import plugins
 from reconciler.model.case_outcome import ENDS, InTime
 from reconciler.model.values import replace
+
+m: Any = next(plugins.modules("catalogue"))
+"""The families of metrics of the feature that has them."""
 
 Json = dict[str, Any]
 
@@ -130,12 +132,12 @@ def _words(*values: tuple[str, str, str]) -> list[Json]:
     return [{"type": "value", "options": options}]
 
 
-def _quantile(share: float, family: Family, time: str, *labels: str) -> str:
+def _quantile(share: float, family: Any, time: str, *labels: str) -> str:
     by = ", ".join(("le", *labels))
     return f"histogram_quantile({share}, sum by ({by}) (rate({family}_bucket[{time}])))"
 
 
-def _quantiles(family: Family, time: str) -> tuple[Query, ...]:
+def _quantiles(family: Any, time: str) -> tuple[Query, ...]:
     return (
         (_quantile(0.5, family, time), "half of them are faster"),
         (_quantile(0.9, family, time), "nine of ten are faster"),

@@ -59,9 +59,9 @@ def load(name: str) -> click.Command:
     if name in _OF_PLUGINS:
         command: click.Command = getattr(import_module(f"{_OF_PLUGINS[name][0]}.commands"), own)
     elif name in SMALL:
-        command = getattr(import_module("jobs.commands.small"), own)
+        command = getattr(import_module(f"{__name__}.small"), own)
     else:
-        command = import_module(f"jobs.commands.{own}").command
+        command = import_module(f"{__name__}.{own}").command
     return command
 
 

@@ -55,7 +55,7 @@ def _missing(config: SettingsSource, settings: Settings, target: Target) -> Iter
     grants = grants_of(settings)
     if isinstance(config, Path) or not grants.any:
         return
-    from reconciler.kubernetes.granted import missing_grants
+    from jobs.runtime.granted import missing_grants
 
     with connected(target) as connection:
         for missing in missing_grants(connection, grants):

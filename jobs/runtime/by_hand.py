@@ -6,27 +6,28 @@ import getpass
 import os
 import socket
 from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from jobs.runtime.environment import VariablesAsWritten
+from jobs.runtime.environment import Target, VariablesAsWritten, connected
 from jobs.runtime.output import echo
 from jobs.runtime.process import EventWriter, first, processes
 from reconciler.calendar.values import near
 from reconciler.kubernetes import lease, objects
+from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.config_maps import read_installed
 from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.paths import LEDGER, api, core
 from reconciler.model.errors import ClusterError, Conflict, NotFound, SettingsError, Unauthorized, Unreachable
 from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.limits import excerpt, is_object_name
-from reconciler.model.node import Node
+from reconciler.model.node import POOL_ANNOTATIONS, Node, Wanted
 from reconciler.model.plan import Notice
 from reconciler.model.ports import Notification
-from reconciler.model.writes import NodeWrite, other_prefixes, own_keys
+from reconciler.model.writes import NAMES, NodeWrite, other_prefixes, own_keys
 
 if TYPE_CHECKING:
     from jobs.runtime.settings_source import SettingsInUse
-    from reconciler.kubernetes.cluster import Cluster
 
 
 def person() -> str:
@@ -54,6 +55,29 @@ def check_nodes(names: Iterable[str], known: Collection[str]) -> None:
 def _line(name: str, known: list[str]) -> str:
     shown, similar = (name, near(name, known)) if is_object_name(name) else (excerpt(name), "")
     return f"{shown}: there is no such node{similar}"
+
+
+class ByHand:
+    """The cluster for a command of a person.
+
+    It needs no lock: the resourceVersion that was read protects against another writer in between.
+    """
+
+    def __init__(self, connection: Connection, target: Target) -> None:
+        self.connection, self.target = connection, target
+        self.cluster = Cluster(connection, guard=lambda: None, namespace=target.namespace)
+
+    def nodes(self, prefix: str) -> dict[str, Node]:
+        """Return all nodes by name, with the keys of this prefix and the names of all keys."""
+        wanted = Wanted(frozenset(), prefix, annotations=POOL_ANNOTATIONS, labels=None, names=NAMES)
+        return {node.name: node for node in self.cluster.nodes(wanted)}
+
+
+@contextmanager
+def by_hand(target: Target) -> Iterator[ByHand]:
+    """Connect to the API server, and close the connection at the end."""
+    with connected(target) as connection:
+        yield ByHand(connection, target)
 
 
 def check_prefix(nodes: Iterable[Node], policy: SettingsInUse) -> None:

@@ -13,8 +13,16 @@ from msgspec import Struct
 
 from jobs import options
 from jobs.completion import values
-from jobs.runtime.by_hand import EventsByHand, check_nodes, check_prefix, person, why_not, write_nodes
-from jobs.runtime.environment import Target, connected
+from jobs.runtime.by_hand import (
+    EventsByHand,
+    by_hand,
+    check_nodes,
+    check_prefix,
+    person,
+    why_not,
+    write_nodes,
+)
+from jobs.runtime.environment import Target
 from jobs.runtime.output import echo, echo_for_programs, for_programs, width
 from jobs.runtime.settings_source import SettingsSource, settings_in_use
 from reconciler.calendar.values import literal, parse_ahead
@@ -24,10 +32,9 @@ from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import Connection
 from reconciler.model.errors import ClusterError, Forbidden, NotFound, Rejected, SettingsError, Unauthorized
 from reconciler.model.instructions import ALL, Deferral, PersonHold, Word, is_scope, pool_scope
-from reconciler.model.node import POOL_ANNOTATIONS, Node, Wanted
+from reconciler.model.node import Node
 from reconciler.model.plan import NodePlan, Notice
 from reconciler.model.selector import LabelSelector
-from reconciler.model.writes import NAMES
 from reconciler.report.safe import json_text
 from reconciler.report.text import shown
 from reconciler.settings.schema import Settings
@@ -267,27 +274,24 @@ def _approve(
 def _carry_out(given: Given, instructed: Callable[[Scene], Asked], event: str) -> int:
     """Write the instruction on each node, and an Event with the reason `event`; return the exit code.
 
-    `instructed` reads what the command needs once, and does what is done once. A person needs no lock: the
-    resourceVersion that was read protects against another writer in between.
+    `instructed` reads what the command needs once, and does what is done once.
     """
     which, target, now = given.chosen, given.target, datetime.now(UTC)
     policy = settings_in_use(given.config, target, now)
     settings = policy.settings
-    with connected(target) as connection:
-        cluster = Cluster(connection, guard=lambda: None, namespace=target.namespace)
-        scene = Scene(settings, now, connection, target)
-        wanted = Wanted(frozenset(), scene.prefix, annotations=POOL_ANNOTATIONS, labels=None, names=NAMES)
-        nodes = which.of({node.name: node for node in cluster.nodes(wanted)}, settings)
+    with by_hand(target) as hand:
+        scene = Scene(settings, now, hand.connection, target)
+        nodes = which.of(hand.nodes(scene.prefix), settings)
         if policy.defaults:
             check_prefix(nodes, policy)
         asked = instructed(scene)
         if asked.done:
             # A pass may have begun a drain since the list. After the ledger is written, none begins.
-            nodes = which.of({node.name: node for node in cluster.nodes(wanted)}, settings)
-        events = EventsByHand(connection)
+            nodes = which.of(hand.nodes(scene.prefix), settings)
+        events = EventsByHand(hand.connection)
         if asked.changed:
             events.write_about_all(target.namespace, Notice(event, _with_person(asked.done)))
-        results = _write_all(nodes, asked.on, cluster, events, event)
+        results = _write_all(nodes, asked.on, hand.cluster, events, event)
         meant = _consequences(asked.keeps, nodes, scene) if asked.keeps is not None else []
     # Thousands of nodes may have nothing to change.
     results = [result for result in results if not result.pop("idle") or which.names]

@@ -9,18 +9,16 @@ import click
 from msgspec import Struct
 
 from jobs import options
-from jobs.runtime.by_hand import check_nodes, check_prefix, why_not, write_nodes
-from jobs.runtime.environment import Target, connected
+from jobs.runtime.by_hand import ByHand, by_hand, check_nodes, check_prefix, why_not, write_nodes
+from jobs.runtime.environment import Target
 from jobs.runtime.output import echo, width
 from jobs.runtime.outside import examined
 from jobs.runtime.settings_source import SettingsSource, settings_in_use
-from reconciler.kubernetes.cluster import Cluster
-from reconciler.kubernetes.connection import Connection
 from reconciler.model.errors import ClusterError, NotFound, SettingsError
 from reconciler.model.event import Kind
-from reconciler.model.node import Node, Wanted
+from reconciler.model.node import Node
 from reconciler.model.selector import LabelSelector
-from reconciler.model.writes import NAMES, NodeWrite
+from reconciler.model.writes import NodeWrite
 from reconciler.report.document import Limit, limited, to_report
 from reconciler.report.text import rows_as_text, shown
 from reconciler.settings.schema import Mode, Settings
@@ -130,7 +128,6 @@ def request(
     """
     if bool(nodes) == (selector is not None):
         raise click.UsageError("name the nodes, or give --selector")
-    # A person needs no lock: the resourceVersion that was read protects against another writer in between.
     now = datetime.now(UTC)
     policy = settings_in_use(config, target, now)
     settings = policy.settings
@@ -139,23 +136,20 @@ def request(
     wish = asked.request(settings.time_zone, now)
     if wish is not None and not SECTION.of(settings).enabled:
         raise SettingsError(("these settings ignore requests; set sources.requests.enabled: true",))
-    with connected(target) as connection:
-        cluster = Cluster(connection, guard=lambda: None, namespace=target.namespace)
-        found = _chosen(selector or nodes, cluster, settings)
+    with by_hand(target) as hand:
+        found = _chosen(selector or nodes, hand.nodes(settings.keys.prefix))
         if policy.defaults:
             check_prefix(found, policy)
         writes = _writes(found, wish, settings, replace=asked.replace)
         if writes is None:
             return 1
-        done = _write_all(writes, wish, settings, cluster)
+        done = _write_all(writes, wish, settings, hand)
         if not policy.defaults:
-            _print_next(tuple(node.name for node in found), connection, target, settings)
+            _print_next(tuple(node.name for node in found), hand, settings)
         return 0 if done else 1
 
 
-def _chosen(which: tuple[str, ...] | LabelSelector, cluster: Cluster, settings: Settings) -> list[Node]:
-    wanted = Wanted(frozenset(), settings.keys.prefix, labels=None, names=NAMES)
-    nodes = {node.name: node for node in cluster.nodes(wanted)}
+def _chosen(which: tuple[str, ...] | LabelSelector, nodes: dict[str, Node]) -> list[Node]:
     if isinstance(which, LabelSelector):
         found = [node for node in nodes.values() if which.matches(node.labels)]
         if not found:
@@ -186,12 +180,12 @@ def _writes(
 
 
 def _write_all(
-    writes: list[tuple[Node, NodeWrite | None]], wish: Request | None, settings: Settings, cluster: Cluster
+    writes: list[tuple[Node, NodeWrite | None]], wish: Request | None, settings: Settings, hand: ByHand
 ) -> bool:
     """Write to each node, and print each result; return whether all nodes are as wanted."""
     idle = {node.name for node, write in writes if write is None}
     failed = False
-    for node, problem in write_nodes(cluster, writes):
+    for node, problem in write_nodes(hand.cluster, writes):
         if node.name in idle:
             echo(f"{node.name}: {'has no request' if wish is None else 'has this request already'}")
         elif problem:
@@ -203,10 +197,10 @@ def _write_all(
     return not failed
 
 
-def _print_next(names: tuple[str, ...], connection: Connection, target: Target, settings: Settings) -> None:
+def _print_next(names: tuple[str, ...], hand: ByHand, settings: Settings) -> None:
     """Print what a pass would do about the nodes now. Nothing depends on it, so it may fail."""
     try:
-        plan = examined(connection, target, settings).plan
+        plan = examined(hand.connection, hand.target, settings).plan
     except ClusterError as error:
         echo(f"warning: what a pass does next is not known ({why_not(error)})", err=True)
         return

@@ -5,12 +5,11 @@ from __future__ import annotations
 import pytest
 
 from bench.ahead import DAY, play
-from tests.support.builders import settings
 
 
 @pytest.mark.heavy
 def test_planned_reboots_leave_the_place_to_nearly_all_short_notices() -> None:
-    result = play(settings("budget: {maxUnavailable: 10%}"), DAY, seed=1, days=4)
+    result = play("budget: {maxUnavailable: 10%}", DAY, seed=1, days=4)
 
     assert result.notices >= 14, "of 16"
     assert result.reboots == 4
