@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
-from msgspec import Meta, Struct
-
-from reconciler.model import limits
-from reconciler.model.values import Name
+from msgspec import Struct
 
 CONDITION = "condition:"
 """What the name of a source begins with that is a node condition."""
@@ -28,22 +24,6 @@ RELATIVES = (
 CONDITIONS = frozenset((MAIN, *RELATIVES))
 NOTICES = frozenset((MAIN, "RebootScheduled", "RedeployScheduled"))
 """Those that report the start of planned maintenance, and not another kind of event only."""
-
-
-class InstanceEvent(Struct, frozen=True):
-    """A scheduled event of one instance, as DescribeInstanceStatus has it; moments are UTC.
-
-    `not_before` and `not_after` are the scheduled time, `latest` (AWS: NotBeforeDeadline) is until when the
-    start may be moved. `unreadable` means that a NotBefore was given and can't be read.
-    """
-
-    id: str
-    code: str
-    description: str = ""
-    not_before: datetime | None = None
-    not_after: datetime | None = None
-    latest: datetime | None = None
-    unreadable: bool = False
 
 
 class Scope(Struct, frozen=True, order=True):
@@ -79,22 +59,6 @@ class Vm(Struct, frozen=True, order=True):
 
     scope: Scope
     name: str
-
-
-class Planned(Struct, frozen=True):
-    """Azure's `maintenanceRedeployStatus` of one VM: a reboot planned weeks ahead. Moments are UTC.
-
-    `offered` is whether Azure lets us start it ourselves now; the self-service window lasts from
-    `offer_start` to `offer_end`, the scheduled one, in which Azure does it, from `start` to `end`. `result`
-    is the last operation's code, empty if there is none.
-    """
-
-    offered: bool = False
-    offer_start: datetime | None = None
-    offer_end: datetime | None = None
-    start: datetime | None = None
-    end: datetime | None = None
-    result: str = ""
 
 
 class PerformMaintenance(Struct, frozen=True):
@@ -135,18 +99,6 @@ def vm_of(provider_id: str) -> Vm | None:
     if single := _SINGLE.fullmatch(text):
         return Vm(Scope(single[1]), f"{single[2]}/{single[3]}")
     return None
-
-
-class HostState(Struct, frozen=True):
-    """A host that is in maintenance mode or enters it, or has alarms that the settings name.
-
-    While it enters, vCenter waits for its VMs to go. `version` is that of ESX.
-    """
-
-    maintenance: bool = False
-    alarms: Annotated[tuple[Name, ...], Meta(max_length=limits.INSTANCES)] = ()
-    version: Name = ""
-    entering: bool = False
 
 
 AKS = "AKS"

@@ -8,12 +8,13 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from reconciler.model.machine import InstanceEvent, Remove
+from reconciler.model.machine import Remove
 from reconciler.model.node import CONTROL_PLANE_LABELS
 from reconciler.model.polling import Listing
 from reconciler.model.values import replace
 from reconciler.simulation.machines import SimulatedMachines
 from reconciler.simulation.world import World
+from reconciler.sources.aws.source import InstanceEvent
 from tests.examples.playing import example, play
 from tests.support import builders
 from tests.support.worlds import in_pool, world_of

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.event import Answer, Reading
-from reconciler.model.machine import Planned, Scope
+from reconciler.model.machine import Scope
 from reconciler.model.moments import to_text
 from reconciler.model.node import Node
 from reconciler.model.polling import Listing
@@ -29,6 +29,7 @@ from reconciler.run import PARTS
 from reconciler.settings.schema import Settings
 from reconciler.simulation.world import World
 from reconciler.sources.arm import source as arm
+from reconciler.sources.arm.source import Planned
 from tests.laws.histories import MAIN, History
 from tests.laws.hits import Hits
 from tests.support import builders, strategies

@@ -13,8 +13,9 @@ import pytest
 
 from reconciler.features.calendars.aks_maintenance import is_aks, parse_aks
 from reconciler.features.machines.agent_pools import _listed, _seen
-from reconciler.model.machine import Planned, Scope, vm_of
+from reconciler.model.machine import Scope, vm_of
 from reconciler.sources.arm import source as arm
+from reconciler.sources.arm.source import Planned
 
 SUB = "0b1f6471-1bf0-4dda-aec3-cb9272f09590"
 COMPUTE = f"/subscriptions/{SUB}/resourceGroups/MC_shop/providers/Microsoft.Compute"

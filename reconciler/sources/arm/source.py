@@ -13,9 +13,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from msgspec import Struct
+
 from reconciler.model import limits
 from reconciler.model.event import Initiator, Kind, PlatformPlan, Reading, Signal, Status
-from reconciler.model.machine import Planned, Scope, vm_of
+from reconciler.model.machine import Scope, vm_of
 from reconciler.model.moments import from_text, to_text
 from reconciler.model.node import Node
 from reconciler.model.polling import Listing
@@ -29,6 +31,22 @@ SOURCE = "arm"
 
 _COMPLETED = "maintenancecompleted"
 _STATUS = "maintenanceRedeployStatus"
+
+
+class Planned(Struct, frozen=True):
+    """Azure's `maintenanceRedeployStatus` of one VM: a reboot planned weeks ahead. Moments are UTC.
+
+    `offered` is whether Azure lets us start it ourselves now; the self-service window lasts from
+    `offer_start` to `offer_end`, the scheduled one, in which Azure does it, from `start` to `end`. `result`
+    is the last operation's code, empty if there is none.
+    """
+
+    offered: bool = False
+    offer_start: datetime | None = None
+    offer_end: datetime | None = None
+    start: datetime | None = None
+    end: datetime | None = None
+    result: str = ""
 
 
 def listing(scope: Scope, documents: Iterable[Mapping[str, object]]) -> Listing[Scope, Planned]:

@@ -15,11 +15,11 @@ from reconciler import USER_AGENT
 from reconciler.http.bounded import bound
 from reconciler.http.retrying import Guard
 from reconciler.model.errors import CloudError
-from reconciler.model.machine import InstanceEvent
 from reconciler.model.polling import Listing
 from reconciler.model.problems import internal
 from reconciler.settings.schema import Settings
 from reconciler.sources.aws import source as aws
+from reconciler.sources.aws.source import InstanceEvent
 
 log = logging.getLogger(__name__)
 

@@ -13,9 +13,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from msgspec import Struct
+
 from reconciler.model import limits
 from reconciler.model.event import AWS, Initiator, Kind, PlatformPlan, Reading, Signal, Status
-from reconciler.model.machine import InstanceEvent
 from reconciler.model.moments import from_text, to_text
 from reconciler.model.node import Node
 from reconciler.model.polling import Listing
@@ -48,6 +49,22 @@ _PROVIDER_ID = re.compile(r"aws:///([a-z0-9-]{1,40})/(i-[0-9a-f]{1,17})", re.IGN
 _REGION = re.compile(r"[a-z]{2,8}(?:-[a-z]{1,12}){1,3}?-[0-9]{1,2}", re.IGNORECASE | re.ASCII)
 # AWS lists an event for up to a week after its end, with this as the first word of its description.
 _OVER = re.compile(r"^\s*\[(completed|cancell?ed)\]", re.IGNORECASE)
+
+
+class InstanceEvent(Struct, frozen=True):
+    """A scheduled event of one instance, as DescribeInstanceStatus has it; moments are UTC.
+
+    `not_before` and `not_after` are the scheduled time, `latest` (AWS: NotBeforeDeadline) is until when the
+    start may be moved. `unreadable` means that a NotBefore was given and can't be read.
+    """
+
+    id: str
+    code: str
+    description: str = ""
+    not_before: datetime | None = None
+    not_after: datetime | None = None
+    latest: datetime | None = None
+    unreadable: bool = False
 
 
 def instance_of(provider_id: str) -> tuple[str, str] | None:

@@ -22,12 +22,12 @@ from reconciler.http.plain import SecretMissing, from_environment, from_file
 from reconciler.http.retrying import Guard
 from reconciler.model import limits
 from reconciler.model.errors import CloudError
-from reconciler.model.machine import HostState
 from reconciler.model.polling import Listing
 from reconciler.model.problems import internal
 from reconciler.model.secret import MASKED, Secret
 from reconciler.settings.schema import Settings
 from reconciler.sources.esx.settings import AZ, SECTION, VCenter, VCenters
+from reconciler.sources.esx.source import HostState
 
 log = logging.getLogger(__name__)
 

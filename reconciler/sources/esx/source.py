@@ -11,11 +11,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Annotated
+
+from msgspec import Meta, Struct
 
 from reconciler.model import limits
 from reconciler.model.event import ESX, VCENTER, Answer, Initiator, Kind, Reading, Signal, Status
-from reconciler.model.machine import HostState
 from reconciler.model.node import Node
+from reconciler.model.values import Name
 from reconciler.passes.plugin import Source, SourceContext, Wants
 from reconciler.passes.polled import PolledSource
 from reconciler.settings.schema import Settings
@@ -26,6 +29,18 @@ VERSION = "cloud.sap/esx-version"
 HOST = "kubernetes.cloud.sap/host"
 
 MAINTENANCE, ALARM, NONE = "true", "alarm", "false"
+
+
+class HostState(Struct, frozen=True):
+    """A host that is in maintenance mode or enters it, or has alarms that the settings name.
+
+    While it enters, vCenter waits for its VMs to go. `version` is that of ESX.
+    """
+
+    maintenance: bool = False
+    alarms: Annotated[tuple[Name, ...], Meta(max_length=limits.INSTANCES)] = ()
+    version: Name = ""
+    entering: bool = False
 
 
 class EsxHosts(Source):

@@ -11,12 +11,12 @@ import argparse
 import time
 from datetime import UTC, datetime, timedelta
 
-from reconciler.model.machine import Planned, Scope
+from reconciler.model.machine import Scope
 from reconciler.model.node import Node
 from reconciler.model.polling import Memory
 from reconciler.model.values import replace
 from reconciler.sources.arm.client import Arm
-from reconciler.sources.arm.source import ArmPlans
+from reconciler.sources.arm.source import ArmPlans, Planned
 from tests.support import builders
 from tests.support.controlplane.fill import Pool
 from tests.support.fakes.arm import FakeArm, compute, provider_id, status

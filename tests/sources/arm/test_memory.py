@@ -7,9 +7,9 @@ import json
 import pytest
 
 from reconciler.model.errors import SourceError
-from reconciler.model.machine import Planned, Scope
+from reconciler.model.machine import Scope
 from reconciler.model.polling import Memory, ScopeAnswer
-from reconciler.sources.arm.source import ArmPlans
+from reconciler.sources.arm.source import ArmPlans, Planned
 from tests.support.builders import NOW, minutes
 
 ARM = ArmPlans()

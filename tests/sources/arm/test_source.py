@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from reconciler.kubernetes import ledger
 from reconciler.model.event import Answer, Initiator, Kind, Status
-from reconciler.model.machine import Planned, Scope, Vm, vm_of
+from reconciler.model.machine import Scope, Vm, vm_of
 from reconciler.model.polling import Listing, Memory, ScopeAnswer
 from reconciler.model.record import Record, SelfService
 from reconciler.model.values import replace
@@ -20,6 +20,7 @@ from reconciler.passes.plugin import SourceContext
 from reconciler.passes.polled import SPARE
 from reconciler.run import PARTS
 from reconciler.sources.arm import source as arm
+from reconciler.sources.arm.source import Planned
 from tests.support import builders
 from tests.support.builders import NOW, minutes
 

@@ -7,9 +7,8 @@ import json
 import pytest
 
 from reconciler.model.errors import SourceError
-from reconciler.model.machine import InstanceEvent
 from reconciler.model.polling import Memory, ScopeAnswer
-from reconciler.sources.aws.source import Ec2Events
+from reconciler.sources.aws.source import Ec2Events, InstanceEvent
 from tests.support.builders import NOW, minutes
 
 EC2 = Ec2Events()

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from reconciler.model.event import Answer, Kind, Status
-from reconciler.model.machine import InstanceEvent
 from reconciler.model.node import Node
 from reconciler.model.polling import Memory
 from reconciler.sources.aws import source as aws
+from reconciler.sources.aws.source import InstanceEvent
 from tests.support import builders
 from tests.support.builders import NOW, minutes
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from reconciler.model.machine import HostState
 from reconciler.model.secret import Secret
 from reconciler.model.values import replace
 from reconciler.sources.esx.client import PATIENCE, VCenterClient
 from reconciler.sources.esx.settings import EsxSource, VCenter, VCenters
+from reconciler.sources.esx.source import HostState
 
 PASSWORD = "correct horse battery"
 

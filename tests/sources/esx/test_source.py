@@ -9,7 +9,6 @@ import pytest
 
 from reconciler.model.errors import SettingsError
 from reconciler.model.event import Answer, Kind
-from reconciler.model.machine import HostState
 from reconciler.model.node import ZONE_LABEL
 from reconciler.model.polling import Listing, Memory
 from reconciler.model.values import replace
@@ -18,7 +17,7 @@ from reconciler.run import PARTS
 from reconciler.settings.load import parse_settings
 from reconciler.settings.schema import Settings
 from reconciler.sources.esx.settings import SECTION
-from reconciler.sources.esx.source import HOST, VCenterHosts
+from reconciler.sources.esx.source import HOST, HostState, VCenterHosts
 from tests.support import builders
 from tests.support.builders import NOW, minutes
 
