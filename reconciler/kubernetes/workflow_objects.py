@@ -124,7 +124,6 @@ def _values(parts: _Parts | None, fields: Mapping[str, Value]) -> dict[str, Valu
 
 
 def _value(body: msgspec.Raw, kind: Value) -> Value | None:
-    """Return the value, None if it is of another type than `kind`."""
     try:
         if isinstance(kind, tuple):
             # Some versions of the operator have objects with a name in these lists.

@@ -25,8 +25,6 @@ from reconciler.settings.schema import Settings
 
 
 class _About(Struct, frozen=True):
-    """A node with its instructions and its case, at `now` (UTC)."""
-
     said: Instructions
     case: CaseRecord
     node: Node
@@ -75,7 +73,6 @@ def beside_upgrade(judged: JudgedEvent, upgrade: str, now: datetime) -> JudgedEv
 
 
 def _kept(judged: JudgedEvent, times: StartTimes, kept: Kept, now: datetime) -> JudgedEvent:
-    """Return the event with what it waits for, and with its later start."""
     if not kept.waits:
         return judged
     begins = max(one.until or FOREVER for one in kept.waits)

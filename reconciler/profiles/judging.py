@@ -87,7 +87,6 @@ def judge(
 
 
 def _because(event: MaintenanceEvent, deadline: datetime | None, now: datetime, *, starts: bool) -> str:
-    """Return why the event requires a drain, or why none starts for it."""
     if not starts:
         return f"{event.kind} has started: a drain would come too late"
     because = f"{event.condition or event.kind} requires a drain"
@@ -99,7 +98,6 @@ def _because(event: MaintenanceEvent, deadline: datetime | None, now: datetime, 
 def _ignored(
     event: MaintenanceEvent, node: Node, policy: EventPolicy, settings: Settings, now: datetime
 ) -> tuple[str, datetime | None] | None:
-    """Return why the settings ignore the event, and until when (None: for good); None if they don't."""
     name = event.condition or event.kind.value
     if not policy.drain:
         if event.condition:
@@ -127,7 +125,6 @@ def _ignored(
 def _left(
     event: MaintenanceEvent, node: Node, settings: Settings, remediator: Remediator
 ) -> tuple[str, datetime | None] | None:
-    """Return to whom the event is left, None if it is not left to another tool."""
     name = event.condition or event.kind.value
     if remediator.on_freeze and event.kind.is_pause:
         return f"{name} is left to AKS's remediator (OnFreeze in remediator-config)", None
@@ -254,7 +251,6 @@ def _forecast(
 
 
 def _due(event: MaintenanceEvent, policy: EventPolicy, deadline: datetime | None, now: datetime) -> str:
-    """Return why the event is due now even outside of a window; empty if it is not."""
     if policy.outside_window is OutsideWindow.IMMEDIATELY:
         return f"{event.kind} is drained at once (outsideWindow is Immediately)"
     if event.started and not event.kind.is_pause:
@@ -300,7 +296,6 @@ def start_times(
 
 
 def _we_decide(policy: EventPolicy) -> bool:
-    """Whether the maintenance begins when we want it to, so that an early drain ends early."""
     return policy.acknowledge or policy.replace
 
 
@@ -312,7 +307,6 @@ def _ahead(event: MaintenanceEvent, policy: EventPolicy) -> timedelta:
 
 
 def _in_windows(deadline: datetime, policy: EventPolicy, outlook: Outlook) -> StartTimes:
-    """Return the latest start that windows and freezes allow, and why there is none in time."""
     found = outlook.last_start(deadline, policy.lead_time)
     if found is not None:
         return StartTimes(EARLIEST, found[0], deadline)

@@ -49,7 +49,6 @@ def drain_options(
 
 
 def _refusals(events: Iterable[KnownEvent], settings: Settings, labels: Mapping[str, str]) -> Refusals:
-    """Return why pods are kept, with the settings that would let them go, as the file has them."""
     known = tuple(events)
 
     def remedy(field: str) -> str:
@@ -185,7 +184,6 @@ def _latest_start(
 
 
 def _warn_after(escalation: EscalationSettings, since: datetime, deadline: datetime | None) -> timedelta:
-    """Return how long after `since` a drain that has not ended is reported."""
     if escalation.warn_after is not None:
         return escalation.warn_after
     if deadline is None:

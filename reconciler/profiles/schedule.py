@@ -278,7 +278,6 @@ class Scheduler:
         return start
 
     def _at_once(self, case: Case) -> None:
-        """Give a short notice the next place, if that comes before its maintenance."""
         start = self._find(case, None)
         if start is None or start.at > self._now:
             start = self._beside_the_platform(case) or start
@@ -295,14 +294,12 @@ class Scheduler:
             self._miss(case)
 
     def _keep_out(self, case: Case) -> None:
-        """Note that a case has no start: it is missed, if it has a date."""
         if case.times.deadline is None and not case.short:
             self._place(case, None)
         else:
             self._miss(case)
 
     def _in_time(self, case: Case, last: datetime) -> None:
-        """Place a case in time, or as missed."""
         start = self._find(case, last) or self._beside_the_platform(case)
         if start is not None:
             self._place(case, start)
@@ -312,7 +309,6 @@ class Scheduler:
             self._miss(case)
 
     def _find(self, case: Case, last: datetime | None) -> Start | None:
-        """Return the first start until `last` that calendar, budget and spacing allow, None without one."""
         moment, waits = max(case.times.earliest, self._now), ""
         while True:
             allowed = _allowed(case, moment)
@@ -332,7 +328,6 @@ class Scheduler:
             moment = spaced
 
     def _free(self, case: Case, moment: datetime, last: datetime) -> datetime | None:
-        """Return the first moment in [moment, last] at which every limit has a place for the case."""
         if case.has_place:
             return moment
         while True:
@@ -344,7 +339,6 @@ class Scheduler:
             moment = found
 
     def _spaced(self, moment: datetime) -> datetime:
-        """Return the first moment from `moment` on that is a spacing away from every other start."""
         spacing, starts = self._limits.spacing, self._limits.starts
         if spacing <= timedelta():
             return moment
@@ -355,12 +349,10 @@ class Scheduler:
         return moment
 
     def _exempt(self, case: Case) -> Start | None:
-        """Return the start of a case that is exempt from the budget."""
         allowed = _allowed(case, max(case.exempt_from or self._now, case.times.earliest, self._now))
         return Start(*allowed) if allowed is not None else None
 
     def _place(self, case: Case, start: Start | None, *, exempt: bool = False) -> None:
-        """Note the start of a case, and book its places."""
         self._placed[case.node] = Placed(case, start, spaced=start is not None and not exempt)
         if start is None:
             return
@@ -372,7 +364,6 @@ class Scheduler:
             insort(self._limits.starts, start.at)
 
     def _take_back(self, case: Case) -> None:
-        """Remove a case with its bookings."""
         before = self._placed.pop(case.node)
         for limit in self._limits.of(case):
             if case.node in limit.bookings:
@@ -428,7 +419,6 @@ class Scheduler:
                     break
 
     def _candidates(self, case: Case, at: datetime) -> list[Case]:
-        """Return the cases that hold a place while one that starts at a moment does, last to end first."""
         found = {
             name: one.case
             for limit in self._limits.of(case)
@@ -457,12 +447,10 @@ class Scheduler:
         return False
 
     def _bears(self, case: Case) -> bool:
-        """Whether missing a case takes no place from a start that is planned."""
         down = case.taken_down
         return down is None or all(limit.bears(down, case.end(down)) for limit in self._limits.of(case))
 
     def _place_late(self, case: Case) -> None:
-        """Place a case that is too late, or has no date, where the others leave a place free."""
         limit = self._placed[case.node].limit if case.node in self._placed else self._full_limit(case)
         if case.node in self._placed:
             self._take_back(case)
@@ -478,7 +466,6 @@ class Scheduler:
 
 
 def _allowed(case: Case, moment: datetime) -> tuple[datetime, str] | None:
-    """Return the first moment from `moment` on at which the calendar allows a start, and the window."""
     opening = case.outlook.first_open(moment)
     outside = None
     if case.outside_from is not None:
@@ -490,7 +477,6 @@ def _allowed(case: Case, moment: datetime) -> tuple[datetime, str] | None:
 
 
 def _busy(case: Case, at: datetime) -> timedelta:
-    """Return how long a case holds a place if it starts at a moment."""
     return case.end(at) - at
 
 

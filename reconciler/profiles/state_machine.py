@@ -266,7 +266,6 @@ def walk(profile: Profile, situation: Situation, checks: Mapping[str, Check]) ->
 
 
 def _because(step: Step, answers: Answers) -> str:
-    """Return why a step is taken, in the words of its checks."""
     found = supporters(step.check, answers.__getitem__)
     telling = [answer for answer in found if answer.reason] or found
     reasons = dict.fromkeys(answer.words for answer in telling if answer.words)
@@ -280,7 +279,6 @@ def _after(situation: Situation, effects: Effects) -> Situation:
 
 
 def _taken_elsewhere(situation: Situation) -> Callable[[Step], bool]:
-    """Return whether a step puts the node into maintenance while it is there for another profile."""
     elsewhere = situation.state is not State.IN_MAINTENANCE and bool(situation.record.elsewhere)
     return lambda step: elsewhere and step.next is State.IN_MAINTENANCE
 

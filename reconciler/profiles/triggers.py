@@ -122,7 +122,6 @@ def uncordon(situation: Situation, effects: Effects) -> Effects:
 
 
 def _opened(effects: Effects) -> Node:
-    """Return the node without its cordon, if that is ours and the claim is the last."""
     node = effects.node
     return replace(node, unschedulable=False) if effects.record.may_uncordon else node
 

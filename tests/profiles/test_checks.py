@@ -243,6 +243,7 @@ def coexisting(*taints: str, remediator: str = "Leave") -> Situation:
 ANSWERS["leftToUs"] = {
     "nobody else": (coexisting(), passed()),
     "the autoscaler deletes it": (coexisting(AUTOSCALER_TAINT, remediator="Share"), failed("")),
+    "shared with the remediator": (coexisting(REMEDIATOR_TAINT, remediator="Share"), passed()),
     "left to the remediator": (coexisting(REMEDIATOR_TAINT), failed("remediator")),
     "both are named": (
         coexisting(AUTOSCALER_TAINT, REMEDIATOR_TAINT),

@@ -109,7 +109,6 @@ class NodeWorkflows(Decider):
             progress.places = progress.places.take(node.read, "cordoned for a workflow")
 
     def _input(self, node: NodeFacts, situation: Situation, context: PassContext) -> WorkflowSituation:
-        """Return what the checks of the node read, apart from the profile and its state."""
         here = (PLATFORM,) if node.case.state is State.IN_MAINTENANCE else ()
         silent = tuple(
             f"{reading.source}: {reading.because}"
@@ -207,7 +206,6 @@ def _worst(data: WorkflowData, names: tuple[str, ...]) -> State:
 
 
 def _unreadable(node: NodeFacts, problem: str, context: PassContext) -> WorkflowStep:
-    """Return the step of a node whose data can't be read: nothing is overwritten."""
     key = context.keys.workflow_data
     remedy = f"kubectl annotate node {node.name} {key}- removes it, and its profiles begin as operational"
     reason = f"the annotation {key} is not changed: {problem}; {remedy}"
@@ -234,7 +232,6 @@ def _in_force(node: NodeFacts, record: Record, data: WorkflowData) -> Record:
 
 
 def _waiting(record: Record, names: tuple[str, ...]) -> tuple[Claim, ...]:
-    """Return the claims of these profiles on a drain that is not done: their chains wait for it."""
     drain = record.drain_under_way
     if drain is None:
         return ()
@@ -282,7 +279,6 @@ def _uncordoned(
 
 
 def _cordoned_again(work: Worked, context: PassContext) -> Worked:
-    """Return the node with our cordon, and the next attempt of its drain."""
     record = work.record
     if record.cordon is not None and record.drain is not None:
         again = DrainRecord(context.second, record.drain.drain.attempt + 1)
@@ -294,7 +290,6 @@ def _cordoned_again(work: Worked, context: PassContext) -> Worked:
 def _gone(
     node: NodeFacts, record: Record | None, workflows: Workflows, context: PassContext
 ) -> Iterator[Hold]:
-    """Yield a hold for each profile that claims the node and is no longer one of its profiles."""
     selected = set(workflows.selected(node.read.labels.get(context.keys.workflows, "")))
     for name in record.workflows if record is not None else ():
         if name not in selected:
@@ -347,7 +342,6 @@ def _followed(
     workflows: Workflows,
     context: PassContext,
 ) -> tuple[Record, tuple[Notice, ...]]:
-    """Return the record after what has become of the drain: it is done, or an attempt has timed out."""
     claimed = _drain_of_workflows(record)
     if not waiting or claimed is None or not node.read.unschedulable:
         return record, ()

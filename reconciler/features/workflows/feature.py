@@ -69,7 +69,6 @@ def _leases(
 
 
 def _pods(reader: ClusterReader) -> tuple[Mapping[str, tuple[Pod, ...]], str]:
-    """Return all pods by the name of their node, and why they can't be read."""
     try:
         listed = reader.pods(placement=True)
     except ClusterError as error:
@@ -83,7 +82,6 @@ def _pods(reader: ClusterReader) -> tuple[Mapping[str, tuple[Pod, ...]], str]:
 
 
 def _hypervisors(reader: ClusterReader) -> tuple[Mapping[str, Hypervisor], str]:
-    """Return all Hypervisors by name, and why they can't be read."""
     try:
         listed = reader.hypervisors()
     except ClusterError as error:

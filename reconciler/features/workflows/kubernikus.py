@@ -173,7 +173,6 @@ class Kubernikus:
         return token
 
     def _size(self, base: str, cluster: str, token: str, ends: float) -> int:
-        """Return the sum of the sizes of all node pools."""
         if cluster in (".", ".."):
             raise ValueError(f"{cluster} is no name of a cluster")
         url = f"{_checked(base, 'url').rstrip('/')}/api/v1/clusters/{quote(cluster, safe='')}"

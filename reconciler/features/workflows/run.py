@@ -112,13 +112,10 @@ def run(
 
 
 def _is_stopped(work: Worked) -> bool:
-    """Whether somebody has uncordoned the node during the drain of a workflow (law 1)."""
     return not work.node.unschedulable and work.record.cordon is not None
 
 
 class _Profile:
-    """One profile of one node, for one pass."""
-
     def __init__(
         self,
         workflows: Workflows,
@@ -177,7 +174,6 @@ class _Profile:
     def _step(
         self, step: Step, before: ProfileData, work: Worked, verdicts: Verdicts, *, resumed: bool
     ) -> Ran:
-        """Return the node after this step, or with what its chain waits for."""
         given = replace(self._given, node=work.node)
         work = self._chain(step.triggers, work, resumed=resumed)
         if work.waits:
@@ -190,7 +186,6 @@ class _Profile:
         return replace(ended, takes=(*ended.takes, *(take for take in takes if take is not None)))
 
     def _verdicts(self, work: Worked) -> Verdicts:
-        """Return what the transitions say of the node as its profiles so far leave it."""
         self._answers = self._answers.about(replace(self._given, node=work.node))
         return verdicts_of(self._workflow.rules(self.kept.current), self._answers)
 
@@ -275,7 +270,6 @@ def _in_maintenance(data: WorkflowData) -> tuple[str, ...]:
 
 
 def _drained_for(ran: Ran) -> tuple[str, ...]:
-    """Return the profiles of the node whose chains wait for its drain."""
     drain = ran.work.record.drain_under_way
     if drain is None:
         return ()

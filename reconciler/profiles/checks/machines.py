@@ -231,7 +231,6 @@ def _pods_on_it(situation: Situation) -> tuple[str, datetime | None]:
 
 
 def _taken_at(one: JudgedEvent) -> datetime | None:
-    """Return when the platform takes the machine; one that has started does so now."""
     if one.event.status is Status.STARTED:
         return datetime.min.replace(tzinfo=UTC)
     return one.event.not_before

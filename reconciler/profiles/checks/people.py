@@ -112,8 +112,6 @@ def uncordoned_by_others(situation: Situation) -> CheckResult:
 
 
 def _hooks_done(name: str, step: HookStep) -> CheckType:
-    """Return a check that passes when no hook holds the step any more."""
-
     @check(
         name,
         ordinarily=f"no hook holds {step.held}",

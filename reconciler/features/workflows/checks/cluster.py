@@ -63,7 +63,6 @@ def max_maintenance(config: MaxMaintenanceCheck, given: WorkflowSituation) -> Ch
 
 
 def _answer(config: MaxMaintenanceCheck, group: Mapping[str, str], given: WorkflowSituation) -> CheckResult:
-    """Return the answer, which is the same for all nodes of a group."""
     busy = given.members.once("inMaintenance", partial(_in_maintenance, given.members))
     counted = {
         member.node.name: ends
@@ -94,7 +93,6 @@ def _belongs(member: Member, config: MaxMaintenanceCheck, group: Mapping[str, st
 
 
 def _ends(member: Member, config: MaxMaintenanceCheck) -> datetime | None:
-    """Return when the node stops counting (UTC), None if it never does, or that is not known."""
     profiles = member.data.profiles
     chosen = [profiles[config.profile]] if config.profile in profiles else []
     moments = [one.transition for one in (chosen if config.profile else profiles.values())]
@@ -200,7 +198,6 @@ def _pods(config: ClusterHealthyCheck, most: int, given: WorkflowSituation) -> C
 
 
 def _waiting(config: ClusterHealthyCheck, given: WorkflowSituation) -> list[str]:
-    """Return the pods that are Pending for longer than they may be, sorted."""
     before = shifted(given.now, -config.pending_for)
     return sorted(
         pod.key
@@ -295,7 +292,6 @@ def cluster_semver(config: ClusterSemverCheck, given: WorkflowSituation) -> Chec
 
 
 def _newest(key: str, profile: str, members: Fleet) -> tuple[Version, str]:
-    """Return the newest version of the nodes, of those with the profile if there is one, and its text."""
     chosen = (member for member in members if not profile or profile in member.profiles)
     labels = {member.node.labels.get(key, "") for member in chosen}
     found = [(one, label) for label in sorted(labels) if (one := version(label)) is not None]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Container, Mapping
 from functools import partial
 
 from reconciler.features.workflows.situation import Fleet, WorkflowSituation, check_type
@@ -39,7 +39,6 @@ def any_label(config: LabelCheck, given: WorkflowSituation) -> CheckResult:
 
 
 def _first(config: LabelCheck, members: Fleet) -> str:
-    """Return the name of the first node with the label, empty if there is none."""
     for member in members:
         value = member.node.labels.get(config.key)
         if value is not None and config.value in ("", value):
@@ -47,54 +46,52 @@ def _first(config: LabelCheck, members: Fleet) -> str:
     return ""
 
 
+def _compared(
+    what: str, value: str | None, wanted: str, show: Callable[[str], str] = str, whose: str = ""
+) -> CheckResult:
+    """Return whether something has a value, and the wanted one if that is not empty."""
+    if value is None:
+        return failed(f"the {whose or 'node'} has no {what}")
+    said = f"the {what}{whose and f' of the {whose}'} is {show(value)}"
+    if wanted and value != wanted:
+        return failed(f"{said}, not {wanted if show is str else repr(wanted)}")
+    return passed(said)
+
+
 @check_type("hasLabel", LabelCheck, needs=_reads_label)
 def has_label(config: LabelCheck, given: WorkflowSituation) -> CheckResult:
     """Pass when the node has the label, with the value if one is set."""
-    value = given.node.labels.get(config.key)
-    if value is None:
-        return failed(f"the node has no label {config.key}")
-    if config.value and value != config.value:
-        return failed(f"the label {config.key} is {value!r}, not {config.value!r}")
-    return passed(f"the label {config.key} is {value!r}")
+    return _compared(f"label {config.key}", given.node.labels.get(config.key), config.value, repr)
 
 
-@check_type("hasAnnotation", AnnotationCheck, needs=lambda config: Needs(annotations=frozenset({config.key})))
+@check_type(
+    "hasAnnotation",
+    AnnotationCheck,
+    needs=lambda config: Needs(annotations=frozenset({config.key})),
+)
 def has_annotation(config: AnnotationCheck, given: WorkflowSituation) -> CheckResult:
     """Pass when the node has the annotation, with the value if one is set."""
     value = given.node.annotations.get(config.key)
-    if value is None:
-        return failed(f"the node has no annotation {config.key}")
-    shown = limits.excerpt(value)
-    if config.value and value != config.value:
-        return failed(f"the annotation {config.key} is {shown}, not {config.value!r}")
-    return passed(f"the annotation {config.key} is {shown}")
+    return _compared(f"annotation {config.key}", value, config.value, limits.excerpt)
 
 
 @check_type("condition", ConditionCheck, needs=lambda config: Needs(conditions=frozenset({config.type})))
 def condition(config: ConditionCheck, given: WorkflowSituation) -> CheckResult:
     """Pass when the node has the condition with this status; one that the node does not have fails."""
     found = given.node.condition(config.type)
-    if found is None:
-        return failed(f"the node has no condition {config.type}")
-    if found.status != config.status:
-        return failed(f"the condition {config.type} is {found.status}, not {config.status}")
-    return passed(f"the condition {config.type} is {found.status}")
+    return _compared(f"condition {config.type}", found.status if found else None, config.status)
 
 
 @check_type("hypervisorCondition", HypervisorConditionCheck, needs=lambda _: Needs(hypervisors=True))
 def hypervisor_condition(config: HypervisorConditionCheck, given: WorkflowSituation) -> CheckResult:
     """Pass when the Hypervisor has the condition with this status; one that it does not have fails."""
-    found, why = given.read.hypervisor(given.node.name)
-    if found is None:
+    hypervisor, why = given.read.hypervisor(given.node.name)
+    if hypervisor is None:
         return unknown(why)
-    if found.conditions is None:
+    if hypervisor.conditions is None:
         return unknown("the conditions of the Hypervisor can't be read")
-    status = found.conditions.get(config.type)
-    if status is None:
-        return failed(f"the Hypervisor has no condition {config.type}")
-    if status != config.status:
-        return failed(f"the condition {config.type} of the Hypervisor is {status}, not {config.status}")
-    return passed(f"the condition {config.type} of the Hypervisor is {status}")
+    status = hypervisor.conditions.get(config.type)
+    return _compared(f"condition {config.type}", status, config.status, whose="Hypervisor")
 
 
 @check_type("checkHypervisor", HypervisorCheck, needs=lambda _: Needs(hypervisors=True))
@@ -194,13 +191,11 @@ def affinity(config: AffinityCheck, given: WorkflowSituation) -> CheckResult:
 
 
 def _operational(profile: str, members: Fleet) -> int:
-    """Return how many nodes with the profile are operational."""
     found = (member.data.profiles.get(profile) for member in members)
     return sum(one is not None and one.current is State.OPERATIONAL for one in found)
 
 
 def _affinity_first(profile: str, members: Fleet, choosy: Container[str]) -> str:
-    """Return the first node that requires maintenance and has no such pod, empty if there is none."""
     for member in members:
         data = member.data.profiles.get(profile)
         if data is not None and data.current is State.REQUIRED and member.node.name not in choosy:
@@ -209,7 +204,6 @@ def _affinity_first(profile: str, members: Fleet, choosy: Container[str]) -> str
 
 
 def _nodes_with(wanted: Requirement, pods: Mapping[str, tuple[Pod, ...]]) -> frozenset[str]:
-    """Return the names of the nodes with a pod that prefers operational nodes."""
     return frozenset(name for name, found in pods.items() if any(_prefers(pod, wanted) for pod in found))
 
 
