@@ -29,7 +29,7 @@ from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.ledger import read_holds
 from reconciler.kubernetes.node_writing import BY_HAND
-from reconciler.model.drains import DrainOptions, DrainOrder, DrainProgress, Phase, WaitLimit
+from reconciler.model.drains import DrainOptions, DrainOrder, DrainProgress, Grace, Phase, PodWaits, WaitLimit
 from reconciler.model.errors import ClusterError, Forbidden, NotFound, Rejected, Unauthorized
 from reconciler.model.instructions import PersonHold, instructions_of
 from reconciler.model.node import POOL_ANNOTATIONS, Node, Wanted
@@ -72,11 +72,11 @@ def _pods(
         evict_empty_dir=delete_emptydir_data,
         evict_unmanaged=force,
         strict=True,
-        grace=grace_period if grace_period >= 0 else None,
+        grace=Grace(grace_period if grace_period >= 0 else None),
         skip_terminating_after=skip_after or None,
         pod_selector=pod_selector,
         use_delete=disable_eviction,
-        own_wait=WaitLimit(SystemClock().now(), pods_may_wait),
+        waits=PodWaits(WaitLimit(SystemClock().now(), pods_may_wait)),
         ignore_holds=ignore_holds,
     )
 

@@ -244,10 +244,10 @@ class Yields:
     def see(self, progress: DrainProgress) -> bool:
         """Return whether the drain gives a slot away for the first time since it last made progress."""
         node = progress.node
-        if progress.phase is not Phase.RUNNING or progress.blocked_since is None:
+        if progress.phase is not Phase.RUNNING or progress.slot.blocked_since is None:
             self._yielded.discard(node)
             return False
-        if progress.slot or progress.waits_for_slot or node in self._yielded:
+        if progress.slot.held or progress.slot.awaited or node in self._yielded:
             return False
         self._yielded.add(node)
         return True

@@ -222,11 +222,10 @@ def _mirror(pod: Pod, _: _Circumstances) -> _Word:
 
 def _returned(pod: Pod, around: _Circumstances) -> _Word:
     """Keep a pod that came back to the cordoned node: after an eviction, its owner puts another one there."""
-    begun = around.options.begun
+    comebacks = around.options.comebacks
+    begun = comebacks.begun
     since = begun is not None and pod.created is not None and pod.created > begun
-    if pod.finished or not (
-        around.returned or pod.uid in around.options.returned or (since and pod.tolerates_cordon)
-    ):
+    if pod.finished or not (around.returned or pod.uid in comebacks.uids or (since and pod.tolerates_cordon)):
         return _FINE
     because = RETURNS_TOLERATING if pod.tolerates_cordon else RETURNS
     return _Word(final=Action.KEEP, because=because)
@@ -243,8 +242,8 @@ def _own_word(pod: Pod, around: _Circumstances) -> _Word:
     behavior, who = word
     if behavior is Behavior.SKIP:
         # Whoever may create pods can write it, so it holds nothing else longer than any other wish of theirs.
-        limit = around.options.own_wait
-        spares = limit is None or around.now < limit.ends(_grace(pod, around.options))
+        limit = around.options.waits.own
+        spares = limit is None or around.now < limit.ends(around.options.grace.capped(pod.grace_period))
         return _Word(final=Action.SKIP, because=f"{who} says to skip it", spares=spares)
     return _wish(pod, who, around)
 
@@ -254,19 +253,14 @@ def _wish(pod: Pod, who: str, around: _Circumstances) -> _Word:
     if pod.finished:
         return _FINE
     wish = f"{who} says to wait until it has completed"
-    limit = around.options.own_wait
+    limit = around.options.waits.own
     if limit is None:
         return _Word(final=Action.WAIT, because=wish)
-    until = limit.ends(_grace(pod, around.options))
+    until = limit.ends(around.options.grace.capped(pod.grace_period))
     if around.now < until:
         return _Word(final=Action.WAIT, because=f"{wish}, until {to_text(until)} at most", until=until)
     over = f"{wish}, but the wait ended at {to_text(until)} ({limit.reason(until)})"
     return _Word(warns=over, overruled=over)
-
-
-def _grace(pod: Pod, options: DrainOptions) -> timedelta:
-    own = pod.grace_period
-    return own if options.max_grace is None else min(own, options.max_grace)
 
 
 def _rule(pod: Pod, around: _Circumstances) -> _Word:
@@ -303,7 +297,7 @@ def _hook(pod: Pod, around: _Circumstances) -> _Word:
 
     Everyone who may create pods can write them, so they hold the eviction of their own pod and nothing else.
     """
-    limit = around.options.hook_wait
+    limit = around.options.waits.hooks
     if limit is None or pod.finished:
         return _FINE
     hooks = hooks_of(pod.annotations, around.options.prefix)

@@ -168,7 +168,7 @@ def _of_pod(
 def _late(pod: Pod, drain: Expected) -> str:
     """Return why a pod may still end when the platform comes, empty if it has the time, or if none comes."""
     date, options = drain.order.escalation.deadline, drain.order.options
-    grace = pod.grace_period if options.max_grace is None else min(pod.grace_period, options.max_grace)
+    grace = options.grace.capped(pod.grace_period)
     ends = pod.deleting_until if pod.deleting_until is not None else shifted(drain.begins, grace)
     if date is None or ends <= date or grace <= LONG_GRACE:
         return ""

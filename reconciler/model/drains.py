@@ -68,6 +68,48 @@ class WaitLimit(Struct, frozen=True):
         return f"the platform takes the node at {to_text(self.deadline)}"
 
 
+class PodWaits(Struct, frozen=True):
+    """How long pods may keep a drain waiting.
+
+    `own` limits the wait that a key on a pod asks for; None is no limit. `hooks` limits how long a
+    `pre-drain` hook of a pod holds its eviction; None: hooks hold nothing.
+    """
+
+    own: WaitLimit | None = None
+    hooks: WaitLimit | None = None
+
+
+class Comebacks(Struct, frozen=True):
+    """Pods that come back to the cordoned node, and stay.
+
+    They are those with a UID in `uids`, and those that tolerate the cordon and were created after `begun`
+    (UTC; None: not known).
+    """
+
+    begun: datetime | None = None
+    uids: frozenset[str] = frozenset()
+
+
+class Grace(Struct, frozen=True):
+    """The grace periods of evictions.
+
+    `seconds` (--grace-period) replaces each pod's own, `longest` only caps it.
+    """
+
+    seconds: int | None = None
+    longest: timedelta | None = None
+
+    def capped(self, own: timedelta) -> timedelta:
+        """Return a pod's own grace period, or the longest one."""
+        return own if self.longest is None else min(own, self.longest)
+
+    def requested(self, own: timedelta) -> int | None:
+        """Return the grace period for the request of a pod, in seconds. None: the pod's own."""
+        if self.seconds is not None or self.longest is None or self.longest >= own:
+            return self.seconds
+        return int(self.longest.total_seconds())
+
+
 class Refusals(Struct, frozen=True):
     """Why a pod is kept, and what would let it go: the flag of kubectl by default, a setting in a pass."""
 
@@ -80,34 +122,28 @@ class DrainOptions(Struct, frozen=True):
     """How a drain treats pods; the flags of kubectl with the same meaning are in brackets.
 
     In a pass `strict` is False: a pod that is kept does not affect others. By hand it is True: one pod that
-    must not be evicted refuses the whole drain, as with kubectl. `grace` (--grace-period) replaces each pod's
-    own, `max_grace` only caps it. `skip_terminating_after` (--skip-wait-for-delete-timeout) ignores pods
-    whose deletion is older than that. `gone_daemonsets` are the `namespace/name` of owners that do not exist.
-    Keys under `prefix` on a pod are for the reconciler. `own_wait` limits the wait that such a key asks for;
-    None is no limit. `hook_wait` limits how long a `pre-drain` hook of a pod holds its eviction; None: hooks
-    hold nothing. `refusals` are the reasons of pods that are kept. `ignore_holds`: a hold with `--now` does
-    not stop the drain. Pods that come back to the cordoned node stay: those with a UID in `returned`, and
-    those that tolerate the cordon and were created after `begun` (UTC; None: not known).
+    must not be evicted refuses the whole drain, as with kubectl. `skip_terminating_after`
+    (--skip-wait-for-delete-timeout) ignores pods whose deletion is older than that. `gone_daemonsets` are the
+    `namespace/name` of owners that do not exist. Keys under `prefix` on a pod are for the reconciler.
+    `refusals` are the reasons of pods that are kept. `ignore_holds`: a hold with `--now` does not stop the
+    drain.
     """
 
     ignore_daemonsets: bool = True
     evict_empty_dir: bool = False
     evict_unmanaged: bool = False
     strict: bool = False
-    grace: int | None = None
-    max_grace: timedelta | None = None
+    grace: Grace = Grace()
     skip_terminating_after: timedelta | None = None
     pod_selector: LabelSelector | None = None
     use_delete: bool = False
     rules: tuple[PodRule, ...] = ()
     gone_daemonsets: frozenset[str] = frozenset()
     prefix: str = DEFAULT_PREFIX
-    own_wait: WaitLimit | None = None
-    hook_wait: WaitLimit | None = None
+    waits: PodWaits = PodWaits()
     refusals: Refusals = Refusals()
     ignore_holds: bool = False
-    begun: datetime | None = None
-    returned: frozenset[str] = frozenset()
+    comebacks: Comebacks = Comebacks()
 
 
 class Escalation(Struct, frozen=True):
@@ -197,14 +233,24 @@ class KeptPods(Struct, frozen=True, rename={"names": "pods"}):
         return f"drained; {stay}: {', '.join(self.names)}{f' and {more} more' if more > 0 else ''}"
 
 
+class SlotUse(Struct, frozen=True):
+    """Whether a drain that runs uses one of the slots of its order (`held`), or could go on if it had one.
+
+    `blocked_since` is when it last made progress (UTC), None while pods leave. `blocked_at` is when that
+    changes, or when it gives its slot back, if nothing else happens before (UTC).
+    """
+
+    held: bool = False
+    awaited: bool = False
+    blocked_since: datetime | None = None
+    blocked_at: datetime | None = None
+
+
 class DrainProgress(Struct, frozen=True):
     """The progress of one node's drain, as the drainer sees it.
 
-    `escalations` are the stages that were taken, a sentence each. `slot` is whether a drain that runs uses
-    one of the slots of its order, `waits_for_slot` whether it could go on if it had one. `blocked_since` is
-    when it last made progress (UTC), None while pods leave. `blocked_at` is when that changes, or when it
-    gives its slot back, if nothing else happens before (UTC). `returned` are the UIDs of the pods that came
-    back to the node and stay; they are in `kept`, too.
+    `escalations` are the stages that were taken, a sentence each. `returned` are the UIDs of the pods
+    that came back to the node and stay; they are in `kept`, too.
     """
 
     node: str
@@ -219,8 +265,5 @@ class DrainProgress(Struct, frozen=True):
     escalations: tuple[str, ...] = ()
     error: str = ""
     finished: datetime | None = None
-    slot: bool = False
-    waits_for_slot: bool = False
-    blocked_since: datetime | None = None
-    blocked_at: datetime | None = None
+    slot: SlotUse = SlotUse()
     returned: frozenset[str] = frozenset()

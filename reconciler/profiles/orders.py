@@ -10,7 +10,9 @@ from reconciler.model.drains import (
     DrainOptions,
     DrainOrder,
     Escalation,
+    Grace,
     PodRule,
+    PodWaits,
     Refusals,
     WaitLimit,
 )
@@ -41,7 +43,7 @@ def drain_options(
         ignore_daemonsets=drain.ignore_daemon_sets,
         evict_empty_dir=any(policy.empty_dir is Treatment.EVICT for policy in policies),
         evict_unmanaged=any(policy.unmanaged_pods is Treatment.EVICT for policy in policies),
-        max_grace=drain.max_grace_period,
+        grace=Grace(longest=drain.max_grace_period),
         rules=pod_rules(settings),
         prefix=settings.keys.prefix,
         refusals=_refusals(known, settings, labels),
@@ -128,7 +130,7 @@ def drain_order(
         uid=node.uid,
         since=since,
         timeout=settings.drain.timeout,
-        options=replace(drain_options(events, settings, node.labels), own_wait=own_wait, hook_wait=hook_wait),
+        options=replace(drain_options(events, settings, node.labels), waits=PodWaits(own_wait, hook_wait)),
         escalation=Escalation(
             warn_after=_warn_after(escalation, since, deadline),
             delete_before_deadline=escalation.delete_before_deadline,

@@ -19,7 +19,7 @@ from jobs.commands.sweep import ended_drains
 from jobs.runtime.acting import Acting, Yields
 from jobs.runtime.clock import SystemClock
 from jobs.runtime.process import Observers
-from reconciler.model.drains import DrainProgress, Phase
+from reconciler.model.drains import DrainProgress, Phase, SlotUse
 from reconciler.model.errors import ReconcilerError, Unreachable
 from reconciler.model.holds import HoldCode
 from reconciler.model.outcome import Outcome, Result
@@ -246,10 +246,10 @@ def test_a_drain_that_could_not_be_ordered_stays_failed() -> None:
     assert ended_drains(refused, {"a": DrainProgress("a", "uid-a", Phase.DRAINED)}) == refused
 
 
-GOES_ON = DrainProgress("a", "uid-a", Phase.RUNNING, slot=True)
-BLOCKED = DrainProgress("a", "uid-a", Phase.RUNNING, blocked_since=NOW)
-ASKS_AGAIN = replace(BLOCKED, slot=True)
-WAITS = replace(BLOCKED, waits_for_slot=True)
+GOES_ON = DrainProgress("a", "uid-a", Phase.RUNNING, slot=SlotUse(held=True))
+BLOCKED = DrainProgress("a", "uid-a", Phase.RUNNING, slot=SlotUse(blocked_since=NOW))
+ASKS_AGAIN = replace(BLOCKED, slot=SlotUse(held=True, blocked_since=NOW))
+WAITS = replace(BLOCKED, slot=SlotUse(awaited=True, blocked_since=NOW))
 ENDED = DrainProgress("a", "uid-a", Phase.TIMED_OUT)
 
 

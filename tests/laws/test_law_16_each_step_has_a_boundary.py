@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.model.drains import DrainProgress, Phase
+from reconciler.model.drains import DrainProgress, Phase, SlotUse
 from reconciler.model.errors import LockLost
 from reconciler.model.holds import HoldCode
 from reconciler.model.outcome import Outcome, Result
@@ -210,7 +210,7 @@ def test_the_drain_of_a_node_with_an_error_still_counts(
         *nodes,
         readings={one.name: builders.reported(builders.signal(event_id="A1")) for one in nodes},
         pods={one.name: (builders.pod("web", one.name),) for one in nodes},
-        drains={Z: DrainProgress(Z, f"uid-{Z}", Phase.RUNNING, slot=True)},
+        drains={Z: DrainProgress(Z, f"uid-{Z}", Phase.RUNNING, slot=SlotUse(held=True))},
         own_node=own,
     )
     hits = _break(monkeypatch, "reconciler.passes.decide.one_node", "decide_node")

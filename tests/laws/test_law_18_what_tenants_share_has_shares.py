@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from reconciler.drain.drainer import Limits
 from reconciler.drain.drainer.messages import BudgetNews
 from reconciler.drain.drainer.node_drain import AWAITED
-from reconciler.model.drains import DrainOptions, Escalation, WaitLimit
+from reconciler.model.drains import DrainOptions, Escalation, PodWaits, WaitLimit
 from reconciler.model.errors import ReconcilerError, Unreachable
 from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.selector import EVERYTHING, LabelSelector, Requirement
@@ -42,7 +42,7 @@ LATE = timedelta(seconds=30) + LIMITS.overdue + LIMITS.slot_kept
 TURN = HANGS + AWAITED + LATE
 """How long pods that do not leave may keep the next tier waiting."""
 
-OPTIONS = DrainOptions(own_wait=WaitLimit(START, timedelta(hours=1), DEADLINE))
+OPTIONS = DrainOptions(waits=PodWaits(WaitLimit(START, timedelta(hours=1), DEADLINE)))
 
 
 @dataclass

@@ -159,14 +159,14 @@ def test_a_pod_may_not_wait_on_a_node_that_is_lost_at_any_moment(
     events = tuple(known(kind, not_before=None if left is None else NOW + left) for kind, left in dates)
     order = drain_order(node(), events, NOW, settings(""), snapshot(node()))
 
-    assert order.options.own_wait is not None
-    assert order.options.own_wait.ends(timedelta()) == NOW + ends
+    assert order.options.waits.own is not None
+    assert order.options.waits.own.ends(timedelta()) == NOW + ends
 
 
 def test_a_pods_hook_holds_it_until_the_latest_start_for_the_first_of_two_dates() -> None:
     events = tuple(known(not_before=NOW + minutes(left)) for left in (20, 600))
     chosen = settings("events: {Reboot: {leadTime: 15m}}")
-    wait = drain_order(node(), events, NOW, chosen, snapshot()).options.hook_wait
+    wait = drain_order(node(), events, NOW, chosen, snapshot()).options.waits.hooks
 
     assert wait is not None
     assert wait.deadline == NOW + minutes(5)

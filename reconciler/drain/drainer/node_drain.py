@@ -41,7 +41,7 @@ from reconciler.drain.drainer.requests import (
 from reconciler.drain.drainer.shared import PdbTracker, Places
 from reconciler.drain.filters import Action, PodDeleteStatus, Tier, judge, summarise
 from reconciler.drain.refusal import asks, may_be_restarted, never_allows, would_refuse
-from reconciler.model.drains import Blocker, DrainOrder, DrainProgress, Phase
+from reconciler.model.drains import Blocker, DrainOrder, DrainProgress, Phase, SlotUse
 from reconciler.model.errors import Forbidden, NotFound, ReconcilerError, Rejected, Unreachable
 from reconciler.model.instructions import stopping_hold
 from reconciler.model.moments import shifted, to_text
@@ -297,12 +297,14 @@ class NodeDrain(Struct):
             escalations=tuple(self._escalations(blockers, now)),
             error=self.error,
             finished=self.finished,
-            slot=self.running and self.order.slots is not None and (self.slot.held or self._begins),
-            waits_for_slot=self.running and self.slot.awaited,
-            blocked_since=self.slot.blocked_since if self.running else None,
-            blocked_at=self.slot.blocked_at if self.running else None,
+            slot=self._slot_use() if self.running else SlotUse(),
             returned=frozenset(uid for uid in self.pods.returns.left if uid in self.pods.tracked),
         )
+
+    def _slot_use(self) -> SlotUse:
+        slot = self.slot
+        held = self.order.slots is not None and (slot.held or self._begins)
+        return SlotUse(held, slot.awaited, slot.blocked_since, slot.blocked_at)
 
     @property
     def _begins(self) -> bool:
@@ -746,12 +748,8 @@ class NodeDrain(Struct):
 
     def _grace(self, pod: Pod) -> int | None:
         """Return the grace period for the request, in seconds. None: that of the pod."""
-        options = self.order.options
-        if options.grace is not None:
-            return options.grace
-        if options.max_grace is not None and pod.grace_period > options.max_grace:
-            return int(options.max_grace.total_seconds())
-        return None
+        grace = self.order.options.grace
+        return grace.seconds if grace.longest is None else grace.requested(pod.grace_period)
 
     def _grace_seconds(self, pod: Pod) -> int:
         """Return the seconds that the pod gets to end, from its request or its own grace period."""

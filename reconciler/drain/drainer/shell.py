@@ -35,7 +35,7 @@ from reconciler.drain.drainer.messages import (
     WriteDone,
 )
 from reconciler.drain.drainer.requests import ask, failed
-from reconciler.model.drains import DrainOrder, DrainProgress, Phase
+from reconciler.model.drains import DrainOrder, DrainProgress, Phase, SlotUse
 from reconciler.model.errors import ReconcilerError
 from reconciler.model.pod import Pod
 from reconciler.model.ports import Clock, Evictor
@@ -287,7 +287,7 @@ class Drainer:
         for order in waiting:
             one = shown.get(order.node)
             if one is None or one.uid != order.uid or one.phase is not Phase.RUNNING:
-                slot = order.slots is not None
+                slot = SlotUse(held=order.slots is not None)
                 shown[order.node] = DrainProgress(order.node, order.uid, Phase.RUNNING, slot=slot)
         return shown
 

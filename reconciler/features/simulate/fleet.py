@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 
-from reconciler.model.drains import DrainOrder, DrainProgress, Phase
+from reconciler.model.drains import DrainOrder, DrainProgress, Phase, SlotUse
 from reconciler.model.node import Condition, Node, Wanted
 from reconciler.model.pod import Owner, Pod
 from reconciler.model.snapshot import Resting, Snapshot
@@ -52,9 +52,11 @@ class TimedDrains:
             return
         slot = order.slots is not None
         if known is not None and known.uid == order.uid and known.phase is Phase.RUNNING:
-            self._progress[order.node] = replace(known, slot=slot)
+            self._progress[order.node] = replace(known, slot=SlotUse(held=slot))
             return
-        self._progress[order.node] = DrainProgress(order.node, order.uid, Phase.RUNNING, total=1, slot=slot)
+        self._progress[order.node] = DrainProgress(
+            order.node, order.uid, Phase.RUNNING, total=1, slot=SlotUse(held=slot)
+        )
         ends = self._cluster.clock.now()
         if order.node not in self._empty:
             ends += self._takes(order.node)
@@ -65,7 +67,7 @@ class TimedDrains:
         """Stop a drain; the pods stay."""
         self._ends.pop(node, None)
         if (known := self._progress.get(node)) is not None:
-            self._progress[node] = replace(known, phase=Phase.STOPPED, slot=False)
+            self._progress[node] = replace(known, phase=Phase.STOPPED, slot=SlotUse())
 
     def progress(self) -> Mapping[str, DrainProgress]:
         """Return the drains of the nodes that have not been uncordoned since, by node."""
@@ -87,7 +89,7 @@ class TimedDrains:
         del self._ends[node]
         known = self._progress[node]
         self._progress[node] = replace(
-            known, phase=Phase.DRAINED, gone=1, evicted=1, slot=False, finished=ends
+            known, phase=Phase.DRAINED, gone=1, evicted=1, slot=SlotUse(), finished=ends
         )
         self._empty.add(node)
         for listener in self.listeners:

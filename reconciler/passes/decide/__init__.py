@@ -154,7 +154,9 @@ def _progress(fleet: _Fleet, context: PassContext) -> Progress:
         holding={facts.name for facts in fleet.known if holds_slot(snapshot.drains.get(facts.name))},
         schedules=planned,
         deciders=deciders,
-        slot_free_at=earliest_after(now, (drain.blocked_at for drain in holders if drain.blocked_at)),
+        slot_free_at=earliest_after(
+            now, (drain.slot.blocked_at for drain in holders if drain.slot.blocked_at)
+        ),
     )
 
 

@@ -232,7 +232,7 @@ def _go_on(begun: _Begun, context: PassContext, progress: Progress) -> _Step:
             kept=kept,
             notices=(Notice("MaintenanceDrainTimedOut", message, NoticeType.WARNING),),
         )
-    waits = running(drained) and drained is not None and drained.waits_for_slot
+    waits = running(drained) and drained is not None and drained.slot.awaited
     return _Step(record, order, held, _no_slot(node, context, progress) if waits else None, kept)
 
 
@@ -272,7 +272,7 @@ def _waits_to_begin(step: _Step, order: DrainOrder | None, drained: DrainProgres
     """
     if drained is None:
         return order is None and (step.hold is None or step.hold.code != not_stopped.name)
-    return drained.waits_for_slot and not drained.gone and not drained.evicted
+    return drained.slot.awaited and not drained.gone and not drained.evicted
 
 
 def _unjudged(hold: Hold | None) -> bool:
@@ -336,7 +336,7 @@ def pods_staying(node: Node, record: CaseRecord, context: PassContext) -> Stayin
     unread = snapshot.problems.pods.get(node.name) or snapshot.problems.namespaces
     options = drain_options(cases.allowed(record), context.settings, node.labels)
     limit = WaitLimit(record.since or record.drain.since, context.settings.drain.pods_may_wait)
-    found = pods_left(node, replace(options, own_wait=limit), context)
+    found = pods_left(node, replace(options, waits=replace(options.waits, own=limit)), context)
     if found is None or unread:
         return Staying(unknown=unread or "they were not read")
     return Staying((*found.kept, *found.spared))
@@ -355,7 +355,7 @@ def running(drained: DrainProgress | None) -> bool:
 
 def holds_slot(drained: DrainProgress | None) -> bool:
     """Whether a drain in this process uses one of the slots."""
-    return drained is not None and running(drained) and drained.slot
+    return drained is not None and running(drained) and drained.slot.held
 
 
 def _yields(drained: DrainProgress | None) -> bool:
@@ -369,9 +369,9 @@ def is_stuck(drained: DrainProgress | None, recorded: DrainRecord | None, now: d
     An earlier attempt timed out and this one does not make progress, or it is blocked for `STUCK_AFTER`.
     """
     if drained is not None and running(drained):
-        if drained.blocked_since is None or drained.waits_for_slot:
+        if drained.slot.blocked_since is None or drained.slot.awaited:
             return False
-        if now - drained.blocked_since >= STUCK_AFTER:
+        if now - drained.slot.blocked_since >= STUCK_AFTER:
             return True
     return recorded is not None and recorded.attempt > 1
 
@@ -380,8 +380,8 @@ def _stuck_at(drained: DrainProgress | None, now: datetime) -> datetime | None:
     """Return when a drain may count as stuck, if it makes no progress before (UTC). None: not known."""
     if drained is None or not running(drained):
         return None
-    since = drained.blocked_since
-    at = drained.blocked_at if since is None else since + STUCK_AFTER
+    since = drained.slot.blocked_since
+    at = drained.slot.blocked_at if since is None else since + STUCK_AFTER
     return at if at is not None and at > now else None
 
 

@@ -19,7 +19,7 @@ from reconciler.drain.refusal import BudgetIndex
 from reconciler.model import limits
 from reconciler.model import scheduled_events as imds
 from reconciler.model.case_outcome import counted, reports_start, struck_by, unbegun
-from reconciler.model.drains import DrainOptions, DrainProgress
+from reconciler.model.drains import Comebacks, DrainOptions, DrainProgress
 from reconciler.model.event import Answer, Reading
 from reconciler.model.holds import HoldCode
 from reconciler.model.moments import to_text
@@ -67,7 +67,9 @@ def with_returns(
     pods that came between the cordon and its own start, and no later one evicts what the first left.
     """
     since = drain.since if drain.attempt == 1 else begun or drain.since
-    return replace(options, begun=since, returned=drained.returned if drained is not None else frozenset())
+    return replace(
+        options, comebacks=Comebacks(since, drained.returned if drained is not None else frozenset())
+    )
 
 
 def unattended(node: NodeFacts, record: CaseRecord, context: PassContext) -> tuple[Hold, ...]:

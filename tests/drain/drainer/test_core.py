@@ -14,7 +14,7 @@ import pytest
 
 from reconciler.drain.drainer import Limits
 from reconciler.drain.drainer.messages import CheckNode, CordonChecks, Delete, Evict, WatchBudgets
-from reconciler.model.drains import Behavior, DrainOptions, DrainProgress, Escalation, Phase, PodRule
+from reconciler.model.drains import Behavior, DrainOptions, DrainProgress, Escalation, Grace, Phase, PodRule
 from reconciler.model.errors import (
     Conflict,
     Forbidden,
@@ -519,9 +519,9 @@ def test_a_pod_that_outlives_twice_its_grace_period_is_deleted_without_grace_whe
     ("options", "grace"),
     [
         pytest.param(DrainOptions(), None, id="the pod's own"),
-        pytest.param(DrainOptions(grace=3), 3, id="replaced"),
-        pytest.param(DrainOptions(max_grace=timedelta(seconds=20)), 20, id="capped"),
-        pytest.param(DrainOptions(max_grace=timedelta(seconds=90)), None, id="short enough"),
+        pytest.param(DrainOptions(grace=Grace(3)), 3, id="replaced"),
+        pytest.param(DrainOptions(grace=Grace(longest=timedelta(seconds=20))), 20, id="capped"),
+        pytest.param(DrainOptions(grace=Grace(longest=timedelta(seconds=90))), None, id="short enough"),
     ],
 )
 def test_grace(options: DrainOptions, grace: int | None) -> None:

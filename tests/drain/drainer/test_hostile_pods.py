@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from reconciler.drain.drainer import Limits, parts
 from reconciler.drain.drainer.messages import PodNews, WatchPods
 from reconciler.drain.filters import RETURNS, RETURNS_TOLERATING
-from reconciler.model.drains import DrainOptions, Escalation, Phase
+from reconciler.model.drains import Comebacks, DrainOptions, Escalation, Grace, Phase
 from reconciler.model.errors import ReconcilerError, TooManyRequests
 from reconciler.model.node import Condition
 from reconciler.model.pod import LONGEST_GRACE, Owner, Pod, grace_seconds
@@ -75,7 +75,10 @@ def test_a_grace_without_end_is_capped_by_the_setting(grace: int) -> None:
     pod = _hostile(scene, grace=grace)
 
     assert (
-        Drive(scene).start("a", options=DrainOptions(max_grace=timedelta(minutes=2))).run()["a"].phase
+        Drive(scene)
+        .start("a", options=DrainOptions(grace=Grace(longest=timedelta(minutes=2))))
+        .run()["a"]
+        .phase
         is Phase.DRAINED
     )
     assert [one.grace for one in scene.requests if one.uid == pod.uid] == [120]
@@ -120,7 +123,7 @@ def test_no_number_of_a_pod_raises_or_hinders_another_drain(
     steps = Escalation(
         warn_after=after, delete_before_deadline=True, deadline=deadline, force_stuck_after=after
     )
-    options = DrainOptions(skip_terminating_after=after, max_grace=timedelta(minutes=1))
+    options = DrainOptions(skip_terminating_after=after, grace=Grace(longest=timedelta(minutes=1)))
     drive.start("a", since=since, timeout=timeout, escalation=steps, options=options, node_ready=ready)
     drive.start("b")
 
@@ -263,7 +266,7 @@ def test_another_process_knows_it_by_when_it_was_created() -> None:
     first.run(60)
     first.stop("a")
     second = Drive(scene)
-    second.start("a", options=DrainOptions(begun=START))
+    second.start("a", options=DrainOptions(comebacks=Comebacks(START)))
     found = second.run(120)["a"]
 
     assert _agents(scene) == 1
@@ -274,7 +277,7 @@ def test_a_pod_that_tolerates_the_cordon_and_was_there_before_is_evicted() -> No
     scene = _scene()
     (agent,) = (pod for pod in scene.there("a") if pod.name.startswith("agent"))
     scene.change_pod(replace(agent, created=START - timedelta(days=1)))
-    Drive(scene).start("a", options=DrainOptions(begun=START)).run()
+    Drive(scene).start("a", options=DrainOptions(comebacks=Comebacks(START))).run()
 
     assert agent.uid in {one.uid for one in scene.requests}
     assert _agents(scene) == 1

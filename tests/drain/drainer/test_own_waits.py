@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from reconciler.model.drains import Behavior, DrainOptions, Escalation, Phase, PodRule, WaitLimit
+from reconciler.model.drains import Behavior, DrainOptions, Escalation, Phase, PodRule, PodWaits, WaitLimit
 from reconciler.model.pod import Pod
 from reconciler.model.selector import LabelSelector
 from reconciler.model.values import replace
@@ -28,7 +28,7 @@ def _scene(*, grace: int = 30, marks: dict[str, str] | None = None) -> tuple[Sce
 
 
 def _options(*, deadline: datetime | None = None, longest: timedelta = HOUR) -> DrainOptions:
-    return DrainOptions(own_wait=WaitLimit(START, longest, deadline))
+    return DrainOptions(waits=PodWaits(WaitLimit(START, longest, deadline)))
 
 
 def _drain(scene: Scene, options: DrainOptions, *, timeout: timedelta = 3 * HOUR) -> Drive:
@@ -225,7 +225,7 @@ def _hooked_scene() -> tuple[Scene, Pod]:
 
 
 def _hooked(longest: timedelta = LIMIT) -> DrainOptions:
-    return DrainOptions(hook_wait=WaitLimit(START, longest))
+    return DrainOptions(waits=PodWaits(hooks=WaitLimit(START, longest)))
 
 
 def test_a_hook_holds_its_own_pod_and_no_other() -> None:

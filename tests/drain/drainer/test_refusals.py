@@ -329,12 +329,12 @@ def test_a_denied_eviction_counts_as_blocked_only_after_a_time() -> None:
     early = drive.run(290)
     late = drive.run(400)
 
-    assert (early["a"].slot, early["a"].blocked_since) == (True, None)
+    assert (early["a"].slot.held, early["a"].slot.blocked_since) == (True, None)
     assert [one.leaving for one in early["a"].blockers] == [True]
     assert [one.leaving for one in late["a"].blockers] == [False]
-    assert early["b"].waits_for_slot
-    assert late["a"].blocked_since is not None
-    assert abs(late["a"].blocked_since - START - 5 * MINUTE) < timedelta(seconds=2)
+    assert early["b"].slot.awaited
+    assert late["a"].slot.blocked_since is not None
+    assert abs(late["a"].slot.blocked_since - START - 5 * MINUTE) < timedelta(seconds=2)
     assert late["b"].phase is Phase.DRAINED
 
 
@@ -346,7 +346,7 @@ def test_a_pod_that_a_budget_refuses_in_the_end_waits_for_the_budget() -> None:
 
     (blocker,) = progress.blockers
     assert blocker.because == "waits for PDB shop/kafka: needs 1 healthy, has 1"
-    assert progress.blocked_since is not None
+    assert progress.slot.blocked_since is not None
     assert len(_times(scene, "kafka")) < 40
 
 

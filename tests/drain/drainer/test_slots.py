@@ -49,8 +49,8 @@ def test_only_so_many_drains_evict_at_once() -> None:
     drive.at(5, lambda: None)
     early = drive.run(5)
 
-    assert (early["a"].slot, early["a"].waits_for_slot) == (True, False)
-    assert (early["b"].slot, early["b"].waits_for_slot) == (False, True)
+    assert (early["a"].slot.held, early["a"].slot.awaited) == (True, False)
+    assert (early["b"].slot.held, early["b"].slot.awaited) == (False, True)
     assert drive.run()["b"].phase is Phase.DRAINED
     assert _first_eviction(scene, "b") >= timedelta(seconds=10)
 
@@ -65,9 +65,9 @@ def test_a_drain_that_a_budget_blocks_gives_its_slot_away() -> None:
 
     assert ended["b"].phase is Phase.DRAINED
     assert _first_eviction(scene, "b") <= timedelta(seconds=1)
-    assert not ended["a"].slot
-    assert ended["a"].blocked_since is not None
-    assert ended["a"].blocked_since - START <= timedelta(seconds=1)
+    assert not ended["a"].slot.held
+    assert ended["a"].slot.blocked_since is not None
+    assert ended["a"].slot.blocked_since - START <= timedelta(seconds=1)
 
 
 def test_a_drain_without_a_slot_goes_on_when_its_budget_allows_it() -> None:
@@ -165,7 +165,7 @@ def test_a_pod_that_outlasts_the_drain_keeps_no_slot_and_is_named(deadline: date
     until = to_text(deadline or START + timedelta(minutes=30))
     (blocker,) = ended["a"].blockers
     assert blocker.because == f"its grace period is a year or more; waits at most until {until}"
-    assert not ended["a"].slot
+    assert not ended["a"].slot.held
 
 
 def test_a_pod_that_leaves_in_time_keeps_the_slot() -> None:

@@ -15,6 +15,7 @@ from reconciler.model.drains import (
     Escalation,
     Phase,
     PodRule,
+    PodWaits,
     WaitLimit,
 )
 from reconciler.model.errors import Forbidden, ReconcilerError
@@ -28,7 +29,7 @@ DEADLINE = START + timedelta(minutes=17)
 GRACE = timedelta(seconds=30)
 SECOND = timedelta(seconds=1)
 AT_ONCE = timedelta(seconds=3)
-OWN_WAIT = DrainOptions(own_wait=WaitLimit(START, timedelta(hours=1), DEADLINE))
+OWN_WAIT = DrainOptions(waits=PodWaits(WaitLimit(START, timedelta(hours=1), DEADLINE)))
 RULE = DrainOptions(
     rules=(PodRule("jobs", LabelSelector.of({"app": "web"}), behavior=Behavior.WAIT_COMPLETED),)
 )

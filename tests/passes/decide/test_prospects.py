@@ -11,7 +11,7 @@ from reconciler.drain.ahead import AT_ONCE, BUDGETS_EVERY, EVERY, PLACEMENT, Pod
 from reconciler.drain.refusal import BudgetIndex
 from reconciler.drain.room import Elsewhere
 from reconciler.features.notices.facts import facts_of
-from reconciler.model.drains import Blocker, DrainProgress, Phase
+from reconciler.model.drains import Blocker, DrainProgress, Phase, SlotUse
 from reconciler.model.errors import Forbidden, Unreachable
 from reconciler.model.event import Kind
 from reconciler.model.node import Node, Taint
@@ -263,7 +263,7 @@ def test_what_only_the_process_that_drains_knows_is_no_part_of_the_forecast() ->
     history = announced(web(), after=40)
     history.look()
     blocker = Blocker("shop/web-1", "not allowed: no")
-    running = DrainProgress("a", "uid-a", Phase.RUNNING, blockers=(blocker,), blocked_since=NOW)
+    running = DrainProgress("a", "uid-a", Phase.RUNNING, blockers=(blocker,), slot=SlotUse(blocked_since=NOW))
     plans = [
         builders.planned(
             replace(observe(history.world.outside, history.settings, NOW, PARTS), drains=drains),

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from reconciler.model.drains import DrainProgress, Phase
+from reconciler.model.drains import DrainProgress, Phase, SlotUse
 from reconciler.model.event import Kind, Status
 from reconciler.model.node import Node
 from reconciler.model.plan import Plan
@@ -50,8 +50,8 @@ def _draining(name: str, *, since: timedelta = minutes(10), attempt: int = 1) ->
 def _running(
     name: str, *, blocked: timedelta | None = None, slot: bool = False, waits_for_slot: bool = False
 ) -> DrainProgress:
-    running = DrainProgress(name, f"uid-{name}", Phase.RUNNING, slot=slot, waits_for_slot=waits_for_slot)
-    return replace(running, blocked_since=None if blocked is None else NOW - blocked)
+    use = SlotUse(slot, waits_for_slot, None if blocked is None else NOW - blocked)
+    return DrainProgress(name, f"uid-{name}", Phase.RUNNING, slot=use)
 
 
 def _snapshot(*nodes: Node, drains: tuple[DrainProgress, ...] = (), own: str | None = None) -> Snapshot:
@@ -196,7 +196,7 @@ def test_our_own_node_waits_for_a_drain_that_has_no_slot_yet() -> None:
 
 def test_the_moment_at_which_a_slot_may_become_free_is_a_moment_of_change() -> None:
     free_at = NOW + timedelta(seconds=40)
-    leaving = replace(_running("a", slot=True), blocked_at=free_at)
+    leaving = replace(_running("a"), slot=SlotUse(held=True, blocked_at=free_at))
     plan = planned(_snapshot(_draining("a"), _draining("b"), drains=(leaving,)), ONE)
 
     assert plan.next_change == free_at

@@ -15,7 +15,15 @@ from reconciler import USER_AGENT
 from reconciler.drain.drainer import Drainer
 from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.eviction import Evictions
-from reconciler.model.drains import DrainOptions, DrainOrder, DrainProgress, Escalation, Phase, WaitLimit
+from reconciler.model.drains import (
+    DrainOptions,
+    DrainOrder,
+    DrainProgress,
+    Escalation,
+    Phase,
+    PodWaits,
+    WaitLimit,
+)
 from tests.support.controlplane.audit import AuditEntry
 from tests.support.controlplane.configuration import make_certificates
 from tests.support.controlplane.fill import Pool
@@ -254,7 +262,7 @@ def test_a_grace_of_thousands_of_years_stops_no_drain(bench: Bench, deletes: boo
     deadline = datetime.now(UTC) + timedelta(seconds=10)
     limit = WaitLimit(datetime.now(UTC), timedelta(hours=1), deadline)
     bench.start(
-        options=DrainOptions(evict_unmanaged=True, own_wait=limit),
+        options=DrainOptions(evict_unmanaged=True, waits=PodWaits(limit)),
         escalation=Escalation(delete_before_deadline=deletes, deadline=deadline),
     )
     progress = bench.finish()
@@ -302,7 +310,7 @@ def test_a_webhook_that_denies_evictions_and_moves_the_pod_is_waited_for(
     assert blocker.because.startswith(
         "denied by webhook cleaner.example.com: The pod will be rolled by the Strimzi Cluster Operator; "
     )
-    assert denied.blocked_since is None
+    assert denied.slot.blocked_since is None
     assert (progress.phase, progress.evicted) == (Phase.DRAINED, 0)
     bench.wait_ready("kafka", 1)
 
