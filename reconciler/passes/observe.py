@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import Struct
 
@@ -51,6 +51,8 @@ from reconciler.passes.plugin import Source, SourceContext, Wants
 from reconciler.passes.polled import PolledSource
 from reconciler.profiles.exemption import is_struck
 from reconciler.settings.schema import Mode, Settings
+
+T = TypeVar("T")
 
 RULES = "drain.rules that select namespaces by label are not applied"
 
@@ -304,47 +306,42 @@ def _ledger(reader: ClusterReader, settings: Settings, gaps: Gaps) -> Ledger:
     return Ledger(unread=f"needs {gaps.unseen[LEDGER].needs}")
 
 
-def _agents(reader: ClusterReader, gaps: Gaps) -> Agents:
+def _read(work: Callable[[], T], what: str, gaps: Gaps | None = None) -> tuple[T | None, str, str]:
+    """Return what was read; or None, the problem, and the permission that is missing for it, if that is why.
+
+    Raises only Unauthorized, and nothing without gaps. What is unreadable is unknown, and nothing else is.
+    """
     try:
-        found = reader.agents()
-    except Unauthorized as error:
-        if not gaps.tolerates(error):
-            raise
-        found = Agents(installed=True, problem=str(error), needs=error.needs)
+        return work(), "", ""
     except ClusterError as error:
-        found = Agents(installed=True, problem=str(error), needs=error.needs)
+        if gaps is not None and isinstance(error, Unauthorized) and not gaps.tolerates(error):
+            raise
+        return None, str(error), error.needs
     except Exception as error:  # noqa: BLE001 - what is unreadable there is unknown, and nothing else is
-        return Agents(installed=True, problem=internal("the node agents can't be read", error))
-    if not found.needs:
-        return found
-    gaps.missing("the node agents", found.needs, "their events are unknown on every node", found.problem)
-    return replace(found, problem=f"needs {found.needs}")
+        return None, internal(f"{what} can't be read", error), ""
+
+
+def _agents(reader: ClusterReader, gaps: Gaps) -> Agents:
+    agents, problem, needs = _read(reader.agents, "the node agents", gaps)
+    agents = agents or Agents(installed=True, problem=problem, needs=needs)
+    if not agents.needs:
+        return agents
+    gaps.missing("the node agents", agents.needs, "their events are unknown on every node", agents.problem)
+    return replace(agents, problem=f"needs {agents.needs}")
 
 
 def _remediator(reader: ClusterReader, gaps: Gaps) -> Remediator:
-    try:
-        found = reader.remediator()
-    except Unauthorized as error:
-        if not gaps.tolerates(error):
-            raise
-        found = Remediator(problem=str(error), needs=error.needs)
-    except ClusterError as error:
-        found = Remediator(problem=str(error), needs=error.needs)
-    except Exception as error:  # noqa: BLE001 - what is unreadable there is unknown, and nothing else is
-        return Remediator(problem=internal("AKS's remediator-config can't be read", error))
-    if found.needs:
-        follows = "whether AKS drains nodes for Freeze itself is not known"
-        gaps.missing("AKS's remediator-config", found.needs, follows, found.problem)
-    return found
+    what, follows = "AKS's remediator-config", "whether AKS drains nodes for Freeze itself is not known"
+    remediator, problem, needs = _read(reader.remediator, what, gaps)
+    remediator = remediator or Remediator(problem=problem, needs=needs)
+    if remediator.needs:
+        gaps.missing(what, remediator.needs, follows, remediator.problem)
+    return remediator
 
 
 def _server_version(reader: ClusterReader) -> ServerVersion:
-    try:
-        return reader.server_version()
-    except ClusterError as error:
-        return ServerVersion(problem=str(error))
-    except Exception as error:  # noqa: BLE001 - what is unreadable there is unknown, and nothing else is
-        return ServerVersion(problem=internal("the version of the API server can't be read", error))
+    version, problem, _ = _read(reader.server_version, "the version of the API server")
+    return version or ServerVersion(problem=problem)
 
 
 def _records(nodes: Iterable[Node], prefix: str) -> tuple[dict[str, Record | Unreadable], dict[str, str]]:

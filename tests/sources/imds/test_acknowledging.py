@@ -18,9 +18,7 @@ from reconciler.model.hooks import HookEnd, HookId, HookRecord, HookStep
 from reconciler.model.node import Node
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.record import CaseRecord, Cordon, DrainRecord, State, from_annotation
-from reconciler.model.scheduled_events import from_annotation as published_events
 from reconciler.model.values import replace
-from reconciler.passes.release import release
 from tests.support import builders
 from tests.support.builders import (
     ACKNOWLEDGE,
@@ -143,11 +141,6 @@ OF_ANOTHER = record(events=(known(not_before=NOW + minutes(600), ids=("Z9",)),))
             on_vm(builders.node("b"), 3), f"VM {vm_name(2)} is not a node of this cluster", id="no such node"
         ),
         pytest.param(
-            drained("b", 20),
-            f"VM {vm_name(2)} is not a node of this cluster",
-            id="only a node whose VM's name begins so",
-        ),
-        pytest.param(
             replace(drained("b", 2), provider_id=""),
             f"VM {vm_name(2)} is not a node of this cluster",
             id="a node that has no VM",
@@ -159,11 +152,6 @@ OF_ANOTHER = record(events=(known(not_before=NOW + minutes(600), ids=("Z9",)),))
             id="adopted and not drained",
         ),
         pytest.param(
-            drained("b", 2, record(State.REQUIRED, events=(A1,))),
-            "node b is not drained for it yet",
-            id="waiting",
-        ),
-        pytest.param(
             drained(
                 "b",
                 2,
@@ -172,12 +160,6 @@ OF_ANOTHER = record(events=(known(not_before=NOW + minutes(600), ids=("Z9",)),))
             ),
             "node b is not drained for it yet",
             id="not in maintenance",
-        ),
-        pytest.param(on_vm(builders.node("b"), 2), "node b is not drained for it yet", id="not in our hands"),
-        pytest.param(
-            on_vm(builders.node("b", unschedulable=True), 2),
-            "node b is not drained for it yet",
-            id="cordoned by somebody",
         ),
         pytest.param(drained("b", 2, unschedulable=False), "node b is not drained for it yet", id="opened"),
         pytest.param(
@@ -200,11 +182,6 @@ OF_ANOTHER = record(events=(known(not_before=NOW + minutes(600), ids=("Z9",)),))
             "reconciler release b --reset removes it",
             id="a record that can't be read",
         ),
-        pytest.param(
-            replace(drained("b", 2), uid="another"),
-            "node b is not drained for it yet",
-            id="the record of another node",
-        ),
     ],
 )
 def test_one_vm_that_is_no_drained_node_keeps_all_of_them_waiting(b: Node, why: str) -> None:
@@ -215,7 +192,6 @@ def test_one_vm_that_is_no_drained_node_keeps_all_of_them_waiting(b: Node, why: 
     ("said", "why"),
     [
         pytest.param((), "node b has not reported it yet", id="nothing"),
-        pytest.param((reboot(event_id="Z9"),), "node b has not reported it yet", id="another event"),
         pytest.param((reboot(source="request"),), "node b has not reported it yet", id="from another source"),
         pytest.param(
             (reboot(status=Status.STARTED),),
@@ -223,19 +199,9 @@ def test_one_vm_that_is_no_drained_node_keeps_all_of_them_waiting(b: Node, why: 
             id="started",
         ),
         pytest.param(
-            (reboot(kind=Kind.FREEZE),),
-            "the settings of node b do not acknowledge it, or it has started there",
-            id="a kind that is let pass",
-        ),
-        pytest.param(
             (reboot(kind=Kind.REDEPLOY),),
             "the settings of node b do not acknowledge it, or it has started there",
             id="a kind that is not to be acknowledged",
-        ),
-        pytest.param(
-            (reboot(initiator=Initiator.USER),),
-            "the settings of node b do not acknowledge it, or it has started there",
-            id="a user's own, which is only reported",
         ),
         pytest.param(
             (reboot(), reboot(status=Status.STARTED)),
@@ -251,13 +217,6 @@ def test_every_node_has_to_report_it_as_one_to_be_started(said: tuple[Signal, ..
     assert refusal(plan) == why
 
 
-def test_a_node_whose_agent_can_not_be_heard_keeps_the_others_waiting() -> None:
-    readings = {"a": reported(reboot()), "b": (reading(source="imds", unknown="its agent is not ready"),)}
-    plan = planned(snapshot(drained("a", 1), drained("b", 2), readings=readings), settings(WANTED))
-
-    assert refusal(plan) == "node b has not reported it yet"
-
-
 def test_a_node_without_a_plan_keeps_the_others_waiting() -> None:
     plan = planned(
         snapshot(drained("a", 1), on_vm(builders.node("b"), 2), readings={"a": reported(reboot())}),
@@ -265,18 +224,6 @@ def test_a_node_without_a_plan_keeps_the_others_waiting() -> None:
     )
 
     assert refusal(plan) == "node b has not reported it yet"
-
-
-def test_a_node_outside_of_the_fleet_keeps_the_others_waiting() -> None:
-    plan = two(
-        on_vm(builders.node("b"), 2), text=f"{WANTED}\nnodeSelector: {{test: yes}}", a=_in_fleet("a", 1)
-    )
-
-    assert refusal(plan) == "node b has not reported it yet"
-
-
-def _in_fleet(name: str, instance: int) -> Node:
-    return drained(name, instance, labels={"test": "yes"})
 
 
 @pytest.mark.parametrize("on", ["Reboot: {drain: false}", "Reboot: {acknowledge: false}"])
@@ -287,15 +234,6 @@ def test_an_override_for_one_of_its_nodes_keeps_all_of_them_waiting(on: str) -> 
     assert refusal(plan) == "the settings of node b do not acknowledge it, or it has started there"
     assert given(plan_of(plan, "b")) is None
     assert "acknowledgeDue" not in builders.codes(plan_of(plan, "b"))
-
-
-def test_an_override_may_be_what_wants_it() -> None:
-    text = "overrides: [{nodeSelector: {agentpool: gold}, events: {Reboot: {acknowledge: true}}}]"
-    both = two(drained("b", 2, pool="gold"), text=text, a=drained("a", 1, pool="gold"))
-    one = two(drained("b", 2, pool="gold"), text=text)
-
-    assert (given(plan_of(both, "a")), given(plan_of(both, "b"))) == (["A1"], ["A1"])
-    assert refusal(one, "b") == "the settings of node a do not acknowledge it, or it has started there"
 
 
 def test_by_default_nothing_is_acknowledged_and_nothing_is_said_of_it() -> None:
@@ -367,14 +305,6 @@ def test_a_vm_whose_name_begins_like_anothers_is_another() -> None:
     )
 
 
-def test_a_flexible_scale_sets_vm_is_known_by_its_own_name() -> None:
-    place = "azure:///subscriptions/s/resourceGroups/mc_x/providers/Microsoft.Compute/virtualMachines/flex-1"
-    single = replace(drained("a", 1), provider_id=place)
-    seen = snapshot(single, readings={"a": reported(reboot("flex-1"))})
-
-    assert given(plan_of(planned(seen, settings(WANTED)))) == ["A1"]
-
-
 # What the nodes report differently.
 
 
@@ -388,15 +318,6 @@ def test_where_nodes_report_different_vms_all_of_them_count(fuller: str) -> None
     assert refusal(plan) == refusal(plan, "b") == f"VM {vm_name(3)} is not a node of this cluster"
 
 
-def test_what_is_no_name_is_no_node() -> None:
-    published = {"EventId": "A1", "EventType": "Reboot", "EventStatus": "Scheduled"}
-    text = builders.published({**published, "Resources": [vm_name(1), None]}, vm=vm_name(1))
-    (said,) = published_events(text)
-    plan = planned(snapshot(drained("a", 1), readings={"a": reported(said)}), settings(WANTED))
-
-    assert refusal(plan) == "VM null is not a node of this cluster"
-
-
 @pytest.mark.parametrize("silent", ["a", "b"])
 def test_an_event_that_one_report_shows_without_its_vms_may_be_about_any_vm(silent: str) -> None:
     vague = dataclasses.replace(reboot(kind=Kind.UNKNOWN), resources=())
@@ -407,15 +328,6 @@ def test_an_event_that_one_report_shows_without_its_vms_may_be_about_any_vm(sile
 
     assert refusal(plan).startswith("it does not say which VMs it is about")
     assert refusal(plan, "b") == refusal(plan)
-
-
-def test_an_event_that_names_no_vm_is_not_acknowledged() -> None:
-    vague = dataclasses.replace(reboot(kind=Kind.UNKNOWN), resources=())
-    held = record(events=(known(Kind.UNKNOWN, ids=("A1",)),))
-    seen = snapshot(drained("a", 1, held), readings={"a": reported(vague)})
-    plan = planned(seen, settings("events: {Unknown: {drain: true, acknowledge: true}}"))
-
-    assert refusal(plan) == "it does not say which VMs it is about"
 
 
 def test_an_event_without_an_id_can_not_be_acknowledged() -> None:
@@ -475,18 +387,6 @@ def test_several_events_that_may_start_are_one_annotation_in_order() -> None:
 
     assert given(plan) == ["A1", "B2"]
     assert len(plan.todo.notices) == 1
-
-
-def test_when_a_second_event_drains_again_the_acknowledgement_is_removed_from_every_node_at_once() -> None:
-    told_a, told_b = (acknowledged_before(name, number) for name, number in (("a", 1), ("b", 2)))
-    second = signal(Kind.PREEMPT, source="request")
-    plan = two(told_b, reboot(), second, a=told_a)
-
-    for name in ("a", "b"):
-        write = plan_of(plan, name).todo.write
-        assert write is not None
-        assert write.annotations[ACKNOWLEDGE] is None
-    assert refusal(plan) == "node b is not drained for it yet"
 
 
 # The annotation and the record.
@@ -584,18 +484,6 @@ def test_what_another_client_wrote_there_is_corrected() -> None:
         write = plan_of(plan, name).todo.write
         assert write is not None
         assert write.annotations[ACKNOWLEDGE] is None
-
-
-@pytest.mark.parametrize("reset", [False, True])
-def test_a_release_removes_the_acknowledgement(reset: bool) -> None:
-    node, _ = pair()
-    text = "{" if reset else node.annotations[RECORD]
-    write = release(replace(node, annotations={**node.annotations, RECORD: text}), PREFIX, reset=reset)
-    alone = release(on_vm(builders.node("b", annotations={ACKNOWLEDGE: '["A1"]'}), 2), PREFIX, reset=False)
-
-    for one in (write, alone):
-        assert one is not None
-        assert one.annotations[ACKNOWLEDGE] is None
 
 
 def test_an_event_that_left_the_case_leaves_the_list() -> None:
