@@ -5,8 +5,6 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from reconciler.features.publishing.hints import bears_hints, taint_of
 from reconciler.features.publishing.hints import signs as hints_of
@@ -22,14 +20,9 @@ from reconciler.passes.plugin import NodeSigns, Standing
 from reconciler.passes.release import release
 from reconciler.profiles.case import CaseView
 from reconciler.run import PARTS
-from reconciler.settings.schema import Settings
-from reconciler.simulation.api import Call, Killed
-from reconciler.simulation.world import World
-from tests.laws.histories import History, Step, people_steps, platform_steps, small_world, waits
-from tests.laws.hits import Hits
-from tests.support import builders, strategies
+from tests.laws.histories import History, small_world
+from tests.support import builders
 from tests.support.builders import NOW, PREFIX, RECORD, REQUEST, minutes
-from tests.support.searching import examples, kills
 
 BOTH = "hints: {taint: true, label: true}"
 HELD = f"{BOTH}\nbudget: {{maxUnavailable: 0}}"
@@ -222,99 +215,6 @@ def test_a_hint_without_a_record_is_taken_off() -> None:
 
     assert hinted(scene.cluster.nodes["n0"]) == (None, False)
     assert scene.cluster.nodes["n0"].taints == (THEIRS,)
-
-
-HINTED = Hits()
-
-
-def policies() -> st.SearchStrategy[Settings]:
-    """Any settings, with some hints."""
-    on = st.sampled_from((ON, Hints(taint=True), Hints(label=True)))
-    return st.tuples(strategies.policies(), on).map(
-        lambda pair: pair[0].model_copy(update={"hints": pair[1]})
-    )
-
-
-@HINTED.at_least(20)
-@settings(max_examples=examples(60), deadline=None)
-@given(strategies.worlds(), policies(), st.floats(0, 1, exclude_max=True))
-def test_hints_come_to_rest_stay_so_and_are_taken_off_once_they_are_off(
-    world: World, policy: Settings, part: float
-) -> None:
-    scene = History(world, policy)
-    plan = scene.until_still(most=20)
-    HINTED.count(any(bears_hints(node, PREFIX) for node in world.cluster.nodes.values()))
-    until = plan.next_change or NOW + timedelta(days=2)
-    world.clock.advance(max(NOW, min(NOW + (until - NOW) * part, until - timedelta.resolution)))
-    writes = world.api.writes
-    scene.look()
-    assert world.api.writes == writes
-
-    scene.settings = policy.model_copy(update={"hints": Hints()})
-    scene.until_still(most=20)
-    left = [name for name, node in world.cluster.nodes.items() if bears_hints(node, PREFIX)]
-    kept = {one.node for one in scene.look()[0].nodes if {hold.code for hold in one.holds} & STAYS}
-    assert set(left) <= kept
-
-
-STAYS = {"recordReadable", "lookedAfter", "notClaimed", "internal"}
-"""The holds of nodes that must not be changed at all."""
-
-
-@settings(max_examples=examples(60), deadline=None)
-@given(st.lists(st.tuples(st.one_of(platform_steps, people_steps), waits), max_size=12))
-def test_over_any_history_an_operational_node_has_no_hint(steps: list[tuple[Step, timedelta]]) -> None:
-    scene = History(small_world(), builders.settings(BOTH))
-    for happen, wait in steps:
-        happen(scene)
-        scene.wait(wait)
-        scene.look()
-        for node in scene.cluster.nodes.values():
-            label, taint = hinted(node)
-            assert (label is not None) is taint
-            assert not taint or RECORD in node.annotations
-
-
-def story(kill_at: int) -> tuple[int, object]:
-    """Cases from request to end, killed after one write; how many writes there were, and what is left."""
-    world = small_world()
-    scene = History(world, builders.settings(f"{BOTH}\nbudget: {{maxUnavailable: 1}}"))
-    count = 0
-
-    def maybe(write: Call) -> None:
-        nonlocal count
-        del write
-        count += 1
-        if count == kill_at:
-            raise Killed
-
-    world.api.after_write = maybe
-    for name in ("n0", "n1"):
-        world.cluster.annotate(name, REQUEST, builders.DRAIN_NOW)
-    seen = []
-    for _ in range(2):
-        for _ in range(4):
-            try:
-                scene.look()
-            except Killed:
-                world.restart()
-                scene.look()
-            scene.wait(minutes(3))
-        seen.append({name: hinted(node) for name, node in world.cluster.nodes.items()})
-        for name in ("n0", "n1"):
-            world.cluster.annotate(name, REQUEST, None)
-    return count, seen
-
-
-def test_killed_after_any_write_the_hints_end_the_same() -> None:
-    total, expected = story(kill_at=0)
-    ends = [story(kill_at=number)[1] for number in kills(total)]
-
-    assert expected == [
-        {"n0": ("0", True), "n1": ("0", True), "n2": (None, False)},
-        dict.fromkeys(("n0", "n1", "n2"), (None, False)),
-    ]
-    assert [number for number, end in enumerate(ends, start=1) if end != expected] == []
 
 
 def test_a_reboot_with_a_date_shows_its_deadline() -> None:

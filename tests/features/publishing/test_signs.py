@@ -17,10 +17,12 @@ from reconciler.features.publishing.drainsafe import (
 )
 from reconciler.features.publishing.drainsafe import changes as drainsafe
 from reconciler.features.publishing.feature import removed_signs
+from reconciler.features.publishing.hints import bears_hints, taint_of
 from reconciler.features.publishing.node_conditions import changes as lifecycle
-from reconciler.features.publishing.settings import PUBLISH
+from reconciler.features.publishing.settings import HINTS, PUBLISH, Hints
 from reconciler.model.errors import SettingsError
 from reconciler.model.event import Kind, Status
+from reconciler.model.keys import OwnKeys
 from reconciler.model.node import DRAINED, DRAINING, IN_PROGRESS, LIFECYCLE, PLANNED, Condition, Node
 from reconciler.model.record import CaseRecord, DrainRecord, State
 from reconciler.model.values import replace
@@ -34,11 +36,14 @@ from reconciler.settings.schema import Settings
 from reconciler.simulation.api import Call, Killed
 from reconciler.simulation.world import World
 from tests.laws.histories import History, Step, people_steps, platform_steps, small_world, waits
+from tests.laws.hits import Hits
 from tests.support import builders, strategies
 from tests.support.builders import NOW, PREFIX, RECORD, REQUEST, minutes
 from tests.support.searching import examples, kills
 
-ALL = "publish: [drainsafe, node-conditions, nodemaintenances]"
+ALL = """publish: [drainsafe, node-conditions, nodemaintenances]
+hints: {taint: true, label: true}"""
+KEY = OwnKeys(PREFIX).deadline
 ORDER = tuple(Drainsafe)
 UNDONE = DrainRecord(NOW)
 DONE = DrainRecord(NOW, 1, NOW)
@@ -217,14 +222,18 @@ def policies() -> st.SearchStrategy[Settings]:
     published = st.lists(
         st.sampled_from(("drainsafe", "node-conditions", "nodemaintenances")), min_size=1, unique=True
     ).map(lambda names: PUBLISH.of(builders.settings(f"publish: [{', '.join(names)}]")))
-    return st.tuples(strategies.policies(), published).map(
-        lambda pair: pair[0].model_copy(update={"publish": pair[1]})
+    hints = st.sampled_from((Hints(), Hints(taint=True), Hints(label=True), Hints(taint=True, label=True)))
+    return st.tuples(strategies.policies(), published, hints).map(
+        lambda chosen: chosen[0].model_copy(update={"publish": chosen[1], "hints": chosen[2]})
     )
 
 
 def agree(history: History, name: str) -> None:
-    """See that both kinds of signs say what the record does."""
+    """See that all signs say what the record does."""
     node = history.cluster.nodes[name]
+    label, taint = KEY in node.labels, taint_of(PREFIX) in node.taints
+    assert label is taint
+    assert not taint or RECORD in node.annotations
     record = builders.case_of(node) if RECORD in node.annotations else CaseRecord()
     conditions, value = shown(node), node.annotations.get(DRAINSAFE_STATE)
     state, drain = record.state, record.drain
@@ -262,9 +271,11 @@ def allowed(before: str | None, after: str | None, *, again: bool) -> bool:
 def test_over_any_history_the_signs_agree_with_the_record_and_the_value_keeps_its_order(
     policy: Settings, steps: list[tuple[Step, timedelta]]
 ) -> None:
-    world = small_world()
+    world, every = small_world(), builders.settings(ALL)
     world.cluster.maintenances = {}
-    history = History(world, policy.model_copy(update={"publish": PUBLISH.of(builders.settings(ALL))}))
+    history = History(
+        world, policy.model_copy(update={"publish": PUBLISH.of(shown), "hints": HINTS.of(shown)})
+    )
     names = sorted(world.cluster.nodes)
     for happen, wait in steps:
         before = {
@@ -289,35 +300,38 @@ def test_over_any_history_the_signs_agree_with_the_record_and_the_value_keeps_it
                 assert allowed(value, node.annotations.get(DRAINSAFE_STATE), again=again)
 
 
+HINTED = Hits()
+
+STAYS = {"recordReadable", "lookedAfter", "notClaimed", "internal"}
+"""The holds of nodes that must not be changed at all."""
+
+
+@HINTED.at_least(20)
 @settings(max_examples=examples(120), deadline=None, suppress_health_check=list(HealthCheck))
 @given(strategies.worlds(), policies(), st.floats(0, 1, exclude_max=True))
-def test_publishing_comes_to_rest_and_stays_so_until_the_plan_says(
+def test_publishing_comes_to_rest_stays_so_and_leaves_nothing_behind_once_it_is_off(
     world: World, policy: Settings, part: float
 ) -> None:
     world.cluster.maintenances = {}
     history = History(world, policy)
     plan = history.until_still(most=20)
+    HINTED.count(any(bears_hints(node, PREFIX) for node in world.cluster.nodes.values()))
     until = plan.next_change or NOW + timedelta(days=2)
     # Not until then: a part of 0.9999999999999999 would be rounded to the very moment.
     world.clock.advance(max(NOW, min(NOW + (until - NOW) * part, until - timedelta.resolution)))
     writes = list(world.api.done)
     history.look()
-
     assert world.api.done == writes
 
-
-@settings(max_examples=examples(80), deadline=None, suppress_health_check=list(HealthCheck))
-@given(strategies.worlds(), policies())
-def test_what_is_switched_off_leaves_nothing_behind(world: World, policy: Settings) -> None:
-    world.cluster.maintenances = {}
-    history = History(world, policy)
+    history.settings = policy.model_copy(update={"publish": (), "hints": Hints()})
     history.until_still(most=20)
-    history.settings = policy.model_copy(update={"publish": ()})
-    history.until_still(most=20)
-
     for node in world.cluster.nodes.values():
         assert shown(node) == {}
         assert DRAINSAFE_STATE not in node.annotations
+    left = {name for name, node in world.cluster.nodes.items() if bears_hints(node, PREFIX)}
+    assert left <= {
+        node.node for node in history.look()[0].nodes if {hold.code for hold in node.holds} & STAYS
+    }
 
 
 # Killed between any two writes.
@@ -349,7 +363,7 @@ def story(kill_at: int) -> tuple[int, object]:
                 history.look()
             history.wait(minutes(3))
     left = {
-        name: (dict(node.annotations), shown(node), node.unschedulable)
+        name: (dict(node.annotations), dict(node.labels), node.taints, shown(node), node.unschedulable)
         for name, node in world.cluster.nodes.items()
     }
     views = sorted((one.node, one.state, one.name) for one in world.cluster.maintenances.values())
