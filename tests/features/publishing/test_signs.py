@@ -274,7 +274,7 @@ def test_over_any_history_the_signs_agree_with_the_record_and_the_value_keeps_it
     world, every = small_world(), builders.settings(ALL)
     world.cluster.maintenances = {}
     history = History(
-        world, policy.model_copy(update={"publish": PUBLISH.of(shown), "hints": HINTS.of(shown)})
+        world, policy.model_copy(update={"publish": PUBLISH.of(every), "hints": HINTS.of(every)})
     )
     names = sorted(world.cluster.nodes)
     for happen, wait in steps:
