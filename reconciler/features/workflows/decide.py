@@ -159,7 +159,7 @@ def _step(
         run,
         workflows,
         names,
-        given=given,
+        situation=given,
         resumed=tuple(claim.name for claim in waiting),
         starts=context.settings.mode is not Mode.FINISH and not kept,
     )

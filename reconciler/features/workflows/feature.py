@@ -59,22 +59,18 @@ def _leases(
             continue
         try:
             found[ref] = reader.lease(ref)
-        except ClusterError as error:
-            unread[ref] = _why(error)
+        except Exception as error:  # noqa: BLE001 - one Lease's data harms that Lease only
+            unread[ref] = _why(error, f"the Lease {ref} can't be read")
             # Each request without an answer takes the whole time for retries.
             silent = unread[ref] if isinstance(error, Unreachable) else ""
-        except Exception as error:  # noqa: BLE001 - one Lease's data harms that Lease only
-            unread[ref] = internal(f"the Lease {ref} can't be read", error)
     return found, unread
 
 
 def _pods(reader: ClusterReader) -> tuple[Mapping[str, tuple[Pod, ...]], str]:
     try:
         listed = reader.pods(placement=True)
-    except ClusterError as error:
-        return {}, _why(error)
     except Exception as error:  # noqa: BLE001 - what is in pods harms the checks that need them
-        return {}, internal("the pods can't be read for checks", error)
+        return {}, _why(error, "the pods can't be read for checks")
     found: dict[str, list[Pod]] = {}
     for pod in listed:
         found.setdefault(pod.node, []).append(pod)
@@ -84,14 +80,15 @@ def _pods(reader: ClusterReader) -> tuple[Mapping[str, tuple[Pod, ...]], str]:
 def _hypervisors(reader: ClusterReader) -> tuple[Mapping[str, Hypervisor], str]:
     try:
         listed = reader.hypervisors()
-    except ClusterError as error:
-        return {}, _why(error)
     except Exception as error:  # noqa: BLE001 - what is in Hypervisors harms the workflows that use them
-        return {}, internal("the Hypervisors can't be read", error)
+        return {}, _why(error, "the Hypervisors can't be read")
     if listed is None:
         return {}, "the cluster has no kind Hypervisor of kvm.cloud.sap/v1"
     return {one.name: one for one in listed}, ""
 
 
-def _why(error: ClusterError) -> str:
-    return f"needs {error.needs}" if error.needs else str(error)
+def _why(error: Exception, what: str) -> str:
+    """Return why something can't be read; `what` says what, for an error in this program."""
+    if isinstance(error, ClusterError):
+        return f"needs {error.needs}" if error.needs else str(error)
+    return internal(what, error)

@@ -78,35 +78,35 @@ class Told(Struct, frozen=True):
     next: datetime | None = None
 
 
-def notified(named: Iterable[tuple[str, tuple[Notification, ...]]], given: WorkflowSituation) -> Told:
+def notified(named: Iterable[tuple[str, tuple[Notification, ...]]], situation: WorkflowSituation) -> Told:
     """Return what is sent now, and when the next message is due.
 
-    `named` are the profiles of the node, each with the notifications of its state. `given` has the node and
-    its data as this pass found them: a message is about the state before this pass.
+    `named` are the profiles of the node, each with the notifications of its state. `situation` has the node
+    and its data as this pass found them: a message is about the state before this pass.
     """
     messages: list[WorkflowMessage] = []
     ahead: list[datetime] = []
-    before, sent = given.data.notifications, dict(given.data.notifications)
+    before, sent = situation.data.notifications, dict(situation.data.notifications)
     for profile, notifications in named:
-        kept = given.data.profiles[profile]
+        kept = situation.data.profiles[profile]
         for one in notifications:
             past = _past(one.schedule, kept, before.get(one.name), sent.get(one.name))
-            if due(one.schedule, given.now, past):
+            if due(one.schedule, situation.now, past):
                 message, _ = guarded(
-                    f"node {given.node.name}: the notification {one.name} has no text",
-                    partial(_message, one, profile, given),
+                    f"node {situation.node.name}: the notification {one.name} has no text",
+                    partial(_message, one, profile, situation),
                     None,
                 )
                 messages += [message] if message is not None else []
-                sent[one.name] = given.now.replace(microsecond=0)
+                sent[one.name] = situation.now.replace(microsecond=0)
                 past = replace(past, last=sent[one.name])
-            moment = next_due(one.schedule, given.now, past)
-            ahead += [moment] if moment is not None and moment > given.now else []
+            moment = next_due(one.schedule, situation.now, past)
+            ahead += [moment] if moment is not None and moment > situation.now else []
     if not messages:
-        return Told(given.data, next=min(ahead, default=None))
+        return Told(situation.data, next=min(ahead, default=None))
     # Names of instances that the settings do not have any more would add up.
     newest = sorted(sent.items(), key=lambda item: item[1], reverse=True)[: limits.ENTRIES]
-    data = replace(given.data, notifications=dict(newest))
+    data = replace(situation.data, notifications=dict(newest))
     return Told(data, tuple(messages), min(ahead, default=None))
 
 
@@ -131,22 +131,31 @@ def _past(schedule: Schedule, kept: ProfileData, before: datetime | None, last: 
     return past if past.has_news else replace(past, last=last)
 
 
-def _message(one: Notification, profile: str, given: WorkflowSituation) -> WorkflowMessage:
-    kept = given.data.profiles[profile]
-    profiles = given.data.profiles
+def _message(one: Notification, profile: str, situation: WorkflowSituation) -> WorkflowMessage:
+    kept = situation.data.profiles[profile]
+    profiles = situation.data.profiles
     about = About(
         profile,
         kept.current.value,
         kept.transition,
         last=max(profiles, key=lambda name: (profiles[name].transition, name == profile)),
         in_maintenance=any(each.current is State.IN_MAINTENANCE for each in profiles.values()),
-        log_details=given.node.labels.get(given.keys.log_details) == "true",
+        log_details=situation.node.labels.get(situation.keys.log_details) == "true",
     )
     since = to_text(kept.transition)
-    facts = f"Node {given.node.name} is in the state {kept.current} of profile {profile} since {since}."
-    title, text = one.made(message_fields(given.node, about), facts)
-    last = given.data.notifications.get(one.name)
+    facts = f"Node {situation.node.name} is in the state {kept.current} of profile {profile} since {since}."
+    title, text = one.made(message_fields(situation.node, about), facts)
+    last = situation.data.notifications.get(one.name)
     # While the node can't be written, each pass finds the same message.
-    identity = (given.node.uid, one.name, profile, kept.current.value, since, to_text(last) if last else "")
+    identity = (
+        situation.node.uid,
+        one.name,
+        profile,
+        kept.current.value,
+        since,
+        to_text(last) if last else "",
+    )
     hashed = hashlib.sha256("\0".join(identity).encode("utf-8", "replace")).hexdigest()[:24]
-    return WorkflowMessage(hashed, one.name, given.node.name, given.now.replace(microsecond=0), text, title)
+    return WorkflowMessage(
+        hashed, one.name, situation.node.name, situation.now.replace(microsecond=0), text, title
+    )

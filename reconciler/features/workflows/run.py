@@ -55,10 +55,10 @@ class Ran(Struct, frozen=True):
 
 
 def maintained(
-    data: WorkflowData, label: str, workflows: Workflows, given: WorkflowSituation
+    data: WorkflowData, label: str, workflows: Workflows, situation: WorkflowSituation
 ) -> WorkflowData:
     """Return the data with the profiles that the label lists: new ones are operational since now."""
-    fresh = ProfileData(given.second)
+    fresh = ProfileData(situation.second)
     selected = {name: data.profiles.get(name, fresh) for name in workflows.selected(label)}
     listed = label.split("--")
     kept = {name: profile for name, profile in data.profiles.items() if name in listed}
@@ -76,25 +76,25 @@ def run(
     workflows: Workflows,
     profiles: tuple[str, ...],
     work: Worked,
-    given: WorkflowSituation,
+    situation: WorkflowSituation,
     *,
     resumed: Collection[str] = (),
     starts: bool = True,
 ) -> Ran:
     """Return the node after one step of each of these profiles, in this order.
 
-    `given` has the node, its data with these profiles, and what was read. `resumed` are the profiles with a
-    chain that waits for the drain of the node: while somebody has uncordoned it, they only leave that chain.
-    Without `starts` only nodes in maintenance go on. A profile that takes no part has a report, too.
+    `situation` has the node, its data with these profiles, and what was read. `resumed` are the profiles with
+    a chain that waits for the drain of the node: while somebody has uncordoned it, they only leave that
+    chain. Without `starts` only nodes in maintenance go on. A profile that takes no part has a report, too.
     """
-    ran = Ran(replace(work, waits=""), given.data)
+    ran = Ran(replace(work, waits=""), situation.data)
     # A profile that leaves maintenance in this pass keeps the others out of it until the next one. So does
     # one whose chain waits for the drain of the node: it is in maintenance as soon as the chain ends.
-    inside = (name for name in profiles if given.data.profiles[name].current is State.IN_MAINTENANCE)
+    inside = (name for name in profiles if situation.data.profiles[name].current is State.IN_MAINTENANCE)
     first = {*inside, *resumed}
     for name in profiles:
         try:
-            profile = _Profile(workflows, workflows.by_name[name], ran, given, first)
+            profile = _Profile(workflows, workflows.by_name[name], ran, situation, first)
             if not starts and name not in first:
                 ran = profile.ended(ran.work, profile.kept)
             elif name in resumed and _is_stopped(work):
@@ -102,11 +102,11 @@ def run(
             else:
                 ran = profile.run(resumed=name in resumed)
         except Exception as error:  # noqa: BLE001 - one profile's error drops no other's progress (law 19)
-            problem = internal(f"node {given.node.name}: profile {name} failed", error)
+            problem = internal(f"node {situation.node.name}: profile {name} failed", error)
             reason = f"profile {name}: an error in this program, see its log: {problem}"
-            kept = given.data.profiles[name]
+            kept = situation.data.profiles[name]
             report = WorkflowReport(name, kept.current, kept.current, kept.transition)
-            hold = Hold(given.node.name, HoldCode.INTERNAL, reason)
+            hold = Hold(situation.node.name, HoldCode.INTERNAL, reason)
             ran = replace(ran, holds=(*ran.holds, hold), reports=(*ran.reports, report))
     return ran
 
@@ -121,30 +121,30 @@ class _Profile:
         workflows: Workflows,
         workflow: Profile,
         ran: Ran,
-        given: WorkflowSituation,
+        situation: WorkflowSituation,
         first: Collection[str],
     ) -> None:
         self.kept = ran.data.profiles[workflow.name]
         self._workflows, self._workflow, self._ran = workflows, workflow, ran
         others = {*first, *_in_maintenance(ran.data), *_drained_for(ran)} - {workflow.name}
-        self._others = (*given.in_maintenance_here, *sorted(others))
-        self._given = replace(
-            given,
+        self._others = (*situation.in_maintenance_here, *sorted(others))
+        self._situation = replace(
+            situation,
             data=ran.data,
             profile=workflow.name,
             state=self.kept.current,
             since=self.kept.transition,
-            read=reduce(ReadForChecks.taken, ran.takes, given.read),
+            read=reduce(ReadForChecks.taken, ran.takes, situation.read),
             in_maintenance_here=self._others,
         )
-        self._answers = Answers(workflows.checks, self._given)
+        self._answers = Answers(workflows.checks, self._situation)
 
     def leave(self) -> Ran:
         """Return the node after a step away from the chain that waits for its drain, if one passes.
 
         The profile gives up its claims then, and also if the step with that chain no longer passes.
         """
-        work, claim = self._ran.work, self._given.claim
+        work, claim = self._ran.work, self._situation.claim
         free = replace(work, record=work.record.undrained(claim).uncordoned(claim))
         verdicts = self._verdicts(work)
         step = self._chosen(verdicts, resumed=False)
@@ -174,19 +174,19 @@ class _Profile:
     def _step(
         self, step: Step, before: ProfileData, work: Worked, verdicts: Verdicts, *, resumed: bool
     ) -> Ran:
-        given = replace(self._given, node=work.node)
+        situation = replace(self._situation, node=work.node)
         work = self._chain(step.triggers, work, resumed=resumed)
         if work.waits:
             return self.ended(work, before, verdicts=verdicts, draining=draining_of(step.triggers))
-        takes = [self._workflows.checks[name].takes(given) for name in names(step.check)]
+        takes = [self._workflows.checks[name].takes(situation) for name in names(step.check)]
         message = f"The node is now in the {step.next} state caused by profile {self._workflow.name}"
         work = work.with_notice(Notice(CHANGED, message, named_as_node=True))
-        moved = ProfileData(after_sent(self._ran.data, given.second), step.next, self.kept.current)
+        moved = ProfileData(after_sent(self._ran.data, situation.second), step.next, self.kept.current)
         ended = self.ended(work, moved, verdicts=verdicts, taken=step)
         return replace(ended, takes=(*ended.takes, *(take for take in takes if take is not None)))
 
     def _verdicts(self, work: Worked) -> Verdicts:
-        self._answers = self._answers.about(replace(self._given, node=work.node))
+        self._answers = self._answers.about(replace(self._situation, node=work.node))
         return verdicts_of(self._workflow.rules(self.kept.current), self._answers)
 
     def _chosen(self, verdicts: Verdicts, *, resumed: bool) -> Step | None:
@@ -204,12 +204,12 @@ class _Profile:
 
     def _chain(self, chain: tuple[Trigger, ...], work: Worked, *, resumed: bool) -> Worked:
         theirs = self.kept.is_entering and self.kept.is_theirs
-        given = replace(self._given, resumed=resumed, taken_over=theirs)
-        missing = next((why for trigger in chain if (why := trigger.missing(given, work))), "")
+        situation = replace(self._situation, resumed=resumed, taken_over=theirs)
+        missing = next((why for trigger in chain if (why := trigger.missing(situation, work))), "")
         if missing:
             return replace(work, waits=missing)
         for trigger in chain:
-            work = trigger(given, work)
+            work = trigger(situation, work)
             if work.waits:
                 break
         return work
@@ -233,7 +233,7 @@ class _Profile:
             work.waits,
             tuple(StepAnswer(step.next, step.text, verdict, step is taken) for step, verdict in verdicts),
             tuple(self._answers.values()),
-            self._given.node.labels.get(self._given.keys.log_details) == "true",
+            self._situation.node.labels.get(self._situation.keys.log_details) == "true",
         )
         return replace(
             ran,
@@ -246,7 +246,7 @@ class _Profile:
 
     def _holds(self, waits: str, verdicts: Verdicts) -> tuple[Hold, ...]:
         """Return what keeps the profile in its state. An operational node only has to be readable."""
-        name, node = self._workflow.name, self._given.node.name
+        name, node = self._workflow.name, self._situation.node.name
         if waits:
             return (Hold(node, HoldCode.WORKFLOW, f"profile {name}: {waits}"),)
         found: dict[str, Hold] = {}

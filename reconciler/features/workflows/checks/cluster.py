@@ -31,18 +31,18 @@ from reconciler.settings.sections.check_types import (
 
 
 @check_type("budget", BudgetCheck)
-def budget(_config: BudgetCheck, given: WorkflowSituation) -> CheckResult:
+def budget(_config: BudgetCheck, situation: WorkflowSituation) -> CheckResult:
     """Pass when one more node may be out of service, the node holds a place, or it is lost anyway."""
-    platform = given.platform
+    platform = situation.platform
     if platform is None:
         return unknown("the budget of the settings is not read")
-    return place_for(given.node, platform) or passed("the budget has a place for the node")
+    return place_for(situation.node, platform) or passed("the budget has a place for the node")
 
 
 @check_type("nodeCount", NodeCountCheck)
-def node_count(config: NodeCountCheck, given: WorkflowSituation) -> CheckResult:
+def node_count(config: NodeCountCheck, situation: WorkflowSituation) -> CheckResult:
     """Pass when the cluster has at least so many nodes, managed or not."""
-    count = len(given.members)
+    count = len(situation.members)
     if count < config.count:
         return failed(f"the cluster has {count} nodes, and needs {config.count}")
     return passed(f"the cluster has {count} nodes")
@@ -51,23 +51,26 @@ def node_count(config: NodeCountCheck, given: WorkflowSituation) -> CheckResult:
 @check_type(
     "maxMaintenance", MaxMaintenanceCheck, needs=lambda config: Needs(labels=frozenset(config.labels))
 )
-def max_maintenance(config: MaxMaintenanceCheck, given: WorkflowSituation) -> CheckResult:
+def max_maintenance(config: MaxMaintenanceCheck, situation: WorkflowSituation) -> CheckResult:
     """Pass while fewer than `max` nodes are in maintenance, of those that count.
 
     A node counts whatever profile it is in maintenance for. With `profile` it has to have that profile, with
     `groupBy` the labels of this node. With `skipAfter` it stops counting that long after its last transition.
     """
-    group = {key: value for key in config.labels if (value := given.node.labels.get(key))}
-    key = ("maxMaintenance", config.max, config.profile, config.skip_after, given.now, *group.items())
-    return given.members.once(key, partial(_answer, config, group, given))
+    group = {key: value for key in config.labels if (value := situation.node.labels.get(key))}
+    key = ("maxMaintenance", config.max, config.profile, config.skip_after, situation.now, *group.items())
+    return situation.members.once(key, partial(_answer, config, group, situation))
 
 
-def _answer(config: MaxMaintenanceCheck, group: Mapping[str, str], given: WorkflowSituation) -> CheckResult:
-    busy = given.members.once("inMaintenance", partial(_in_maintenance, given.members))
+def _answer(
+    config: MaxMaintenanceCheck, group: Mapping[str, str], situation: WorkflowSituation
+) -> CheckResult:
+    busy = situation.members.once("inMaintenance", partial(_in_maintenance, situation.members))
     counted = {
         member.node.name: ends
         for member in busy
-        if _belongs(member, config, group) and ((ends := _ends(member, config)) is None or given.now < ends)
+        if _belongs(member, config, group)
+        and ((ends := _ends(member, config)) is None or situation.now < ends)
     }
     scope = f" with {', '.join(f'{key}={value}' for key, value in group.items())}" if group else ""
     if config.profile:
@@ -108,36 +111,36 @@ def _refs(config: StaggerCheck) -> tuple[LeaseRef, ...]:
     return tuple(LeaseRef(*place) for place in config.leases)
 
 
-def _free(config: StaggerCheck, given: WorkflowSituation) -> LeaseRef | None:
+def _free(config: StaggerCheck, situation: WorkflowSituation) -> LeaseRef | None:
     """Return the first Lease that a node may take: it does not exist, was never taken, or has expired."""
     for ref in _refs(config):
-        if ref not in given.read.leases:
+        if ref not in situation.read.leases:
             continue
-        seen = given.read.leases[ref]
-        if seen is None or seen.until is None or seen.until < given.now:
+        seen = situation.read.leases[ref]
+        if seen is None or seen.until is None or seen.until < situation.now:
             return ref
     return None
 
 
-def _take(config: StaggerCheck, given: WorkflowSituation) -> LeaseTake | None:
-    ref = _free(config, given)
+def _take(config: StaggerCheck, situation: WorkflowSituation) -> LeaseTake | None:
+    ref = _free(config, situation)
     if ref is None:
         return None
-    return LeaseTake(ref, given.node.name, given.now, config.duration, given.read.leases[ref])
+    return LeaseTake(ref, situation.node.name, situation.now, config.duration, situation.read.leases[ref])
 
 
 @check_type("stagger", StaggerCheck, needs=lambda config: Needs(leases=frozenset(_refs(config))), takes=_take)
-def stagger(config: StaggerCheck, given: WorkflowSituation) -> CheckResult:
+def stagger(config: StaggerCheck, situation: WorkflowSituation) -> CheckResult:
     """Pass when a Lease is free. The node takes it only if the transition really happens."""
-    free = _free(config, given)
+    free = _free(config, situation)
     if free is not None:
         return passed(f"the Lease {free} is free")
     unread = [
-        f"{ref}: {given.read.unread_leases.get(ref, 'it was not read')}"
+        f"{ref}: {situation.read.unread_leases.get(ref, 'it was not read')}"
         for ref in _refs(config)
-        if ref not in given.read.leases
+        if ref not in situation.read.leases
     ]
-    held = [(seen.until, ref, seen) for ref in _refs(config) if (seen := given.read.leases.get(ref))]
+    held = [(seen.until, ref, seen) for ref in _refs(config) if (seen := situation.read.leases.get(ref))]
     taken = [one for one in held if one[0] is not None]
     first = min((until for until, _, _ in taken if until is not None), default=None)
     until = first + _AFTER if first is not None else None
@@ -160,18 +163,18 @@ def _cluster_healthy_needs(config: ClusterHealthyCheck) -> Needs:
 
 
 @check_type("clusterHealthy", ClusterHealthyCheck, needs=_cluster_healthy_needs)
-def cluster_healthy(config: ClusterHealthyCheck, given: WorkflowSituation) -> CheckResult:
+def cluster_healthy(config: ClusterHealthyCheck, situation: WorkflowSituation) -> CheckResult:
     """Pass when few enough nodes are NotReady, few enough pods wait for long, and no alert fires.
 
     Only what is configured is checked. Nodes in maintenance and cordoned nodes do not count as NotReady:
     maintenance makes them so.
     """
-    nodes = partial(_nodes, config, given.members)
-    parts = [given.members.once(("clusterHealthy", config.max_not_ready), nodes)]
+    nodes = partial(_nodes, config, situation.members)
+    parts = [situation.members.once(("clusterHealthy", config.max_not_ready), nodes)]
     if config.max_pending is not None:
-        parts.append(_pods(config, config.max_pending, given))
+        parts.append(_pods(config, config.max_pending, situation))
     if config.alerts is not None:
-        parts.append(_alerts(config.alerts, given))
+        parts.append(_alerts(config.alerts, situation))
     for verdict, answer in ((Verdict.FAILED, failed), (Verdict.UNKNOWN, unknown)):
         if found := [one.reason for one in parts if one.verdict is verdict]:
             return answer("; ".join(found))
@@ -187,21 +190,21 @@ def _nodes(config: ClusterHealthyCheck, members: Fleet) -> CheckResult:
     return passed(f"NotReady nodes: {len(broken)}")
 
 
-def _pods(config: ClusterHealthyCheck, most: int, given: WorkflowSituation) -> CheckResult:
-    if given.read.unread_pods:
-        return unknown(f"the pods can't be read: {given.read.unread_pods}")
-    key = ("clusterHealthy", config.pending_for, config.namespaces, given.now)
-    waiting = given.read.of_pods(key, partial(_waiting, config, given))
+def _pods(config: ClusterHealthyCheck, most: int, situation: WorkflowSituation) -> CheckResult:
+    if situation.read.unread_pods:
+        return unknown(f"the pods can't be read: {situation.read.unread_pods}")
+    key = ("clusterHealthy", config.pending_for, config.namespaces, situation.now)
+    waiting = situation.read.of_pods(key, partial(_waiting, config, situation))
     if len(waiting) > most:
         return failed(f"Pending pods: {len(waiting)} ({_some_names(waiting)}), at most {most} may be")
     return passed(f"Pending pods: {len(waiting)}")
 
 
-def _waiting(config: ClusterHealthyCheck, given: WorkflowSituation) -> list[str]:
-    before = shifted(given.now, -config.pending_for)
+def _waiting(config: ClusterHealthyCheck, situation: WorkflowSituation) -> list[str]:
+    before = shifted(situation.now, -config.pending_for)
     return sorted(
         pod.key
-        for pods in given.read.pods.values()
+        for pods in situation.read.pods.values()
         for pod in pods
         if pod.phase == "Pending"
         and pod.deleting_until is None
@@ -214,8 +217,8 @@ def _is_older(created: datetime | None, before: datetime) -> bool:
     return created is not None and created <= before
 
 
-def _alerts(config: PrometheusAlerts, given: WorkflowSituation) -> CheckResult:
-    answer = given.read.answer(PrometheusQuery(config.url, FIRING))
+def _alerts(config: PrometheusAlerts, situation: WorkflowSituation) -> CheckResult:
+    answer = situation.read.answer(PrometheusQuery(config.url, FIRING))
     if answer.problem:
         return unknown(f"the alerts of Prometheus: {answer.problem}")
     names = {one.labels.get("alertname", "an alert without a name") for one in answer.samples}
@@ -272,20 +275,20 @@ def version(text: str) -> Version | None:
 
 
 @check_type("clusterSemver", ClusterSemverCheck, needs=lambda config: Needs(labels=frozenset({config.key})))
-def cluster_semver(config: ClusterSemverCheck, given: WorkflowSituation) -> CheckResult:
+def cluster_semver(config: ClusterSemverCheck, situation: WorkflowSituation) -> CheckResult:
     """Pass when the node's version is below the newest one of the cluster, or of the nodes with the profile.
 
     Labels of other nodes that are no version are ignored. One of this node makes the answer unknown.
     """
-    text = given.node.labels.get(config.key)
+    text = situation.node.labels.get(config.key)
     if text is None:
         return unknown(f"the node has no label {config.key} with its version")
     own = version(text)
     if own is None:
         return unknown(f"the label {config.key} is {text!r}, which is no version like 1.34.7")
-    scope = given.profile if config.profile_scoped else ""
+    scope = situation.profile if config.profile_scoped else ""
     key = ("clusterSemver", config.key, scope)
-    newest, shown = given.members.once(key, partial(_newest, config.key, scope, given.members))
+    newest, shown = situation.members.once(key, partial(_newest, config.key, scope, situation.members))
     if own < newest:
         return passed(f"{config.key} is {text}, and {shown} is newer")
     return failed(f"no node has a newer {config.key} than {text}")
@@ -311,7 +314,7 @@ def _prometheus_instant_needs(config: PrometheusInstantCheck) -> Needs:
 
 
 @check_type("prometheusInstant", PrometheusInstantCheck, needs=_prometheus_instant_needs)
-def prometheus_instant(config: PrometheusInstantCheck, given: WorkflowSituation) -> CheckResult:
+def prometheus_instant(config: PrometheusInstantCheck, situation: WorkflowSituation) -> CheckResult:
     """Pass when the expression is true for the only sample.
 
     It is unknown without an answer, or when the configuration can't be used.
@@ -320,7 +323,7 @@ def prometheus_instant(config: PrometheusInstantCheck, given: WorkflowSituation)
         # What is wrong with a URL may have a password in it.
         keys = ", ".join(key for key, _ in config.unusable)
         return unknown(f"Prometheus is not asked, because of {keys}: see reconciler check-config")
-    answer = given.read.answer(_prometheus_instant_query(config))
+    answer = situation.read.answer(_prometheus_instant_query(config))
     said = f"Prometheus, {limits.text(config.query, _SHOWN)}"
     if answer.problem:
         return unknown(f"{said}: {answer.problem}")

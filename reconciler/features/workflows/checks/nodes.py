@@ -29,10 +29,12 @@ def _reads_label(config: LabelCheck) -> Needs:
 
 
 @check_type("anyLabel", LabelCheck, needs=_reads_label)
-def any_label(config: LabelCheck, given: WorkflowSituation) -> CheckResult:
+def any_label(config: LabelCheck, situation: WorkflowSituation) -> CheckResult:
     """Pass when a node of the cluster has the label, with the value if one is set."""
     wanted = f"{config.key}={config.value}" if config.value else config.key
-    name = given.members.once(("anyLabel", config.key, config.value), partial(_first, config, given.members))
+    name = situation.members.once(
+        ("anyLabel", config.key, config.value), partial(_first, config, situation.members)
+    )
     if not name:
         return failed(f"no node has the label {wanted}")
     return passed(f"node {name} has the label {wanted}")
@@ -59,9 +61,9 @@ def _compared(
 
 
 @check_type("hasLabel", LabelCheck, needs=_reads_label)
-def has_label(config: LabelCheck, given: WorkflowSituation) -> CheckResult:
+def has_label(config: LabelCheck, situation: WorkflowSituation) -> CheckResult:
     """Pass when the node has the label, with the value if one is set."""
-    return _compared(f"label {config.key}", given.node.labels.get(config.key), config.value, repr)
+    return _compared(f"label {config.key}", situation.node.labels.get(config.key), config.value, repr)
 
 
 @check_type(
@@ -69,23 +71,23 @@ def has_label(config: LabelCheck, given: WorkflowSituation) -> CheckResult:
     AnnotationCheck,
     needs=lambda config: Needs(annotations=frozenset({config.key})),
 )
-def has_annotation(config: AnnotationCheck, given: WorkflowSituation) -> CheckResult:
+def has_annotation(config: AnnotationCheck, situation: WorkflowSituation) -> CheckResult:
     """Pass when the node has the annotation, with the value if one is set."""
-    value = given.node.annotations.get(config.key)
+    value = situation.node.annotations.get(config.key)
     return _compared(f"annotation {config.key}", value, config.value, limits.excerpt)
 
 
 @check_type("condition", ConditionCheck, needs=lambda config: Needs(conditions=frozenset({config.type})))
-def condition(config: ConditionCheck, given: WorkflowSituation) -> CheckResult:
+def condition(config: ConditionCheck, situation: WorkflowSituation) -> CheckResult:
     """Pass when the node has the condition with this status; one that the node does not have fails."""
-    found = given.node.condition(config.type)
+    found = situation.node.condition(config.type)
     return _compared(f"condition {config.type}", found.status if found else None, config.status)
 
 
 @check_type("hypervisorCondition", HypervisorConditionCheck, needs=lambda _: Needs(hypervisors=True))
-def hypervisor_condition(config: HypervisorConditionCheck, given: WorkflowSituation) -> CheckResult:
+def hypervisor_condition(config: HypervisorConditionCheck, situation: WorkflowSituation) -> CheckResult:
     """Pass when the Hypervisor has the condition with this status; one that it does not have fails."""
-    hypervisor, why = given.read.hypervisor(given.node.name)
+    hypervisor, why = situation.read.hypervisor(situation.node.name)
     if hypervisor is None:
         return unknown(why)
     if hypervisor.conditions is None:
@@ -95,9 +97,9 @@ def hypervisor_condition(config: HypervisorConditionCheck, given: WorkflowSituat
 
 
 @check_type("checkHypervisor", HypervisorCheck, needs=lambda _: Needs(hypervisors=True))
-def check_hypervisor(config: HypervisorCheck, given: WorkflowSituation) -> CheckResult:
+def check_hypervisor(config: HypervisorCheck, situation: WorkflowSituation) -> CheckResult:
     """Pass when all fields have their values. A field that can't be read is unknown."""
-    found, why = given.read.hypervisor(given.node.name)
+    found, why = situation.read.hypervisor(situation.node.name)
     if found is None:
         return unknown(why)
     others = []
@@ -132,23 +134,23 @@ def _query(config: KubernikusCountCheck) -> KubernikusQuery:
     KubernikusCountCheck,
     needs=lambda config: Needs(kubernikus=frozenset({_query(config)})),
 )
-def kubernikus_count(config: KubernikusCountCheck, given: WorkflowSituation) -> CheckResult:
+def kubernikus_count(config: KubernikusCountCheck, situation: WorkflowSituation) -> CheckResult:
     """Pass when the cluster has at least the nodes of all node pools. Without an answer, it is unknown."""
-    answer = given.read.kubernikus.get(_query(config), KubernikusAnswer(problem="it was not asked"))
+    answer = situation.read.kubernikus.get(_query(config), KubernikusAnswer(problem="it was not asked"))
     if answer.problem:
         return unknown(f"Kubernikus, {config.cluster}: {answer.problem}")
-    count = len(given.members)
+    count = len(situation.members)
     said = f"the cluster has {count} nodes, and its node pools have {answer.nodes}"
     return passed(said) if count >= answer.nodes else failed(said)
 
 
 @check_type("scheduledEvent", ScheduledEventCheck)
-def scheduled_event(config: ScheduledEventCheck, given: WorkflowSituation) -> CheckResult:
+def scheduled_event(config: ScheduledEventCheck, situation: WorkflowSituation) -> CheckResult:
     """Pass when a source reports an event of the node that counts.
 
     Without one, a source that can't be read makes the answer unknown: it may hide an event.
     """
-    platform = given.platform
+    platform = situation.platform
     if platform is None:
         return unknown("the events of the platform are not read")
     counted = [
@@ -158,33 +160,35 @@ def scheduled_event(config: ScheduledEventCheck, given: WorkflowSituation) -> Ch
     ]
     if counted:
         return passed("; ".join(dict.fromkeys(one.because for one in counted)))
-    if given.silent:
-        return unknown("; ".join(given.silent))
+    if situation.silent:
+        return unknown("; ".join(situation.silent))
     other = "; ".join(dict.fromkeys(one.because for one in platform.judged))
     later = min((one.until for one in platform.judged if one.until), default=None)
     return failed(f"no event counts: {other}" if other else "no event is reported", later)
 
 
 @check_type("affinity", AffinityCheck, needs=lambda _: Needs(all_pods=True))
-def affinity(config: AffinityCheck, given: WorkflowSituation) -> CheckResult:
+def affinity(config: AffinityCheck, situation: WorkflowSituation) -> CheckResult:
     """Pass unless this node has such a pod, and another node that requires maintenance has none.
 
     Only nodes with the same profile are compared. It has an answer in the state maintenance-required only.
     """
-    if given.state is not State.REQUIRED:
-        return unknown(f"the check affinity is for the state {State.REQUIRED}; this one is {given.state}")
-    key = ("affinity", given.profile)
-    operational = given.members.once(key, partial(_operational, given.profile, given.members))
+    if situation.state is not State.REQUIRED:
+        return unknown(f"the check affinity is for the state {State.REQUIRED}; this one is {situation.state}")
+    key = ("affinity", situation.profile)
+    operational = situation.members.once(key, partial(_operational, situation.profile, situation.members))
     if config.min_operational and operational >= config.min_operational:
         return passed(f"{operational} nodes are operational, and {config.min_operational} are enough")
-    if given.read.unread_pods:
-        return unknown(f"the pods can't be read: {given.read.unread_pods}")
-    wanted = Requirement(given.keys.workflow_state, Operator.IN, (State.OPERATIONAL.value,))
-    choosy = given.read.of_pods(("affinity", wanted), partial(_nodes_with, wanted, given.read.pods))
-    if given.node.name not in choosy:
+    if situation.read.unread_pods:
+        return unknown(f"the pods can't be read: {situation.read.unread_pods}")
+    wanted = Requirement(situation.keys.workflow_state, Operator.IN, (State.OPERATIONAL.value,))
+    choosy = situation.read.of_pods(("affinity", wanted), partial(_nodes_with, wanted, situation.read.pods))
+    if situation.node.name not in choosy:
         return passed("no pod of the node prefers operational nodes")
-    key = ("affinity first", given.profile)
-    first = given.members.once(key, partial(_affinity_first, given.profile, given.members, choosy))
+    key = ("affinity first", situation.profile)
+    first = situation.members.once(
+        key, partial(_affinity_first, situation.profile, situation.members, choosy)
+    )
     if first:
         return failed(f"pods of the node prefer operational nodes; node {first} has none, and goes first")
     return passed("every other node that requires maintenance has pods that prefer operational nodes, too")

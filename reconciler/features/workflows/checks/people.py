@@ -13,15 +13,15 @@ from reconciler.settings.sections.check_types import ApprovedCheck, HooksDoneChe
 
 
 @check_type("approved", ApprovedCheck)
-def approved(_config: ApprovedCheck, given: WorkflowSituation) -> CheckResult:
+def approved(_config: ApprovedCheck, situation: WorkflowSituation) -> CheckResult:
     """Pass when `reconciler approve` was called for the node after the profile entered its state.
 
     So an approval is for one run of the workflow. One that can't be read, or whose time lies in the future,
     approves nothing.
     """
-    prefix = given.keys.prefix
-    found = instructions_of(given.node, prefix, given.now).approval
-    command = given.keys.approve(given.node.name)
+    prefix = situation.keys.prefix
+    found = instructions_of(situation.node, prefix, situation.now).approval
+    command = situation.keys.approve(situation.node.name)
     if found is None:
         return failed(f"nobody has approved it yet; {command} does")
     word = found.word
@@ -29,45 +29,49 @@ def approved(_config: ApprovedCheck, given: WorkflowSituation) -> CheckResult:
         return unknown(f"{word.problem}; {command} replaces it")
     if not found.workflows:
         return failed(f"the approval {word} is for events of the platform only; {command} renews it")
-    if word.at is None or word.at > own_times(given.now, None).latest:
+    if word.at is None or word.at > own_times(situation.now, None).latest:
         return failed(f"the approval has no time, or one in the future; {command} renews it")
-    if word.at < given.since:
-        older = f"is older than the state {given.state} (since {to_text(given.since)})"
+    if word.at < situation.since:
+        older = f"is older than the state {situation.state} (since {to_text(situation.since)})"
         return failed(f"the approval {word} {older}; {command} renews it")
     return passed(f"approved {word}", word.until)
 
 
 @check_type("notAllowed", NotAllowedCheck)
-def not_allowed(_config: NotAllowedCheck, given: WorkflowSituation) -> CheckResult:
+def not_allowed(_config: NotAllowedCheck, situation: WorkflowSituation) -> CheckResult:
     """Pass while an entry of `notAllowed` applies.
 
     A transition that must not happen then has a `!` before it.
     """
-    if given.platform is None:
+    if situation.platform is None:
         return unknown("`notAllowed` of the settings is not read")
-    openness = given.platform.settings.calendar.at(given.now, given.node.labels)
+    openness = situation.platform.settings.calendar.at(situation.now, situation.node.labels)
     if openness.not_allowed is None:
         return failed("no entry of notAllowed applies", openness.changes_at)
     return passed(openness.because, openness.changes_at)
 
 
 @check_type("hooksDone", HooksDoneCheck)
-def hooks_done(config: HooksDoneCheck, given: WorkflowSituation) -> CheckResult:
+def hooks_done(config: HooksDoneCheck, situation: WorkflowSituation) -> CheckResult:
     """Pass when the node has no annotation `<prefix>/<step>.<name>`, and at the end of the time limit.
 
     The limit counts from the moment at which the profile entered its state. Hooks hold nothing either once an
     event of the platform can't wait any longer.
     """
     found = [
-        hook for hook in hooks_of(given.node.annotations, given.keys.prefix) if hook.id.step is config.step
+        hook
+        for hook in hooks_of(situation.node.annotations, situation.keys.prefix)
+        if hook.id.step is config.step
     ]
     if not found:
         return passed(f"no hook holds {config.step.held}")
     names = first_of([str(hook) for hook in found])
-    until = shifted(given.since, config.timeout)
-    if until <= given.now:
+    until = shifted(situation.since, config.timeout)
+    if until <= situation.now:
         return passed(f"the time of hook {names} was over at {to_text(until)}")
-    if given.platform is not None and any(one.cannot_wait(given.now) for one in given.platform.judged):
+    if situation.platform is not None and any(
+        one.cannot_wait(situation.now) for one in situation.platform.judged
+    ):
         return passed(f"hook {names} is there, but an event of the platform can't wait")
     ends = f"until its owner removes the annotation, {to_text(until)} at most"
     return failed(f"hook {names} holds {config.step.held} {ends}", until)

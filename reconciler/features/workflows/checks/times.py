@@ -77,57 +77,57 @@ def reached(began: datetime, duration: timedelta, excluded: frozenset[int], zone
 
 
 @check_type("timeWindow", TimeWindowCheck)
-def time_window(config: TimeWindowCheck, given: WorkflowSituation) -> CheckResult:
+def time_window(config: TimeWindowCheck, situation: WorkflowSituation) -> CheckResult:
     """Pass after the start and before the end of the window, as maintenance-controller has it."""
-    run = opening(config, given.now)
+    run = opening(config, situation.now)
     if run is None:
         return failed("the window never opens within two years")
-    if run.start < given.now:
+    if run.start < situation.now:
         end = run.end if run.end != FOREVER else None
         return passed(f"the window is open until {to_text(end)}" if end else "the window is always open", end)
     return failed(f"the window opens at {to_text(run.start)}", run.start + _AFTER)
 
 
 @check_type("window", WindowCheck)
-def window(_config: WindowCheck, given: WorkflowSituation) -> CheckResult:
+def window(_config: WindowCheck, situation: WorkflowSituation) -> CheckResult:
     """Pass inside a window of the settings (`windows`) and outside of every freeze (`notAllowed`)."""
-    if given.platform is None:
+    if situation.platform is None:
         return unknown("the windows of the settings are not read")
-    openness = given.platform.settings.calendar.at(given.now, given.node.labels)
+    openness = situation.platform.settings.calendar.at(situation.now, situation.node.labels)
     answer = passed if openness.open else failed
     return answer(openness.because, openness.changes_at)
 
 
 @check_type("wait", WaitCheck)
-def wait(config: WaitCheck, given: WorkflowSituation) -> CheckResult:
+def wait(config: WaitCheck, situation: WorkflowSituation) -> CheckResult:
     """Pass when more than the duration has passed since the profile entered its state."""
-    until = shifted(given.since, config.duration)
-    state = f"{given.state} since {to_text(given.since)}"
-    if given.now > until:
+    until = shifted(situation.since, config.duration)
+    state = f"{situation.state} since {to_text(situation.since)}"
+    if situation.now > until:
         return passed(state)
     return failed(f"{state}; waits until {to_text(until)}", shifted(until, _AFTER))
 
 
 @check_type("waitExclude", WaitExcludeCheck)
-def wait_exclude(config: WaitExcludeCheck, given: WorkflowSituation) -> CheckResult:
+def wait_exclude(config: WaitExcludeCheck, situation: WorkflowSituation) -> CheckResult:
     """Pass when more than the duration has passed since the profile entered its state.
 
     No time passes on excluded days. maintenance-controller subtracts today twice if it is an excluded day,
     so that a node that has waited enough waits again; here it never does.
     """
-    until = reached(given.since, config.duration, config.exclude, config.time_zone)
-    state = f"{given.state} since {to_text(given.since)}"
+    until = reached(situation.since, config.duration, config.exclude, config.time_zone)
+    state = f"{situation.state} since {to_text(situation.since)}"
     if until is None:
         return failed("every day is excluded, so no time ever passes")
-    if given.now > until:
+    if situation.now > until:
         return passed(state)
     return failed(f"{state}; waits until {to_text(until)}", shifted(until, _AFTER))
 
 
 @check_type("deadline", DeadlineCheck)
-def deadline(config: DeadlineCheck, given: WorkflowSituation) -> CheckResult:
+def deadline(config: DeadlineCheck, situation: WorkflowSituation) -> CheckResult:
     """Pass from `within` before the first deadline of the node's events on."""
-    platform = given.platform
+    platform = situation.platform
     if platform is None:
         return unknown("the events of the platform are not read")
     asking = [one for one in platform.judged if one.asks and one.starts]
@@ -136,10 +136,10 @@ def deadline(config: DeadlineCheck, given: WorkflowSituation) -> CheckResult:
         return passed(f"{started[0].event.kind} has started")
     first = min((one.deadline for one in asking if one.deadline is not None), default=None)
     if first is None:
-        if given.silent:
-            return unknown("; ".join(given.silent))
+        if situation.silent:
+            return unknown("; ".join(situation.silent))
         return failed("no event of the node has a deadline")
     begins = shifted(first, -config.within)
-    if begins <= given.now:
+    if begins <= situation.now:
         return passed(f"the deadline is {to_text(first)}")
-    return failed(f"the deadline is {to_text(first)}, which is later than {to_text(given.now)}", begins)
+    return failed(f"the deadline is {to_text(first)}, which is later than {to_text(situation.now)}", begins)
