@@ -63,14 +63,6 @@ def test_the_agent_acknowledges_the_event_in_its_nodes_annotation_once_and_publi
     assert len(api.writes) == 2
 
 
-def test_with_once_it_acknowledges_too(imds: FakeImds, api: FakeNodeApi, start_agent: StartAgent) -> None:
-    imds.announce(REBOOT)
-    api.say('["A"]')
-
-    assert start_agent("--once").process.wait(20) == 0
-    assert imds.acknowledged == ["A"]
-
-
 def test_with_once_the_exit_code_shows_a_refusal(
     imds: FakeImds, api: FakeNodeApi, start_agent: StartAgent
 ) -> None:

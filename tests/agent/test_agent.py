@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import json
 import signal
-import socket
 import threading
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -96,14 +94,6 @@ def test_a_new_agent_takes_back_what_the_last_one_published_and_has_gone_since(
     start_agent()
 
     api.wait_for_events()
-
-
-def test_one_answer_of_imds_is_enough(imds: FakeImds, api: FakeNodeApi, start_agent: StartAgent) -> None:
-    reported = json.dumps({"DocumentIncarnation": 1, "Events": [event(VM, event_id="A")]}).encode()
-    imds.script(Answer(body=reported), Answer(delay=60))
-    start_agent()
-
-    api.wait_for_events("A")
 
 
 @pytest.mark.parametrize(
@@ -362,16 +352,6 @@ def test_silence_of_imds_ends_readiness_and_one_answer_brings_it_back() -> None:
     assert health.why_not(101 + SILENCE) == ""
 
 
-def test_probes_that_talk_nonsense_or_leave_do_no_harm(imds: FakeImds, start_agent: StartAgent) -> None:
-    agent = start_agent()
-    host, _, port = agent.wait_for_line("listening")["address"].rpartition(":")
-    for request in (b"", b"\xff" * 3000, b"GET / HTTP/1.1\r\n\r\n"):
-        with socket.create_connection((host, int(port)), timeout=30) as connection:
-            connection.sendall(request)
-
-    agent.wait_until_ready()
-
-
 HOSTILE = [
     pytest.param({"EventId": "\ud800"}, id="a lone surrogate"),
     pytest.param({"DurationInSeconds": 10**400}, id="a duration of 400 digits"),
@@ -395,23 +375,6 @@ def test_whatever_an_event_contains_the_agent_goes_on(hostile: dict[str, object]
 
         assert world.api.published_ids() == ["B"]
         assert world.unready == ""
-
-
-def test_a_hostile_event_ends_no_process_and_its_output_is_json(
-    imds: FakeImds, api: FakeNodeApi, start_agent: StartAgent
-) -> None:
-    hostile: list[dict[str, object]] = [dict(*case.values) for case in HOSTILE]
-    imds.announce(*({**event(VM, event_id="H"), **one} for one in hostile), event(VM, event_id="A"))
-    agent = start_agent()
-    agent.wait_for_line("watching")
-    imds.wait_for_requests(3)
-    imds.announce(event(VM, event_id="B"))
-    api.wait_for_events("B")
-
-    agent.wait_until_ready()
-    assert agent.process.poll() is None
-    assert agent.errors.read_text(encoding="utf-8") == ""
-    assert not agent.lines("step failed")
 
 
 def test_an_unexpected_error_of_a_step_ends_nothing_and_is_shown(
@@ -474,17 +437,6 @@ def test_an_exhausted_memory_ends_the_agent() -> None:
 
     with pytest.raises(MemoryError):
         run(step, Health(), threading.Event())
-
-
-def test_silent_clients_keep_no_probe_waiting(imds: FakeImds, start_agent: StartAgent) -> None:
-    agent = start_agent()
-    agent.wait_until_ready()
-    host, _, port = agent.wait_for_line("listening")["address"].rpartition(":")
-    with ExitStack() as clients:
-        for _ in range(100):
-            clients.enter_context(socket.create_connection((host, int(port)), timeout=30))
-        # Served one after another, each with its own patience, they would take minutes.
-        assert agent.readiness() == (200, "ready")
 
 
 @pytest.mark.parametrize("mood", [Answer(), Answer(delay=60)], ids=["at rest", "while IMDS keeps it waiting"])

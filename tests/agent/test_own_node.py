@@ -11,7 +11,6 @@ from reconciler.model.errors import (
     ClusterError,
     Conflict,
     Forbidden,
-    NotFound,
     Rejected,
     TooManyRequests,
     Unauthorized,
@@ -71,15 +70,12 @@ def test_labels_identify_a_spot_node(
 @pytest.mark.parametrize(
     ("status", "error"),
     [
-        (400, Rejected),
         (401, Unauthorized),
         (403, Forbidden),
-        (404, NotFound),
         (409, Conflict),
         (422, Rejected),
         (429, TooManyRequests),
         (500, Unreachable),
-        (503, Unreachable),
         (0, Unreachable),
     ],
 )

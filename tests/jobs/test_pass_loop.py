@@ -230,10 +230,6 @@ def flapping(cause: Cause, seconds: float, a_second: int = 20) -> list[tuple[flo
     return [(number / a_second, cause) for number in range(int(seconds * a_second))]
 
 
-def test_the_first_change_starts_a_pass_at_once() -> None:
-    assert play([(5.0, NOISY)]).passes == [5.0 + TOGETHER]
-
-
 def test_changes_that_come_together_are_one_pass() -> None:
     together = [(5.0 + number / 1000, Cause(f"node {number}")) for number in range(49)]
     assert len(play(together).passes) == 1
@@ -244,17 +240,6 @@ def test_a_node_that_changes_twenty_times_a_second_costs_a_pass_a_second(urgent:
     passes = play(flapping(Cause("node noisy", urgent), 60)).passes
     assert passes[0] == TOGETHER
     assert 55 <= len(passes) <= 61
-
-
-def test_a_thousand_nodes_that_keep_changing_cost_no_more_than_one() -> None:
-    changes = [
-        (number / 1000 + second * 1.5, Cause(f"node {number}"))
-        for second in range(20)
-        for number in range(1000)
-    ]
-    passes = play(changes).passes
-    # The first changes of all, and then a pass a second.
-    assert len(passes) <= MOST_FIRST + 31 * (1 + MOST_FIRST / QUIET)
 
 
 def test_the_first_changes_of_many_nodes_have_a_limit() -> None:
