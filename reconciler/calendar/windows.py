@@ -214,16 +214,18 @@ class Calendar:
         They end after `now` and start before `until`. One that began more than nine days ago may have `now`
         as its start.
         """
-        now, until = now.astimezone(UTC), until.astimezone(UTC)
-        _, freezes = self._chosen(labels)
-        found = []
-        for freeze, line in ((self.not_allowed[i], self._freeze_lines[i]) for i in freezes):
-            runs = list(takewhile(lambda run: run.start < until, line.runs(now)))
-            for run, said in zip(runs, _said(freeze.times, runs, now), strict=True):
-                start = now if run.start == BEGINNING else run.start
-                end = None if run.end == FOREVER else run.end
-                found.append(Closure(start, end, freeze.name, _why(freeze.reason, said), freeze.absolute))
-        return tuple(sorted(found, key=lambda closure: closure.start))
+        freezes = zip(self.not_allowed, self._freeze_lines, strict=True)
+        return tuple(
+            Closure(
+                each.start,
+                each.end,
+                each.rule.name,
+                _why(each.rule.reason, each.said),
+                each.rule.absolute,
+            )
+            for each in _intervals(freezes, now, labels, until)
+            if isinstance(each.rule, NotAllowed)
+        )
 
     def intervals(
         self, now: datetime, labels: Mapping[str, str] | None, until: datetime
@@ -233,20 +235,9 @@ class Calendar:
         They end after `now` and start before `until`. One that began more than nine days ago may have `now`
         as its start. What is open follows from `openings`: a freeze takes its time out of the windows.
         """
-        now, until = now.astimezone(UTC), until.astimezone(UTC)
-        rules: list[tuple[Window | NotAllowed, _Timeline]] = [
-            *zip(self.windows, self._window_lines, strict=True),
-            *zip(self.not_allowed, self._freeze_lines, strict=True),
-        ]
-        found = []
-        for rule, line in rules:
-            if labels is not None and not rule.selector.matches(labels):
-                continue
-            runs = list(takewhile(lambda run: run.start < until, line.runs(now)))
-            for run, said in zip(runs, _said(rule.times, runs, now), strict=True):
-                start = now if run.start == BEGINNING else run.start
-                found.append(Interval(start, None if run.end == FOREVER else run.end, rule, said))
-        return tuple(sorted(found, key=lambda interval: interval.start))
+        windows = zip(self.windows, self._window_lines, strict=True)
+        freezes = zip(self.not_allowed, self._freeze_lines, strict=True)
+        return _intervals((*windows, *freezes), now, labels, until)
 
     def selected_by(self, labels: Mapping[str, str]) -> Hashable:
         """Return which rules select a node with these labels: equal for nodes with the same calendar."""
@@ -425,6 +416,23 @@ class Calendar:
             opened.absolute,
             min(changes, default=None),
         )
+
+
+def _intervals(
+    rules: Iterable[tuple[Window | NotAllowed, _Timeline]],
+    now: datetime,
+    labels: Mapping[str, str] | None,
+    until: datetime,
+) -> tuple[Interval, ...]:
+    now, until = now.astimezone(UTC), until.astimezone(UTC)
+    found = []
+    for rule, line in rules:
+        if labels is None or rule.selector.matches(labels):
+            runs = list(takewhile(lambda run: run.start < until, line.runs(now)))
+            for run, said in zip(runs, _said(rule.times, runs, now), strict=True):
+                start = now if run.start == BEGINNING else run.start
+                found.append(Interval(start, None if run.end == FOREVER else run.end, rule, said))
+    return tuple(sorted(found, key=lambda interval: interval.start))
 
 
 def _why(*parts: str) -> str:

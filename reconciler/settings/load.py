@@ -15,8 +15,9 @@ from reconciler.model import limits
 from reconciler.model.content import SettingsVersion, short_hash
 from reconciler.model.errors import SettingsError
 from reconciler.model.limits import LARGEST_SETTINGS
+from reconciler.model.values import replace
 from reconciler.settings.mistakes import Mistake, Path, keys_at, mistakes_of, spelt
-from reconciler.settings.schema import Settings, whole_settings
+from reconciler.settings.schema import Origin, Settings, whole_settings
 from reconciler.settings.yaml import Place, plain, read_go_yaml, read_yaml, unlike
 
 NO_VARIABLES: Mapping[str, str] = MappingProxyType({})
@@ -94,8 +95,9 @@ def parse_content(
         before = data[: error.start]
         line, column = before.count(b"\n") + 1, error.start - before.rfind(b"\n")
         raise SettingsError((f"{name}:{line}:{column}: is not UTF-8 text",)) from error
-    settings = parse_settings(text, name, environment).with_version(SettingsVersion(short_hash(data), now))
-    return settings if folder is None else settings.in_folder(folder.absolute())
+    settings = parse_settings(text, name, environment)
+    version = SettingsVersion(short_hash(data), now)
+    return settings.read_from(replace(settings.origin, version=version, folder=folder and folder.absolute()))
 
 
 def calendar_mistakes(data: bytes, name: str, settings: Settings, wrong: Mapping[str, str]) -> SettingsError:
@@ -148,10 +150,10 @@ def parse_settings(text: str, name: str, environment: Mapping[str, str] = NO_VAR
                 for mistake in mistakes_of(details, lambda path: keys_at(whole_settings(), path))
             ]
         if settings is not None and foreign:
-            settings = settings.of_maintenance_controller()
+            settings = settings.read_from(Origin(foreign=True))
         elif settings is not None and isinstance(theirs.value, dict):
             found_unlike = unlike(value.get("profiles"), theirs.value.get("profiles"), below)
-            settings = settings.with_unlike(tuple(found_unlike))
+            settings = settings.read_from(Origin(unlike=tuple(found_unlike)))
     elif not found:
         found.append(((1, 1), Mistake((), f"{literal(value)} is not a mapping of keys to values")))
     if settings is None or found:

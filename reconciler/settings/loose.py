@@ -162,10 +162,6 @@ def _flag(value: object) -> bool:
     raise ValueError(f"{literal(value)} is neither true nor false")
 
 
-def _days(value: object) -> frozenset[int]:
-    return parse_days(value)
-
-
 def _some_days(value: object) -> frozenset[int]:
     return frozenset() if value in ([], (), "") else parse_days(value)
 
@@ -236,7 +232,7 @@ LooseFlag = Annotated[bool, PlainValidator(_flag), WithJsonSchema({"type": ["boo
 GoDuration = Annotated[
     timedelta, PlainValidator(parse_go_duration), WithJsonSchema({"type": ["string", "number"]})
 ]
-LooseDays = Annotated[frozenset[int], PlainValidator(_days), WithJsonSchema(_LIST_OF_TEXT)]
+LooseDays = Annotated[frozenset[int], PlainValidator(parse_days), WithJsonSchema(_LIST_OF_TEXT)]
 NoneOrDays = Annotated[frozenset[int], PlainValidator(_some_days), WithJsonSchema(_LIST_OF_TEXT)]
 Dates = Annotated[tuple[DayOfYear, ...], PlainValidator(_dates), WithJsonSchema(_LIST_OF_TEXT)]
 ClockTime = Annotated[TimeOfDay, PlainValidator(parse_time), WithJsonSchema({"type": "string"})]

@@ -83,6 +83,19 @@ class Override(Section):
     )
 
 
+class Origin(Struct, frozen=True):
+    """Where settings are from: the version of their file, and its folder, where relative paths begin.
+
+    A `foreign` file was written for maintenance-controller. `unlike` is what that reads in another way in
+    `profiles`: the path, and both readings.
+    """
+
+    version: SettingsVersion | None = None
+    folder: Path | None = None
+    foreign: bool = False
+    unlike: tuple[tuple[KeyPath, str], ...] = ()
+
+
 T = TypeVar("T")
 
 
@@ -193,10 +206,7 @@ class Settings(Section):
 
     of_features: ClassVar[tuple[FeatureSection[Any], ...]] = ()
 
-    _version: SettingsVersion | None = PrivateAttr(default=None)
-    _only_workflows: bool = PrivateAttr(default=False)
-    _unlike: tuple[tuple[KeyPath, str], ...] = PrivateAttr(default=())
-    _folder: Path | None = PrivateAttr(default=None)
+    _origin: Origin = PrivateAttr(default=Origin())
     _texts: Mapping[str, CalendarText] = PrivateAttr(default={})
     _with_texts: Settings | None = PrivateAttr(default=None)
 
@@ -226,48 +236,25 @@ class Settings(Section):
         return copy
 
     @property
+    def origin(self) -> Origin:
+        """Where these settings are from."""
+        return self._origin
+
+    def read_from(self, origin: Origin) -> Settings:
+        """Return the same settings, as read from there."""
+        copy = self.model_copy()
+        copy._origin = origin
+        return copy
+
+    @property
     def version(self) -> SettingsVersion | None:
         """Which file these settings are from, None for settings that were not loaded from a file."""
-        return self._version
+        return self._origin.version
 
     @property
     def only_workflows(self) -> bool:
         """Whether the file is one of maintenance-controller's, which brings nothing but its workflows."""
-        return self._only_workflows
-
-    def of_maintenance_controller(self) -> Settings:
-        """Return the same settings, as those of a file that was written for maintenance-controller."""
-        copy = self.model_copy()
-        copy._only_workflows = True
-        return copy
-
-    @property
-    def unlike(self) -> tuple[tuple[KeyPath, str], ...]:
-        """What maintenance-controller reads in another way in `profiles`: its path, and both readings."""
-        return self._unlike
-
-    def with_unlike(self, found: tuple[tuple[KeyPath, str], ...]) -> Settings:
-        """Return the same settings, with what maintenance-controller would read in another way."""
-        copy = self.model_copy()
-        copy._unlike = found
-        return copy
-
-    def with_version(self, version: SettingsVersion) -> Settings:
-        """Return the same settings, as loaded from this version of their file."""
-        copy = self.model_copy()
-        copy._version = version
-        return copy
-
-    def in_folder(self, folder: Path) -> Settings:
-        """Return the same settings, as loaded from a file in this folder, where relative paths begin."""
-        copy = self.model_copy()
-        copy._folder = folder
-        return copy
-
-    @property
-    def folder(self) -> Path | None:
-        """The folder of the file, where relative paths begin; None if the settings are in no file."""
-        return self._folder
+        return self._origin.foreign
 
     def calendar_places(self) -> tuple[CalendarPlace, ...]:
         """Return where the content of each calendar of others is, in order."""

@@ -242,7 +242,7 @@ def _workflows(settings: Settings) -> Iterator[Warned]:
         for key, message in check.settings.unusable:
             where = spelt((*outer, "instances", "check", index, "config", key))
             yield Warned(where, f"{message}; {check.name} is always unknown, and never passes", "correct it")
-    for path, message in settings.unlike:
+    for path, message in settings.origin.unlike:
         yield Warned(spelt(path), message, "write it in quotes, or true or false")
     yield from _ignored(settings, outer)
 

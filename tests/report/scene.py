@@ -15,6 +15,7 @@ from reconciler.model.record import DrainRecord
 from reconciler.model.snapshot import Agents, Remediator
 from reconciler.model.values import replace
 from reconciler.report.document import Report, to_report
+from reconciler.settings.schema import Origin
 from tests.support import builders
 from tests.support.builders import NOW, known, minutes, reading, record, reported, signal
 
@@ -75,7 +76,7 @@ def plan(zone: str = "UTC") -> Plan:
     )
     text = SETTINGS.replace("maxUnavailable: 2", "maxUnavailable: 5")
     chosen = builders.settings(f"timeZone: {zone}\n{text}")
-    return builders.planned(seen, chosen.with_version(SettingsVersion("0123456789ab", NOW - minutes(5))))
+    return builders.planned(seen, chosen.read_from(Origin(SettingsVersion("0123456789ab", NOW - minutes(5)))))
 
 
 PREVIEW = Preview(

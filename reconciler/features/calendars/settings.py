@@ -92,7 +92,7 @@ class CalendarSettings(Section):
 
     def place(self, index: int, settings: Settings) -> CalendarPlace:
         """Return where its content is; it is the entry `index` of these settings."""
-        folder = settings.folder
+        folder = settings.origin.folder
         chosen, has_zone = self.time_zone or settings.time_zone, self.time_zone is not None
         path = self.aks if self.aks is not None else self.file
         if path is not None:

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from reconciler.features.notices import deliveries
+from reconciler.features.notices import deliveries, templates
 from reconciler.features.notices.deliveries import Delivery, due_for, letter_of
 from reconciler.features.notices.memory import Memory, messages_sent, receiver_of
 from reconciler.features.notices.owners import ForOwners, Namespace, for_owners
@@ -27,7 +27,6 @@ from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Notice, Plan
 from reconciler.model.ports import Clock
 from reconciler.model.workflow import WorkflowMessage
-from reconciler.settings import templates
 from reconciler.settings.sections.workflows import NotifyInstance
 
 log = logging.getLogger(__name__)

@@ -15,6 +15,7 @@ from pydantic.alias_generators import to_camel
 
 from reconciler.calendar.notice_times import EVERY_DAY
 from reconciler.calendar.values import TimeOfDay, format_days, format_duration, literal, parse_time
+from reconciler.features.notices.templates import LONGEST, mistake_in
 from reconciler.model.event import Kind
 from reconciler.model.notices import Topic
 from reconciler.model.secret import Secret
@@ -37,7 +38,6 @@ from reconciler.settings.fields import (
 )
 from reconciler.settings.mistakes import Mistake, Mistakes, Warned
 from reconciler.settings.schema import FeatureSection, Mode, Settings
-from reconciler.settings.templates import LONGEST, mistake_in
 
 MOST = 20
 """Entries of `notify`."""

@@ -19,6 +19,7 @@ from reconciler.model.pod import Pod
 from reconciler.model.readiness import FindingRow, KnownReadiness, ReadinessPart
 from reconciler.model.record import DrainRecord
 from reconciler.model.values import replace
+from reconciler.settings.schema import Origin
 from tests.support import builders
 from tests.support.builders import NOW, known, minutes, reading, record, reported, signal
 from tests.support.cases import ended
@@ -109,7 +110,7 @@ def facts(nodes: int = 150, cases: int = 16) -> PageFacts:
         fleet.add(number, (number // every) % 8 if number % every == number // every % every else 8)
     seen = builders.snapshot(*fleet.nodes, readings=fleet.readings, drains=fleet.drains, pods=fleet.pods)
     version = SettingsVersion("0123456789ab", NOW - timedelta(hours=5))
-    settings = builders.settings(SETTINGS).with_version(version)
+    settings = builders.settings(SETTINGS).read_from(Origin(version))
     plan = builders.planned(seen, settings)
     last = NOW - timedelta(hours=1)
     struck = ended(

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from reconciler.settings.templates import LARGEST, TemplateFailed, mistake_in, rendered
+from reconciler.features.notices.templates import LARGEST, TemplateFailed, mistake_in, rendered
 
 NEVER: Callable[[], bool] = lambda: False  # noqa: E731
 
