@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -12,8 +14,10 @@ from reconciler.features.history.summary import Summary, as_text, summed_up
 from reconciler.model.case_outcome import CaseResult
 from reconciler.model.ended_case import EndedCase
 from reconciler.model.values import replace
+from reconciler.report.document import as_json
 from tests.support.builders import NOW, minutes
 from tests.support.cases import ended
+from tests.support.golden import assert_as_in
 
 DAY = timedelta(days=1)
 LINES = {"cases": 0, "repeated": 0, "older": 0, "other": 0, "broken": 0}
@@ -33,33 +37,16 @@ def a_month() -> tuple[EndedCase, ...]:
     )
 
 
-def test_the_numbers_of_a_month() -> None:
-    document = summed(*a_month()).document
-    total = document["total"]
-
-    assert total["cases"] == 5
-    assert total["outcomes"] == {"drained": 2, "late": 1, "missed": 1, "cancelled": 1, "stopped": 0}
-    assert total["inTime"] == {"yes": 2, "no": 2, "unknown": 1}
-    assert total["shareInTime"] == 0.5
-    # n1 and s1 from the end of the drain, n2 not at all, s2 from its start; n3 was never cordoned.
-    assert total["nodeHoursEmpty"] == round((53 + 0 + 53 + 55) / 60, 2)
-    assert total["notice"] == {"medianSeconds": 1200, "worstSeconds": 600, "known": 4}
-    assert total["drain"] == {"medianSeconds": 120, "worstSeconds": 3300, "known": 3}
-    assert (total["podsMoved"], total["podsMovedKnown"]) == (60, 5)
-    assert (total["podsLeft"], total["podsLeftKnown"]) == (5, 5)
-    assert [(one["kind"], one["cases"]) for one in document["kinds"]] == [("Preempt", 2), ("Reboot", 3)]
-    assert [(one["pool"], one["cases"]) for one in document["pools"]] == [("np", 3), ("spot", 2)]
-    assert (document["from"], document["to"]) == ("2026-11-18T12:00:00Z", "2026-11-21T12:00:00Z")
-
-
-def test_missed_and_late_nodes_are_named_with_the_reason() -> None:
-    summary = summed(*a_month())
-
-    struck = [(node["node"], node["outcome"]) for node in summary.document["struck"]]
-    assert struck == [("n3", "missed"), ("s1", "late")]
-    text = as_text(summary)
-    assert "  missed    n3 (Reboot, pool np): missed: as told\n" in text
-    assert "  late      s1 (Preempt, pool spot): late: as told\n" in text
+@pytest.mark.parametrize(
+    ("file", "form"),
+    [
+        ("history.txt", lambda summary: as_text(summary, 120)),
+        ("history.json", lambda summary: as_json({**summary.document, "program": "VERSION"})),
+    ],
+)
+def test_a_month_is_as_in_the_golden_file(file: str, form: Callable[[Summary], str]) -> None:
+    # n1 and s1 are empty from the end of the drain, n2 not at all, s2 from its start; n3 was never cordoned.
+    assert_as_in(Path(__file__).parent / "golden" / file, form(summed(*a_month())))
 
 
 def test_a_clock_that_went_back_makes_no_negative_hours() -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
@@ -16,6 +17,7 @@ from reconciler.model.polling import Memory, ScopeAnswer
 from reconciler.model.record import DrainRecord, State
 from reconciler.model.values import replace
 from reconciler.settings.schema import Settings
+from tests.features.metrics import everything
 from tests.support.builders import (
     NOW,
     held_node,
@@ -30,6 +32,7 @@ from tests.support.builders import (
     signal,
     snapshot,
 )
+from tests.support.golden import assert_as_in
 
 HOUR = timedelta(hours=1)
 
@@ -54,17 +57,28 @@ def draining(*blockers: Blocker, phase: Phase = Phase.RUNNING) -> PassView:
     return PassView(plan, {"a": progress})
 
 
-def test_a_case_has_its_moments_with_the_kind_of_its_event() -> None:
-    view = PassView(plan_with_event())
+def test_the_samples_of_a_pass_are_as_in_the_golden_file() -> None:
+    """One node waits, one drains, one has been drained, and one has neither a case nor a hold."""
+    blockers = (
+        Blocker("shop/web-1", "waits", "shop/web"),
+        Blocker("shop/web-2", "waits", "shop/web"),
+        Blocker("shop/job", "is unmanaged"),
+        Blocker("shop/vm", "moves", leaving=True),
+    )
+    drains = {
+        "drains": DrainProgress("drains", "u", Phase.RUNNING, blockers=blockers),
+        "done": DrainProgress("done", "u", Phase.DRAINED),
+    }
+    shown = everything.plan()
+    view = PassView(shown, drains, held_since({("waits", "windowOpen"): NOW - HOUR}, shown))
 
-    about = ("a", "Reboot")
-    assert values(view, catalogue.PLATFORM_TIME) == {about: (NOW + HOUR).timestamp()}
-    assert values(view, catalogue.LATEST_START) == {about: (NOW + minutes(45)).timestamp()}
-    schedule = view.plan.nodes[0].schedule
-    assert schedule is not None
-    assert schedule.planned_start is not None
-    assert values(view, catalogue.PLANNED_START) == {about: schedule.planned_start.timestamp()}
-    assert values(view, catalogue.WILL_BE_MISSED) == {about: 0}
+    lines = [
+        f"{sample.family} {dict(zip(sample.family.labels, sample.labels, strict=True))} {sample.value:g}\n"
+        if sample.value < 1e6
+        else f"{sample.family} {sample.labels} {datetime.fromtimestamp(sample.value, UTC)}\n"
+        for sample in pass_samples(view)
+    ]
+    assert_as_in(Path(__file__).parent / "golden" / "samples.txt", "".join(lines))
 
 
 def test_a_drain_that_has_begun_keeps_the_deadline_of_its_event() -> None:
@@ -89,37 +103,6 @@ def test_a_case_that_can_not_be_served_is_shown_as_a_miss() -> None:
     never = settings(f"notAllowed: [{{name: x, start: {NOW:%Y-%m-%d}, end: 2027-01-01, absolute: true}}]")
 
     assert values(PassView(plan_with_event(chosen=never)), catalogue.WILL_BE_MISSED) == {("a", "Reboot"): 1}
-
-
-def test_the_moment_of_a_case_whose_event_is_gone_is_that_of_its_record() -> None:
-    held = record(events=(known(Kind.REDEPLOY, not_before=NOW + HOUR),))
-    view = PassView(planned(snapshot(held_node(held))))
-
-    assert values(view, catalogue.PLATFORM_TIME) == {("a", "Redeploy"): (NOW + HOUR).timestamp()}
-
-
-def test_nodes_are_counted_by_state_and_only_those_with_a_case_or_a_hold_have_series() -> None:
-    plan = planned(
-        snapshot(
-            node("a", pool="batch", zone="west-1"),
-            held_node(record(), "b"),
-            node("c"),
-            readings={"a": reported(signal(Kind.REBOOT, not_before=NOW + 9 * HOUR))},
-        )
-    )
-    view = PassView(plan)
-
-    assert values(view, catalogue.PASS_NODES) == {(): 3}
-    assert values(view, catalogue.NODES) == {
-        ("operational",): 1,
-        ("maintenance-required",): 1,
-        ("in-maintenance",): 1,
-    }
-    assert values(view, catalogue.NODE_STATE) == {
-        ("a", "batch", "west-1", "maintenance-required"): 1,
-        ("b", "", "", "in-maintenance"): 1,
-    }
-    assert {one.labels[0] for one in pass_samples(view) if "node" in one.family.labels} == {"a", "b"}
 
 
 def test_a_node_that_the_plan_only_mentions_has_no_series() -> None:
@@ -147,35 +130,12 @@ def test_a_hold_is_shown_once_with_since_when_it_is_there() -> None:
     assert ("z", "x") not in view.holds_since
 
 
-def test_blocked_pods_are_counted_by_the_budget_that_refuses() -> None:
-    view = draining(
-        Blocker("shop/web-1", "waits", "shop/web"),
-        Blocker("shop/web-2", "waits", "shop/web"),
-        Blocker("shop/job", "is unmanaged"),
-        Blocker("shop/vm", "moves", leaving=True),
-    )
-
-    assert values(view, catalogue.BLOCKED_PODS) == {("a", "shop", "web"): 2, ("a", "shop", ""): 1}
-    assert values(view, catalogue.DRAINS_RUNNING) == {(): 1}
-
-
 def test_one_node_can_not_have_any_number_of_budgets() -> None:
     view = draining(*(Blocker(f"ns{n}/p", "waits", f"ns{n}/b") for n in range(BUDGETS + 5)))
 
     found = values(view, catalogue.BLOCKED_PODS)
     assert len(found) == BUDGETS + 1
     assert found["a", "", ""] == 5
-
-
-def test_a_drain_that_has_ended_does_not_run() -> None:
-    assert values(draining(phase=Phase.DRAINED), catalogue.DRAINS_RUNNING) == {(): 0}
-
-
-def test_the_budget_is_shown_with_the_nodes_that_hold_a_place() -> None:
-    view = PassView(planned(snapshot(held_node(record(), "a"), *(node(name) for name in "bcd"))))
-
-    assert values(view, catalogue.BUDGET_PLACES) == {(): 2}
-    assert values(view, catalogue.BUDGET_PLACES_TAKEN) == {(): 1}
 
 
 def test_a_source_shows_its_last_answer_and_the_nodes_that_it_knows_nothing_about() -> None:
