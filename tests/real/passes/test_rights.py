@@ -163,7 +163,7 @@ def test_escalation_grants_what_escalating_asks_and_nothing_else(scene: Scene, p
         cover(scene, app)
     scene.node(1)
     with installed(scene, "base", "escalation") as kubeconfig:
-        scene.condition_tells(node, minutes=0.2)
+        scene.condition_tells(node, minutes=0.35)
         done = programs.sweep("--for", "60s", kubeconfig=kubeconfig)
 
         assert done.code == 0, done.err
