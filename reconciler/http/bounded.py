@@ -169,8 +169,6 @@ class _Https(HTTPSConnection):
 
 
 class _Reported(HTTPConnectionPool):
-    """Connections to one server, of which each request is reported."""
-
     def __init__(self, *arguments: Any, api: str, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self._api = api

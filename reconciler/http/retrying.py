@@ -39,7 +39,6 @@ def read_only() -> None:
 
 
 def _wait(state: tenacity.RetryCallState) -> float:
-    """Return the backoff in seconds, or the server's Retry-After if that is longer."""
     error = state.outcome.exception() if state.outcome else None
     asked_for = error.retry_after if isinstance(error, ClusterError) else None
     return max(_backoff(state), asked_for or 0.0)

@@ -89,7 +89,6 @@ def plain_kubeconfig(path: str, context: str | None) -> ApiAccess | None:
 
 
 def _chosen(document: Any, context: str | None) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """Return the cluster and the user of the context."""
     found = _named(document, "context", document["current-context"] if context is None else context)
     cluster = _named(document, "cluster", found["cluster"])
     user = _named(document, "user", found["user"])
@@ -106,7 +105,6 @@ def _chosen(document: Any, context: str | None) -> tuple[Mapping[str, Any], Mapp
 
 
 def _named(document: Any, kind: str, name: object) -> Mapping[str, Any]:
-    """Return the only entry of that name."""
     found = [entry[kind] for entry in document[f"{kind}s"] if entry["name"] == name]
     if len(found) != 1 or not isinstance(found[0], Mapping):
         raise _NotPlain

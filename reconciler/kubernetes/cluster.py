@@ -96,7 +96,6 @@ class Cluster:
         self._ahead = {name: _begun(name, read) for name, read in reads.items()}
 
     def _read(self, name: str, read: Callable[[], Value]) -> Value:
-        """Return what was read ahead, once; else read it now."""
         begun = self._ahead.pop(name, None)
         return read() if begun is None else begun.result()
 
@@ -257,7 +256,6 @@ class Cluster:
         self._change_data(change)
 
     def _change_records(self, change: kept_records.Change) -> None:
-        """Change the records in our ConfigMap."""
 
         def data(found: Mapping[str, str]) -> Mapping[str, str | None]:
             before = kept_records.load(found.get(kept_records.KEPT))

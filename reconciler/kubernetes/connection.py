@@ -132,7 +132,6 @@ def _kind(method: str, status: int) -> type[ClusterError]:
 
 
 def _body_of(status: Any) -> StatusBody:
-    """Return what a Status says, as either format has it."""
     details = status.details or _Details()
     return StatusBody(
         status.message or "",
@@ -381,7 +380,6 @@ def _fingerprint(file: Path | None) -> tuple[int, ...] | None:
 
 @contextmanager
 def _as_unreachable(name: str) -> Iterator[None]:
-    """Turn what the transport raises into Unreachable."""
     try:
         yield
     except ClusterError:

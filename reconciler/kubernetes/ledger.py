@@ -105,7 +105,6 @@ def _lasted(text: str) -> dict[Kind, timedelta]:
 
 
 def _list_text(values: Iterable[Struct]) -> str:
-    """Return values as text, empty for none. Equal ones give equal texts."""
     documents = list(map(encoded, values))
     return json.dumps(documents, sort_keys=True, separators=(",", ":")) if documents else ""
 

@@ -243,8 +243,6 @@ class _TaintedSpec(msgspec.Struct):
 
 
 class _TaintedNode(msgspec.Struct):
-    """core/v1 Node, reduced to its taints."""
-
     metadata: shapes.ObjectMeta
     spec: _TaintedSpec = msgspec.field(default_factory=_TaintedSpec)
 
@@ -357,28 +355,20 @@ _ONLY_METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 
 
 class _Fields(msgspec.Struct):
-    """metav1.FieldsV1 of a node, as far as the fields of its spec."""
-
     spec: dict[str, Any] | None = msgspec.field(name="f:spec", default=None)
 
 
 class _Entry(msgspec.Struct):
-    """metav1.ManagedFieldsEntry."""
-
     manager: str = ""
     fieldsV1: _Fields | None = None  # noqa: N815 - the API's spelling
 
 
 class _Metadata(msgspec.Struct):
-    """metav1.ObjectMeta, as far as who wrote what."""
-
     uid: str = ""
     managedFields: list[_Entry] | None = None  # noqa: N815 - the API's spelling
 
 
 class _Object(msgspec.Struct):
-    """metav1.PartialObjectMetadata."""
-
     metadata: _Metadata
 
 

@@ -208,7 +208,6 @@ class Watching(Generic[Value]):
                 yield True, value
 
     def _follow(self) -> Iterator[tuple[bool, Value]]:
-        """One connection's events, until the server ends it."""
         source = self._source
         query = {
             **source.query,
@@ -268,7 +267,6 @@ class Watching(Generic[Value]):
             return not self._left.is_set()
 
     def _pause(self, failures: int, wish: float) -> float:
-        """Return the seconds before the next try; `wish` is what the server asks for."""
         backoff = min(0.1 * float(2 ** min(failures, 10)), LONGEST_PAUSE)
         return max(random.uniform(0.5, 1.0) * backoff, min(wish, LONGEST_WISH))
 
@@ -349,7 +347,6 @@ def watch_nodes(connection: Connection, wanted: Wanted) -> Iterator[Iterator[Nod
 
 
 def _changes(changes: Iterator[tuple[bool, Node] | None], keys: OwnKeys) -> Iterator[NodeChange]:
-    """Yield each node that has changed, apart from heartbeats."""
     seen: dict[str, Node] = {}
     listed_all = False
     for change in changes:
@@ -373,7 +370,6 @@ def _changes(changes: Iterator[tuple[bool, Node] | None], keys: OwnKeys) -> Iter
 
 
 def _reported_events(node: Node, keys: OwnKeys) -> tuple[object, ...]:
-    """Return what the node reports about events, and what people say about it."""
     conditions = {
         one.type: (one.status, one.reason, one.message) for one in node.conditions if one.type != READY
     }
@@ -382,7 +378,6 @@ def _reported_events(node: Node, keys: OwnKeys) -> tuple[object, ...]:
 
 
 def _without_heartbeats(node: Node) -> Node:
-    """Return the node without the fields that change all the time."""
     return replace(
         node,
         resource_version="",

@@ -49,8 +49,6 @@ class _Status(msgspec.Struct):
 
 
 class _Pod(msgspec.Struct):
-    """core/v1 Pod, with all references to owners."""
-
     metadata: ObjectMeta
     status: _Status = msgspec.field(default_factory=_Status)
 
@@ -109,7 +107,6 @@ class Workloads:
         return _sized(WorkloadKind.DEPLOYMENT, self._object(namespace, "deployments", above, _Replicated))
 
     def _object(self, namespace: str, plural: str, owner: Owner, kind: type[Kind]) -> Kind | None:
-        """Return the owner, None if it is gone or another object has its name."""
         place = api(_APPS, "v1", namespace) / plural / owner.name
         found = objects.find(self._connection, place, kind, patience=PATIENCE)
         return found if found is not None and found.metadata.uid == owner.uid else None
@@ -128,7 +125,6 @@ def _owner(metadata: ObjectMeta, *kinds: str) -> Owner | None:
 
 
 def _owner_of(pod: _Pod) -> _Owned | None:
-    """Return the namespace and the owner of a pod that has one and has not finished."""
     owner = _owner(pod.metadata, *_OWNERS) if pod.status.phase not in _FINISHED else None
     return (pod.metadata.namespace, owner) if owner is not None else None
 

@@ -194,7 +194,6 @@ _SCALARS = {
 
 
 def _file(table: str) -> descriptor_pb2.FileDescriptorProto:
-    """Return the descriptor of the .proto file that the table replaces."""
     # proto2, because there each field knows whether it was present: grace 0 is not an absent grace.
     proto = descriptor_pb2.FileDescriptorProto(name="reconciler.proto", package=_PACKAGE, syntax="proto2")
     for line in table.splitlines():

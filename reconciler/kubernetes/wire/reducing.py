@@ -345,7 +345,6 @@ def _placement(spec: Any) -> Placement:
 
 
 def _is_of_cordon(one: Any) -> bool:
-    """Whether a toleration lets the scheduler put the pod on a cordoned node."""
     if one.key not in ("", CORDON_TAINT) or one.effect not in ("", "NoSchedule"):
         return False
     return one.operator == "Exists" or (one.key == CORDON_TAINT and not one.value)

@@ -333,7 +333,6 @@ class Arm:
 
 
 def _vm(client: ComputeManagementClient, vm: Vm, version: str) -> Any:
-    """Return the VM. Raises AzureError."""
     scope, name = vm.scope, vm.name
     if scope.scale_set:
         instances = client.virtual_machine_scale_set_vms
@@ -343,7 +342,6 @@ def _vm(client: ComputeManagementClient, vm: Vm, version: str) -> Any:
 
 
 def _start(client: ComputeManagementClient, vm: Vm, version: str) -> None:
-    """Start the maintenance of the VM. Raises AzureError."""
     scope, name = vm.scope, vm.name
     if scope.scale_set:
         client.virtual_machine_scale_set_vms.begin_perform_maintenance(
@@ -359,7 +357,6 @@ def _start(client: ComputeManagementClient, vm: Vm, version: str) -> None:
 def _view(
     client: ComputeManagementClient, scope: Scope, note: Callable[[Any], None], version: str
 ) -> Mapping[str, object]:
-    """Return the instance view of one VM. Raises AzureError, and TypeError if it is no object."""
     view: Any = client.virtual_machines.instance_view(
         scope.group, scope.vm, raw_response_hook=note, api_version=version, **ONCE
     )

@@ -92,7 +92,6 @@ class VCenterSession:
             self._stub.DropConnections()
 
     def _version(self) -> str:
-        """Return the newest version of the API that pyvmomi and the server have."""
         from pyVmomi.VmomiSupport import GetServiceVersions, versionIdMap
 
         connection = self._connection(self._host, self._port)
@@ -118,7 +117,6 @@ class VCenterSession:
         return _TlsConnection(host, port, left=self._left, context=self._tls)
 
     def _left(self) -> float:
-        """Return the seconds that are left; TimeoutError if there are none."""
         left = self._ends - time.monotonic()
         if left <= 0:
             raise TimeoutError("its answers take too long")
@@ -169,7 +167,6 @@ class _TlsConnection(_Connection, HTTPSConnection):
 
 
 def _tls_of(server: VCenter) -> ssl.SSLContext:
-    """Return how to verify the certificate of this server."""
     context = ssl.create_default_context(cafile=server.ca_file)
     if server.insecure:
         context.check_hostname = False
@@ -310,7 +307,6 @@ class VCenterClient:
         return busy, frozenset(states)
 
     def _alarms(self, content: Any, hosts: dict[str, dict[str, Any]]) -> dict[str, tuple[str, ...]]:
-        """Return the triggered alarms of each host that the settings name."""
         if not self._section.alarms:
             return {}
         triggered = {

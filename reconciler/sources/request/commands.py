@@ -35,8 +35,6 @@ from reconciler.sources.request.writing import (
 
 
 class _KindName(click.ParamType[Kind]):
-    """A kind that can be requested."""
-
     name = "kind"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Kind:

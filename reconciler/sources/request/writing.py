@@ -128,7 +128,6 @@ def _same(text: str, request: Request) -> bool:
 
 
 def _duration(length: timedelta) -> str:
-    """Return a duration with one unit, as a reader of the annotation takes it."""
     seconds = int(length.total_seconds())
     size, unit = next(one for one in _UNITS if seconds % one[0] == 0)
     return f"{seconds // size}{unit}"

@@ -7,7 +7,7 @@ import pytest
 
 from reconciler.features.machines.providers import MachineProviders
 from reconciler.kubernetes.connection import Connection
-from reconciler.model.errors import Conflict, Forbidden, LockLost
+from reconciler.model.errors import Conflict, LockLost
 from reconciler.model.machine import (
     CLUSTER_API,
     KARPENTER,
@@ -20,7 +20,6 @@ from reconciler.model.machine import (
 )
 from reconciler.model.values import replace
 from tests.support.controlplane.machines import NAMESPACE, MachineWorld, machine_name
-from tests.support.controlplane.processes import wait_for
 from tests.support.controlplane.server import ControlPlane
 from tests.support.machine_providers import all_machines
 
@@ -292,20 +291,3 @@ def test_a_lost_lock_writes_nothing(
             with pytest.raises(error):
                 refuses.remove(Remove("a", machine, lower))
     assert writes(kinds) == before
-
-
-def test_a_write_that_is_refused_says_why(
-    kinds: ControlPlane, world: MachineWorld, machines: MachineProviders
-) -> None:
-    world.make(["a"])
-    machine = seen(machines, "a")
-    wait_for("the account", lambda: kinds.api.find("serviceaccounts", "default"))
-    connection = Connection(str(kinds.kubeconfig_for("default")))
-    try:
-        nobody = all_machines(connection, guard=lambda: None)
-        with pytest.raises(Forbidden, match="cannot patch resource"):
-            nobody.scale_up(ScaleUp("a", machine, 2))
-        with pytest.raises(Forbidden, match="cannot delete resource"):
-            nobody.remove(Remove("a", machine))
-    finally:
-        connection.close()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 import pytest
 import yaml
@@ -48,13 +47,3 @@ def test_the_api_server_accepts_it_twice_and_keeps_every_field(operated: Control
     # What a definition does not know is dropped without a word.
     found = {one["kind"]: one.get("spec") for one in yaml.safe_load(kept)["items"]}
     assert found == {one["kind"]: one.get("spec") for one in built("monitoring")}
-
-
-def test_a_field_that_the_kind_does_not_have_is_refused(operated: ControlPlane, tmp_path: Path) -> None:
-    rules = next(one for one in built("monitoring") if one["kind"] == "PrometheusRule")
-    rules["spec"]["groups"][0]["rules"][0]["severity"] = "critical"
-    file = tmp_path / "rules.yaml"
-    file.write_text(yaml.safe_dump(rules), encoding="utf-8")
-
-    with pytest.raises(AssertionError, match=r"unknown field .*severity"):
-        kubectl(operated, "apply", "--validate=strict", "-f", str(file))

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.http.failures import report_requests
 from reconciler.run import run_pass
 from reconciler.settings.load import parse_settings
 from reconciler.settings.schema import Settings
@@ -80,51 +79,11 @@ def test_the_alarms_of_the_settings_are_named_while_they_are_triggered(vcenter: 
     assert alarms() == []
 
 
-def test_each_request_is_reported_with_its_status(vcenter: RunningVCenter) -> None:
-    def reported(password: str) -> list[tuple[str, str, int | None]]:
-        found: list[tuple[str, str, int | None]] = []
-        end = report_requests(lambda api, method, status, *_: found.append((api, method, status)))
-        try:
-            client(chosen(vcenter, password=password)).ask(["a"])
-        finally:
-            end()
-        return found
-
-    said = reported("secret")
-    assert said[0] == ("vcenter", "GET", 200)
-    assert set(said[1:]) == {("vcenter", "POST", 200)}
-    # A refusal is an answer of SOAP with this status.
-    assert reported("${file:/dev/null}")[-1] == ("vcenter", "POST", 500)
-
-
-def test_one_server_answers_for_all_zones(vcenter: RunningVCenter) -> None:
-    found = client(chosen(vcenter)).ask(["a", "b"])
-
-    assert [(one.scope, one.seen) for one in found] == [("a", HOSTS), ("b", HOSTS)]
-
-
 def test_a_refused_login_is_a_problem(vcenter: RunningVCenter) -> None:
     (found,) = client(chosen(vcenter, password="${file:/dev/null}")).ask(["a"])
 
     assert found.seen == frozenset()
     assert found.problem.startswith(f"{vcenter.url} can't be asked: ")
-
-
-def test_a_node_is_drained_while_its_host_is_in_maintenance(vcenter: RunningVCenter) -> None:
-    settings = chosen(vcenter)
-    world = small_world()
-    world.cluster.label("n0", HOST, "DC0_C0_H1")
-    world.cluster.label("n1", HOST, "DC0_C0_H2")
-    world.clients = {"vcenter": client(settings)}
-
-    def look() -> list[str]:
-        return cordoned(world, settings)
-
-    assert look() == []
-    vcenter.maintenance("DC0_C0_H1")
-    assert look() == ["n0"]
-    vcenter.maintenance("DC0_C0_H1", on=False)
-    assert look() == []
 
 
 def test_a_node_is_drained_while_vcenter_waits_for_its_vm(vcsim_program: Path, tmp_path: Path) -> None:

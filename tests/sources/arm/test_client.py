@@ -10,13 +10,11 @@ import pytest
 from azure.core.exceptions import ClientAuthenticationError
 from azure.identity import CredentialUnavailableError
 
-from jobs.runtime.source_clients import Keeping
 from reconciler.http.bounded import LARGEST
 from reconciler.model.errors import CloudError
 from reconciler.model.machine import PerformMaintenance, Scope, Vm
 from reconciler.model.polling import Listing
 from reconciler.model.values import replace
-from reconciler.run import rehearse
 from reconciler.sources.arm import client, source
 from reconciler.sources.arm.client import Arm, connect
 from reconciler.sources.arm.source import Planned
@@ -226,15 +224,6 @@ def test_one_scale_set_that_fails_leaves_the_others_alone(azure: FakeArm, refusa
     assert second.seen == {"1"}
 
 
-def test_a_scale_set_that_is_gone_is_reported_as_such(azure: FakeArm) -> None:
-    azure.uniform(1)
-    azure.delete(SCALE_SET)
-
-    (listing,) = asked(azure).ask([SET])
-
-    assert "404 ResourceNotFound" in listing.problem
-
-
 def test_a_failure_in_the_second_page_is_no_half_answer(azure: FakeArm) -> None:
     azure.uniform(*range(150))
 
@@ -367,20 +356,6 @@ def test_with_few_calls_left_the_rest_is_left_for_later(azure: FakeArm) -> None:
     assert (second.asked, second.problem) == (False, "")
 
 
-def test_an_observer_that_may_write_nothing_down_keeps_the_answer_itself(azure: FakeArm) -> None:
-    azure.uniform(1)
-    azure.refuse(THROTTLED)
-    clock = {"seconds": 0.0}
-    asking = Keeping(Arm(arm.compute(azure)), 900, clock=lambda: clock["seconds"])
-
-    for clock["seconds"] in (0.0, 60.0, 239.0):
-        assert asking.ask([SET])[0].problem
-    for clock["seconds"] in (241.0, 1000.0):
-        assert asking.ask([SET])[0].seen == {"1"}
-
-    assert len(azure.lists) == 1
-
-
 def test_maintenance_is_started_for_one_instance_and_its_end_not_waited_for(azure: FakeArm) -> None:
     azure.uniform(1, 2)
     azure.single("flex_1")
@@ -423,15 +398,6 @@ def test_without_the_lock_nothing_is_started(azure: FakeArm) -> None:
         Arm(arm.compute(azure)).perform_maintenance(PerformMaintenance(Pool("np").node_name(2), Vm(SET, "2")))
 
 
-def test_a_request_names_the_program_to_azure(azure: FakeArm) -> None:
-    azure.uniform(1)
-
-    asked(azure).ask([SET])
-
-    assert azure.user_agents
-    assert all("azsdk-python" in agent for agent in azure.user_agents)
-
-
 @pytest.mark.parametrize("cloud", ["Public", "China", "USGovernment"])
 def test_each_cloud_has_its_own_address(cloud: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AZURE_FEDERATED_TOKEN_FILE", "/var/run/secrets/azure/tokens/azure-identity-token")
@@ -467,9 +433,8 @@ def test_an_incomplete_workload_identity_is_reported_and_nothing_is_raised(
 # Whole passes, with the list of a subscription that does not say which VM has maintenance.
 
 
-@pytest.mark.parametrize("remembers", [True, False], ids=["the ledger", "no ledger, as in mode Observe"])
 def test_passes_find_a_plan_that_only_the_vm_itself_shows(
-    azure: FakeArm, monkeypatch: pytest.MonkeyPatch, remembers: bool
+    azure: FakeArm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(client, "ALONE", 2)
     azure.complete = False
@@ -478,19 +443,12 @@ def test_passes_find_a_plan_that_only_the_vm_itself_shows(
         azure.single(name)
     azure.plan(names[-1], arm.status(window=(NOW + timedelta(hours=6), NOW + timedelta(days=7))))
     world = world_of([replace(builders.node(name), provider_id=arm.provider_id(name)) for name in names])
-    seconds = {"now": 0.0}
-    asking = asked(azure)
-    world.clients["arm"] = asking if remembers else Keeping(asking, 900, clock=lambda: seconds["now"])
-    chosen = builders.settings("sources: {arm: {enabled: true}}", mode="Enforce" if remembers else "Observe")
+    world.clients["arm"] = asked(azure)
     unknown = []
     for _ in range(4):
-        if remembers:
-            plan, _ = look(world, chosen)
-        else:
-            plan = rehearse(world.outside, chosen, world.now)
-        unknown.append(sum(1 for node in plan.nodes if any("arm" in one for one in node.unknowns)))
+        plan, _ = look(world, builders.settings("sources: {arm: {enabled: true}}"))
+        unknown.append(sum(1 for node in plan.nodes if any("arm" in each for each in node.unknowns)))
         world.clock.advance(world.now + timedelta(minutes=1))
-        seconds["now"] += 60
 
     assert unknown == [3, 1, 0, 0]
     assert azure.lists == ["single VMs"]

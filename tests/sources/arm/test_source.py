@@ -390,12 +390,6 @@ def test_a_vm_whose_list_has_no_status_is_queried_alone(status: dict[str, object
     assert answer_of(memory, NOW, SINGLE + "x") is (Answer.UNKNOWN if silent else Answer.NO_EVENT)
 
 
-def test_a_list_of_a_scale_set_has_each_status() -> None:
-    memory = ARM.remembered(NONE, [arm.listing(SET, [document("7")])], [node(UNIFORM + "7")], EVERY, NOW)
-
-    assert answer_of(memory) is Answer.NO_EVENT
-
-
 @pytest.mark.parametrize(
     ("status", "answer"),
     [
@@ -552,10 +546,3 @@ def test_what_is_remembered_comes_back() -> None:
 @given(st.text() | json_values.map(str))
 def test_an_unreadable_memory_is_an_empty_one(text: str) -> None:
     assert set(ledger.from_data({"arm": text}, PARTS.sources.polled).memories) <= {"arm"}
-
-
-def test_five_thousand_vms_of_one_wave_fit_into_a_config_map() -> None:
-    planned = tuple(sorted((str(number), PLANNED) for number in range(5000)))
-    text = ARM.dump(Memory((ScopeAnswer(SET, NOW, NOW + EVERY, planned),)))
-
-    assert len(text) < 50_000
