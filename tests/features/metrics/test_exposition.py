@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from reconciler.features.metrics import catalogue
 from reconciler.features.metrics.exposition import Counters, Samples, to_text
 from reconciler.features.metrics.samples import Sample, shuffle_samples
-from reconciler.features.workflows.shuffles import ShuffleCounts
+from reconciler.features.workflows.shuffle_counter import ShuffleCounts
 from reconciler.model.pod import Workload, WorkloadKind
 
 

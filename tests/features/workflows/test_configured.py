@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from reconciler.features.workflows.checks import CHECK_TYPES
 from reconciler.features.workflows.configured import workflows_of
+from reconciler.features.workflows.situation import Fleet
 from reconciler.features.workflows.triggers import TRIGGER_TYPES
+from reconciler.model.workflow import LeaseRef, LeaseTake, ReadForChecks
 from reconciler.settings.load import parse_settings
 from reconciler.settings.sections.trigger_types import TRIGGER_TYPES as SECTIONS
 from reconciler.settings.sections.workflows import CHECK_CONFIGS
+from tests.features.workflows.scene import member
+from tests.support.builders import NOW
 
 
 def test_every_type_of_check_loads_with_its_own_section() -> None:
@@ -28,3 +34,33 @@ def test_a_label_selects_profiles_that_exist_each_once_and_in_its_order() -> Non
 
 def test_settings_without_profiles_have_no_workflows() -> None:
     assert not workflows_of(parse_settings("intervals: {requeue: 1m}", "x.yaml").profiles).on
+
+
+class Counting:
+    """Counts how often it is called."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def __call__(self) -> int:
+        self.calls += 1
+        return self.calls
+
+
+def test_what_follows_from_all_nodes_is_computed_once_for_these_nodes() -> None:
+    counting = Counting()
+    fleet = Fleet([member("a"), member("b")])
+
+    assert [fleet.once("x", counting), fleet.once("x", counting), fleet.once("y", counting)] == [1, 1, 2]
+    assert Fleet(fleet).once("x", counting) == 3
+
+
+def test_what_follows_from_all_pods_is_kept_when_a_lease_is_taken() -> None:
+    counting = Counting()
+    read = ReadForChecks()
+    assert read.of_pods("x", counting) == 1
+
+    taken = read.taken(LeaseTake(LeaseRef("ops", "turn-0"), "a", NOW, timedelta(minutes=1)))
+
+    assert taken.of_pods("x", counting) == 1
+    assert ReadForChecks().of_pods("x", counting) == 2
