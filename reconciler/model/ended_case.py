@@ -166,23 +166,15 @@ def _left(case: CaseRecord, outcome: CaseOutcome) -> int | None:
 EVENT = "case"
 """The `event` of such a line in a log."""
 
-_NULL_IF_UNKNOWN = (
-    "announced",
-    "notBefore",
-    "planned",
-    "started",
-    "drained",
-    "gone",
-    "uncordoned",
-    "podsMoved",
-    "podsLeft",
+_NULL_IF_UNKNOWN = dict.fromkeys(
+    ["announced", "notBefore", "planned", "started", "drained", "gone", "uncordoned", "podsMoved", "podsLeft"]
 )
 
 
 def to_fields(case: EndedCase) -> dict[str, Any]:
     """Return the case as the fields of its line; moments are RFC 3339 in UTC, None is unknown."""
     more = {"kind": case.kind or None, "inTime": case.outcome.in_time.value}
-    return {**dict.fromkeys(_NULL_IF_UNKNOWN), **encoded(case), **more}
+    return {**_NULL_IF_UNKNOWN, **encoded(case), **more}
 
 
 def from_fields(fields: Mapping[str, Any]) -> EndedCase:

@@ -43,7 +43,8 @@ def explain_node(
     return NodeExplanation(
         plan,
         _unmanaged(node, settings),
-        _out_of_service(node, plan),
+        # A cordon in the plan is no news.
+        "" if plan.before is State.IN_MAINTENANCE else node.out_of_service,
         tuple(_source(reading) for reading in assessment.readings),
         (
             *_observed(plan),
@@ -141,11 +142,6 @@ def _unmanaged(node: Node, settings: Settings) -> str:
     if not settings.manages(node.labels):
         return f"its label {keys_of(settings.keys.prefix).ignore} excludes it"
     return ""
-
-
-def _out_of_service(node: Node, plan: NodePlan) -> str:
-    """Return why no new pod can run on the node, empty if it can, or if the cordon is in the plan."""
-    return "" if plan.before is State.IN_MAINTENANCE else node.out_of_service
 
 
 def _source(reading: Reading) -> SourceAnswer:

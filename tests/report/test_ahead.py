@@ -28,13 +28,6 @@ def test_the_misses_come_first_then_the_earliest() -> None:
     assert firsts == sorted(firsts)
 
 
-def test_what_starts_after_the_end_is_for_later_and_a_node_without_a_case_is_left_out() -> None:
-    shown = everything()
-
-    assert [one.node for one in shown.later] == ["far"]
-    assert "fine" not in {one.node for one in shown.cases}
-
-
 def test_a_case_that_starts_at_the_end_is_for_later() -> None:
     nodes = [
         case("at", CaseSchedule(NOW + DAY)),

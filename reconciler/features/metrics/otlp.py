@@ -59,7 +59,7 @@ def push(url: str, metrics: Collector, began: datetime, now: datetime) -> None:
             exporter = OTLPMetricExporter(
                 endpoint=f"{url.rstrip('/')}/v1/metrics", timeout=TOTAL, session=session
             )
-            result = exporter.export(_data(metrics, _Times(began, now)))
+            result = exporter.export(_data(metrics, (_nanoseconds(began), _nanoseconds(now))))
     except Exception as error:  # noqa: BLE001 - variables and answers are read by a library
         raise GatewayError(f"the metrics can't be sent by OTLP ({type(error).__name__})") from None
     finally:
@@ -76,11 +76,12 @@ class _Adapter(HTTPAdapter):
         bound(self.poolmanager, "otlp")
 
 
-class _Times:
-    """The start of the counters, and the moment of all values, in nanoseconds of Unix time."""
+_Times = tuple[int, int]
+"""The start of the counters, and the moment of all values, in nanoseconds of Unix time."""
 
-    def __init__(self, began: datetime, now: datetime) -> None:
-        self.began, self.now = int(began.timestamp() * 1e9), int(now.timestamp() * 1e9)
+
+def _nanoseconds(moment: datetime) -> int:
+    return int(moment.timestamp() * 1e9)
 
 
 def _data(metrics: Collector, times: _Times) -> MetricsData:
@@ -97,7 +98,7 @@ def _metric(family: Family, times: _Times) -> Metric:
         data = Histogram(tuple(_distributions(family, times)), _TOTAL_SO_FAR)
         return Metric(family.name, family.documentation, "", data)
     points = tuple(
-        NumberDataPoint(dict(one.labels), times.began, times.now, float(one.value)) for one in family.samples
+        NumberDataPoint(dict(sample.labels), *times, float(sample.value)) for sample in family.samples
     )
     if family.type == "counter":
         counted = Sum(points, _TOTAL_SO_FAR, is_monotonic=True)
@@ -119,8 +120,8 @@ def _distributions(family: Family, times: _Times) -> Iterator[HistogramDataPoint
         counts = [count for _, count in buckets]
         yield HistogramDataPoint(
             attributes=dict(key),
-            start_time_unix_nano=times.began,
-            time_unix_nano=times.now,
+            start_time_unix_nano=times[0],
+            time_unix_nano=times[1],
             count=int(parts["count"]),
             sum=parts["sum"],
             bucket_counts=[count - before for before, count in zip([0, *counts], counts, strict=False)],

@@ -188,7 +188,7 @@ def _row(node: NodePlan, report: NodeReport, facts: PageFacts) -> CaseRow:
         cell=cell.value if cell is not None else "",
         kind=MEANINGS[cell] if cell is not None else "",
         state=state_line(report, would=facts.rehearsed),
-        lines=tuple(_short(label, text) for label, text in _lines(report, would=facts.rehearsed)),
+        lines=tuple((label, _cut(text)) for label, text in _lines(report, would=facts.rehearsed)),
         held=tuple(_held(one) for one in held[:_MOST_LINES])
         + ((Held(f"and {len(held) - _MOST_LINES} more", "", "", ""),) if len(held) > _MOST_LINES else ()),
     )
@@ -207,10 +207,6 @@ def _lines(report: NodeReport, *, would: bool) -> Iterator[Row]:
 def _held(one: Obstacle) -> Held:
     until = f"until {to_text(one.until)}" if one.until is not None else ""
     return Held(_cut(one.because), _cut(one.who), one.code, until)
-
-
-def _short(label: str, text: str) -> Row:
-    return label, _cut(text)
 
 
 def _bytes(text: str) -> int:

@@ -67,15 +67,6 @@ def test_a_plan_of_days_is_a_span_without_a_moment_of_the_platform(platform: flo
     assert row("a", case("a", plan, not_before=at(platform)), anchor()) == "  ===="
 
 
-def test_a_miss_has_its_sign_twice_and_asks_for_red() -> None:
-    plan = CaseSchedule(None, NOW + 2 * HOUR, missed=True, because="no place")
-    lines = drawn(case("a", plan), case("b", CaseSchedule(NOW + HOUR)), anchor())
-    (missed,) = [line for line in lines if line.alarm]
-
-    assert missed.text == "! a            !"
-    assert "! will be missed" in lines[-1].text
-
-
 def test_an_end_beyond_the_chart_can_be_seen() -> None:
     beyond = row("a", case("a", CaseSchedule(NOW + 30 * HOUR, ends=NOW + 9 * DAY)))
 
@@ -94,21 +85,6 @@ notAllowed:
     lines = chart(shown.cases, shown.calendars, shown.until, Look(NOW, ZoneInfo("UTC"), 80, "~"), ASCII)
 
     assert [line.text.split()[3] for line in lines[-2:]] == ["first", "second"]
-
-
-def test_windows_and_freezes_are_drawn_once_for_all_nodes_of_a_calendar() -> None:
-    settings = """
-windows: [{name: day, start: "13:00", end: "16:00"}]
-notAllowed: [{name: sale, reason: black friday, start: 2026-11-21T14:00, end: 2026-11-21T15:00}]
-"""
-    nodes = [case(name, CaseSchedule(NOW + HOUR, ends=NOW + 2 * HOUR)) for name in "abc"]
-    lines = [line.text for line in drawn(*nodes, anchor(), settings=settings)]
-
-    assert [line for line in lines if "+" in line] == [
-        "(day)      ..++xx++" + 42 * "." + "++++++" + 13 * ".",
-        "# out of service   + a drain may start   . no window is open",
-    ]
-    assert lines[-1] == "x not allowed: sale (black friday) from Sat 21 14:00 until Sat 21 15:00"
 
 
 def test_freezes_after_the_chart_are_named_the_next_ones_first_and_the_others_counted() -> None:

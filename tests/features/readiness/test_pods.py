@@ -27,13 +27,6 @@ def own(word: str) -> dict[str, object]:
     return {"labels": {"node-maintenance.dev/drain": word, "app": "web", "pod-template-hash": "6b7f"}}
 
 
-def test_a_workload_without_an_obstacle_has_no_finding() -> None:
-    found = judged(TWO, budget(allowed=1, desired=1, healthy=2, expected=2))
-
-    assert found.workloads == ()
-    assert (found.nodes, found.pods, found.blocked) == (2, 2, ())
-
-
 @pytest.mark.parametrize(
     ("status", "code", "words"),
     [
@@ -126,12 +119,6 @@ def test_the_setting_of_the_override_is_named_where_it_decides() -> None:
     found = judged(pods, nodes=(node("a", pool="x"), node("b")), settings=override)
 
     assert "Set overrides[0].events.Reboot.emptyDir: Evict" in only(found).remedy
-
-
-def test_pods_without_a_controller_are_one_workload_of_their_namespace() -> None:
-    (workload,) = judged([replace(each, owner=None) for each in TWO]).workloads
-
-    assert (workload.workload.kind, workload.workload.name) == ("", "")
 
 
 def test_pods_of_daemon_sets_and_static_pods_are_no_finding() -> None:

@@ -21,12 +21,6 @@ from tests.support.worlds import world_of
 NEVER = budget(desired=2, healthy=2, expected=2)
 
 
-def test_pods_of_a_workload_on_several_nodes_are_one_finding() -> None:
-    found = only(judged([pod("web-2", "b"), pod("web-1", "a")], NEVER))
-
-    assert (found.pods, found.nodes) == (("web-1", "web-2"), ("a", "b"))
-
-
 def test_the_worst_comes_first_and_a_workload_stands_in_one_place() -> None:
     storage = [replace(pod(f"s-{number}", app="storage"), empty_dir=True) for number in range(2)]
     more = [replace(pod(f"m-{number}", app="more"), empty_dir=True) for number in range(3)]
