@@ -256,6 +256,6 @@ def test_a_key_that_is_no_utf_8_is_refused_and_no_other_error() -> None:
 
 
 def test_json_that_is_nested_too_deep_is_refused_and_no_other_error() -> None:
-    deep = b'{"metadata": {"uid": ' + b"[" * 100_000 + b"]" * 100_000 + b"}}"
+    deep = b'{"metadata": {"other": ' + b"[" * 100_000 + b"]" * 100_000 + b"}}"
     with pytest.raises(Rejected):
         json_format(OnlyMetadata, lambda one: one).read(deep)

@@ -60,7 +60,7 @@ class FakeCloud:
             self.cluster.put_node(replace(self.cluster.nodes["a"], boot_id="boot-2"))
 
 
-def run(kill: int | None, *, after: bool, die: str = "") -> tuple[SimulatedCluster, FakeCloud, list[str]]:
+def run(kill: int | None = None, die: str = "") -> tuple[SimulatedCluster, FakeCloud, list[str]]:
     """Run passes for three hours, a process killed at the write of that number."""
     world = world_of([replace(azure_node(), unschedulable=False)], [pod("web", "a")])
     cluster = world.cluster
@@ -75,7 +75,7 @@ def run(kill: int | None, *, after: bool, die: str = "") -> tuple[SimulatedClust
         if count == kill:
             raise Killed
 
-    setattr(world.api, "after_write" if after else "before_write", hook)
+    world.api.after_write = hook
     states: list[str] = []
     for minute in range(180):
         world.clock.advance(NOW + minutes(minute))
@@ -96,7 +96,7 @@ WHOLE = ["in-maintenance", "operational"]
 
 
 def test_undisturbed_it_is_done_once_and_the_node_comes_back() -> None:
-    cluster, cloud, states = run(None, after=False)
+    cluster, cloud, states = run()
 
     assert len(cloud.performed) == 1
     assert states == WHOLE
@@ -108,10 +108,9 @@ def test_undisturbed_it_is_done_once_and_the_node_comes_back() -> None:
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("kill", kills(15))
-def test_killed_at_any_write_it_is_done_once_and_the_node_comes_back(kill: int, after: bool) -> None:
-    cluster, cloud, states = run(kill, after=after)
+def test_killed_after_any_write_it_is_done_once_and_the_node_comes_back(kill: int) -> None:
+    cluster, cloud, states = run(kill)
 
     assert len(cloud.performed) == 1
     assert states[-2:] == WHOLE
@@ -121,7 +120,7 @@ def test_killed_at_any_write_it_is_done_once_and_the_node_comes_back(kill: int, 
 
 @pytest.mark.parametrize("die", ["before", "after"])
 def test_killed_around_the_request_itself_it_is_done_once(die: str) -> None:
-    cluster, cloud, states = run(None, after=False, die=die)
+    cluster, cloud, states = run(die=die)
 
     assert len(cloud.performed) == 1
     assert states == WHOLE
