@@ -85,7 +85,6 @@ class SimulatedApi:
     """
 
     def __init__(self, cluster: SimulatedCluster) -> None:
-        """Use this cluster."""
         self.cluster = cluster
         self.before_read: Hook | None = None
         self.before_write: Hook | None = None

@@ -23,7 +23,6 @@ class VirtualClock:
     """A clock for one thread (port `Clock`). It runs the actions that become due, in order."""
 
     def __init__(self, start: datetime) -> None:
-        """Start at this moment, aware, UTC."""
         self._now = start
         self._agenda: list[tuple[datetime, int, Callable[[], object]]] = []
         self._number = 0
@@ -74,7 +73,6 @@ class SkewedClock(VirtualClock):
     """The clock of a process, which is `ahead` of another one (behind it, if negative), and moves with it."""
 
     def __init__(self, true: VirtualClock) -> None:
-        """Show the time of this clock."""
         super().__init__(true.now())
         self._true = true
         self.ahead = timedelta()
@@ -211,13 +209,11 @@ class SimulatedWatch(Generic[Item]):
         self._leave(self)
 
     def __enter__(self) -> Iterator[Item]:
-        """Return the items."""
         return self._each()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """End the watch."""
         self.close()
 
     def _arrive(self, item: Item) -> None:

@@ -38,7 +38,6 @@ class ObjectStore:
     """The objects, by name or UID. Each change gets a new resourceVersion, and is sent to the watches."""
 
     def __init__(self, clock: VirtualClock, log: Log | None = None) -> None:
-        """Store nothing yet."""
         self.clock = clock
         self.log = log or Log()
         self.nodes: dict[str, Node] = {}

@@ -33,7 +33,6 @@ class Audit:
     """
 
     def __init__(self, world: World, settings: Settings) -> None:
-        """Listen to the log of this world."""
         self._world = world
         self._settings = settings
         self._budget = settings.budget

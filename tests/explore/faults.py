@@ -53,7 +53,6 @@ class Faults:
     """The hooks of a world's API: they raise what waits, and let the laws see the rest."""
 
     def __init__(self, world: World, laws: Laws) -> None:
-        """Hook into this world."""
         self._laws = laws
         self._waiting: list[_Waiting] = []
         self._blind: Counter[str] = Counter()

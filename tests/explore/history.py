@@ -17,7 +17,6 @@ class Broken(BaseException):
     """
 
     def __init__(self, law: str, text: str) -> None:
-        """Create it with what was seen."""
         super().__init__(f"law {law}: {text}")
         self.law = law
 

@@ -80,7 +80,6 @@ class Play:
     """One history in the making."""
 
     def __init__(self, history: History) -> None:
-        """Build its scene."""
         scene = history.scene
         self.scene = scene
         self.history = history

@@ -71,7 +71,6 @@ class Truth:
     """What the platform, the clouds, people and detectors really say about each node now."""
 
     def __init__(self, world: World, arm: SimulatedArm, ec2: SimulatedEc2) -> None:
-        """Look at this world and these clouds."""
         self._world = world
         self._arm = arm
         self._ec2 = ec2

@@ -17,10 +17,10 @@ from reconciler.features.machines.agent_pools import AgentPools
 from reconciler.model.node import Node
 from reconciler.model.values import replace
 from reconciler.simulation.world import World
+from tests.features.machines.fake_agent_pools import CLUSTER, FakeAgentPools, vm_id
 from tests.support import builders
 from tests.support.builders import REQUEST, minutes
 from tests.support.controlplane.fill import Pool
-from tests.support.fakes.agent_pools import CLUSTER, FakeAgentPools, vm_id
 from tests.support.searching import examples
 from tests.support.worlds import carry_on, look, world_of
 

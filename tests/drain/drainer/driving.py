@@ -55,7 +55,6 @@ class CountingCore(DrainCore):
     matches = 0
 
     def __init__(self, limits: Limits | None = None) -> None:
-        """As the core."""
         super().__init__(limits)
         self.heard: Counter[str] = Counter()
 
@@ -240,7 +239,6 @@ class Drive:
     """The drains of one process; `latency` (seconds) is how long a request takes there and back."""
 
     def __init__(self, scene: Scene, *, limits: Limits | None = None, latency: float = 0.02) -> None:
-        """Use this cluster."""
         self.scene = scene
         half = timedelta(seconds=latency / 2)
         self._drainer = SteppedDrainer(scene.api, scene.clock, limits=limits, latency=half)

@@ -32,7 +32,6 @@ class ThreadedApi:
     """The Evictor port over a simulated cluster, for several threads at once."""
 
     def __init__(self, api: SimulatedApi) -> None:
-        """Use this port of one thread."""
         self._api = api
         self.changed = threading.Condition(threading.RLock())
         """Held around every call, and notified after each; hold it to look at the cluster."""

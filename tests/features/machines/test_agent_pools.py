@@ -14,8 +14,8 @@ from reconciler.features.machines.agent_pools import AgentPools, Pipeline, _same
 from reconciler.model.errors import CloudError, Conflict, LockLost
 from reconciler.model.machine import AKS, Machine, MachineRef, Pool, Remove, ScaleUp
 from reconciler.model.values import replace
+from tests.features.machines.fake_agent_pools import CLUSTER, MACHINE_GONE, FakeAgentPools, FakePool, vm_id
 from tests.support.controlplane import fill as pool_shape
-from tests.support.fakes.agent_pools import CLUSTER, MACHINE_GONE, FakeAgentPools, FakePool, vm_id
 from tests.support.fakes.arm import BROKEN, FORBIDDEN, NO_TOKEN, THROTTLED, Refusal
 
 AKS_NODE, ANOTHER, *_ = (pool_shape.Pool("np").node_name(number) for number in range(3))

@@ -20,7 +20,7 @@ from reconciler.model.machine import (
     ScaleUp,
 )
 from reconciler.model.values import replace
-from tests.support.machine_providers import all_machines
+from tests.features.machines.all_providers import all_machines
 from tests.support.stub import Answer, Asked, StubMaker, json_answer, status
 
 Object = dict[str, Any]

@@ -11,7 +11,7 @@ from reconciler.features.machines.feature import PROVIDERS
 from reconciler.features.machines.providers import CLIENTS, MachineProviders, Surroundings
 from reconciler.kubernetes.connection import Connection
 from reconciler.model.machine import AKS, KARPENTER, OPENSHIFT, Machine, MachineRef, Remove, ScaleUp
-from tests.support.machine_providers import all_machines
+from tests.features.machines.all_providers import all_machines
 from tests.support.stub import connection_to_nowhere
 
 

@@ -19,9 +19,9 @@ from reconciler.model.machine import (
     ScaleUp,
 )
 from reconciler.model.values import replace
+from tests.features.machines.all_providers import all_machines
 from tests.support.controlplane.machines import NAMESPACE, MachineWorld, machine_name
 from tests.support.controlplane.server import ControlPlane
-from tests.support.machine_providers import all_machines
 
 pytestmark = pytest.mark.slow
 

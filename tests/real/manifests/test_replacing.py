@@ -8,13 +8,13 @@ import pytest
 
 from reconciler.kubernetes.connection import Connection
 from reconciler.model.machine import CLUSTER_API, KARPENTER, OPENSHIFT, MachineRef, Remove, ScaleUp
+from tests.features.machines.all_providers import all_machines
 from tests.real.manifests.applying import applied
 from tests.real.manifests.permissions import granted, missing, unused, used
 from tests.support.controlplane.api import Api, ApiError
 from tests.support.controlplane.machines import NAMESPACE, MachineWorld, machine_name
 from tests.support.controlplane.processes import wait_for
 from tests.support.controlplane.server import ControlPlane
-from tests.support.machine_providers import all_machines
 
 SYSTEM = "node-maintenance"
 PREFIXES = {"karpenter": KARPENTER, "cluster-api": CLUSTER_API, "openshift": OPENSHIFT}

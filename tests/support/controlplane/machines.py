@@ -108,7 +108,6 @@ class MachineWorld:
     """
 
     def __init__(self, api: Api, *, providers: Collection[str] = (*_GROUPS,)) -> None:
-        """Install the kinds of these providers."""
         self.api = api
         self.ready = True
         self.frozen = False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -16,7 +17,6 @@ from azure.core.pipeline.policies import SansIOHTTPPolicy
 from azure.mgmt.compute import ComputeManagementClient
 
 from reconciler.http.azure import transport
-from reconciler.sources.arm.client import Compute
 from tests.support.controlplane.fill import RESOURCE_GROUP, Pool
 from tests.support.fakes.loopback import JsonAnswer, JsonLoopback
 
@@ -300,7 +300,7 @@ class _Authentication(SansIOHTTPPolicy[Any, Any]):
         request.http_request.headers["Authorization"] = f"Bearer {TOKEN}"
 
 
-def compute(fake: FakeArm) -> Compute:
+def compute(fake: FakeArm) -> Callable[[str], ComputeManagementClient]:
     """The real SDK's clients, talking to the fake."""
 
     def make(subscription: str) -> ComputeManagementClient:

@@ -30,14 +30,12 @@ class Served:
         return int(self._bound.server_address[1])
 
     def __enter__(self) -> Self:
-        """Begin to serve."""
         self._thread.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop."""
         self.stopping.set()
         self._bound.shutdown()
         self._bound.server_close()
@@ -48,7 +46,6 @@ class Loopback(Served):
     """An HTTP server."""
 
     def __init__(self, handler: type[BaseHTTPRequestHandler]) -> None:
-        """Bind the port."""
         # Without it, a body waits 40 ms for the client's acknowledgement of the headers.
         handler.disable_nagle_algorithm = True
         server = ThreadingHTTPServer(("127.0.0.1", 0), handler)

@@ -62,14 +62,12 @@ class Chromium:
     """Runs inside the context. It ends with its pipe, also if this process dies."""
 
     def __init__(self, program: Path) -> None:
-        """Use this program."""
         self._program = program
         self._answers: dict[int, SimpleQueue[dict[str, Any]]] = {}
         self._events: SimpleQueue[dict[str, Any]] = SimpleQueue()
         self._number = 0
 
     def __enter__(self) -> Chromium:
-        """Start it."""
         self._folder = TemporaryDirectory(prefix="chromium-", ignore_cleanup_errors=True)
         to_read, self._to_it = os.pipe()
         self._from_it, to_write = os.pipe()
@@ -89,7 +87,6 @@ class Chromium:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End it."""
         os.close(self._to_it)
         try:
             self._process.wait(10)
@@ -160,7 +157,6 @@ class Tab:
     """One tab of the browser."""
 
     def __init__(self, browser: Chromium, session: str) -> None:
-        """Use this session of the browser."""
         self._browser, self._session = browser, session
         self.said: list[dict[str, Any]] = []
         """What the page has logged, and what the browser has logged about it."""

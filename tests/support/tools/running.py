@@ -36,7 +36,6 @@ class Running:
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
-        """Start it, and wait until it serves."""
         command = [str(self._program), *self.arguments()]
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(command, stdout=log, stderr=log)
@@ -46,7 +45,6 @@ class Running:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """End it."""
         if self._process is not None:
             self._process.kill()
             self._process.wait(10)
@@ -72,7 +70,6 @@ class RunningOfPrometheus(Running):
     """One of the programs of the Prometheus project, in a folder of its own."""
 
     def __init__(self, program: Path, folder: Path) -> None:
-        """Use this program."""
         super().__init__(program, folder / "log")
         self._folder = folder
         self._pool = urllib3.PoolManager()
@@ -80,7 +77,6 @@ class RunningOfPrometheus(Running):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """End it."""
         super().__exit__(kind, error, trace)
         self._pool.clear()
 
