@@ -66,6 +66,10 @@ NODE_KEYS = (
 """Every key of ours that a node can have. `reconciler release` removes by this list, and names the rest."""
 
 
+def _key(name: str) -> cached_property[str]:
+    return cached_property(lambda keys: f"{keys.prefix}/{name}")
+
+
 @dataclass(frozen=True)
 class OwnKeys:
     """The keys of the installation that has this prefix (`keys.prefix` in the settings)."""
@@ -74,112 +78,70 @@ class OwnKeys:
 
     # On a node.
 
-    @cached_property
-    def record(self) -> str:
-        """The annotation with the node's record."""
-        return f"{self.prefix}/record"
+    record = _key("record")
+    """The annotation with the node's record."""
 
-    @cached_property
-    def record_kept(self) -> str:
-        """The label of a node that can't hold its record: it names the text in our ConfigMap."""
-        return f"{self.prefix}/record-kept"
+    record_kept = _key("record-kept")
+    """The label of a node that can't hold its record: it names the text in our ConfigMap."""
 
-    @cached_property
-    def state(self) -> str:
-        """The label with the worst state of all profiles, absent while that is operational."""
-        return f"{self.prefix}/state"
+    state = _key("state")
+    """The label with the worst state of all profiles, absent while that is operational."""
 
-    @cached_property
-    def ignore(self) -> str:
-        """The label by which a person excludes the node."""
-        return f"{self.prefix}/ignore"
+    ignore = _key("ignore")
+    """The label by which a person excludes the node."""
 
-    @cached_property
-    def request(self) -> str:
-        """The annotation by which a person or a program requests maintenance."""
-        return f"{self.prefix}/request"
+    request = _key("request")
+    """The annotation by which a person or a program requests maintenance."""
 
-    @cached_property
-    def workflows(self) -> str:
-        """The label by which a person selects the workflows of the node, joined by `--`."""
-        return f"{self.prefix}/maintenance-profile"
+    workflows = _key("maintenance-profile")
+    """The label by which a person selects the workflows of the node, joined by `--`."""
 
-    @cached_property
-    def workflow_state(self) -> str:
-        """The label with the worst state of all workflows, on every managed node if there are any."""
-        return f"{self.prefix}/maintenance-state"
+    workflow_state = _key("maintenance-state")
+    """The label with the worst state of all workflows, on every managed node if there are any."""
 
-    @cached_property
-    def workflow_data(self) -> str:
-        """The annotation with the data of workflows, in the form of maintenance-controller."""
-        return f"{self.prefix}/maintenance-data"
+    workflow_data = _key("maintenance-data")
+    """The annotation with the data of workflows, in the form of maintenance-controller."""
 
-    @cached_property
-    def log_details(self) -> str:
-        """The label by which a person asks for the answers of all checks in the log."""
-        return f"{self.prefix}/maintenance-log-details"
+    log_details = _key("maintenance-log-details")
+    """The label by which a person asks for the answers of all checks in the log."""
 
-    @cached_property
-    def hold(self) -> str:
-        """The annotation by which a person holds the node."""
-        return f"{self.prefix}/hold"
+    hold = _key("hold")
+    """The annotation by which a person holds the node."""
 
-    @cached_property
-    def hold_of_many(self) -> str:
-        """The annotation with the copy of a hold of many nodes, for a drain that runs."""
-        return f"{self.prefix}/hold-of-many"
+    hold_of_many = _key("hold-of-many")
+    """The annotation with the copy of a hold of many nodes, for a drain that runs."""
 
-    @cached_property
-    def said_before(self) -> str:
-        """The annotation with the holds and deferrals of the case that people have ended."""
-        return f"{self.prefix}/said-before"
+    said_before = _key("said-before")
+    """The annotation with the holds and deferrals of the case that people have ended."""
 
-    @cached_property
-    def defer(self) -> str:
-        """The annotation by which a person defers the drain of the node."""
-        return f"{self.prefix}/defer"
+    defer = _key("defer")
+    """The annotation by which a person defers the drain of the node."""
 
-    @cached_property
-    def approved(self) -> str:
-        """The annotation by which a person approves the drain of the node."""
-        return f"{self.prefix}/approved"
+    approved = _key("approved")
+    """The annotation by which a person approves the drain of the node."""
 
-    @cached_property
-    def imds(self) -> str:
-        """The annotation in which the node agent publishes the scheduled events of IMDS."""
-        return f"{self.prefix}/imds"
+    imds = _key("imds")
+    """The annotation in which the node agent publishes the scheduled events of IMDS."""
 
-    @cached_property
-    def acknowledge(self) -> str:
-        """The annotation with the events that the node agent acknowledges."""
-        return f"{self.prefix}/acknowledge"
+    acknowledge = _key("acknowledge")
+    """The annotation with the events that the node agent acknowledges."""
 
-    @cached_property
-    def deadline(self) -> str:
-        """The label with the deadline of announced maintenance, a scheduling hint (`hints.label`)."""
-        return f"{self.prefix}/deadline"
+    deadline = _key("deadline")
+    """The label with the deadline of announced maintenance, a scheduling hint (`hints.label`)."""
 
-    @cached_property
-    def maintenance(self) -> str:
-        """The taint of a node with announced maintenance, a scheduling hint (`hints.taint`)."""
-        return f"{self.prefix}/maintenance"
+    maintenance = _key("maintenance")
+    """The taint of a node with announced maintenance, a scheduling hint (`hints.taint`)."""
 
     # On a pod.
 
-    @cached_property
-    def drain(self) -> str:
-        """The label or annotation that sets what a drain does with the pod."""
-        return f"{self.prefix}/drain"
+    drain = _key("drain")
+    """The label or annotation that sets what a drain does with the pod."""
 
-    @cached_property
-    def wait_completed(self) -> str:
-        """The label or annotation by which a pod asks to finish first, if its value is `true`."""
-        return f"{self.prefix}/wait-completed"
+    wait_completed = _key("wait-completed")
+    """The label or annotation by which a pod asks to finish first, if its value is `true`."""
 
-    @cached_property
-    def restart(self) -> str:
-        """The label that allows a restart of the pod's workload if it has a single replica."""
-        return f"{self.prefix}/restart"
+    restart = _key("restart")
+    """The label that allows a restart of the pod's workload if it has a single replica."""
 
     @cached_property
     def instructions(self) -> tuple[str, ...]:

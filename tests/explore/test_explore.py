@@ -101,13 +101,15 @@ HELD = ("mode: Enforce", "budget: {maxUnavailable: 0}", "publish: [nodemaintenan
 STRUCK = History(Scene(1, settings=HELD), (Step("vm event", value="Reboot in 5 by both", then=60),))
 HOOK, ASKS = Step("hook", value="pre-drain.leader"), Step("pod waits", value="wait-completed")
 ONE, TWO = (Step("work", value=name, then=5) for name in ("one", "two"))
-SAYS_NOTHING = {
+SAYS_NOTHING: dict[str, Any] = {
     f"reconciler.{module}.instructions_of": lambda *_: Instructions()
     for module in ("passes.node_facts", "profiles.situation")
 }
-WAITS_A_DAY = {"reconciler.model.drains.WaitLimit.ends": lambda limit, _: shifted(limit.since, DAY)}
+WAITS_A_DAY: dict[str, Any] = {
+    "reconciler.model.drains.WaitLimit.ends": lambda limit, _: shifted(limit.since, DAY)
+}
 
-FOUND: dict[str, tuple[str, History, dict[str, object]]] = {
+FOUND: dict[str, tuple[str, History, dict[str, Any]]] = {
     "an uncordon while a source can't be read, whatever the plan says": (
         "5",
         _played(REBOOT, Step("request", value="nonsense", then=60)),
@@ -227,7 +229,7 @@ FOUND: dict[str, tuple[str, History, dict[str, object]]] = {
 
 @pytest.mark.parametrize(("law", "history", "removed"), FOUND.values(), ids=FOUND)
 def test_the_exploration_finds_the_rule_that_is_removed(
-    monkeypatch: pytest.MonkeyPatch, law: str, history: History, removed: dict[str, object]
+    monkeypatch: pytest.MonkeyPatch, law: str, history: History, removed: dict[str, Any]
 ) -> None:
     assert broken_law(history) == ""
     for place, replaced in removed.items():

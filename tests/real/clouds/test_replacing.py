@@ -8,13 +8,13 @@ import pytest
 
 from reconciler.features.machines.agent_pools import AgentPools
 from reconciler.features.machines.providers import CLIENTS
+from tests.features.machines import fake_agent_pools as agent_pools
 from tests.features.machines.all_providers import all_machines
 from tests.features.machines.fake_agent_pools import FakeAgentPools
 from tests.real.passes.scene import PassReport, Scene
 from tests.support.controlplane.fill import Pool
 from tests.support.controlplane.machines import MachineWorld
 from tests.support.controlplane.processes import wait_for
-from tests.support.fakes import agent_pools
 
 REPLACES = "budget: {maxUnavailable: 1}\nevents: {Redeploy: {replace: true}}\n"
 
