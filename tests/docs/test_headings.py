@@ -12,7 +12,6 @@ import pytest
 
 from jobs.cli import commands
 from jobs.commands import COMMANDS
-from reconciler.features.notices.settings import TRANSPORTS
 from reconciler.features.planning.text import ahead_document
 from reconciler.features.readiness.findings import Finding, Readiness, WorkloadFindings
 from reconciler.features.readiness.report import to_document as readiness_document
@@ -80,11 +79,6 @@ def test_every_check_has_its_row(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(TRIGGERS))
 def test_every_trigger_has_its_row(name: str) -> None:
     assert name in rows("operating.md")
-
-
-@pytest.mark.parametrize("name", TRANSPORTS)
-def test_every_transport_of_notices_has_its_heading(name: str) -> None:
-    assert name in headings("notices.md")
 
 
 @pytest.mark.parametrize("name", sorted({*NOTIFY_TYPES, *SCHEDULE_TYPES}))

@@ -7,6 +7,7 @@ from datetime import UTC, timedelta
 import pytest
 
 from reconciler.features.notices.deliveries import ripe_at
+from reconciler.features.notices.facts import facts_of
 from reconciler.features.notices.memory import Memory
 from reconciler.features.notices.settings import NOTIFY
 from reconciler.model.errors import Forbidden, Rejected
@@ -16,6 +17,7 @@ from reconciler.model.values import replace
 from reconciler.simulation.api import Call
 from reconciler.simulation.workloads import BudgetSpec
 from tests.features.notices.following import ANY, ASKING, Following, asking
+from tests.passes.decide import test_outcomes as outcomes
 from tests.support import builders
 from tests.support.builders import NOW, REQUEST, minutes
 from tests.support.worlds import world_of
@@ -359,3 +361,19 @@ def test_a_miss_that_was_foretold_for_a_moment_is_not_told() -> None:
     following.settings = builders.settings(f"{TWO_PLACES}\n{TWO_RECEIVERS}")
     assert foretold(following, 9) == []
     assert foretold(following, 9) == []
+
+
+def test_a_message_says_what_was_announced_too_late_and_which_pods_were_met() -> None:
+    late = outcomes.history("budget: {maxUnavailable: 1, ignore: {notReadyFor: 10h}}")
+    outcomes.say(late, outcomes.announced(minutes_ahead=4))
+    outcomes.look(late)
+    facts = facts_of(outcomes.look(late), (), {}, late.now)
+    assert facts["DeadlinePassed"].text.startswith("it was announced too late, and no drain has begun: ")
+
+    outcomes.say(late, outcomes.begun())
+    outcomes.look(late)
+    facts = facts_of(outcomes.look(late), (), {}, late.now)
+    (missed,) = [fact.text for fact in facts.values() if fact.topic is Topic.MISSED]
+    assert (
+        "while 2 pods that had to be evicted were on the node: shop/web-1 (ReplicaSet shop/owner)" in missed
+    )

@@ -14,12 +14,11 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from reconciler.features.notices import settings as notify
 from reconciler.features.notices.deliveries import delivery_of
 from reconciler.features.notices.settings import Notify
 from reconciler.features.notices.transports.sending import Http, NotSent, Post
 from reconciler.features.notices.transports.slack import LONGEST, shortened
-from reconciler.features.notices.transports.table import TRANSPORTS, Tools, transport_of
+from reconciler.features.notices.transports.table import Tools, transport_of
 from reconciler.model.notices import Message, Topic
 from reconciler.model.values import replace
 from reconciler.model.workflow import LeaseRef, LeaseTake
@@ -379,7 +378,3 @@ def test_a_template_that_fails_loses_no_message(receiver: Receiver) -> None:
     made = delivery_of(entry, (message(),), UTC).with_template(entry.template, lambda: False)
 
     assert made.text.startswith("[prod] node a: maintenance started\nit is\nThe template failed: Undefined")
-
-
-def test_each_transport_of_the_settings_has_its_line() -> None:
-    assert (*TRANSPORTS, "alertmanager") == notify.TRANSPORTS

@@ -6,7 +6,6 @@ from datetime import timedelta
 
 import pytest
 
-from reconciler.features.notices.facts import facts_of
 from reconciler.model import limits
 from reconciler.model.errors import Unreachable
 from reconciler.model.event import Kind, Status
@@ -117,8 +116,6 @@ def test_an_event_that_is_announced_after_its_latest_start_was_announced_too_lat
     )
     assert plan.outcome is not None
     assert plan.outcome.words == "running; announced too late (seen at 2026-11-21T12:00:00Z)"
-    messages = facts_of(plan, (), {}, scene.now)
-    assert messages["DeadlinePassed"].text.startswith("it was announced too late, and no drain has begun: ")
 
 
 def test_a_start_is_recorded_once_and_then_nothing_is_written() -> None:

@@ -13,7 +13,7 @@ from reconciler.model.node import CONTROL_PLANE_LABELS, KARPENTER_LABEL
 from reconciler.settings.load import parse_settings
 from reconciler.settings.sections.replace import PoolCount
 
-PAGE = (Path(__file__).parents[2] / "docs" / "replacing.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[3] / "docs" / "replacing.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
 
 

@@ -11,7 +11,7 @@ from reconciler.features.notices.settings import NOTIFY, TRANSPORTS
 from reconciler.features.notices.transports import table
 from reconciler.settings.load import parse_settings
 
-PAGE = (Path(__file__).parents[2] / "docs" / "notices.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[3] / "docs" / "notices.md").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"^### `(\w+)`\n(.*?)(?=^##|\Z)", PAGE, re.MULTILINE | re.DOTALL))
 
 
