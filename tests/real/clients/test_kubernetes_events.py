@@ -9,15 +9,11 @@ import pytest
 from reconciler.features.events.kubernetes_events import KubernetesEvents
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import Connection
-from reconciler.model.errors import LockLost
 from reconciler.model.plan import Notice, NoticeType
 from reconciler.model.ports import Notification
 from tests.real.clients.conftest import WANTED
 from tests.support.controlplane.fill import fill
 from tests.support.controlplane.server import ControlPlane
-from tests.support.stub import StubMaker, status
-
-WORDS = Notification("n", "u", Notice("Cordoned", "words"))
 
 
 def test_kubectl_describe_shows_our_events(
@@ -48,26 +44,3 @@ def test_a_notice_that_is_sent_again_is_one_event(
 
     assert len([one for one in names if one.startswith(f"event/{node.name}.")]) == 2
     assert caplog.text == ""
-
-
-def test_an_event_that_cant_be_written_is_logged_and_not_raised(
-    stub: StubMaker, caplog: pytest.LogCaptureFixture
-) -> None:
-    server, connection = stub(lambda _: status(403, "Forbidden"))
-    KubernetesEvents(connection, guard=lambda: None).notify(WORDS)
-
-    assert "an event was not written" in caplog.text
-    assert [asked.path for asked in server.asked] == ["/api/v1/namespaces/default/events"]
-
-
-def test_without_the_lock_no_event_is_written(stub: StubMaker) -> None:
-    server, connection = stub(lambda _: status(403, "Forbidden"))
-
-    def lost() -> None:
-        raise LockLost("not renewed")
-
-    with pytest.raises(LockLost):
-        KubernetesEvents(connection, guard=lost).notify(WORDS)
-    with pytest.raises(RuntimeError, match="guard"):
-        KubernetesEvents(connection).notify(WORDS)
-    assert server.asked == []
