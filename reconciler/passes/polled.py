@@ -56,7 +56,7 @@ class PolledSource(Source, Generic[S, Fact]):
     """Also the key of its memory in the ledger's ConfigMap, so not one of the ledger's own keys."""
 
     client: ClassVar[str]
-    """The module of its client, which is loaded only if the source is enabled; see sources/clients.py."""
+    """The module of its client, which is loaded only if the source is enabled; see `SourceClients`."""
 
     fact: type[Fact]
     """The type of its facts; no field is `of`."""

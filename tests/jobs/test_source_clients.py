@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from jobs.runtime.source_clients import KEPT_PROBLEM, Keeping, SourceClients
+from jobs.runtime.outside import KEPT_PROBLEM, Keeping, SourceClients
 from reconciler.model.polling import Listing
 from reconciler.model.ports import MaintenanceStarter
 from reconciler.run import PARTS

@@ -13,7 +13,7 @@ import pytest
 from msgspec import Struct
 
 import reconciler.run
-from jobs.runtime.source_clients import SourceClients, factory
+from jobs.runtime.outside import SourceClients, factory
 from reconciler.kubernetes import ledger
 from reconciler.model.event import Answer, Kind, Reading, Signal, Status
 from reconciler.model.node import Node
