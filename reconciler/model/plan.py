@@ -148,20 +148,41 @@ class Notice(Struct, frozen=True):
     named_as_node: bool = False
 
 
+class Opening(Struct, frozen=True):
+    """Whether windows and deadline allow the start of a drain now.
+
+    `words` says it as a sentence, and `overruled` names the window or freeze that the deadline overruled.
+    """
+
+    allowed: bool = False
+    words: str = ""
+    overruled: str = ""
+
+    @property
+    def reason(self) -> str:
+        """The words, with what is overruled."""
+        return f"{self.words}, which overrules: {self.overruled}" if self.overruled else self.words
+
+
+class AfterDrain(Struct, frozen=True):
+    """What the settings want once a node is drained: that the event starts early, or a new machine."""
+
+    acknowledges: bool = False
+    replaces: bool = False
+
+
 class JudgedEvent(Struct, frozen=True):
     """An event, judged by the settings.
 
     `asks` is whether it requires a drain of the node, `starts` whether a drain may still begin for it (not
     for a pause that has started), `because` why or why not. `deadline` is `not_before` minus the lead time
-    (UTC). `open` is whether windows and deadline allow a start at `now`, `timing` says it in words, `until`
-    is when that answer changes, and `overruled` names the window or freeze that the deadline overruled.
-    `times` says when a drain may start, None if the event requires none, and `may_start` whether it may now.
-    `due` is whether it is imminent, so that nothing is waited for. `lost_from` is the moment from which the
-    node may be lost before a drain ends (UTC): in the past for an event that has started, that has a date
-    which can't be read, or that has no date and is of an exempt kind. None: not known. `far`: its earliest
-    start is more than an hour away. `waits_for_notice`: it is a plan that names days, and another source
-    reports its moment minutes before. `acknowledges` and `replaces`: what the settings want once the node is
-    drained. `kept` is what the instructions of people, or a missing approval, keep its drain waiting for.
+    (UTC). `until` is when what the opening says changes. `times` says when a drain may start, None if the
+    event requires none, and `may_start` whether it may now. `due` is whether it is imminent, so that nothing
+    is waited for. `lost_from` is the moment from which the node may be lost before a drain ends (UTC): in the
+    past for an event that has started, that has a date which can't be read, or that has no date and is of an
+    exempt kind. None: not known. `far`: its earliest start is more than an hour away. `waits_for_notice`: it
+    is a plan that names days, and another source reports its moment minutes before. `kept` is what the
+    instructions of people, or a missing approval, keep its drain waiting for.
     """
 
     event: MaintenanceEvent
@@ -169,15 +190,12 @@ class JudgedEvent(Struct, frozen=True):
     starts: bool
     because: str
     deadline: datetime | None = None
-    open: bool = False
+    opening: Opening = Opening()
     may_start: bool = False
-    timing: str = ""
     until: datetime | None = None
-    overruled: str = ""
     due: bool = False
     lost_from: datetime | None = None
-    acknowledges: bool = False
-    replaces: bool = False
+    after_drain: AfterDrain = AfterDrain()
     times: StartTimes | None = None
     far: bool = False
     waits_for_notice: bool = False

@@ -15,7 +15,7 @@ from reconciler.model.event import REQUEST, Initiator, Kind, MaintenanceEvent, S
 from reconciler.model.limits import EARLIEST
 from reconciler.model.moments import shifted, to_text
 from reconciler.model.node import Node
-from reconciler.model.plan import JudgedEvent
+from reconciler.model.plan import AfterDrain, JudgedEvent, Opening
 from reconciler.model.record import KnownEvent
 from reconciler.model.schedule import StartTimes, Urgency
 from reconciler.model.snapshot import Remediator
@@ -72,16 +72,13 @@ def judge(
         starts=starts,
         because=_because(event, deadline, now, starts=starts),
         deadline=deadline,
-        open=may,
+        opening=Opening(may, timing, overruled),
         may_start=may and times.earliest <= now,
         far=now < shifted(times.earliest, -NEAR),
-        timing=timing,
         until=until,
-        overruled=overruled,
         due=bool(_due(event, policy, deadline, now)),
         lost_from=_lost_from(event, policy, settings.budget.exempt),
-        acknowledges=policy.acknowledge,
-        replaces=policy.replace,
+        after_drain=AfterDrain(policy.acknowledge, policy.replace),
         times=times,
     )
 

@@ -114,7 +114,7 @@ class Situation(Struct, frozen=True):
 
         On a drained node, not those for which a drain may not begin yet.
         """
-        found = tuple(one for one in self.judged if one.asks and one.replaces)
+        found = tuple(one for one in self.judged if one.asks and one.after_drain.replaces)
         if self.record.drain is not None:
             return tuple(one for one in found if not waits(self.record, one.event))
         starting = any(one.may_start for one in self.asking)

@@ -51,7 +51,7 @@ def _why_now(situation: Situation) -> Iterator[str]:
     """Yield what allows the start now: the window or the deadline, what that overrules, and the budget."""
     for one in situation.asking:
         if one.may_start:
-            yield f"{one.timing}, which overrules: {one.overruled}" if one.overruled else one.timing
+            yield one.opening.reason
     use = situation.places.take(situation.node, "").use()
     exempt = " (exempt)" if len(use.holders) > use.limit else ""
     yield f"budget: {len(use.holders)} of {use.limit} places taken{exempt}"

@@ -232,8 +232,8 @@ def _event_rows(node: NodeReport, _: bool) -> Iterator[Row]:
             yield "", f"sources differ: {text}"
         if not judged.asks:
             yield "", judged.because
-        elif judged.overruled:
-            yield "overruled", f"{judged.overruled}; {judged.timing}"
+        elif judged.opening.overruled:
+            yield "overruled", f"{judged.opening.overruled}; {judged.opening.words}"
 
 
 def schedule_line(schedule: CaseSchedule) -> str:

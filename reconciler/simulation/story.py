@@ -151,10 +151,10 @@ class Story(Struct, frozen=True):
             return f"window {openness.window} is open until {end:%H:%M}"
         policy = self.settings.policy(event.event.kind, event.event.condition, labels)
         at_deadline = policy is not None and policy.outside_window is OutsideWindow.AT_DEADLINE
-        why = event.timing
+        why = event.opening.words
         if at_deadline and event.deadline is not None and now >= event.deadline:
             why = f"the deadline {self.clock(event.deadline)} is reached"
-        return f"{why}, though no maintenance window is open" if event.overruled else why
+        return f"{why}, though no maintenance window is open" if event.opening.overruled else why
 
     def end(self, quiet_since: datetime) -> str:
         """Return why the node is uncordoned; its events are gone since `quiet_since`."""

@@ -67,7 +67,7 @@ def test_every_start_has_an_open_window_or_the_deadline_rule_behind_it_and_the_r
         assert overruling
         said = [step.because for step in node.transitions if in_zone(step.because, policy.time_zone) in text]
         assert any(
-            one.overruled and f"which overrules: {one.overruled}" in because
+            one.opening.overruled and f"which overrules: {one.opening.overruled}" in because
             for one in overruling
             for because in said
         )

@@ -22,7 +22,7 @@ from reconciler.model.instructions import (
 )
 from reconciler.model.machine import AKS, Machine
 from reconciler.model.node import AUTOSCALER_TAINT, MECHANIC_LABEL, REMEDIATOR_TAINT, Node
-from reconciler.model.plan import JudgedEvent
+from reconciler.model.plan import JudgedEvent, Opening
 from reconciler.model.record import CaseRecord, DrainRecord, Replacement, SelfService, State
 from reconciler.model.schedule import CaseSchedule
 from reconciler.model.snapshot import Ledger
@@ -114,7 +114,7 @@ ANSWERS["approved"] = {
         passed(),
     ),
     "but not if it may not start now": (
-        situation(None, UNAPPROVED, replace(judged(event(Kind.TERMINATE)), open=False)),
+        situation(None, UNAPPROVED, replace(judged(event(Kind.TERMINATE)), opening=Opening())),
         failed("nobody has agreed", at(5)),
     ),
     "who has approved": (situation(APPROVED, ASKED), passed("carol@laptop")),

@@ -67,9 +67,9 @@ def test_the_deadline_rule(
     assert one.asks
     assert one.starts
     assert one.may_start is may_start
-    assert one.timing
+    assert one.opening.words
     assert one.until == (None if until is None else NOW + minutes(until))
-    assert bool(one.overruled) is overruled
+    assert bool(one.opening.overruled) is overruled
 
 
 def _frozen(start: str, end: str, *, absolute: bool = True) -> str:
@@ -100,7 +100,7 @@ def test_what_is_foretold_of_a_start_comes_true(calendar: str, starts: float) ->
     told = event(**_at(60))
     one = judged(told, policy)
 
-    assert f"starts not before {to_text(NOW + minutes(starts))}" in one.timing
+    assert f"starts not before {to_text(NOW + minutes(starts))}" in one.opening.words
     assert one.until == NOW + minutes(starts)
     moments = [NOW + minutes(5 * step) for step in range(40)]
     first = next(moment for moment in moments if judged(told, policy, now=moment).may_start)
@@ -114,7 +114,7 @@ def test_a_freeze_without_end_over_the_deadline_foretells_no_start() -> None:
     )
     one = judged(event(**_at(60)), policy)
 
-    assert "which an absolute freeze covers without end" in one.timing
+    assert "which an absolute freeze covers without end" in one.opening.words
     assert one.until is not None
 
 

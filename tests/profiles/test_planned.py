@@ -69,7 +69,7 @@ def test_an_offer_is_taken_inside_our_own_windows_only() -> None:
     inside = judged_plan(taken(NIGHTS), now=NOW.replace(hour=23))
 
     assert (before.asks, before.may_start, before.until) == (True, False, NOW.replace(hour=22))
-    assert "self-service waits for a window" in before.timing
+    assert "self-service waits for a window" in before.opening.words
     assert inside.may_start
 
 
@@ -84,7 +84,7 @@ def test_near_azures_own_window_the_deadline_rule_is_back() -> None:
     judged = judged_plan(taken(NIGHTS), now=now)
 
     assert judged.may_start
-    assert "deadline" in judged.timing
+    assert "deadline" in judged.opening.words
 
 
 def test_a_plan_without_a_date_is_reported_and_requires_nothing() -> None:

@@ -166,7 +166,7 @@ def _usual(settings: Settings) -> timedelta:
 
 
 def _we_end(judged: JudgedEvent, now: datetime) -> bool:
-    return judged.acknowledges or judged.replaces or is_taken(judged.event, now)
+    return judged.after_drain.acknowledges or judged.after_drain.replaces or is_taken(judged.event, now)
 
 
 def _first(judged: JudgedEvent, times: StartTimes) -> tuple[datetime, int]:
@@ -370,4 +370,6 @@ def _at(event: JudgedEvent, start: datetime, now: datetime) -> JudgedEvent:
     if event.times.earliest <= start:
         return event
     times = replace(event.times, earliest=start)
-    return replace(event, times=times, may_start=event.open and start <= now, far=start - now > NEAR)
+    return replace(
+        event, times=times, may_start=event.opening.allowed and start <= now, far=start - now > NEAR
+    )

@@ -80,17 +80,13 @@ def clock_trusted(situation: Situation) -> CheckResult:
 def window_open(situation: Situation) -> CheckResult:
     """Pass when an event that requires a drain may start it now. Else give what each event waits for."""
     asking = situation.undrained
-    starting = [one for one in asking if one.open]
+    starting = [event for event in asking if event.opening.allowed]
     if starting:
-        reason = "; ".join(dict.fromkeys(_with_overruled(one.timing, one.overruled) for one in starting))
+        reason = "; ".join(dict.fromkeys(event.opening.reason for event in starting))
         return passed(reason)
-    reason = "; ".join(dict.fromkeys(one.timing for one in asking)) or "no event requires a drain"
+    reason = "; ".join(dict.fromkeys(event.opening.words for event in asking)) or "no event requires a drain"
     until = min((one.until for one in asking if one.until), default=None)
     return failed(reason, until)
-
-
-def _with_overruled(timing: str, overruled: str) -> str:
-    return f"{timing}, which overrules: {overruled}" if overruled else timing
 
 
 @check(
@@ -106,9 +102,15 @@ def start_planned(situation: Situation) -> CheckResult:
     While no window is open, no place is free or a person keeps the drain waiting, the checks of these say so,
     and this one holds nothing.
     """
-    if is_exempt(situation) or not any(one.open and not one.kept.waits for one in situation.undrained):
+    if is_exempt(situation) or not any(
+        event.opening.allowed and not event.kept.waits for event in situation.undrained
+    ):
         return passed()
-    early = [one.times.earliest for one in situation.undrained if one.times is not None and one.open]
+    early = [
+        event.times.earliest
+        for event in situation.undrained
+        if event.times is not None and event.opening.allowed
+    ]
     first = min(early, default=situation.now)
     plan = situation.schedule
     if plan is None:

@@ -106,7 +106,7 @@ def _wants(node: NodeFacts, signal: Signal) -> bool:
     """Whether the settings acknowledge the event on this node. Only an event that has not started can be."""
     if signal.status is not Status.SCHEDULED:
         return False
-    return any(judged.acknowledges and signal.id in judged.event.ids for judged in node.judged)
+    return any(judged.after_drain.acknowledges and signal.id in judged.event.ids for judged in node.judged)
 
 
 def _why_not(
