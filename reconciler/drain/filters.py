@@ -39,7 +39,6 @@ def tier_of(pod: Pod, own_pod: str | None = None) -> Tier:
     return Tier.DAEMONSET if daemonset else Tier.ORDINARY
 
 
-DAEMONSET_REFUSED = Refusals().daemonset
 DAEMONSET_IGNORED = "ignoring DaemonSet-managed Pods"
 EMPTY_DIR_REFUSED = Refusals().empty_dir
 EMPTY_DIR_DELETED = "deleting Pods with local storage"

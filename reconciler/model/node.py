@@ -256,11 +256,6 @@ class Node(Struct, frozen=True):
         return machine.rpartition("-")[0]
 
     @property
-    def is_spot(self) -> bool:
-        """Whether it is a spot VM, which the platform may reclaim."""
-        return self.labels.get(SPOT_LABEL) == "spot" or self.labels.get(CAPACITY_TYPE_LABEL) == "spot"
-
-    @property
     def is_windows(self) -> bool:
         """Whether the node runs Windows, for which AKS has no node-problem-detector and we have no agent."""
         return self.labels.get(OS_LABEL) == "windows"

@@ -9,12 +9,14 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
+from typing import TypeVar
 
 from reconciler.model import limits, moments
 from reconciler.model.errors import SourceError
 from reconciler.model.event import Initiator, Kind, Signal, Status
 
 SOURCE = "imds"
+_Choice = TypeVar("_Choice", Status, Initiator)
 VERSION = 1
 """Version of the published form."""
 
@@ -192,13 +194,13 @@ def _signal(event: object, vm: str) -> Signal:
     not_before, unreadable = _date(event.get("NotBefore"))
     if unreadable:
         notes.append(f"unreadable NotBefore {_shortened(event.get('NotBefore'))}")
-    status = _status(event)
+    status = _choice(Status, event.get("EventStatus"))
     if status is None:
         notes.append(f"unknown EventStatus {_shortened(event.get('EventStatus'))}")
         # IMDS empties the date of what has started.
         status = Status.STARTED if event.get("NotBefore") == "" else Status.SCHEDULED
     description = _string(event.get("Description"))
-    initiator = _initiator(event.get("EventSource"))
+    initiator = _choice(Initiator, event.get("EventSource"))
     return Signal(
         SOURCE,
         kind,
@@ -232,11 +234,6 @@ def _kind(event: Mapping[str, object]) -> Kind:
     return kind
 
 
-def _status(event: Mapping[str, object]) -> Status | None:
-    text = _string(event.get("EventStatus")).strip().casefold()
-    return next((status for status in Status if status.casefold() == text), None)
-
-
 def _is_over(event: object) -> bool:
     """Whether an event has ended or was cancelled.
 
@@ -246,9 +243,9 @@ def _is_over(event: object) -> bool:
     return text.strip().casefold() in ("completed", "canceled", "cancelled")
 
 
-def _initiator(value: object) -> Initiator | None:
+def _choice(kind: type[_Choice], value: object) -> _Choice | None:
     text = _string(value).strip().casefold()
-    return next((initiator for initiator in Initiator if initiator.casefold() == text), None)
+    return next((choice for choice in kind if choice.casefold() == text), None)
 
 
 def _date(value: object) -> tuple[datetime | None, bool]:

@@ -94,26 +94,38 @@ def build(world: World) -> None:
 def chapters() -> tuple[Chapter, ...]:
     """Return the day's stories, in the order in which they begin."""
     return (
-        Chapter("A freeze below the threshold is ignored", _at(8, 40), _freeze),
+        Chapter(
+            "A freeze below the threshold is ignored",
+            _at(8, 40),
+            lambda world: _announce(world, WEB.node(1).name, Kind.FREEZE, minutes=15, seconds=5),
+        ),
         Chapter(
             "A live migration: pods with long-lived connections are moved before it",
             _at(9, 30),
             _live_migration,
         ),
-        Chapter("A redeploy whose deadline does not wait for the window", _at(11, 0), _redeploy),
+        Chapter(
+            "A redeploy whose deadline does not wait for the window",
+            _at(11, 0),
+            lambda world: _announce(world, WEB.node(3).name, Kind.REDEPLOY, minutes=60),
+        ),
         Chapter("A reboot is cancelled during its drain", _at(12, 30), _cancelled),
         Chapter("A spot VM is evicted with a notice of 30 seconds", _at(14, 20), _preempt),
         Chapter("Two reboots in one zone are announced for the night, and wait", _at(15, 30), _reboots),
         Chapter("Three reboots at one time: one of them can't be served", _at(16, 0), _too_many),
         Chapter("A PodDisruptionBudget blocks a drain until someone helps", _at(17, 0), _blocked),
-        Chapter("One of the three is cancelled, so the others can be served", _at(19, 0), _fewer),
-        Chapter("Night: the window opens, one node per zone at a time", _at(22, 0), _nothing),
-        Chapter("Shortly before midnight", _at(23, 52), _late),
+        Chapter(
+            "One of the three is cancelled, so the others can be served",
+            _at(19, 0),
+            lambda world: world.platform.cancel(_reboot(SPOT.node(0), _at(20, 30))),
+        ),
+        Chapter("Night: the window opens, one node per zone at a time", _at(22, 0), lambda _: None),
+        Chapter(
+            "Shortly before midnight",
+            _at(23, 52),
+            lambda world: _announce(world, WEB.node(0).name, Kind.FREEZE, minutes=15, seconds=3),
+        ),
     )
-
-
-def _freeze(world: World) -> None:
-    _announce(world, WEB.node(1).name, Kind.FREEZE, minutes=15, seconds=5)
 
 
 def _live_migration(world: World) -> None:
@@ -128,10 +140,6 @@ def _live_migration(world: World) -> None:
     world.platform.announce(event)
 
 
-def _redeploy(world: World) -> None:
-    _announce(world, WEB.node(3).name, Kind.REDEPLOY, minutes=60)
-
-
 def _cancelled(world: World) -> None:
     event = VmEvent(CHAT.node(2).name, Kind.REBOOT, world.now + timedelta(minutes=15))
     world.platform.announce(event)
@@ -143,7 +151,7 @@ def _preempt(world: World) -> None:
         SPOT.node(2).name, Kind.PREEMPT, world.now + timedelta(seconds=30), reported_by=Reporter.BOTH
     )
     world.platform.announce(event)
-    world.clock.after(timedelta(minutes=6), lambda: _join(world, SPOT.node(5)))
+    world.clock.after(timedelta(minutes=6), lambda: world.cluster.add_node(SPOT.node(5)))
 
 
 def _reboots(world: World) -> None:
@@ -157,10 +165,6 @@ def _too_many(world: World) -> None:
         world.platform.announce(_reboot(node, _at(20, 30)))
 
 
-def _fewer(world: World) -> None:
-    world.platform.cancel(_reboot(SPOT.node(0), _at(20, 30)))
-
-
 def _reboot(node: Node, at: datetime) -> VmEvent:
     return VmEvent(node.name, Kind.REBOOT, at.astimezone(UTC))
 
@@ -169,18 +173,6 @@ def _blocked(world: World) -> None:
     ledger = next(pod for pod in world.cluster.pods.values() if pod.labels["app"] == "ledger")
     _announce(world, ledger.node, Kind.REDEPLOY, minutes=30)
     world.clock.after(timedelta(minutes=22), lambda: world.cluster.scale("shop/ledger", 2))
-
-
-def _late(world: World) -> None:
-    _announce(world, WEB.node(0).name, Kind.FREEZE, minutes=15, seconds=3)
-
-
-def _join(world: World, node: Node) -> None:
-    world.cluster.add_node(node)
-
-
-def _nothing(world: World) -> None:
-    del world
 
 
 def _announce(world: World, node: str, kind: Kind, *, minutes: int, seconds: int = -1) -> None:

@@ -131,11 +131,6 @@ class ControlPlane:
         if not all(self._processes.running(name) for name in _CLIENTS):
             self._start_clients()
 
-    def restart_apiserver(self) -> None:
-        """Gone and back."""
-        self.stop_apiserver()
-        self.start_apiserver()
-
     def clean(self) -> None:
         """Delete everything that was created since the start; TimeoutError if something comes back.
 
