@@ -115,7 +115,7 @@ class PlannedCase(Struct, frozen=True):
         if self.status is Status.REPORTED:
             return plan.plan_from
         known = (plan.planned_start, plan.latest_start)
-        return min((one for one in known if one is not None), default=self.not_before)
+        return min((moment for moment in known if moment is not None), default=self.not_before)
 
 
 class SharedCalendar(Struct, frozen=True):
@@ -146,12 +146,12 @@ def plan_ahead(
     plan: Plan, labels: Mapping[str, Mapping[str, str]], calendar: Calendar, until: datetime
 ) -> PlanAhead:
     """Return what the plan does until a moment (aware); `labels` are those of the nodes, by name."""
-    found = sorted(
+    ordered = sorted(
         (_case(node, node.schedule, plan.now) for node in plan.nodes if node.schedule is not None),
         key=_urgency,
     )
-    cases = tuple(one for one in found if one.first is None or one.first < until)
-    later = tuple(one for one in found if one.first is not None and until <= one.first)
+    cases = tuple(case for case in ordered if case.first is None or case.first < until)
+    later = tuple(case for case in ordered if case.first is not None and until <= case.first)
     return PlanAhead(
         plan,
         until.astimezone(UTC),
@@ -163,11 +163,13 @@ def plan_ahead(
 
 
 def _case(node: NodePlan, schedule: CaseSchedule, now: datetime) -> PlannedCase:
-    events = [one.event for one in node.events if one.asks] or [one.event for one in node.events]
-    kinds = [one.condition or one.kind.value for one in events]
+    events = [judged.event for judged in node.events if judged.asks] or [
+        judged.event for judged in node.events
+    ]
+    kinds = [event.condition or event.kind.value for event in events]
     if not kinds and node.record is not None:
-        kinds = [one.condition or one.kind.value for one in node.record.events]
-    dates = [one.not_before for one in events if one.not_before is not None]
+        kinds = [event.condition or event.kind.value for event in node.record.events]
+    dates = [event.not_before for event in events if event.not_before is not None]
     return PlannedCase(
         node.node,
         node.zone,
@@ -210,9 +212,9 @@ def _calendars(
     nodes: dict[object, list[str]] = {}
     for case in cases:
         nodes.setdefault(calendar.selected_by(labels.get(case.node, {})), []).append(case.node)
-    found = []
+    calendars = []
     for names in nodes.values():
         chosen = labels.get(names[0], {})
         openings = calendar.openings(now, chosen, count=None, until=until)
-        found.append(SharedCalendar(tuple(names), openings, calendar.closures(now, chosen, until)))
-    return tuple(found)
+        calendars.append(SharedCalendar(tuple(names), openings, calendar.closures(now, chosen, until)))
+    return tuple(calendars)

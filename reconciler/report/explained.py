@@ -52,41 +52,41 @@ class Explanation(Struct, frozen=True):
         return document
 
 
-def _node(found: NodeExplanation) -> Document:
-    checks = zip(check_values(found.plan.checks), found.plan.checks, strict=True)
-    drain = _drain_of(found)
+def _node(explained: NodeExplanation) -> Document:
+    checks = zip(check_values(explained.plan.checks), explained.plan.checks, strict=True)
+    drain = _drain_of(explained)
     return {
-        **node_report(found.plan).document,
+        **node_report(explained.plan).document,
         "checks": [{**document, "holds": answer.holds} for document, answer in checks],
-        "unmanaged": found.unmanaged or None,
-        "outOfService": found.out_of_service or None,
-        "readings": found.sources,
-        "obstacles": found.obstacles,
+        "unmanaged": explained.unmanaged or None,
+        "outOfService": explained.out_of_service or None,
+        "readings": explained.sources,
+        "obstacles": explained.obstacles,
         "drainRecord": drain and {"since": drain.since, "attempt": drain.attempt, "done": drain.done},
-        "drainNow": {"assumedKind": found.assumed or None, **(plain(found.drain) or {"pods": None})},
+        "drainNow": {"assumedKind": explained.assumed or None, **(plain(explained.drain) or {"pods": None})},
     }
 
 
-def _drain_of(found: NodeExplanation) -> DrainRecord | None:
-    plan = found.plan
+def _drain_of(explained: NodeExplanation) -> DrainRecord | None:
+    plan = explained.plan
     return plan.record.drain if plan.record is not None and plan.before is State.IN_MAINTENANCE else None
 
 
-def _pod(found: PodExplanation, plan: Plan) -> Document:
-    pod = found.pod
+def _pod(explained: PodExplanation, plan: Plan) -> Document:
+    pod = explained.pod
     return {
         "namespace": pod.namespace,
         "name": pod.name,
         "node": pod.node or None,
         "phase": pod.phase,
         "ready": pod.ready,
-        "owner": found.owner or None,
-        "labels": dict(found.labels),
-        "action": found.verdict.action,
-        "reasons": found.verdict.reasons,
-        "budgets": None if _budgets_unseen(plan) else found.budgets,
-        "refused": found.refused,
-        "obstacles": found.obstacles,
+        "owner": explained.owner or None,
+        "labels": dict(explained.labels),
+        "action": explained.verdict.action,
+        "reasons": explained.verdict.reasons,
+        "budgets": None if _budgets_unseen(plan) else explained.budgets,
+        "refused": explained.refused,
+        "obstacles": explained.obstacles,
     }
 
 
@@ -94,32 +94,32 @@ def _budgets_unseen(plan: Plan) -> bool:
     return any(unseen.what == BUDGETS for unseen in plan.unseen)
 
 
-def as_text(found: Explanation, width: int | None = None) -> str:
+def as_text(explained: Explanation, width: int | None = None) -> str:
     """Return the explanation as text; a line longer than `width` columns goes on below its own text."""
-    plan = found.plan
+    plan = explained.plan
     lines = [f"{moment_value(plan.now)} · mode {plan.mode}, dry run: nothing is written"]
     lines += [f"could not see: {unseen_line(unseen)}" for unseen in plan.unseen]
-    node = node_report(found.node.plan) if found.node is not None else None
-    if found.pod is not None:
-        lines += ["", *_pod_lines(found.pod, node, plan)]
-    if found.node is not None and node is not None:
-        rows = _rows(found.node, node) if found.pod is None else _short_rows(found.node, node)
+    node = node_report(explained.node.plan) if explained.node is not None else None
+    if explained.pod is not None:
+        lines += ["", *_pod_lines(explained.pod, node, plan)]
+    if explained.node is not None and node is not None:
+        rows = _rows(explained.node, node) if explained.pod is None else _short_rows(explained.node, node)
         lines += ["", node_heading(node, would=True), *(row(label, text) for label, text in rows)]
     return shown(lines, ZoneInfo(plan.settings.time_zone), width)
 
 
-def _rows(found: NodeExplanation, node: NodeReport) -> Iterator[Row]:
-    yield from _about(found)
+def _rows(explained: NodeExplanation, node: NodeReport) -> Iterator[Row]:
+    yield from _about(explained)
     yield from _from_columns(node, FOR_PEOPLE)
-    for source in found.sources:
+    for source in explained.sources:
         seen = f", last heartbeat {moment_value(source.as_of)}" if source.as_of else ""
         because = f": {source.because}" if source.because else ""
         yield "source", f"{source.source}: {source.answer}{because}{seen}"
-    yield from _check_rows(found.plan.checks)
+    yield from _check_rows(explained.plan.checks)
     for workflow in node.plan.workflows:
         yield from _workflow_rows(workflow)
-    yield from _obstacle_rows(found.obstacles)
-    yield from _drain_rows(found)
+    yield from _obstacle_rows(explained.obstacles)
+    yield from _drain_rows(explained)
 
 
 def _check_rows(checks: Sequence[CheckAnswer]) -> Iterator[Row]:
@@ -143,26 +143,26 @@ def _workflow_rows(workflow: WorkflowReport) -> Iterator[Row]:
     yield from _more(workflow.answers, _SHOWN)
 
 
-def _short_rows(found: NodeExplanation, node: NodeReport) -> Iterator[Row]:
-    yield from _about(found)
+def _short_rows(explained: NodeExplanation, node: NodeReport) -> Iterator[Row]:
+    yield from _about(explained)
     columns = [column for column in FOR_PEOPLE if column.key in ("events", "schedule", "stays")]
     yield from _from_columns(node, columns)
     codes = {hold.code for hold in node.plan.holds} | {"source"}
-    yield from _obstacle_rows([obstacle for obstacle in found.obstacles if obstacle.code in codes])
+    yield from _obstacle_rows([obstacle for obstacle in explained.obstacles if obstacle.code in codes])
 
 
-def _about(found: NodeExplanation) -> Iterator[Row]:
-    if found.unmanaged:
-        yield "unmanaged", f"no pass acts on it: {found.unmanaged}"
-    if found.out_of_service:
-        yield "out", f"it takes no new pods: {found.out_of_service}"
-    drain = _drain_of(found)
+def _about(explained: NodeExplanation) -> Iterator[Row]:
+    if explained.unmanaged:
+        yield "unmanaged", f"no pass acts on it: {explained.unmanaged}"
+    if explained.out_of_service:
+        yield "out", f"it takes no new pods: {explained.out_of_service}"
+    drain = _drain_of(explained)
     if drain is not None and drain.done:
         yield "drain", f"done at {moment_value(drain.done)}"
     elif drain is not None:
         attempt = f", attempt {drain.attempt}" if drain.attempt > 1 else ""
         yield "drain", f"began at {moment_value(drain.since)}{attempt}"
-    if not found.plan.events:
+    if not explained.plan.events:
         yield "event", "none: no source announces maintenance of this node"
 
 
@@ -182,16 +182,16 @@ def _obstacle_rows(obstacles: Sequence[Obstacle]) -> Iterator[Row]:
     yield from _more(obstacles, _SHOWN)
 
 
-def _drain_rows(found: NodeExplanation) -> Iterator[Row]:
-    drain = found.drain
+def _drain_rows(explained: NodeExplanation) -> Iterator[Row]:
+    drain = explained.drain
     if drain is None:
         yield "drain", "what a drain would do is not known, because the pods could not be seen"
         return
-    why = f" for a {found.assumed}" if found.assumed else ""
+    why = f" for a {explained.assumed}" if explained.assumed else ""
     counted = Counter(pod.action for pod in drain.pods)
     what = ", ".join(f"{action} {counted[action]}" for action in _EVERY_DRAIN if counted[action])
     yield "drain", f"a drain{why} now would {what}" if what else f"a drain{why} now would find no pod"
-    if found.assumed:
+    if explained.assumed:
         for blocker in drain.blockers[:_SHOWN]:
             yield "blocks", f"{blocker.pod}: {blocker.because}"
         yield from _more(drain.blockers, _SHOWN)
@@ -219,42 +219,44 @@ _ACTIONS = {
 }
 
 
-def _pod_lines(found: PodExplanation, node: NodeReport | None, plan: Plan) -> Iterator[str]:
-    pod = found.pod
+def _pod_lines(explained: PodExplanation, node: NodeReport | None, plan: Plan) -> Iterator[str]:
+    pod = explained.pod
     where = f" on {pod.node}" if pod.node else ""
-    what = "a drain of its node can't evict it now" if found.refused else _ACTIONS[found.verdict.action]
+    what = (
+        "a drain of its node can't evict it now" if explained.refused else _ACTIONS[explained.verdict.action]
+    )
     yield f"{pod.namespace}/{pod.name}{where}: {what}"
-    for label, text in _pod_rows(found, node, plan):
+    for label, text in _pod_rows(explained, node, plan):
         yield row(label, text)
 
 
-def _pod_rows(found: PodExplanation, node: NodeReport | None, plan: Plan) -> Iterator[Row]:
-    ready = "ready" if found.pod.ready else "not ready"
-    yield "pod", f"{found.pod.phase or 'in an unknown phase'}, {ready}"
-    yield "owner", found.owner or "none: it has no controller, so nothing creates it again"
-    for key, value in found.labels:
+def _pod_rows(explained: PodExplanation, node: NodeReport | None, plan: Plan) -> Iterator[Row]:
+    ready = "ready" if explained.pod.ready else "not ready"
+    yield "pod", f"{explained.pod.phase or 'in an unknown phase'}, {ready}"
+    yield "owner", explained.owner or "none: it has no controller, so nothing creates it again"
+    for key, value in explained.labels:
         yield "label", f"{key}={value}"
-    for reason in found.verdict.reasons:
+    for reason in explained.verdict.reasons:
         yield "reason", reason
-    yield from _budget_rows(found, plan)
-    for obstacle in found.obstacles:
+    yield from _budget_rows(explained, plan)
+    for obstacle in explained.obstacles:
         yield "ask", obstacle.who
     if node is not None:
         yield "when", _when(node)
 
 
-def _budget_rows(found: PodExplanation, plan: Plan) -> Iterator[Row]:
+def _budget_rows(explained: PodExplanation, plan: Plan) -> Iterator[Row]:
     if _budgets_unseen(plan):
         yield "budget", "not known, because the PodDisruptionBudgets could not be seen"
         return
-    if found.verdict.action in ("evict", "delete"):
-        refused = found.refused
+    if explained.verdict.action in ("evict", "delete"):
+        refused = explained.refused
         yield "now", f"refused: {refused.because}" if refused else "no budget refuses its eviction"
-    for budget in found.budgets[:_SHOWN]:
+    for budget in explained.budgets[:_SHOWN]:
         numbers = f"{budget.desired} of {budget.expected} pods must be healthy, {budget.healthy} are"
         yield "budget", f"{budget.key}: {numbers}; {budget.allowed} may go now"
-    yield from _more(found.budgets, _SHOWN)
-    if not found.budgets:
+    yield from _more(explained.budgets, _SHOWN)
+    if not explained.budgets:
         yield "budget", "none selects it"
 
 

@@ -43,11 +43,11 @@ class Samples(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Yield the families that have samples. Of two samples with the same labels the last one stays."""
-        found: dict[Family, dict[tuple[str, ...], float]] = {}
+        families: dict[Family, dict[tuple[str, ...], float]] = {}
         for sample in self._make():
             labels = tuple(_label(value) for value in sample.labels)
-            found.setdefault(sample.family, {})[labels] = sample.value
-        for family, values in found.items():
+            families.setdefault(sample.family, {})[labels] = sample.value
+        for family, values in families.items():
             metric = Metric(family.name, family.help, _TYPES.get(family.type, family.type.value))
             for labels, value in values.items():
                 metric.add_sample(family.name, dict(zip(family.labels, labels, strict=True)), value)
@@ -101,15 +101,15 @@ def holds_in(text: str) -> HoldsSince:
 
     A moment that can't be meant is left out. Raises ValueError if the text is not that of Prometheus.
     """
-    found: dict[tuple[str, str], datetime] = {}
+    since: dict[tuple[str, str], datetime] = {}
     for family in text_string_to_metric_families(text):
         if family.name == NODE_HOLD_SINCE.name:
             for sample in family.samples:
                 moment = limits.EARLIEST.timestamp() <= sample.value <= limits.LATEST.timestamp()
                 if moment and set(sample.labels) == set(NODE_HOLD_SINCE.labels):
                     node, code = (sample.labels[key] for key in NODE_HOLD_SINCE.labels)
-                    found[node, code] = datetime.fromtimestamp(sample.value, UTC)
-    return found
+                    since[node, code] = datetime.fromtimestamp(sample.value, UTC)
+    return since
 
 
 def to_text(registry: Collector) -> bytes:

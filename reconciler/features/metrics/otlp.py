@@ -87,8 +87,8 @@ def _nanoseconds(moment: datetime) -> int:
 def _data(metrics: Collector, times: _Times) -> MetricsData:
     name = os.environ.get("OTEL_SERVICE_NAME") or NAME
     resource = Resource.create({SERVICE_NAME: name, SERVICE_VERSION: __version__})
-    found = tuple(_metric(family, times) for family in metrics.collect() if family.samples)
-    scope = ScopeMetrics(InstrumentationScope(NAME, __version__), found, "")
+    shown = tuple(_metric(family, times) for family in metrics.collect() if family.samples)
+    scope = ScopeMetrics(InstrumentationScope(NAME, __version__), shown, "")
     return MetricsData((ResourceMetrics(resource, (scope,), ""),))
 
 

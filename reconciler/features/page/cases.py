@@ -51,12 +51,12 @@ class Paragraph(Struct, frozen=True):
 
 def blocking(plan: Plan) -> tuple[Blocking, ...]:
     """Return which PodDisruptionBudgets refuse evictions now, those with the most pods first."""
-    found: dict[str, list[tuple[str, Blocker]]] = {}
+    refused: dict[str, list[tuple[str, Blocker]]] = {}
     for node in plan.nodes:
         for blocker in _blockers(node):
             if blocker.budget:
-                found.setdefault(blocker.budget, []).append((node.node, blocker))
-    rows = sorted(found.items(), key=lambda pair: (-len(pair[1]), pair[0]))
+                refused.setdefault(blocker.budget, []).append((node.node, blocker))
+    rows = sorted(refused.items(), key=lambda pair: (-len(pair[1]), pair[0]))
     return tuple(
         Blocking(
             budget,
@@ -85,14 +85,14 @@ def age(last: datetime | None, now: datetime) -> str:
 
 def paragraphs(words: str) -> tuple[Paragraph, ...]:
     """Return the settings in words by their headings: a heading is a line above lines that are indented."""
-    found: list[tuple[str, list[str]]] = [("", [])]
+    sections: list[tuple[str, list[str]]] = [("", [])]
     lines = words.splitlines()
     for line, following in zip(lines, [*lines[1:], ""], strict=True):
         if line and not line.startswith(" ") and following.startswith(" "):
-            found.append((line, []))
+            sections.append((line, []))
         elif line:
-            found[-1][1].append(line.strip())
-    return tuple(Paragraph(heading, tuple(said)) for heading, said in found if said)
+            sections[-1][1].append(line.strip())
+    return tuple(Paragraph(heading, tuple(said)) for heading, said in sections if said)
 
 
 def _blockers(node: NodePlan) -> Iterator[Blocker]:
@@ -145,7 +145,9 @@ class CaseRow(Struct, frozen=True):
     def size(self) -> int:
         """About how many bytes it takes as HTML."""
         said = sum(_TAGS + _bytes(text) for _, text in self.lines)
-        return 7 * _TAGS + said + sum(3 * _TAGS + _bytes(one.because) + _bytes(one.who) for one in self.held)
+        return (
+            7 * _TAGS + said + sum(3 * _TAGS + _bytes(hold.because) + _bytes(hold.who) for hold in self.held)
+        )
 
 
 class Cases(Struct, frozen=True):
@@ -158,16 +160,16 @@ class Cases(Struct, frozen=True):
 def cases(facts: PageFacts, report: Report) -> Cases:
     """Return the rows of the nodes with news, in the order of the plan; `report` is about it."""
     pairs = zip(facts.plan.nodes, report.nodes, strict=True)
-    found = [(node, about) for node, about in pairs if _has_news(node)]
+    news = [(node, about) for node, about in pairs if _has_news(node)]
     rows: list[CaseRow] = []
     size = 0
-    for node, about in found[:MOST_ROWS]:
+    for node, about in news[:MOST_ROWS]:
         row = _row(node, about, facts)
         size += row.size
         if size > MOST_BYTES:
             break
         rows.append(row)
-    return Cases(tuple(rows), len(found) - len(rows))
+    return Cases(tuple(rows), len(news) - len(rows))
 
 
 def _has_news(node: NodePlan) -> bool:
@@ -181,7 +183,7 @@ def _row(node: NodePlan, report: NodeReport, facts: PageFacts) -> CaseRow:
     zone = f"zone {node.zone}" if node.zone else ""
     pool = f"pool {node.pool}" if node.pool else ""
     # What waits for a person comes first.
-    held = sorted(facts.obstacles.get(node.node, ()), key=lambda one: one.by_itself)
+    held = sorted(facts.obstacles.get(node.node, ()), key=lambda obstacle: obstacle.by_itself)
     return CaseRow(
         node=node.node,
         place=", ".join(part for part in (zone, pool) if part),
@@ -189,7 +191,7 @@ def _row(node: NodePlan, report: NodeReport, facts: PageFacts) -> CaseRow:
         kind=MEANINGS[cell] if cell is not None else "",
         state=state_line(report, would=facts.rehearsed),
         lines=tuple((label, _cut(text)) for label, text in _lines(report, would=facts.rehearsed)),
-        held=tuple(_held(one) for one in held[:_MOST_LINES])
+        held=tuple(_held(obstacle) for obstacle in held[:_MOST_LINES])
         + ((Held(f"and {len(held) - _MOST_LINES} more", "", "", ""),) if len(held) > _MOST_LINES else ()),
     )
 
@@ -204,9 +206,9 @@ def _lines(report: NodeReport, *, would: bool) -> Iterator[Row]:
             yield "", f"and {len(rows) - _MOST_LINES} more"
 
 
-def _held(one: Obstacle) -> Held:
-    until = f"until {to_text(one.until)}" if one.until is not None else ""
-    return Held(_cut(one.because), _cut(one.who), one.code, until)
+def _held(obstacle: Obstacle) -> Held:
+    until = f"until {to_text(obstacle.until)}" if obstacle.until is not None else ""
+    return Held(_cut(obstacle.because), _cut(obstacle.who), obstacle.code, until)
 
 
 def _bytes(text: str) -> int:

@@ -82,14 +82,14 @@ class PageFacts(Struct, frozen=True):
             return False
         progress = node.draining.progress
         blocked = progress is not None and any(not blocker.leaving for blocker in progress.blockers)
-        held = (one for one in self.obstacles.get(node.node, ()) if one.code != HoldCode.DRAIN)
-        return schedule.missed or blocked or any(not one.by_itself for one in held)
+        held = (obstacle for obstacle in self.obstacles.get(node.node, ()) if obstacle.code != HoldCode.DRAIN)
+        return schedule.missed or blocked or any(not obstacle.by_itself for obstacle in held)
 
     def recent(self) -> tuple[EndedCase, ...]:
         """Return the cases that ended in the time that the page looks back, the last one first."""
         first = self.plan.now - BACK
-        found = (one for one in self.history.ended if one.times.ended >= first)
-        return tuple(sorted(found, key=lambda one: one.times.ended, reverse=True))
+        recent = (case for case in self.history.ended if case.times.ended >= first)
+        return tuple(sorted(recent, key=lambda case: case.times.ended, reverse=True))
 
 
 class Cell(StrEnum):
@@ -152,9 +152,9 @@ def zones(facts: PageFacts) -> tuple[Zone, ...]:
     plans = {node.node: node for node in facts.plan.nodes}
     cells = {node.node: _cell(node, plans.get(node.node), facts) for node in fleet}
     named = sum(cell is not Cell.SERVING for cell in cells.values()) <= MOST_NAMED
-    found: dict[str, dict[str, list[Square]]] = {}
+    grid: dict[str, dict[str, list[Square]]] = {}
     for node in sorted(fleet, key=lambda node: (node.zone, node.pool, node.node)):
-        pools = found.setdefault(node.zone, {})
+        pools = grid.setdefault(node.zone, {})
         square = _square(node, cells[node.node]) if named else Square(cells[node.node])
         pools.setdefault(node.pool, []).append(square)
     return tuple(
@@ -163,13 +163,13 @@ def zones(facts: PageFacts) -> tuple[Zone, ...]:
             tuple(Pool(pool, tuple(squares)) for pool, squares in pools.items()),
             Counter(square.cell for squares in pools.values() for square in squares),
         )
-        for zone, pools in found.items()
+        for zone, pools in grid.items()
     )
 
 
-def used(found: Iterable[Zone]) -> tuple[Cell, ...]:
+def used(grid: Iterable[Zone]) -> tuple[Cell, ...]:
     """Return the kinds of nodes that there are, in the order of the legend."""
-    there = {cell for zone in found for cell in zone.counts}
+    there = {cell for zone in grid for cell in zone.counts}
     return tuple(cell for cell in MEANINGS if cell in there)
 
 

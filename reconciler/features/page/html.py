@@ -87,9 +87,9 @@ class _Parts:
         self.faults: list[str] = []
 
     def made(self, name: str, make: Callable[[], Part], otherwise: Other) -> Part | Other:
-        found, problems = guarded(f"{name} can't be shown", make, otherwise)
+        part, problems = guarded(f"{name} can't be shown", make, otherwise)
         self.faults += problems
-        return found
+        return part
 
 
 def style_hash() -> str:
@@ -135,10 +135,10 @@ def _squares(squares: tuple[Square, ...]) -> Markup:
     named, plain = Markup('<i class="{}" title="{}"></i>'), Markup('<i class="{}"></i>')
     serving = Markup("<i></i>")
     return Markup().join(
-        named.format(one.cell.value, safe.line(one.about))
-        if one.about
-        else (serving if one.cell is Cell.SERVING else plain.format(one.cell.value))
-        for one in squares
+        named.format(square.cell.value, safe.line(square.about))
+        if square.about
+        else (serving if square.cell is Cell.SERVING else plain.format(square.cell.value))
+        for square in squares
     )
 
 

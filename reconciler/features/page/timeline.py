@@ -169,18 +169,18 @@ def _drawings(facts: PageFacts, scale: Scale) -> dict[str, _Drawing]:
     """Return the nodes with a case, the most urgent first, then those whose case has ended."""
     ahead = plan_ahead(facts.plan, facts.plan.labels, facts.calendar, scale.end)
     plans = {node.node: node for node in facts.plan.nodes}
-    found: dict[str, _Drawing] = {}
+    drawings: dict[str, _Drawing] = {}
     for case in (*ahead.cases, *ahead.later):
-        found[case.node] = drawing = _Drawing(case.node, case.pool, scale)
+        drawings[case.node] = drawing = _Drawing(case.node, case.pool, scale)
         _draw(drawing, case, plans[case.node], scale.now)
         if facts.presses(plans[case.node]):
             drawing.missed = True
             drawing.say("blocked, and can't wait")
     for ended in facts.recent():
         name = ended.place.node
-        drawing = found.setdefault(name, _Drawing(name, ended.place.pool, scale))
+        drawing = drawings.setdefault(name, _Drawing(name, ended.place.pool, scale))
         _draw_ended(drawing, ended)
-    return found
+    return drawings
 
 
 def _draw(drawing: _Drawing, case: PlannedCase, node: NodePlan, now: datetime) -> None:

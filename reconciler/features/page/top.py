@@ -72,7 +72,7 @@ def wrong(facts: PageFacts) -> Listed:
             *_missed(facts),
             *(Entry(Names(), text) for text in outcome_lines(facts.outcomes)),
             *_broken(facts),
-            *(Entry(Names(), unseen_line(one), "could not see") for one in facts.plan.unseen),
+            *(Entry(Names(), unseen_line(unseen), "could not see") for unseen in facts.plan.unseen),
             *_unread(facts),
         ]
     )
@@ -80,15 +80,15 @@ def wrong(facts: PageFacts) -> Listed:
 
 def unstarted(facts: PageFacts) -> Listed:
     """Return what would have started in mode Enforce, the worst first; empty in every mode but Observe."""
-    found: dict[tuple[int, str], list[str]] = {}
+    grouped: dict[tuple[int, str], list[str]] = {}
     for node in facts.plan.nodes:
         schedule = node.schedule
         if schedule is None or not schedule.observed or (schedule.started and not node.drain_begins):
             continue
-        asked = [one.event for one in node.events if one.asks]
-        kinds = ", ".join(dict.fromkeys(one.condition or one.kind.value for one in asked))
-        dates = [one.not_before for one in asked if one.not_before is not None]
-        if any(one.started for one in asked):
+        asked = [judged.event for judged in node.events if judged.asks]
+        kinds = ", ".join(dict.fromkeys(event.condition or event.kind.value for event in asked))
+        dates = [event.not_before for event in asked if event.not_before is not None]
+        if any(event.started for event in asked):
             key = (0, f"the platform has started {kinds}, and no drain has begun")
         elif any(date <= facts.plan.now for date in dates):
             key = (1, f"the platform may have started {kinds}, and no drain has begun")
@@ -96,19 +96,19 @@ def unstarted(facts: PageFacts) -> Listed:
             key = (2, f"a drain would start now, for {kinds}")
         else:
             continue
-        found.setdefault(key, []).append(node.node)
-    return _listed([Entry(_some(names), text) for (_, text), names in sorted(found.items())])
+        grouped.setdefault(key, []).append(node.node)
+    return _listed([Entry(_some(names), text) for (_, text), names in sorted(grouped.items())])
 
 
 def next_steps(facts: PageFacts) -> Listed:
     """Return what the plan has next, the earliest first. What happens to nodes at once has one entry."""
     plan = facts.plan
     ahead = plan_ahead(plan, plan.labels, facts.calendar, plan.now + AHEAD)
-    found: dict[tuple[datetime, str], list[str]] = {}
+    steps: dict[tuple[datetime, str], list[str]] = {}
     for case in (*ahead.cases, *ahead.later):
         for at, text in _steps(case):
             if plan.now <= at <= plan.now + AHEAD:
-                found.setdefault((at, text), []).append(case.node)
+                steps.setdefault((at, text), []).append(case.node)
     return _listed(
         [
             Entry(
@@ -117,7 +117,7 @@ def next_steps(facts: PageFacts) -> Listed:
                 at=moment_text(at, plan.now, facts.zone),
                 wait="now" if at <= plan.now else f"in {_rounded(at - plan.now)}",
             )
-            for (at, text), nodes in sorted(found.items())
+            for (at, text), nodes in sorted(steps.items())
         ]
     )
 
@@ -132,19 +132,19 @@ def asks(facts: PageFacts) -> Listed:
 
     The same reason has one entry.
     """
-    found: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    grouped: dict[tuple[str, str], list[tuple[str, str]]] = {}
     soonest: dict[tuple[str, str], NodePlan] = {}
     for node in sorted(facts.plan.nodes, key=lambda node: _press_key(facts, node)):
-        for one in facts.obstacles.get(node.node, ()):
-            if not one.by_itself:
-                key = (one.code, _for_any(node.node, one.who))
-                found.setdefault(key, []).append((node.node, one.because))
+        for obstacle in facts.obstacles.get(node.node, ()):
+            if not obstacle.by_itself:
+                key = (obstacle.code, _for_any(node.node, obstacle.who))
+                grouped.setdefault(key, []).append((node.node, obstacle.because))
                 if facts.presses(node):
                     soonest.setdefault(key, node)
     return _listed(
         [
             _ask(key[1], waiting, _left(facts, soonest[key]) if key in soonest else "")
-            for key, waiting in found.items()
+            for key, waiting in grouped.items()
         ]
     )
 
@@ -158,7 +158,7 @@ def _press_key(facts: PageFacts, node: NodePlan) -> tuple[bool, datetime]:
 def _left(facts: PageFacts, node: NodePlan) -> str:
     """Return how much time there is to drain a node that can't wait."""
     now, date = facts.plan.now, node.platform_time
-    if any(one.event.started for one in node.events if one.asks):
+    if any(judged.event.started for judged in node.events if judged.asks):
         return "the platform has started"
     if date is None:
         return "no time left"
@@ -167,15 +167,17 @@ def _left(facts: PageFacts, node: NodePlan) -> str:
 
 def _pressing(facts: PageFacts) -> Iterator[Entry]:
     """Yield what blocks nodes that can't wait, the soonest first, with the time that is left."""
-    found: dict[tuple[str, str], list[str]] = {}
+    grouped: dict[tuple[str, str], list[str]] = {}
     for node in sorted(filter(facts.presses, facts.plan.nodes), key=lambda node: _press_key(facts, node)):
         schedule = node.schedule
-        asked = (one.because for one in facts.obstacles.get(node.node, ()) if not one.by_itself)
+        asked = (
+            obstacle.because for obstacle in facts.obstacles.get(node.node, ()) if not obstacle.by_itself
+        )
         because = next(asked, _STAYS)
         if schedule is not None and schedule.missed:
             because = f"{schedule.forecast}: {schedule.forecast_words}"
-        found.setdefault((_left(facts, node), _for_any(node.node, because)), []).append(node.node)
-    for (left, because), names in found.items():
+        grouped.setdefault((_left(facts, node), _for_any(node.node, because)), []).append(node.node)
+    for (left, because), names in grouped.items():
         yield Entry(_some(names), _for_all(names, because), left)
 
 
@@ -189,11 +191,11 @@ def _ask(who: str, waiting: list[tuple[str, str]], left: str) -> Entry:
 def _for_any(node: str, text: str) -> str:
     """Return the text without the name of its node, so that nodes have the same one."""
     parts = text.split(node)
-    found = parts[0]
+    result = parts[0]
     for before, after in pairwise(parts):
         alone = not (_in_name(before[-1:]) or _in_name(after[:1]))
-        found += (_NODE if alone else node) + after
-    return found
+        result += (_NODE if alone else node) + after
+    return result
 
 
 def _in_name(character: str) -> bool:
@@ -214,14 +216,14 @@ def _missed(facts: PageFacts) -> Iterator[Entry]:
         if not case.outcome.good:
             yield Entry(_some([case.place.node]), f"{case.kind}: {case.why}" if case.kind else case.why)
     for forecast in (CaseForecast.WILL_BE_MISSED, CaseForecast.AT_RISK):
-        found: dict[str, list[str]] = {}
+        grouped: dict[str, list[str]] = {}
         for node in facts.plan.nodes:
             schedule = node.schedule
             if schedule is None or (schedule.missed and facts.presses(node)):
                 continue
             if schedule.forecast is forecast:
-                found.setdefault(_for_any(node.node, schedule.forecast_words), []).append(node.node)
-        for because, names in found.items():
+                grouped.setdefault(_for_any(node.node, schedule.forecast_words), []).append(node.node)
+        for because, names in grouped.items():
             # In mode Observe nothing starts, so nothing is missed either.
             words = str(forecast).replace("will", "would") if facts.observes else forecast
             yield Entry(_some(names), f"{words}: {_for_all(names, because)}")
@@ -236,11 +238,11 @@ def _broken(facts: PageFacts) -> Iterator[Entry]:
 
 def _unread(facts: PageFacts) -> Iterator[Entry]:
     """Yield the sources that can't be read; nodes with the same reason share an entry."""
-    found: dict[str, list[str]] = {}
+    grouped: dict[str, list[str]] = {}
     for node in facts.plan.nodes:
         for reason in node.unknowns:
-            found.setdefault(reason, []).append(node.node)
-    for reason, names in sorted(found.items(), key=lambda pair: -len(pair[1])):
+            grouped.setdefault(reason, []).append(node.node)
+    for reason, names in sorted(grouped.items(), key=lambda pair: -len(pair[1])):
         yield Entry(_some(names), f"{reason}: whether it has maintenance is not known")
 
 

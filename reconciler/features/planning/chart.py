@@ -120,8 +120,8 @@ def chart(
 ) -> list[Line]:
     """Return the chart with its axis and its legend; it ends at `until` (UTC) at the latest."""
     shown = {case.node: case for case in cases}
-    groups = [(one, [shown[node] for node in one.nodes if node in shown]) for one in calendars]
-    groups = [(one, members) for one, members in groups if members]
+    groups = [(calendar, [shown[node] for node in calendar.nodes if node in shown]) for calendar in calendars]
+    groups = [(calendar, members) for calendar, members in groups if members]
     room = min(max(map(cell_len, map(safe.line, shown)), default=0) + 2, look.width // _SHARE, _NAME + 2)
     room = max(room, len("(windows)") + 1)
     line = timeline(look.now, _needed(cases, until), until, look.width - room - 1, look.zone)
@@ -139,7 +139,7 @@ def chart(
             missed = case.status is Status.MISSED
             label = padded(f"{signs.missed if missed else ' '} {names[case.node]}", room)
             rows.append(Line(f"{label} {''.join(cells)}".rstrip(), missed))
-    return [*rows, *_legend(used, [one for one, _ in groups], line, look, signs)]
+    return [*rows, *_legend(used, [calendar for calendar, _ in groups], line, look, signs)]
 
 
 def _needed(cases: Iterable[PlannedCase], until: datetime) -> datetime:
@@ -215,7 +215,7 @@ def _put(cells: list[str], column: int, sign: str) -> None:
 
 def _named(calendar: SharedCalendar) -> str:
     """Return the names of the windows that open in the time of the look ahead."""
-    names = [name for one in calendar.openings for name in safe.line(one.window).split(", ")]
+    names = [name for opening in calendar.openings for name in safe.line(opening.window).split(", ")]
     return ", ".join(dict.fromkeys(names)) or "no window opens"
 
 
@@ -235,8 +235,8 @@ def _legend(
     )
     words = [f"{sign} {meaning}" for sign, meaning in meanings if sign in used]
     yield from (Line(text) for text in _joined(words, look.width))
-    found = dict.fromkeys(one for each in calendars for one in each.closures)
-    frozen = sorted(found, key=lambda closure: closure.start)
+    freezes = dict.fromkeys(closure for calendar in calendars for closure in calendar.closures)
+    frozen = sorted(freezes, key=lambda closure: closure.start)
     for closure in frozen[:_FREEZES]:
         yield from (Line(text) for text in wrap(_freeze(closure, look, signs), look.width))
     if len(frozen) > _FREEZES:

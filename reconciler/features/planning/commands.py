@@ -106,17 +106,19 @@ def look_ahead(
     Raises NotFound if no node has the labels.
     """
     with connected(target) as connection:
-        found = examined(connection, target, settings)
+        examination = examined(connection, target, settings)
         cluster = Cluster(connection, namespace=target.namespace)
-        plan = found.plan if selector is None else _of_nodes(found.plan, selector, cluster)
-    labels = {node.name: node.labels for node in found.snapshot.nodes}
-    calendar = settings.with_calendars(found.snapshot.for_settings.calendars).calendar
+        plan = examination.plan if selector is None else _of_nodes(examination.plan, selector, cluster)
+    labels = {node.name: node.labels for node in examination.snapshot.nodes}
+    calendar = settings.with_calendars(examination.snapshot.for_settings.calendars).calendar
     return plan_ahead(plan, labels, calendar, plan.now + until)
 
 
 def _of_nodes(plan: Plan, selector: LabelSelector, cluster: Cluster) -> Plan:
     # A pass reads only the labels that the settings name.
-    wanted = Wanted(frozenset(), "", labels=frozenset(one.key for one in selector.requirements))
+    wanted = Wanted(
+        frozenset(), "", labels=frozenset(requirement.key for requirement in selector.requirements)
+    )
     names = {node.name for node in cluster.nodes(wanted) if selector.matches(node.labels)}
     if not names:
         raise NotFound(f"no node matches {selector}", status=404)

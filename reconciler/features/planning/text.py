@@ -70,16 +70,16 @@ def table(cases: Sequence[PlannedCase], look: Look) -> list[Line]:
             for line in (*_folded(case, look), *because)
         ]
     heads = ["STATE".ljust(len(_INDENT) - 2), "NODE", "EVENT", "START", "LATEST START", "BACK"]
-    rows = [_cells(one, look) for one in cases]
+    rows = [_cells(case, look) for case in cases]
     if look.width >= _WITH_DATE:
         heads.append("NOT BEFORE")
-        rows = [[*row, _not_before(one, look)] for one, row in zip(cases, rows, strict=True)]
+        rows = [[*row, _not_before(case, look)] for case, row in zip(cases, rows, strict=True)]
     if look.width >= _WITH_WINDOW:
         heads.append("WINDOW")
-        windows = (shortened(one.schedule.window or "none", _WINDOW, look.cut) for one in cases)
+        windows = (shortened(case.schedule.window or "none", _WINDOW, look.cut) for case in cases)
         rows = [[*row, window] for row, window in zip(rows, windows, strict=True)]
     rest = sum(_widest(heads, rows, column) + 2 for column in range(len(heads)) if column != 1)
-    names = short_names((one.node for one in cases), max(look.width - rest, _NODE), look.cut)
+    names = short_names((case.node for case in cases), max(look.width - rest, _NODE), look.cut)
     for case, row in zip(cases, rows, strict=True):
         row[1] = names[case.node]
     widths = [_widest(heads, rows, column) for column in range(len(heads))]
@@ -197,7 +197,7 @@ def _head(ahead: PlanAhead) -> Iterator[str]:
     yield f"{now}, mode {ahead.plan.mode}, the next {format_duration(ahead.until - ahead.plan.now)}"
     if ahead.plan.mode == Mode.OBSERVE and ahead.cases:
         yield "nothing of this starts in mode Observe; mode Enforce would start it"
-    counted = Counter(one.status for one in ahead.cases)
+    counted = Counter(case.status for case in ahead.cases)
     parts = [f"{counted[status]} {word}" for status, word in _COUNTED.items() if counted[status]]
     if parts:
         yield f"{count_of(len(ahead.cases), 'case')}: {', '.join(parts)}"
@@ -205,7 +205,7 @@ def _head(ahead: PlanAhead) -> Iterator[str]:
 
 def _notes(ahead: PlanAhead) -> Iterator[str]:
     yield from (f"note: {note}" for note in ahead.plan.notes)
-    yield from (f"could not see: {unseen_line(one)}" for one in ahead.plan.unseen)
+    yield from (f"could not see: {unseen_line(unseen)}" for unseen in ahead.plan.unseen)
 
 
 def _nothing(ahead: PlanAhead) -> Iterator[str]:
@@ -224,7 +224,7 @@ def _rest(ahead: PlanAhead, count: int) -> Iterator[str]:
 def _later(ahead: PlanAhead) -> Iterator[str]:
     if ahead.later:
         first = f", the first on {to_text(ahead.later[0].first)}" if ahead.later[0].first else ""
-        missed = sum(one.status is Status.MISSED for one in ahead.later)
+        missed = sum(case.status is Status.MISSED for case in ahead.later)
         lost = f", {missed} of them will be missed" if missed else ""
         yield f"{len(ahead.later)} later{first}{lost}; a longer --until shows them"
 

@@ -46,15 +46,15 @@ def readiness(
 ) -> int:
     """Print what keeps nodes from a drain, by workload. It changes nothing in the cluster."""
     policy = settings_in_use(config, target, datetime.now(UTC))
-    found = _readiness(target, policy.settings, selector or EVERYTHING, ask=ask_webhooks)
-    document = policy.named_in(to_document(found))
+    answer = _readiness(target, policy.settings, selector or EVERYTHING, ask=ask_webhooks)
+    document = policy.named_in(to_document(answer))
     for line in policy.first_line(output):
         echo(line)
     if output == "markdown":
-        echo(as_markdown(found), nl=False)
+        echo(as_markdown(answer), nl=False)
     else:
-        echo_document(document, output, partial(as_text, found))
-    return int(strict and (found.stops or found.unsure))
+        echo_document(document, output, partial(as_text, answer))
+    return int(strict and (answer.stops or answer.unsure))
 
 
 def _readiness(target: Target, settings: Settings, selector: LabelSelector, *, ask: bool) -> Readiness:

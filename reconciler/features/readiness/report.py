@@ -30,26 +30,26 @@ _MOST_FINDINGS = 50
 _NAMED = 3
 
 
-def to_document(found: Readiness) -> Document:
+def to_document(readiness: Readiness) -> Document:
     """Return the document. All findings are in it."""
-    counted = Counter(workload.severity for workload in found.workloads)
+    counted = Counter(workload.severity for workload in readiness.workloads)
     document: Document = plain(
         {
             "version": "v1",
             "program": __version__,
-            "at": found.now,
-            "timeZone": found.time_zone,
-            "settings": settings_value(found.settings, found.now),
-            "assumed": found.kind,
-            "nodeCount": found.nodes,
-            "podCount": found.pods,
-            "blockedNodes": found.blocked,
-            "unsure": found.unsure,
+            "at": readiness.now,
+            "timeZone": readiness.time_zone,
+            "settings": settings_value(readiness.settings, readiness.now),
+            "assumed": readiness.kind,
+            "nodeCount": readiness.nodes,
+            "podCount": readiness.pods,
+            "blockedNodes": readiness.blocked,
+            "unsure": readiness.unsure,
             "counts": {severity.value: counted[severity] for severity in Severity},
-            "notes": found.notes,
-            "unseen": found.unseen,
-            "people": list(map(_people_document, found.people)),
-            "workloads": list(map(_workload_document, found.workloads)),
+            "notes": readiness.notes,
+            "unseen": readiness.unseen,
+            "people": list(map(_people_document, readiness.people)),
+            "workloads": list(map(_workload_document, readiness.workloads)),
         }
     )
     return document
@@ -96,13 +96,13 @@ _VERBS = {
 _PEOPLE = "No drain begins while people keep it from that"
 
 
-def headline(found: Readiness) -> str:
+def headline(readiness: Readiness) -> str:
     """Return the summary in one sentence."""
-    if not found.nodes:
+    if not readiness.nodes:
         return "no node was judged"
-    known = " as far as is known" if found.unsure else ""
-    begin = f"{len(found.blocked)} of {count_of(found.nodes, 'node')} would not drain{known}"
-    counted = Counter(workload.severity for workload in found.workloads)
+    known = " as far as is known" if readiness.unsure else ""
+    begin = f"{len(readiness.blocked)} of {count_of(readiness.nodes, 'node')} would not drain{known}"
+    counted = Counter(workload.severity for workload in readiness.workloads)
     parts = [
         f"{counted[severity]} {verbs[counted[severity] != 1]}"
         for severity, verbs in _VERBS.items()
@@ -111,14 +111,14 @@ def headline(found: Readiness) -> str:
     return f"{begin}; of the workloads, {', '.join(parts)}" if parts else f"{begin}; nothing was found"
 
 
-def _assumption(found: Readiness) -> str:
-    judged = f"each node is judged alone, as if it had to go now for a {found.kind}"
-    return f"{moment_value(found.now)}: {count_of(found.pods, 'pod')}; {judged}"
+def _assumption(readiness: Readiness) -> str:
+    judged = f"each node is judged alone, as if it had to go now for a {readiness.kind}"
+    return f"{moment_value(readiness.now)}: {count_of(readiness.pods, 'pod')}; {judged}"
 
 
-def _remarks(found: Readiness) -> Iterator[str]:
-    yield from (f"note: {note}" for note in found.notes)
-    yield from (f"could not see: {unseen_line(unseen)}" for unseen in found.unseen)
+def _remarks(readiness: Readiness) -> Iterator[str]:
+    yield from (f"note: {note}" for note in readiness.notes)
+    yield from (f"could not see: {unseen_line(unseen)}" for unseen in readiness.unseen)
 
 
 def _on_nodes(kept: KeptByPeople) -> str:
@@ -131,8 +131,8 @@ def _more(every: Sequence[object], what: str) -> list[str]:
     return [f"and {count_of(more, what)} more; --output json has all of them"] if more > 0 else []
 
 
-def _title(found: WorkloadFindings) -> str:
-    workload = found.workload
+def _title(findings: WorkloadFindings) -> str:
+    workload = findings.workload
     if not workload.kind:
         return f"{workload.namespace}: pods without a controller"
     return f"{workload.namespace}/{workload.name} ({workload.kind})"
@@ -142,30 +142,30 @@ def _place(finding: Finding) -> str:
     return f"{count_of(len(finding.pods), 'pod')} on {first_of(finding.nodes, _NAMED)}"
 
 
-def _sections(found: Readiness) -> Iterable[tuple[Severity, Iterator[WorkloadFindings]]]:
-    return groupby(found.workloads[:MOST_WORKLOADS], key=lambda workload: workload.severity)
+def _sections(readiness: Readiness) -> Iterable[tuple[Severity, Iterator[WorkloadFindings]]]:
+    return groupby(readiness.workloads[:MOST_WORKLOADS], key=lambda workload: workload.severity)
 
 
-def as_text(found: Readiness, width: int | None = None) -> str:
+def as_text(readiness: Readiness, width: int | None = None) -> str:
     """Return readiness as text.
 
     A line that is longer than `width` columns goes on below its own text; None: lines have no limit.
     """
-    lines = [headline(found), _assumption(found), *_remarks(found)]
-    lines += ["", f"PEOPLE: {_PEOPLE}", ""] if found.people else []
-    for kept in found.people[:MOST_WORKLOADS]:
+    lines = [headline(readiness), _assumption(readiness), *_remarks(readiness)]
+    lines += ["", f"PEOPLE: {_PEOPLE}", ""] if readiness.people else []
+    for kept in readiness.people[:MOST_WORKLOADS]:
         texts = {kept.code.value: kept.because, "where": _on_nodes(kept), "remedy": kept.remedy}
         lines += [row(label, text) for label, text in texts.items()]
-    lines += _more(found.people, "reason")
-    for severity, workloads in _sections(found):
+    lines += _more(readiness.people, "reason")
+    for severity, workloads in _sections(readiness):
         lines += ["", f"{severity.value.upper()}: {_MEANINGS[severity]}"]
         for workload in workloads:
             places = {_place(finding) for finding in workload.findings}
             where = places.pop() if len(places) == 1 else ""
             lines += ["", f"{_title(workload)}{f': {where}' if where else ''}"]
             lines += _rows(workload, everywhere=bool(where))
-    lines += ["", *rest] if (rest := _more(found.workloads, "workload")) else []
-    return shown(lines, ZoneInfo(found.time_zone), width)
+    lines += ["", *rest] if (rest := _more(readiness.workloads, "workload")) else []
+    return shown(lines, ZoneInfo(readiness.time_zone), width)
 
 
 def _rows(workload: WorkloadFindings, *, everywhere: bool) -> Iterator[str]:
@@ -178,24 +178,24 @@ def _rows(workload: WorkloadFindings, *, everywhere: bool) -> Iterator[str]:
         yield row("remedy", finding.remedy)
 
 
-def as_markdown(found: Readiness) -> str:
+def as_markdown(readiness: Readiness) -> str:
     """Return readiness as Markdown."""
-    lines = ["# Readiness for maintenance", "", f"**{safe.markdown(headline(found))}**", ""]
-    lines += [safe.markdown(_assumption(found)), ""]
-    lines += [f"> {safe.markdown(line)}" for line in _remarks(found)]
-    if found.people:
+    lines = ["# Readiness for maintenance", "", f"**{safe.markdown(headline(readiness))}**", ""]
+    lines += [safe.markdown(_assumption(readiness)), ""]
+    lines += [f"> {safe.markdown(line)}" for line in _remarks(readiness)]
+    if readiness.people:
         cells = (
             (kept.code.value, _on_nodes(kept), kept.because, kept.remedy)
-            for kept in found.people[:MOST_WORKLOADS]
+            for kept in readiness.people[:MOST_WORKLOADS]
         )
         lines += ["", f"## {_PEOPLE}", "", *markdown_table(("", "nodes", "because", "remedy"), cells)]
-        lines += ["", *map(safe.markdown, rest)] if (rest := _more(found.people, "reason")) else []
-    for severity, workloads in _sections(found):
+        lines += ["", *map(safe.markdown, rest)] if (rest := _more(readiness.people, "reason")) else []
+    for severity, workloads in _sections(readiness):
         rows = (_cells(workload, finding) for workload in workloads for finding in workload.findings)
         heads = ("workload", "pods", "because", "remedy")
         lines += ["", f"## {_MEANINGS[severity]}", "", *markdown_table(heads, rows)]
-    lines += ["", *map(safe.markdown, rest)] if (rest := _more(found.workloads, "workload")) else []
-    return markdown_page(lines, ZoneInfo(found.time_zone))
+    lines += ["", *map(safe.markdown, rest)] if (rest := _more(readiness.workloads, "workload")) else []
+    return markdown_page(lines, ZoneInfo(readiness.time_zone))
 
 
 def _cells(workload: WorkloadFindings, finding: Finding) -> tuple[str, ...]:
@@ -203,16 +203,20 @@ def _cells(workload: WorkloadFindings, finding: Finding) -> tuple[str, ...]:
     return _title(workload), f"{_place(finding)}{pods}", finding.because, finding.remedy
 
 
-def readiness_part(found: Readiness) -> ReadinessPart:
+def readiness_part(readiness: Readiness) -> ReadinessPart:
     """Return what a page shows: the summary and the worst findings."""
     rows = [
         FindingRow(_title(workload), finding.severity, _place(finding), finding.because, finding.remedy)
-        for workload in found.workloads[:MOST_WORKLOADS]
+        for workload in readiness.workloads[:MOST_WORKLOADS]
         for finding in workload.findings
     ]
-    more = sum(len(workload.findings) for workload in found.workloads) - _MOST_FINDINGS
+    more = sum(len(workload.findings) for workload in readiness.workloads) - _MOST_FINDINGS
     findings = "finding" if more == 1 else "findings"
     rest = f"and {more} more {findings}: reconciler readiness -o json has all of them" if more > 0 else ""
     return ReadinessPart(
-        headline(found), _assumption(found), tuple(_remarks(found)), tuple(rows[:_MOST_FINDINGS]), rest
+        headline(readiness),
+        _assumption(readiness),
+        tuple(_remarks(readiness)),
+        tuple(rows[:_MOST_FINDINGS]),
+        rest,
     )
