@@ -304,12 +304,8 @@ class ScheduledEventCheck(CheckConfig):
     )
 
 
-class WindowCheck(CheckConfig):
-    """`window`: whether the settings allow drains on this node now."""
-
-
-class NotAllowedCheck(CheckConfig):
-    """`notAllowed`: whether an entry of `notAllowed` applies to this node now."""
+class KeylessCheck(CheckConfig):
+    """`approved`, `budget`, `notAllowed` and `window`: they have no keys."""
 
 
 class DeadlineCheck(CheckConfig):
@@ -318,14 +314,6 @@ class DeadlineCheck(CheckConfig):
     within: GoDuration = Field(
         default=timedelta(), description="How long before the deadline the check begins to pass."
     )
-
-
-class BudgetCheck(CheckConfig):
-    """`budget`: whether the budget has a place for this node."""
-
-
-class ApprovedCheck(CheckConfig):
-    """`approved`: whether a person has approved this node."""
 
 
 class HooksDoneCheck(CheckConfig):

@@ -43,8 +43,8 @@ CHECK_CONFIGS: Mapping[str, type[checks.CheckConfig]] = MappingProxyType(
     {
         "affinity": checks.AffinityCheck,
         "anyLabel": checks.LabelCheck,
-        "approved": checks.ApprovedCheck,
-        "budget": checks.BudgetCheck,
+        "approved": checks.KeylessCheck,
+        "budget": checks.KeylessCheck,
         "checkHypervisor": checks.HypervisorCheck,
         "clusterHealthy": checks.ClusterHealthyCheck,
         "clusterSemver": checks.ClusterSemverCheck,
@@ -57,14 +57,14 @@ CHECK_CONFIGS: Mapping[str, type[checks.CheckConfig]] = MappingProxyType(
         "kubernikusCount": checks.KubernikusCountCheck,
         "maxMaintenance": checks.MaxMaintenanceCheck,
         "nodeCount": checks.NodeCountCheck,
-        "notAllowed": checks.NotAllowedCheck,
+        "notAllowed": checks.KeylessCheck,
         "prometheusInstant": checks.PrometheusInstantCheck,
         "scheduledEvent": checks.ScheduledEventCheck,
         "stagger": checks.StaggerCheck,
         "timeWindow": checks.TimeWindowCheck,
         "wait": checks.WaitCheck,
         "waitExclude": checks.WaitExcludeCheck,
-        "window": checks.WindowCheck,
+        "window": checks.KeylessCheck,
     }
 )
 """The section of each check type's configuration, by the name of the type."""

@@ -19,9 +19,9 @@ from reconciler.model.workflow import LeaseRef, LeaseTake, Needs, PrometheusQuer
 from reconciler.profiles.checks.starts import place_for
 from reconciler.profiles.plugins import CheckResult, failed, passed, unknown
 from reconciler.settings.sections.check_types import (
-    BudgetCheck,
     ClusterHealthyCheck,
     ClusterSemverCheck,
+    KeylessCheck,
     MaxMaintenanceCheck,
     NodeCountCheck,
     PrometheusAlerts,
@@ -30,8 +30,8 @@ from reconciler.settings.sections.check_types import (
 )
 
 
-@check_type("budget", BudgetCheck)
-def budget(_config: BudgetCheck, situation: WorkflowSituation) -> CheckResult:
+@check_type("budget", KeylessCheck)
+def budget(_config: KeylessCheck, situation: WorkflowSituation) -> CheckResult:
     """Pass when one more node may be out of service, the node holds a place, or it is lost anyway."""
     platform = situation.platform
     if platform is None:

@@ -9,11 +9,11 @@ from reconciler.model.limits import first_of
 from reconciler.model.moments import shifted, to_text
 from reconciler.model.node import own_times
 from reconciler.profiles.plugins import CheckResult, failed, passed, unknown
-from reconciler.settings.sections.check_types import ApprovedCheck, HooksDoneCheck, NotAllowedCheck
+from reconciler.settings.sections.check_types import HooksDoneCheck, KeylessCheck
 
 
-@check_type("approved", ApprovedCheck)
-def approved(_config: ApprovedCheck, situation: WorkflowSituation) -> CheckResult:
+@check_type("approved", KeylessCheck)
+def approved(_config: KeylessCheck, situation: WorkflowSituation) -> CheckResult:
     """Pass when `reconciler approve` was called for the node after the profile entered its state.
 
     So an approval is for one run of the workflow. One that can't be read, or whose time lies in the future,
@@ -37,8 +37,8 @@ def approved(_config: ApprovedCheck, situation: WorkflowSituation) -> CheckResul
     return passed(f"approved {word}", word.until)
 
 
-@check_type("notAllowed", NotAllowedCheck)
-def not_allowed(_config: NotAllowedCheck, situation: WorkflowSituation) -> CheckResult:
+@check_type("notAllowed", KeylessCheck)
+def not_allowed(_config: KeylessCheck, situation: WorkflowSituation) -> CheckResult:
     """Pass while an entry of `notAllowed` applies.
 
     A transition that must not happen then has a `!` before it.

@@ -13,10 +13,10 @@ from reconciler.model.moments import shifted, to_text
 from reconciler.profiles.plugins import CheckResult, failed, passed, unknown
 from reconciler.settings.sections.check_types import (
     DeadlineCheck,
+    KeylessCheck,
     TimeWindowCheck,
     WaitCheck,
     WaitExcludeCheck,
-    WindowCheck,
 )
 
 _AFTER = timedelta(microseconds=1)
@@ -88,8 +88,8 @@ def time_window(config: TimeWindowCheck, situation: WorkflowSituation) -> CheckR
     return failed(f"the window opens at {to_text(run.start)}", run.start + _AFTER)
 
 
-@check_type("window", WindowCheck)
-def window(_config: WindowCheck, situation: WorkflowSituation) -> CheckResult:
+@check_type("window", KeylessCheck)
+def window(_config: KeylessCheck, situation: WorkflowSituation) -> CheckResult:
     """Pass inside a window of the settings (`windows`) and outside of every freeze (`notAllowed`)."""
     if situation.platform is None:
         return unknown("the windows of the settings are not read")
