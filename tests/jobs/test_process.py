@@ -1,0 +1,73 @@
+"""What features give to a process: each observer sees all that happens, and options reach their command."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from types import MappingProxyType
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from jobs.runtime import process
+from jobs.runtime.process import Observer, Observers, Past, Process, Seen, options_of_features
+from reconciler.model.outcome import Outcome
+from reconciler.model.plan import Plan
+from tests.support.builders import NOW
+
+
+class Noted(Observer):
+    """Notes what it sees in a list that others share."""
+
+    def __init__(self, name: str, seen: list[str], past: Past | None = None) -> None:
+        self.name, self.seen, self._past = name, seen, past
+
+    def stopped(self) -> None:
+        self.seen.append(f"{self.name} stopped")
+
+    def past(self, since: datetime, now: datetime) -> Past | None:
+        return self._past
+
+    @contextmanager
+    def passing(self) -> Iterator[Seen]:
+        def see(plan: Plan, outcomes: Sequence[Outcome]) -> None:
+            self.seen.append(f"{self.name} {plan.mode}")
+
+        yield see
+
+
+def test_every_observer_sees_what_happens_in_their_order() -> None:
+    seen: list[str] = []
+    past = Past(NOW, ())
+    observers = Observers(Noted("a", seen), Noted("b", seen, past))
+    with observers.passing() as see:
+        see(Plan(NOW, "Enforce"), ())
+    observers.stopped()
+
+    assert seen == ["a Enforce", "b Enforce", "a stopped", "b stopped"]
+    assert observers.past(NOW, NOW) is past
+
+
+def test_nothing_that_an_observer_may_see_is_forgotten() -> None:
+    public = {name for name in vars(Observer) if not name.startswith("_")}
+
+    assert public <= vars(Observers).keys()
+
+
+def test_the_values_of_options_of_features_reach_their_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    options = {"sweep": (click.option("--first"), click.option("--second", default="2"))}
+    monkeypatch.setattr(process, "processes", lambda: (Process(options=MappingProxyType(options)), Process()))
+    got: list[Mapping[str, Any]] = []
+
+    @click.command()
+    @click.option("--own")
+    @options_of_features("sweep")
+    def command(own: str, given: Mapping[str, Any]) -> int:
+        got.append({**given, "own": own})
+        return 0
+
+    done = CliRunner().invoke(command, ["--own", "o", "--first", "1"])
+    assert (done.exit_code, got) == (0, [{"first": "1", "second": "2", "own": "o"}])
