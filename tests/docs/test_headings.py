@@ -12,14 +12,10 @@ import pytest
 
 from jobs.cli import commands
 from jobs.commands import COMMANDS
-from reconciler.features.planning.text import ahead_document
-from reconciler.features.readiness.findings import Finding, Readiness, WorkloadFindings
-from reconciler.features.readiness.report import to_document as readiness_document
 from reconciler.model.explanation import NodeExplanation
 from reconciler.model.holds import HoldCode
 from reconciler.model.notices import Topic
 from reconciler.model.plan import NodePlan, Plan
-from reconciler.model.readiness import FindingCode, Severity, Workload
 from reconciler.model.record import State
 from reconciler.model.schedule import CaseForecast, CaseSchedule, DrainObstacle, ObstacleCode, Prospect
 from reconciler.profiles.checks import CHECKS
@@ -28,7 +24,6 @@ from reconciler.report.document import to_report
 from reconciler.report.explained import Explanation
 from reconciler.report.values import plain
 from reconciler.settings.sections.notify_types import NOTIFY_TYPES, SCHEDULE_TYPES
-from tests.report.ahead_scene import everything
 
 ROOT = Path(__file__).parents[2]
 
@@ -133,23 +128,6 @@ def test_every_key_of_an_explanation_is_described() -> None:
     assert keys - named("output.md") == set()
 
 
-def test_every_key_and_every_finding_of_readiness_is_described() -> None:
-    pods = ("debug",)
-    finding = Finding(
-        FindingCode.UNMANAGED, Severity.OUTAGE, "it stays", "Give it a controller.", pods, ("a",)
-    )
-    workload = WorkloadFindings(Workload("shop", "", ""), (finding,))
-    found = Readiness(datetime(2026, 11, 21, tzinfo=UTC), "Reboot", 1, 1, (), (workload,))
-    document = readiness_document(found)
-    inner = {*document["workloads"][0], *document["workloads"][0]["findings"][0]}
-    section = written("output.md").partition("\n## Readiness\n")[2].partition("\n## ")[0]
-
-    assert set(document) - named("output.md") == set()
-    assert {key for key in inner if f"`{key}`" not in section} == set()
-    rows = re.findall(r"^\| `(\w+)` \| (?:blocks|outage|notice) \|", written("planning.md"), re.MULTILINE)
-    assert sorted(rows) == sorted(code.value for code in FindingCode)
-
-
 def test_every_forecast_and_every_obstacle_of_a_case_is_described() -> None:
     section = written("planning.md").partition("\n### Whether a drain can end\n")[2].partition("\n## ")[0]
     obstacle = DrainObstacle(ObstacleCode.WAITS, "shop/web", "", "it waits", "Wait.")
@@ -161,15 +139,6 @@ def test_every_forecast_and_every_obstacle_of_a_case_is_described() -> None:
     assert sorted(codes) == sorted(code.value for code in ObstacleCode)
     keys = {*schedule, *schedule["obstacles"][0]}
     assert {key for key in keys if f"`{key}`" not in written("output.md")} == set()
-
-
-def test_every_key_of_a_look_ahead_is_described() -> None:
-    document = ahead_document(everything())
-
-    assert document.keys() - named("output.md") == set()
-    page = written("output.md")
-    parts = (document["cases"][0], document["calendars"][0], document["calendars"][0]["openings"][0])
-    assert {key for part in parts for key in part if f"`{key}`" not in page} == set()
 
 
 def test_every_hold_and_every_kubernetes_event_is_named() -> None:

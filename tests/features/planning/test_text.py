@@ -15,6 +15,7 @@ from reconciler.model.values import replace
 from reconciler.report.ahead import PlanAhead
 from reconciler.report.document import as_json
 from reconciler.report.lines import ASCII, Screen
+from tests.docs.test_headings import named, written
 from tests.report.ahead_scene import DAY, HOUR, MISS, ahead, case, everything
 from tests.support.builders import NOW
 from tests.support.golden import assert_as_in
@@ -159,3 +160,12 @@ def test_a_hostile_name_stays_in_its_column(name: str) -> None:
         line for line in lines if cell_len(line) > 80 and "is due" not in line and len(line.split()) > 1
     ] == []
     assert sum(line.startswith("planned  ") for line in lines) == 1
+
+
+def test_every_key_of_a_look_ahead_is_described() -> None:
+    document = ahead_document(everything())
+
+    assert document.keys() - named("output.md") == set()
+    page = written("output.md")
+    parts = (document["cases"][0], document["calendars"][0], document["calendars"][0]["openings"][0])
+    assert {key for part in parts for key in part if f"`{key}`" not in page} == set()

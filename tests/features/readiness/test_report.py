@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,11 +13,13 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from reconciler.features.readiness.findings import (
+    Finding,
     KeptByPeople,
     PeopleCode,
     Readiness,
     WebhookAnswers,
     WebhookRefusal,
+    WorkloadFindings,
 )
 from reconciler.features.readiness.report import (
     MOST_NAMES,
@@ -27,8 +30,10 @@ from reconciler.features.readiness.report import (
     to_document,
 )
 from reconciler.model.problems import Unseen
+from reconciler.model.readiness import FindingCode, Severity, Workload
 from reconciler.model.values import replace
 from reconciler.report.document import as_json
+from tests.docs.test_headings import named, written
 from tests.features.readiness.scene import budget, judged, node, pod
 from tests.support.builders import NOW
 from tests.support.golden import assert_as_in
@@ -149,3 +154,20 @@ def test_no_text_from_outside_controls_a_terminal_or_becomes_markdown(text: str)
     assert not types & {"link_open", "image", "html_inline", "html_block", "fence", "code_block"}
     document = to_document(found)
     assert json.loads(as_json(document)) == document
+
+
+def test_every_key_and_every_finding_of_readiness_is_described() -> None:
+    pods = ("debug",)
+    finding = Finding(
+        FindingCode.UNMANAGED, Severity.OUTAGE, "it stays", "Give it a controller.", pods, ("a",)
+    )
+    workload = WorkloadFindings(Workload("shop", "", ""), (finding,))
+    found = Readiness(NOW, "Reboot", 1, 1, (), (workload,))
+    document = to_document(found)
+    inner = {*document["workloads"][0], *document["workloads"][0]["findings"][0]}
+    section = written("output.md").partition("\n## Readiness\n")[2].partition("\n## ")[0]
+
+    assert set(document) - named("output.md") == set()
+    assert {key for key in inner if f"`{key}`" not in section} == set()
+    rows = re.findall(r"^\| `(\w+)` \| (?:blocks|outage|notice) \|", written("planning.md"), re.MULTILINE)
+    assert sorted(rows) == sorted(code.value for code in FindingCode)
