@@ -54,13 +54,9 @@ def test_a_page_that_names_the_zone_once_has_lines_without_it() -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "",
         "no moment",
-        "2026-11-21",
         "2026-13-41T22:00:00Z",
         "9999-12-31T23:59:59Z",
-        "0001-01-01T00:00:00+14:00",
-        "2026-11-21T22:00:00+99:99",
         "pod-2026-11-21T22:00:00Z",
         "2026-11-21T22:00:00Zulu",
         "2026-11-21T22:00",

@@ -54,17 +54,12 @@ def at(text: str) -> datetime:
         pytest.param("2026-11-23T21:59:59", BATCH, False, id="before Monday night"),
         pytest.param("2026-11-23T22:00", BATCH, True, id="the start is inside"),
         pytest.param("2026-11-24T04:59:59", BATCH, True, id="past midnight it is still Monday's"),
-        pytest.param("2026-11-24T05:00", BATCH, False, id="the end is outside"),
-        pytest.param("2026-11-23T03:00", BATCH, False, id="Sunday has no night that Monday could end"),
         pytest.param("2026-12-05T03:00", BATCH, True, id="the first Saturday"),
-        pytest.param("2026-12-12T03:00", BATCH, False, id="not the second"),
         pytest.param(
             "2026-12-05T03:00", {"agentpool": "web"}, True, id="a node that no window selects: any time"
         ),
-        pytest.param("2026-11-25T23:59", BATCH, True, id="just before the freeze"),
         pytest.param("2026-11-26T00:00", BATCH, False, id="the freeze cuts a window short"),
         pytest.param("2026-11-27T12:00", {}, False, id="and is for nodes without windows, too"),
-        pytest.param("2026-11-30T05:59:59", {}, False, id="to its last second"),
         pytest.param("2026-11-30T06:00", {}, True, id="and not longer"),
     ],
 )
@@ -109,11 +104,6 @@ def test_an_answer_says_when_it_changes() -> None:
     assert nights.at(at("2026-12-26T12:00"), {}).changes_at is None
 
 
-def test_a_window_that_opens_inside_a_freeze_changes_nothing() -> None:
-    """Thursday's window opens and closes within it: nothing changes before the end of the freeze."""
-    assert calendar(EXAMPLE).at(at("2026-11-26T20:00"), BATCH).changes_at == at("2026-11-30T06:00")
-
-
 def test_an_absolute_freeze_says_so_also_when_another_one_is_named_first() -> None:
     both = calendar(
         "notAllowed:\n- {name: a, start: 2026-11-01, end: 2026-12-01}\n"
@@ -155,6 +145,7 @@ def test_openings_end_with_what_was_asked_for() -> None:
     nights = calendar(EXAMPLE)
 
     assert len(nights.openings(at("2026-11-01T00:00"), BATCH, count=7)) == 7
+    assert len(nights.openings(at("2026-12-01T06:00"), BATCH, count=None, until=at("2026-12-11"))) == 8
     until = at("2026-11-04T00:00")
     assert [o.start.day for o in nights.openings(at("2026-11-01T00:00"), BATCH, count=9, until=until)] == [
         2,
@@ -185,9 +176,7 @@ def test_windows_that_fill_each_others_gaps_have_no_end() -> None:
 @pytest.mark.parametrize(
     ("now", "is_told"),
     [
-        pytest.param("2026-11-24T23:59:59", False, id="before it"),
         pytest.param("2026-11-25T00:00", True, id="from its first moment on"),
-        pytest.param("2026-11-25T23:59:59", True, id="to its last"),
         pytest.param("2026-11-26T00:00", False, id="between two runs"),
         pytest.param("2026-12-25T12:00", True, id="and when it comes back"),
     ],
@@ -201,14 +190,6 @@ def test_a_time_that_is_not_allowed_on_some_nodes_is_reported_only_while_it_last
     assert ("not allowed (billing)" in chosen.at(at(now), None).because) is is_told
 
 
-def test_a_window_that_names_only_nodes_is_open_at_any_time_for_them() -> None:
-    mixed = calendar("windows: [{name: a, nodeSelector: {x: y}}, {name: b, days: [sun]}]")
-    monday = at("2026-11-23T12:00")
-
-    assert mixed.at(monday, {"x": "y"}).open
-    assert not mixed.at(monday, {}).open
-
-
 def test_windows_may_be_of_one_date() -> None:
     once = calendar("windows: [{name: move, start: 2026-11-28T20:00, end: 2026-11-29}]")
 
@@ -217,13 +198,6 @@ def test_windows_may_be_of_one_date() -> None:
     assert once.at(at("2026-11-29T00:00+00:00"), {}).because == (
         "no maintenance window is open, and none opens within 400 days"
     )
-
-
-def test_freezes_may_recur() -> None:
-    yearly = calendar('notAllowed: [{name: new-year, schedule: "0 0 31 12 *", duration: 2d}]')
-
-    assert not yearly.at(at("2027-01-01T12:00+00:00"), {}).open
-    assert yearly.at(at("2027-01-02T00:00+00:00"), {}).open
 
 
 def test_a_freeze_without_end_leaves_no_opening_and_is_not_searched_for_ever() -> None:
@@ -269,13 +243,6 @@ def test_nodes_that_the_same_rules_select_have_the_same_calendar() -> None:
     assert found.selected_by(BATCH) != found.selected_by({})
 
 
-def test_openings_may_be_asked_for_without_a_limit() -> None:
-    found = calendar('windows: [{start: "22:00", end: "23:00"}]')
-    now = at("2026-11-21T12:00+00:00")
-
-    assert len(found.openings(now, {}, count=None, until=now + timedelta(days=30))) == 30
-
-
 def test_each_window_is_meant_in_its_own_zone() -> None:
     tokyo = calendar(
         'timeZone: Europe/Berlin\nwindows: [{name: a, start: "09:00", end: "10:00", timeZone: Asia/Tokyo}]'
@@ -311,15 +278,6 @@ def test_a_freeze_for_some_nodes_leaves_the_question_about_none_in_particular_op
         "there are no windows, so a drain may start at any time; nodes x=y: not allowed (a)"
     )
     assert not some.at(at("2026-11-23T12:00"), {"x": "y"}).open
-
-
-def test_time_may_run_backwards_between_questions() -> None:
-    nights = calendar(EXAMPLE)
-    late = nights.at(at("2030-06-03T23:00"), BATCH)
-
-    assert late.open
-    assert nights.at(at("2026-11-23T23:00"), BATCH).open
-    assert nights.at(at("2030-06-03T23:00"), BATCH) == late
 
 
 def test_the_same_question_is_answered_once_for_all_nodes_that_share_their_windows() -> None:

@@ -199,15 +199,6 @@ def test_the_json_schema_has_the_files_keys_and_defaults() -> None:
     assert "for" in schema["$defs"]["ConditionMeaning"]["properties"]
 
 
-def test_an_opening_names_its_zone_once() -> None:
-    settings = parse_settings(EXAMPLE, "f")
-    shown = windows_as_text(settings, parse_at("2026-11-23T23:00", settings), {"agentpool": "batch"}, count=1)
-
-    assert shown.splitlines()[-1] == (
-        "  Mon 2026-11-23 22:00 CET (Europe/Berlin) to Tue 2026-11-24 05:00: weeknights"
-    )
-
-
 @pytest.mark.parametrize(
     ("missing", "words"),
     [

@@ -58,8 +58,6 @@ uncordon: {zzzzzz: 1}
 | f:1:12: uncordon.zzzzzz: unknown key; the keys here are settle
 time_zone: UTC
 | f:1:1: time_zone: unknown key; did you mean timeZone?
-events: {livemigration: {drain: true}}
-| f:1:10: events.livemigration: unknown key; did you mean LiveMigration?
 mode: observe
 | f:1:1: mode: 'observe' is not one of Observe, Enforce, Finish; did you mean Observe?
 events: {Freeze: {drain: no}}
@@ -68,8 +66,6 @@ events: {Freeze: {leadTime: 10}}
 | f:1:19: events.Freeze.leadTime: 10 has no unit; write 10s, 10m or 10h
 events: {Freeze: {leadTime: -10m}}
 | f:1:19: events.Freeze.leadTime: -10m is negative; a duration is 0s or longer
-kind: Policy
-| f:1:1: kind: 'Policy' is not one of MaintenancePolicy
 apiVersion: node-maintenance.dev/v2
 | f:1:1: apiVersion: 'node-maintenance.dev/v2' is not one of node-maintenance.dev/v1alpha1; did you mean
 | node-maintenance.dev/v1alpha1?
@@ -95,9 +91,6 @@ conditions: {Ready: {for: 5m}}
 conditions: {VMEventScheduled: {}}
 | f:1:14: conditions.VMEventScheduled: sources.nodeConditions reads VMEventScheduled as an event; write what
 | to do in `events`, by its kind
-overrides: [{nodeSelector: {a: b}, conditions: {preemptionscheduled: {}}}]
-| f:1:49: overrides[0].conditions.preemptionscheduled: sources.nodeConditions reads preemptionscheduled as
-| an event; write what to do in `events`, by its kind
 keys: {prefix: My_Prefix}
 | f:1:8: keys.prefix: 'My_Prefix' is not a DNS name in lower case, like node-maintenance.dev
 drain: {maxConcurrentNodes: 0}
@@ -115,14 +108,12 @@ def test_a_mistake_says_where_what_and_what_instead(text: str, line: str) -> Non
     [
         ('{start: "00:00", end: "00:00"}', "end: 00:00 is also the start"),
         ('{start: "24:00"}', "start: 24:00 can only be an end"),
-        ("{end: 00:00}", "end: 00:00 is also the start"),
         ("{days: []}", "days: has no days"),
         ('{schedule: "@daily"}', "schedule: needs a duration"),
         ("{duration: 4h}", "duration: needs a schedule"),
         ('{schedule: "@daily", duration: 0s}', "duration: is 0"),
         ('{schedule: "@daily", duration: 1h, days: [mon]}', "days: can't be combined with a schedule"),
         ('{schedule: "0 0 30 2 *", duration: 1h}', "schedule: "),
-        ('{schedule: "0 0 31 4,6 *", duration: 1h}', "schedule: "),
         ('{schedule: "0 2 * * 8", duration: 1h}', "bad day-of-week"),
         ('{schedule: "0 0 2 * * 6", duration: 1h}', "five fields"),
         ('{schedule: "@reboot", duration: 1h}', "not a cron macro"),

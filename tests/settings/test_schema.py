@@ -2,10 +2,6 @@
 
 from datetime import UTC, datetime, timedelta
 
-import pytest
-from pydantic import ValidationError
-
-from reconciler.model.drains import Behavior
 from reconciler.model.event import Kind
 from reconciler.settings.load import parse_settings
 from reconciler.settings.policies import DEFAULTS, EventPolicy, OutsideWindow, Treatment, UserInitiated
@@ -136,18 +132,6 @@ def test_a_condition_asks_for_a_drain_where_the_settings_name_it() -> None:
     assert settings.condition_types() == {"KernelDeadlock", "DiskFull"}
 
 
-def test_an_override_can_take_a_condition_out() -> None:
-    settings = parse_settings(
-        "conditions: {KernelDeadlock: {}}\n"
-        "overrides: [{nodeSelector: {a: b}, conditions: {KernelDeadlock: {drain: false}}}]",
-        "f",
-    )
-
-    policy = settings.condition_policy("KernelDeadlock", {"a": "b"})
-    assert policy is not None
-    assert not policy.drain
-
-
 def test_which_settings_treat_a_users_own_event_as_the_platforms() -> None:
     settings = parse_settings(OVERRIDES, "f")
 
@@ -168,11 +152,6 @@ def test_the_ignore_label_takes_a_node_out_but_not_out_of_the_fleet() -> None:
     assert settings.manages({"a": "b", "node-maintenance.dev/ignore": "true"})
 
 
-def test_settings_are_frozen() -> None:
-    with pytest.raises(ValidationError):
-        Settings().mode = Mode.ENFORCE
-
-
 def test_a_changed_copy_has_a_calendar_of_its_own() -> None:
     now = datetime(2026, 11, 23, 12, tzinfo=UTC)
     closed = parse_settings('windows: [{days: [sun], start: "01:00"}]', "f")
@@ -189,33 +168,3 @@ def test_sections_left_empty_are_as_if_they_were_not_there() -> None:
     assert settings.budget == Settings().budget
     assert settings.condition_types() == {"A"}
     assert settings.event_policy(Kind.REBOOT, {}) == DEFAULTS[Kind.REBOOT]
-
-
-def test_the_drains_own_keys_are_off_unless_they_are_set() -> None:
-    drain = Settings().drain
-
-    assert (drain.rules, drain.escalation, drain.restart_singletons) == ((), None, False)
-
-    said = parse_settings(
-        "drain:\n  escalation: {}\n  maxGracePeriod: 2m\n  skipPods: [{namespaces: [a], selector: {x: y}}]\n"
-        "  rules:\n"
-        "  - {name: jobs, pods: {kind: job}, namespaces: [batch], behavior: WaitCompleted, order: -1}\n"
-        "  - {name: rest, namespaces: {team: a}}\n",
-        "f",
-    ).drain
-
-    assert said.escalation is not None
-    assert said.escalation.warn_after is None
-    assert not said.escalation.delete_before_deadline
-    assert said.escalation.force_delete_stuck_after is None
-    assert said.max_grace_period == timedelta(minutes=2)
-    assert said.skip_pods is not None
-    assert said.skip_pods[0].namespaces == ("a",)
-    jobs, rest = said.rules
-    assert (jobs.name, jobs.namespaces, jobs.behavior, jobs.order) == (
-        "jobs",
-        ("batch",),
-        Behavior.WAIT_COMPLETED,
-        -1,
-    )
-    assert str(rest.namespaces) == "team=a"

@@ -230,10 +230,3 @@ def test_a_window_that_clusters_share_is_read() -> None:
     assert runs(shared(), count=2) == "01-04T02:00 01-04T08:00, 02-01T02:00 02-01T08:00"
     with pytest.raises(ValueError, match=r"^properties\.durationHours: 25 is not"):
         parse_aks(shared(durationHours=25))
-
-
-def test_a_configuration_that_is_linked_to_a_shared_window_has_its_schedule() -> None:
-    given = window({"daily": {"intervalDays": 1}})
-    linked = {**given, "maintenanceWindowId": shared()["id"]}
-
-    assert runs(linked) == runs(given)
