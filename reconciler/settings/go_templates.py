@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from msgspec import Struct
@@ -70,17 +70,13 @@ class _Call(Struct, frozen=True):
 _Term = _Field | _Literal | _Call
 
 
-class _Shown(Struct, frozen=True):
-    term: _Term
-
-
 class _If(Struct, frozen=True):
     term: _Term
     then: tuple[_Part, ...]
     otherwise: tuple[_Part, ...] = ()
 
 
-_Part = str | _Shown | _If
+_Part = str | _Term | _If
 
 
 def mistake_in(text: str, known: Fields) -> str:
@@ -175,7 +171,7 @@ def _block(pieces: list[tuple[bool, str]], depth: int) -> tuple[tuple[_Part, ...
             continue
         if word in _MISSING or text.startswith("$") or ":=" in text:
             raise TemplateRefused(f"{literal(text)}: loops, variables and other templates do not exist here")
-        parts.append(_Shown(_pipeline(text)))
+        parts.append(_pipeline(text))
     if depth:
         raise TemplateRefused("an `if` has no `end`")
     return tuple(parts), []
@@ -186,7 +182,7 @@ _MISSING = frozenset({"range", "with", "define", "template", "block", "break", "
 
 def _condition(text: str, pieces: list[tuple[bool, str]], depth: int) -> _If:
     term = _pipeline(text)
-    then, (word, rest) = _inner(pieces, depth)
+    then, (word, rest) = _block(pieces, depth + 1)
     if word == "end":
         return _If(term, then)
     if rest:
@@ -194,15 +190,10 @@ def _condition(text: str, pieces: list[tuple[bool, str]], depth: int) -> _If:
         if first != "if":
             raise TemplateRefused(f"{literal(f'else {rest}')}: after `else` comes nothing or `if`")
         return _If(term, then, (_condition(more, pieces, depth + 1),))
-    otherwise, (word, _) = _inner(pieces, depth)
+    otherwise, (word, _) = _block(pieces, depth + 1)
     if word != "end":
         raise TemplateRefused("an `if` has a second `else`")
     return _If(term, then, otherwise)
-
-
-def _inner(pieces: list[tuple[bool, str]], depth: int) -> tuple[tuple[_Part, ...], tuple[str, str]]:
-    parts, (word, rest) = _block(pieces, depth + 1)
-    return parts, (word, rest)
 
 
 def _pipeline(text: str) -> _Term:
@@ -286,17 +277,11 @@ _CONSTANTS: Mapping[str, Value] = {"true": True, "false": False, "nil": None}
 def _terms(parts: Sequence[_Part]) -> Iterator[_Term]:
     """Yield every term of the template, those inside of others too."""
     for part in parts:
-        if isinstance(part, _Shown):
-            yield from _inside(part.term)
-        elif isinstance(part, _If):
-            yield from _inside(part.term)
-            yield from _terms((*part.then, *part.otherwise))
-
-
-def _inside(term: _Term) -> Iterator[_Term]:
-    yield term
-    for one in term.arguments if isinstance(term, _Call) else ():
-        yield from _inside(one)
+        if isinstance(part, _If):
+            yield from _terms((part.term, *part.then, *part.otherwise))
+        elif not isinstance(part, str):
+            yield part
+            yield from _terms(part.arguments if isinstance(part, _Call) else ())
 
 
 # Rendering.
@@ -306,11 +291,11 @@ def _rendered(parts: Sequence[_Part], values: Fields, escape: Escape) -> Iterato
     for part in parts:
         if isinstance(part, str):
             yield part
-        elif isinstance(part, _Shown):
-            yield escape(_text(_value(part.term, values)))
-        else:
+        elif isinstance(part, _If):
             chosen = part.then if _true(_value(part.term, values)) else part.otherwise
             yield from _rendered(chosen, values, escape)
+        else:
+            yield escape(_text(_value(part, values)))
 
 
 def _value(term: _Term, values: Fields) -> Value:
@@ -397,12 +382,8 @@ def _print(*given: Value) -> str:
     return made
 
 
-def _all(*given: Value) -> Value:
-    return next((one for one in given if not _true(one)), given[-1])
-
-
-def _any(*given: Value) -> Value:
-    return next((one for one in given if _true(one)), given[-1])
+def _first(truth: bool, *values: Value) -> Value:
+    return next((value for value in values if _true(value) is truth), values[-1])
 
 
 def _equal(first: Value, *others: Value) -> bool:
@@ -411,13 +392,13 @@ def _equal(first: Value, *others: Value) -> bool:
 
 _MANY = 20
 _FUNCTIONS: Mapping[str, tuple[int, int, Callable[..., Value]]] = {
-    "and": (1, _MANY, _all),
+    "and": (1, _MANY, partial(_first, False)),
     "eq": (2, _MANY, _equal),
     "index": (2, _MANY, _index),
     "len": (1, 1, _len),
     "ne": (2, 2, lambda one, other: not _equal(one, other)),
     "not": (1, 1, lambda value: not _true(value)),
-    "or": (1, _MANY, _any),
+    "or": (1, _MANY, partial(_first, True)),
     "print": (0, _MANY, _print),
     "printf": (1, _MANY, _printf),
     "println": (0, _MANY, lambda *given: " ".join(map(_text, given)) + "\n"),
