@@ -224,7 +224,6 @@ def _reports(context: _Context, fleet: _Fleet, ledger: Ledger) -> _Reports:
 
 
 def _busy(records: Mapping[str, Record], struck: Iterable[str], machines: Mapping[str, Machine]) -> list[str]:
-    """Return the nodes whose pods are read."""
     draining = [name for name, record in records.items() if record.being_drained or record.keeps_pods]
     # Pods that a drain has left hold the machine of their node.
     held = [name for name in machines if name in records and records[name].in_maintenance]
@@ -234,7 +233,6 @@ def _busy(records: Mapping[str, Record], struck: Iterable[str], machines: Mappin
 def _readings(
     nodes: Sequence[Node], on: Iterable[Source], context: SourceContext, records: Mapping[str, Record]
 ) -> tuple[dict[str, tuple[Reading, ...]], list[str], dict[str, str]]:
-    """Return what the sources say of each node, which nodes the platform has met, and what went wrong."""
     readings: dict[str, tuple[Reading, ...]] = {}
     struck, problems = [], {}
     for node in nodes:
@@ -291,7 +289,6 @@ def _wanted(of_parts: Wants, settings: Settings, *, capacity: bool) -> Wanted:
 
 
 def _labels(of_parts: Wants, settings: Settings) -> frozenset[str]:
-    """Return the keys of the labels of nodes that every pass reads, besides ours."""
     return of_parts.labels | READ_LABELS | settings.label_keys()
 
 
@@ -345,7 +342,6 @@ def _server_version(reader: ClusterReader) -> ServerVersion:
 
 
 def _records(nodes: Iterable[Node], prefix: str) -> tuple[dict[str, Record | Unreadable], dict[str, str]]:
-    """Return the records by node, and the problems of nodes whose record breaks the program."""
     records: dict[str, Record | Unreadable] = {}
     problems: dict[str, str] = {}
     for node in nodes:

@@ -126,7 +126,6 @@ def _fleet(assessment: Assessment, context: PassContext, faults: Faults, parts: 
 
 
 def _progress(fleet: _Fleet, context: PassContext) -> Progress:
-    """Return what the decisions about nodes share, before the first."""
     snapshot, settings, now, faults = context.snapshot, context.settings, context.now, fleet.faults
     read = snapshot.ledger.believed(context.times)
     missing = faults.step(
@@ -189,7 +188,6 @@ def _turn(own_node: str | None, ours: Mapping[str, str], facts: NodeFacts) -> tu
 
 
 def _in_order(queue: Sequence[NodeFacts], progress: Progress, snapshot: Snapshot) -> tuple[NodePlan, ...]:
-    """Return the plans that are reported, with their schedules, in the order of the queue."""
     order = {facts.name: position for position, facts in enumerate(queue)}
     scheduled = [_with_schedule(plan, progress.schedules.get(plan.node)) for plan in progress.plans]
     reported = sorted(filter(is_reported, scheduled), key=lambda plan: order[plan.node])

@@ -140,7 +140,6 @@ class _Ordered(Struct, frozen=True):
 def _ordered(
     node: NodeFacts, step: _Step, drained: DrainProgress | None, context: PassContext, progress: Progress
 ) -> _Ordered:
-    """Return what the drainer has to do for the case, or else for the workflows of the node."""
     order, stopped = (step.order, None) if step.hold is None else (None, step.hold)
     holds = [step.hold] if step.order is not None and step.hold is not None else []
     waiting = node.workflows.order if node.workflows is not None else None

@@ -298,7 +298,6 @@ def _pods(node: str, context: PassContext) -> tuple[Sequence[Pod] | None, str]:
 
 
 def _events(node: NodeFacts) -> tuple[KnownEvent, ...]:
-    """Return the events for which the node is drained, or is to be."""
     if node.case.drain is not None:
         return cases.allowed(node.case)
     judged = cases.not_dismissed(node.case, node.judged)
@@ -306,7 +305,6 @@ def _events(node: NodeFacts) -> tuple[KnownEvent, ...]:
 
 
 def _has_begun(node: NodeFacts) -> bool:
-    """Whether the platform has started each event of the node."""
     judged = [each for each in cases.not_dismissed(node.case, node.judged) if each.times is not None]
     return bool(judged) and all(each.event.started for each in judged)
 
@@ -372,7 +370,6 @@ def _is_spaced(moment: datetime, seeds: tuple[datetime, ...], spacing: timedelta
 
 
 def _ends_later(case: Case, start: datetime) -> bool:
-    """Whether a later start has a later end."""
     return case.back is None or case.back <= start
 
 

@@ -47,7 +47,6 @@ def broken(node: Node, context: PassContext, problem: str) -> NodeFacts:
 
 
 def _facts(node: Node, assessment: NodeAssessment, written: Record | None, context: PassContext) -> NodeFacts:
-    """Return what is known of a node with this record."""
     if written is None:
         return NodeFacts(node, assessment)
     record = written.in_force(cordoned=node.unschedulable).believed(DEFAULT, context.times)
@@ -67,7 +66,6 @@ def rests(node: Node, assessment: NodeAssessment, settings: Settings, parts: Par
 
 
 def _has_news(node: Node, assessment: NodeAssessment, settings: Settings, parts: Parts) -> bool:
-    """Whether there is something to decide or report about the node."""
     keys = keys_of(settings.keys.prefix)
     unknown = any(reading.answer is Answer.UNKNOWN and reading.installed for reading in assessment.readings)
     marked = keys.state in node.labels

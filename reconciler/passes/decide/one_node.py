@@ -7,7 +7,7 @@ from datetime import timedelta
 from reconciler.model.holds import HoldCode
 from reconciler.model.machine import Remove, ScaleUp
 from reconciler.model.node import HOSTED_LABEL, Node
-from reconciler.model.plan import Actions, DrainState, Hold, NodePlan
+from reconciler.model.plan import Actions, DrainState, Hold, JudgedEvent, NodePlan
 from reconciler.model.problems import internal
 from reconciler.model.record import CaseRecord, Cordon, State
 from reconciler.model.undone import Undone
@@ -90,20 +90,7 @@ def decide_node(node: NodeFacts, context: PassContext, progress: Progress, parts
     if schedule is not None and schedule.with_node:
         node = replace(node, judged=brought_forward(node.judged, schedule, context.now))
     judged = cases.not_dismissed(node.case, node.judged)
-    switched_on = context.reading_names.__contains__
-    record = _prune_dismissed(node.case, node, switched_on)
-    adopted = record.cordon is Cordon.ADOPTED_MECHANIC or is_adoptable(read, settings)
-    view = cases.view(record, judged, node.assessment, switched_on, adopted=adopted)
-    begun = record.state is State.IN_MAINTENANCE
-    # A person who uncordoned the node did not know of an event that appears in the same pass.
-    opened = begun and not read.unschedulable
-    if record.open or any(event.asks and event.starts for event in judged):
-        fresh = cases.updated(record, view, node.assessment, switched_on, context.now)
-        record = cases.without_new(fresh, record) if opened else fresh
-    if record.acknowledged:
-        reported = {id_ for known in record.events for id_ in known.ids}
-        record = replace(record, acknowledged=tuple(id_ for id_ in record.acknowledged if id_ in reported))
-    record = with_starts(record, view, node, switched_on, context)
+    record, view = _case_now(node, judged, context)
     machine = snapshot.for_settings.machines.get(read.name)
     key = pool_key(machine)
     before_us = progress.pools.get(key, "") if key is not None else ""
@@ -138,6 +125,26 @@ def decide_node(node: NodeFacts, context: PassContext, progress: Progress, parts
     for decider in progress.deciders:
         decider.note(node, progress)
     return plan
+
+
+def _case_now(
+    node: NodeFacts, judged: tuple[JudgedEvent, ...], context: PassContext
+) -> tuple[CaseRecord, cases.CaseView]:
+    """Return the case with what its events say in this pass, and the view of these events."""
+    switched_on = context.reading_names.__contains__
+    record = _prune_dismissed(node.case, node, switched_on)
+    adopted = record.cordon is Cordon.ADOPTED_MECHANIC or is_adoptable(node.read, context.settings)
+    view = cases.view(record, judged, node.assessment, switched_on, adopted=adopted)
+    begun = record.state is State.IN_MAINTENANCE
+    # A person who uncordoned the node did not know of an event that appears in the same pass.
+    opened = begun and not node.read.unschedulable
+    if record.open or any(event.asks and event.starts for event in judged):
+        fresh = cases.updated(record, view, node.assessment, switched_on, context.now)
+        record = cases.without_new(fresh, record) if opened else fresh
+    if record.acknowledged:
+        reported = {id_ for known in record.events for id_ in known.ids}
+        record = replace(record, acknowledged=tuple(id_ for id_ in record.acknowledged if id_ in reported))
+    return with_starts(record, view, node, switched_on, context), view
 
 
 def _untouched(node: NodeFacts, because: Hold, context: PassContext, parts: Parts) -> NodePlan:
@@ -181,7 +188,6 @@ def _account(
 
 
 def _prune_dismissed(record: CaseRecord, node: NodeFacts, switched_on: cases.SwitchedOn) -> CaseRecord:
-    """Return the record without the dismissed events that are no longer reported."""
     if not record.dismissed:
         return record
     kept = tuple(

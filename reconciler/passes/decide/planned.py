@@ -182,7 +182,6 @@ def _holds(node: NodeFacts, walked: Walk | None, after: Decided, todo: Actions) 
 
 
 def _only_tells(node: NodeFacts, walked: Walk | None, after: Decided, todo: Actions) -> bool:
-    """Whether the only action is to record a fact of the case."""
     moved = walked is not None and walked.transitions
     record = after.record
     # The end of a drain also changes what is known of its pods.

@@ -109,7 +109,6 @@ def _waiting(node: NodeFacts) -> list[tuple[JudgedEvent, StartTimes]]:
 
 
 def _case(node: NodeFacts, places: DisruptionBudget, context: PassContext) -> Case | None:
-    """Return what is to be scheduled on a node, None if nothing is."""
     waiting = _waiting(node)
     if not waiting:
         return None
