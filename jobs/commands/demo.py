@@ -236,7 +236,6 @@ class _Demo:
 
 
 def _summary(audit: Audit, drained: int, stopped: int, passes: int) -> Iterator[tuple[str, str]]:
-    """Yield the numbers of the day, counted by the simulation."""
     events = ", ".join(f"{count} {kind}" for kind, count in audit.events.items())
     yield "events", f"{sum(audit.events.values())}: {events}; {audit.cancelled} cancelled"
     nodes = f"{audit.cordons} cordoned, {drained} of them drained, {stopped} drains stopped"

@@ -257,7 +257,6 @@ def _options(asked: Asked, cluster: Cluster, node: Node) -> tuple[DrainOptions, 
 
 
 def _rehearse(asked: Asked, cluster: Cluster, nodes: list[Node], held: Mapping[str, PersonHold]) -> int:
-    """Print what would happen to each pod. Write nothing."""
     pods: list[dict[str, Any]] = []
     lines: list[str] = []
     refused: list[dict[str, str]] = []
@@ -296,7 +295,6 @@ def _rehearse(asked: Asked, cluster: Cluster, nodes: list[Node], held: Mapping[s
 
 
 def _refusal(seen: Survey) -> str:
-    """Return why a drain would evict none of these pods, or an empty text."""
     count = len(seen.refused)
     return f"{count} pod{'s' if count > 1 else ''} may not be evicted" if count else ""
 

@@ -149,7 +149,6 @@ def _writers(which: _Which, cluster: Cluster) -> tuple[Writer, ...]:
 
 
 def _release_one(name: str, node: Node | None, cluster: Cluster, asked: _Asked) -> _Done:
-    """Release one node."""
     if node is None:
         return _Done(f"{name}: there is no such node", ok=False)
     prefix, remarks = asked.prefix, []
@@ -203,7 +202,6 @@ def _left(results: Mapping[str, _Done], asked: _Asked) -> Iterator[str]:
 
 
 def _others(nodes: Iterable[Node], prefix: str) -> Iterator[str]:
-    """Yield a line for each other prefix that is in use on these nodes."""
     found: dict[str, list[str]] = {}
     for node in nodes:
         for other in other_prefixes(node, prefix):

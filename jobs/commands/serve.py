@@ -200,11 +200,9 @@ class Serving:
 
     @property
     def _settings(self) -> Settings:
-        """The settings in force."""
         return self._file.settings
 
     def _node_watcher(self) -> NodeWatcher:
-        """Return a watch of the node fields that the current settings need."""
         return NodeWatcher(
             self._only_looking.connection, wanted(self._settings, PARTS), self._loop.wake, self._ending
         )
@@ -240,7 +238,6 @@ class Serving:
         return min((seconds for seconds in wishes if seconds is not None), default=None)
 
     def _unexpected(self, error: Exception, failures: int, again: float) -> None:
-        """Report a pass that ended with an error of the program."""
         self.observers.unexpected()
         self.observers.failed(self._took())
         self._log.unexpected(error, failures, again)
@@ -250,11 +247,9 @@ class Serving:
         return self._clock.now()
 
     def _took(self) -> float:
-        """Return the seconds since the start of the pass."""
         return time.monotonic() - self._began
 
     def _requeue(self) -> None:
-        """Pass as often as the workflows of the settings ask for."""
         every = self._settings.profiles.intervals.requeue
         self._loop.at_least_every(every.total_seconds() if every is not None else None)
 

@@ -211,7 +211,6 @@ class HealthServer:
                 time.sleep(0.1)
 
     def _turn(self) -> None:
-        """Wait for something to do, and do it."""
         first = min((client.until for client in self._clients.values()), default=None)
         left = None if first is None else max(0.0, first - time.monotonic())
         for key, events in self._selector.select(left):
@@ -293,7 +292,6 @@ class HealthServer:
         self._made.want(path)
 
     def _hand_out(self) -> None:
-        """Send each document that is made to all clients that wait for it."""
         for path, status, document, read in self._made.take():
             for client in list(self._clients.values()):
                 if client.waits_for == path:

@@ -43,7 +43,6 @@ def log_as_json() -> None:
 
 
 def _traceback(error: BaseException) -> str:
-    """Return the end of the traceback, which names the error."""
     return "".join(traceback.format_exception(error, limit=-20))[-LARGEST_TRACEBACK:]
 
 

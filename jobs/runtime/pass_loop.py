@@ -94,7 +94,6 @@ class Pacer:
         self._due = min(starts, default=None)
 
     def _start(self, cause: Cause, wish: _Wish) -> float:
-        """Return when the pass for a cause starts."""
         soon = wish.since + TOGETHER
         if wish.first:
             return soon

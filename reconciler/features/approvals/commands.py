@@ -383,7 +383,6 @@ def _write_all(
     events: EventsByHand,
     event: str,
 ) -> list[dict[str, Any]]:
-    """Write to each node, and return each result."""
     instructed = {node.name: on(node) for node in nodes}
     results: list[dict[str, Any]] = []
     for node, problem in write_nodes(cluster, ((node, instructed[node.name].write) for node in nodes)):

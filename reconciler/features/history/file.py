@@ -97,7 +97,6 @@ def _opened(path: Path) -> int:
 
 
 def _is_cut(file: int) -> bool:
-    """Whether the last line of the file has no end."""
     size = os.fstat(file).st_size
     return size > 0 and os.pread(file, 1, size - 1) != b"\n"
 
