@@ -172,12 +172,6 @@ def _step(
         *_gone(node, work.record, workflows, context),
         *_left_over(node, work.record, ran.data, workflows, context),
     )
-    order = None
-    claimed = _drain_of_workflows(work.record)
-    if ran.draining is not None and claimed is not None:
-        order = _order(node, ran.draining, claimed.drain, context)
-        by = [claim.name for claim in claimed.claims if claim.kind is ClaimKind.WORKFLOW]
-        order = replace(order, why=f"workflow {', '.join(by)}")
     inside = [report.profile for report in ran.reports if report.after is State.IN_MAINTENANCE]
     inside += [claim.name for claim in _waiting(work.record, tuple(given.data.profiles))]
     return WorkflowStep(
@@ -186,7 +180,7 @@ def _step(
         data=ran.data,
         before=_worst(given.data, names),
         elsewhere=", ".join(dict.fromkeys(inside)),
-        order=order,
+        order=_order_of(node, ran, context),
         reports=ran.reports,
         transitions=tuple(_transitions(ran, record, work.record)),
         holds=(*held, *kept, *gone, *_unread(node, waiting, context), *ran.holds),
@@ -198,6 +192,15 @@ def _step(
             next_message=told.next,
         ),
     )
+
+
+def _order_of(node: NodeFacts, ran: Ran, context: PassContext) -> DrainOrder | None:
+    claimed = _drain_of_workflows(ran.work.record)
+    if ran.draining is None or claimed is None:
+        return None
+    by = [claim.name for claim in claimed.claims if claim.kind is ClaimKind.WORKFLOW]
+    order = _order(node, ran.draining, claimed.drain, context)
+    return replace(order, why=f"workflow {', '.join(by)}")
 
 
 def _worst(data: WorkflowData, names: tuple[str, ...]) -> State:
