@@ -28,7 +28,7 @@ from reconciler.model.keys import keys_of
 from reconciler.model.moments import from_text, to_text
 from reconciler.model.node import Node
 from reconciler.model.record import KnownEvent
-from reconciler.model.values import decoded, encoded
+from reconciler.model.values import decoded, encoded, replace
 
 ALL = "all"
 """The scope of an instruction to all nodes."""
@@ -304,14 +304,7 @@ def _deferral(text: str, now: datetime) -> Deferral | None:
         return Deferral(Word(problem=problem))
     word = _word(document)
     if word.until is None and not word.problem:
-        word = Word(
-            word.by,
-            word.at,
-            None,
-            word.reason,
-            word.scope,
-            "it has no `until`, so it lasts until the deadline",
-        )
+        word = replace(word, problem="it has no `until`, so it lasts until the deadline")
     return None if word.ended(now) else Deferral(word)
 
 
@@ -331,7 +324,7 @@ def _approval(text: str, now: datetime) -> Approval | None:
         events = tuple(decoded(KnownEvent, event) for event in found)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         problem = limits.text(f"the approval can't be read: {error!r}; reconciler approve writes it", _SHOWN)
-        return Approval(Word(word.by, word.at, word.until, word.reason, word.scope, problem))
+        return Approval(replace(word, problem=problem))
     return None if word.ended(now) else Approval(word, case, events, workflows)
 
 

@@ -107,7 +107,6 @@ class _Seen(Struct, frozen=True):
 
     document: Mapping[str, Any]
     pool: Pool
-    etag: str
 
 
 class _Listed(Struct, frozen=True):
@@ -186,13 +185,13 @@ class AgentPools:
         _refuse_busy(now)
         if not self._has(action.machine):
             raise Conflict(f"{_not_in(action.machine)}, so the pool is not scaled up", status=409)
-        if not seen.etag:
+        if not now.revision:
             raise Conflict(
                 f"agent pool {name} has no eTag, so another change could be overwritten", status=412
             )
         body = _with_count(seen.document, action.wanted)
         try:
-            self._send("PUT", name, self._url(name), body=body, headers={"If-Match": seen.etag})
+            self._send("PUT", name, self._url(name), body=body, headers={"If-Match": now.revision})
         except CloudError as error:
             if error.status == 412:
                 raise Conflict(f"agent pool {name} was changed meanwhile: {error}", status=412) from error
@@ -376,18 +375,17 @@ def _seen(name: str, document: Mapping[str, Any], header: str) -> _Seen:
     if not busy and power != "Running":
         busy = f"agent pool {name} is {power}"
     wanted = _wanted(found)
-    etag = str(found.get("eTag") or header)
     pool = Pool(
         kind="agent pool",
         name=name,
         wanted=wanted,
         ready=wanted if state == "Succeeded" and power == "Running" else None,
-        revision=etag,
+        revision=str(found.get("eTag") or header),
         scales=wanted is not None and not _is_autoscaled(found),
         busy=busy,
         lowered_by_deletion=True,
     )
-    return _Seen(document, pool, etag)
+    return _Seen(document, pool)
 
 
 def _is_autoscaled(found: Mapping[str, Any]) -> bool:
