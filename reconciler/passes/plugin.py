@@ -80,6 +80,16 @@ class Source(Protocol):
     def name(self) -> str:
         """Its name in settings, records and reports, which never changes."""
 
+    @property
+    @abstractmethod
+    def reports_start(self) -> bool:
+        """Whether it says that maintenance has started. If not, `WITHOUT_START` has its readings' names."""
+
+    @property
+    @abstractmethod
+    def who(self) -> str:
+        """Who can make it readable again, and what to check; `{node}` stands for the name of the node."""
+
     @abstractmethod
     def enabled(self, settings: Settings) -> bool:
         """Whether the settings enable it. A disabled source reads nothing, and no case waits for it."""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from types import MappingProxyType
 
+from reconciler import plugins
 from reconciler.model.holds import HoldCode
 from reconciler.model.keys import DEFAULT_PREFIX, OwnKeys
 from reconciler.profiles.checks import CHECKS
 from reconciler.profiles.plugins import NOBODY, SETTINGS
+from reconciler.settings.schema import Settings
 
 _PLATFORM = "the platform, which ends the event after its maintenance"
 _REQUESTER = "whoever requested it: reconciler request {node} --cancel{config} ends it"
@@ -52,19 +55,16 @@ _BY_ITSELF = frozenset(
 )
 """Codes of holds that end without a person in the ordinary course of things."""
 
-_SOURCES: Mapping[str, str] = MappingProxyType(
-    {
-        "imds": "the administrator of the cluster: is the agent's pod on {node} ready? kubectl -n "
-        "node-maintenance-agent get pods --field-selector spec.nodeName={node}",
-        "condition": "the administrator of the node: does its node-problem-detector report? kubectl describe "
-        "node {node} shows the heartbeats of its conditions",
-        "arm": "the administrator of the cluster: may its identity read Azure? See docs/azure.md",
-        "aws": "the administrator of the cluster: may its role read EC2? See docs/aws.md",
-        "esx": "the administrator of the ESX controller, which writes the label of {node}: see docs/esx.md",
-        "vcenter": "the administrator of vCenter: does it list the host of {node}? See docs/esx.md",
-        "kubernikus": "the administrator of the cluster: kubectl get node {node} -o wide shows its version",
+
+@cache
+def _readers() -> Mapping[str, str]:
+    """Return who can make a source readable again, by the first part of the names of its readings."""
+    return {
+        name.partition(":")[0]: source.who
+        for module in plugins.modules("source")
+        for source in module.SOURCES
+        for name in source.reading_names(Settings())
     }
-)
 
 
 def who_ends(code: str, node: str, keys: OwnKeys, *, requested: bool = False) -> str:
@@ -95,4 +95,4 @@ def ends_by_itself(code: str, *, requested: bool = False) -> bool:
 
 def who_reads(source: str, node: str) -> str:
     """Return who can make a source readable again, and what to check."""
-    return _SOURCES.get(source.partition(":")[0], "the administrator of the cluster").format(node=node)
+    return _readers().get(source.partition(":")[0], "the administrator of the cluster").format(node=node)

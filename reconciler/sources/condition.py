@@ -66,6 +66,11 @@ class AksConditions(Source):
     """The conditions that AKS's node-problem-detector sets for scheduled events."""
 
     name = "nodeConditions"
+    reports_start = True
+    who = (
+        "the administrator of the node: does its node-problem-detector report? kubectl describe node {node} "
+        "shows the heartbeats of its conditions"
+    )
 
     def enabled(self, settings: Settings) -> bool:
         """Whether `sources.nodeConditions` is on."""

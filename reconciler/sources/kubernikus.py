@@ -46,6 +46,8 @@ class KubeletVersions(Source):
     """Nodes whose kubelet has another version than the API server."""
 
     name = KUBERNIKUS
+    reports_start = False
+    who = "the administrator of the cluster: kubectl get node {node} -o wide shows its version"
 
     def enabled(self, settings: Settings) -> bool:
         """Whether `sources.kubernikus` is on."""

@@ -16,6 +16,8 @@ class NamedConditions(Source):
     """Conditions that the settings name, such as `KernelDeadlock`."""
 
     name = "conditions"
+    reports_start = False
+    who = "the administrator of the node: what writes its conditions? kubectl describe node {node}"
 
     def enabled(self, settings: Settings) -> bool:
         """Whether the settings name any conditions."""

@@ -18,7 +18,7 @@ from reconciler.model.selector import EVERYTHING
 from reconciler.model.values import replace
 from reconciler.profiles.checks import CHECKS
 from reconciler.report.explain import find_pod, obstacles, owner_labels
-from reconciler.report.who import WHO, ends_by_itself, who_ends, who_reads
+from reconciler.report.who import WHO, ends_by_itself, who_ends
 from reconciler.simulation.workloads import BudgetSpec
 from tests.report.explaining import Explained
 from tests.support import builders
@@ -119,7 +119,6 @@ def test_a_source_that_can_not_be_read_says_what_to_check() -> None:
     assert obstacle.code == "source"
     assert obstacle.because.startswith("condition:VMEventScheduled can't be read: ")
     assert "kubectl describe node a" in obstacle.who
-    assert "spec.nodeName=a" in who_reads("imds", "a")
 
 
 @pytest.mark.parametrize(
@@ -167,7 +166,8 @@ def test_a_node_that_no_pass_acts_on_says_why(labels: dict[str, str], settings: 
 
 def test_every_check_that_can_hold_and_every_other_hold_names_who_can_end_it() -> None:
     facts = {"cordonAdopted", "drainAsked", "drainDue", "plannedForLater", "uncordonedByOthers"}
-    assert {*CHECKS, *(code.value for code in HoldCode)} - {*WHO} == facts
+    silent = {*CHECKS, *(code.value for code in HoldCode)} - {*WHO}
+    assert silent == facts, f"who ends it (`who` of @check, or WHO in report/who.py)? {silent ^ facts}"
     for code in WHO:
         assert "{" not in who_ends(code, "a", OwnKeys())
     assert who_ends("ofAProfile", "a", OwnKeys()) == "see docs/operating.md#checks"
@@ -205,7 +205,7 @@ def test_the_obstacles_of_a_plan_say_which_of_them_end_by_themselves() -> None:
     assert not found["source"].by_itself
     assert found["windowOpen"].by_itself
     assert "reconciler resume a" in found["notHeld"].who
-    assert "spec.nodeName=a" in found["source"].who
+    assert found["source"].who.startswith("the administrator of the cluster")
 
 
 def test_a_budget_that_refuses_now_is_named_with_its_numbers() -> None:

@@ -15,7 +15,7 @@ from msgspec import Struct
 import reconciler.run
 from jobs.runtime.outside import SourceClients, factory
 from reconciler.kubernetes import ledger
-from reconciler.model.event import Answer, Kind, Reading, Signal, Status
+from reconciler.model.event import WITHOUT_START, Answer, Kind, Reading, Signal, Status
 from reconciler.model.node import Node
 from reconciler.model.polling import Listing
 from reconciler.model.values import replace
@@ -25,6 +25,7 @@ from reconciler.passes.polled import PolledSource
 from reconciler.report.document import Report, to_report
 from reconciler.report.text import as_text
 from reconciler.report.values import Document
+from reconciler.report.who import who_reads
 from reconciler.run import PARTS, run_pass
 from reconciler.settings.load import parse_settings
 from reconciler.settings.schema import Settings
@@ -41,6 +42,8 @@ class Tickets(Source):
     """A ticket on a node: a label with an annotation beside it."""
 
     name = "tickets"
+    reports_start = True
+    who = "whoever wrote the ticket of {node}"
 
     def enabled(self, settings: Settings) -> bool:
         return True
@@ -74,6 +77,8 @@ class RackPlan(PolledSource[str, Outage]):
     """A plan of power outages: one list for each zone, with the names of nodes."""
 
     name = "rackPlan"
+    reports_start = True
+    who = "whoever plans outages"
     client = "reconciler.sources.toy"
     fact = Outage
 
@@ -266,6 +271,19 @@ def test_every_polled_source_has_a_client() -> None:
     for source in PARTS.sources.polled:
         client = factory(source)(parse_settings("", "test.yaml"), None)
         assert callable(client.ask)
+
+
+def test_every_source_says_whether_it_reports_the_start_of_an_event() -> None:
+    for source in PARTS.sources.all:
+        for reading in source.reading_names(Settings()):
+            said = f"`reports_start` of {reading} and WITHOUT_START in reconciler/model/event.py differ"
+            assert (reading in WITHOUT_START) is not source.reports_start, said
+
+
+def test_every_source_says_who_can_make_it_readable_again() -> None:
+    for source in PARTS.sources.all:
+        for reading in source.reading_names(Settings()):
+            assert who_reads(reading, "a") == source.who.format(node="a")
 
 
 def test_only_what_reports_planned_maintenance_is_a_source_of_its_notice() -> None:

@@ -139,6 +139,8 @@ class ArmPlans(PolledSource[Scope, Planned]):
     """
 
     name = SOURCE
+    reports_start = True
+    who = "the administrator of the cluster: may its identity read Azure? See docs/azure.md"
     client = "reconciler.sources.arm.client"
     fact = Planned
 

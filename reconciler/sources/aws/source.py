@@ -116,6 +116,8 @@ class Ec2Events(PolledSource[str, InstanceEvent]):
     """Scheduled events of EC2 instances; one list for each region."""
 
     name = SOURCE
+    reports_start = True
+    who = "the administrator of the cluster: may its role read EC2? See docs/aws.md"
     client = "reconciler.sources.aws.client"
     fact = InstanceEvent
     retry = timedelta(minutes=2)

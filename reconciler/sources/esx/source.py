@@ -47,6 +47,8 @@ class EsxHosts(Source):
     """Maintenance and alarms of ESX hosts, as the label of each node reports them."""
 
     name = ESX
+    reports_start = False
+    who = "the administrator of the ESX controller, which writes the label of {node}: see docs/esx.md"
 
     def enabled(self, settings: Settings) -> bool:
         """Whether `sources.esx` is on, and names no vCenter to ask instead."""
@@ -99,6 +101,8 @@ class VCenterHosts(PolledSource[str, HostState]):
     """Maintenance and alarms of ESX hosts, as vCenter reports them; one list for each zone."""
 
     name = VCENTER
+    reports_start = False
+    who = "the administrator of vCenter: does it list the host of {node}? See docs/esx.md"
     client = "reconciler.sources.esx.client"
     fact = HostState
     retry = timedelta(minutes=2)

@@ -36,6 +36,11 @@ class PublishedEvents(Source):
     """Scheduled events of Azure's instance metadata service, from the node agent's annotation."""
 
     name = imds.SOURCE
+    reports_start = True
+    who = (
+        "the administrator of the cluster: is the agent's pod on {node} ready? kubectl -n "
+        "node-maintenance-agent get pods --field-selector spec.nodeName={node}"
+    )
 
     def enabled(self, settings: Settings) -> bool:
         """Whether `sources.imds` is on."""

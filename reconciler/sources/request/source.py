@@ -33,6 +33,8 @@ class Requests(Source):
     """Requests in an annotation of the node."""
 
     name = SOURCE
+    reports_start = False
+    who = "whoever wrote the request"
 
     def enabled(self, settings: Settings) -> bool:
         """Whether `sources.requests` is on."""
