@@ -250,13 +250,6 @@ def test_after_three_notices_that_fail_a_pass_sends_no_more() -> None:
     assert [one for one in outcomes if one.notable] == []
 
 
-def test_notices_are_sent_after_publications() -> None:
-    world = _asking("a")
-    _act(world, f"{TWO}\npublish: [node-conditions]")
-
-    assert [write.what for write in world.api.done] == ["patch_node", "patch_conditions", "notify"]
-
-
 @pytest.mark.parametrize(
     ("after", "unschedulable", "annotations", "name"),
     [

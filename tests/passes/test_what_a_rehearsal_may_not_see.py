@@ -20,7 +20,7 @@ from tests.support.worlds import look, world_of
 
 NOW_DUE = '{"kind":"Reboot"}'
 BY_NAMESPACE = "drain: {rules: [{name: batch, namespaces: {team: batch}, behavior: Skip}]}"
-READS = ("ledger", "agents", "remediator", "pods", "budgets", "namespaces", "maintenances")
+READS = ("ledger", "agents", "remediator", "pods", "budgets", "namespaces")
 
 
 def forbid(world: World, refused: Collection[str]) -> None:
@@ -28,7 +28,7 @@ def forbid(world: World, refused: Collection[str]) -> None:
 
     def refuse(call: Call) -> None:
         if call.what in refused:
-            kind = Forbidden if call.what in ("ledger", "maintenances") else Unauthorized
+            kind = Forbidden if call.what == "ledger" else Unauthorized
             raise kind(f"403 {call.what}", status=403, needs=f"list {call.what}")
 
     world.api.before_read = refuse
@@ -48,7 +48,7 @@ def rehearsed(refused: Collection[str], settings: str = "") -> Plan:
 
 
 def test_with_permissions_on_nodes_and_pods_alone_the_drain_has_its_preview() -> None:
-    plan = rehearsed(set(READS) - {"pods"}, "publish: [nodemaintenances]")
+    plan = rehearsed(set(READS) - {"pods"})
 
     assert plan_of(plan, "a").todo.drain is not None
     preview = plan_of(plan, "a").draining.preview

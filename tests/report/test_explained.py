@@ -59,27 +59,6 @@ def test_a_line_fits_into_the_terminal_and_nothing_is_lost(width: int, pod: str)
     assert len(found.text(200, pod=pod).splitlines()) <= 50
 
 
-def test_a_workflow_shows_its_transitions_and_the_answers_of_their_checks() -> None:
-    settings = """profiles:
-  instances:
-    check:
-    - {type: hasLabel, name: asked, config: {key: asked}}
-    - {type: timeWindow, name: night, config: {start: "22:00", end: "05:00", weekdays: [sat]}}
-    - {type: anyLabel, name: bad, config: {key: stop, value: "\\u001b[31m"}}
-  profiles:
-  - name: web
-    operational: {transitions: [{check: asked && night && !bad, next: maintenance-required}]}
-"""
-    labels = {f"{builders.PREFIX}/maintenance-profile": "web", "asked": "yes"}
-    text = Explained(world_of([builders.node(labels=labels)]), settings).text()
-
-    assert "  step      web to maintenance-required, if asked && night && !bad: failed\n" in text
-    assert "  passed    web asked: the label asked is 'yes'\n" in text
-    assert "  failed    web night: " in text
-    assert "Sat 2026-11-21 22:00" in text
-    assert "  failed    web bad: no node has the label stop=\\x1b[31m\n" in text
-
-
 def test_a_node_without_an_event_says_so_and_what_would_stay() -> None:
     world = world_of([builders.node()], [builders.pod("cache", empty_dir=True)])
 

@@ -15,6 +15,9 @@ from reconciler.settings.policies import CONDITION_DEFAULT
 from reconciler.settings.schema import whole_settings
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
+EXAMPLES = [DOCS / f"{name}.md" for name in ("settings", "windows", "workflows", "approvals", "notices")]
+"""Pages with examples of settings; a page goes with its feature."""
+
 PAGE = (DOCS / "settings.md").read_text(encoding="utf-8")
 
 
@@ -80,12 +83,12 @@ def test_the_table_of_kinds_has_the_defaults() -> None:
         assert f"| {policy.outside_window} | {policy.empty_dir} | {policy.unmanaged_pods} |" in row
 
 
-@pytest.mark.parametrize("page", ["settings.md", "windows.md", "workflows.md", "approvals.md", "notices.md"])
-def test_the_examples_are_right(page: str) -> None:
-    examples = re.findall(r"```yaml\n(.*?)```", (DOCS / page).read_text(encoding="utf-8"), re.DOTALL)
+@pytest.mark.parametrize("page", [page for page in EXAMPLES if page.exists()], ids=lambda page: page.name)
+def test_the_examples_are_right(page: Path) -> None:
+    examples = re.findall(r"```yaml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
 
     # tests/docs has the instances, and tests/real/manifests the patch of a kustomization.
-    settings = [one for one in examples if not one.startswith(("- type:", "patches:"))]
+    settings = [text for text in examples if not text.startswith(("- type:", "patches:"))]
     assert settings
-    for example in settings:
-        parse_settings(example, page)
+    for text in settings:
+        parse_settings(text, page.name)

@@ -107,6 +107,13 @@ def delete(plugin: Plugin, root: Path) -> None:
     listed = _list(root, plugin.room)
     text = listed.read_text(encoding="utf-8")
     listed.write_text(re.sub(rf'"{plugin.name}"(, |,\n    |,)?', "", text), encoding="utf-8")
+    _write_docs(root)
+
+
+def _write_docs(root: Path) -> None:
+    """Write the generated pages without what the plugin says there."""
+    for module, page in (("reconciler.settings.reference", "settings"), ("jobs.reference", "commands")):
+        subprocess.run((sys.executable, "-m", module, f"docs/{page}.md"), cwd=root, check=False)
 
 
 def _list(root: Path, room: str) -> Path:

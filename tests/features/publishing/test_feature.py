@@ -18,6 +18,7 @@ from reconciler.simulation.world import World
 from tests.features.publishing.test_signs import standing
 from tests.support import builders
 from tests.support.builders import NOW, PREFIX, REQUEST
+from tests.support.worlds import look, world_of
 
 SHOWING = Showing(tuple(Sign), PREFIX, NOW)
 
@@ -93,3 +94,11 @@ def test_a_publisher_is_added_by_a_line_of_the_registry(monkeypatch: pytest.Monk
     run_pass(there.outside, builders.settings(), NOW)
 
     assert there.cluster.nodes["a"].annotations["toy.example/state"] == "in-maintenance"
+
+
+def test_notices_are_sent_after_publications() -> None:
+    world = world_of([builders.node(annotations={REQUEST: builders.DRAIN_NOW})])
+
+    look(world, builders.settings("publish: [node-conditions]"))
+
+    assert [write.what for write in world.api.done] == ["patch_node", "patch_conditions", "notify"]

@@ -8,7 +8,7 @@ from reconciler.model.machine import AKS, OPENSHIFT
 from reconciler.model.node import Node
 from reconciler.model.values import replace
 from reconciler.passes.decide.machines import twins_of
-from tests.passes.decide.test_replacing import SURGES, Fleet
+from tests.features.machines.test_replacing import SURGES, Fleet
 from tests.support import builders
 from tests.support.cases import PROVIDER_ID
 
