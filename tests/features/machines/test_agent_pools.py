@@ -77,11 +77,6 @@ def test_each_pool_is_asked_for_once_and_the_order_is_kept(azure: FakeAgentPools
     assert azure.requests == ["GET np", "GET np/machines", "GET sys", "GET sys/machines"]
 
 
-def test_without_machines_nothing_is_requested(azure: FakeAgentPools, pools: AgentPools) -> None:
-    assert pools.machines([]) == ()
-    assert azure.requests == []
-
-
 @pytest.mark.parametrize(
     ("properties", "scales", "busy", "ready"),
     [
@@ -115,23 +110,27 @@ def test_whether_a_pool_may_be_asked_for_more(
     assert (pool.wanted, pool.scales, pool.busy, pool.ready) == (3, scales, busy, ready)
 
 
-def test_a_pool_of_single_vms_keeps_its_number_in_a_profile(azure: FakeAgentPools, pools: AgentPools) -> None:
-    first, *_ = azure.pool("vms", 2, type="VirtualMachines")
-
-    assert pool_of(seen(pools, first, "vms")).wanted == 2
+SIZE, ANOTHER_SIZE = ({"size": f"Standard_D2_v{number}", "count": number} for number in (2, 3))
 
 
-def test_a_pool_of_single_vms_in_several_sizes_keeps_no_number_that_we_could_raise(
-    azure: FakeAgentPools, pools: AgentPools
+@pytest.mark.parametrize(
+    ("scale", "wanted", "scales"),
+    [
+        pytest.param({"manual": [SIZE]}, 2, True, id="its profile has the number"),
+        pytest.param({"manual": [SIZE, ANOTHER_SIZE]}, None, False, id="several sizes: no number to raise"),
+        pytest.param(
+            {"manual": [SIZE], "autoscale": {"minCount": 1, "maxCount": 5}}, 2, False, id="an autoscaler"
+        ),
+    ],
+)
+def test_whether_a_pool_of_single_vms_may_be_asked_for_more(
+    azure: FakeAgentPools, pools: AgentPools, scale: dict[str, object], wanted: int | None, scales: bool
 ) -> None:
-    sizes = [{"size": "Standard_D2_v2", "count": 3}, {"size": "Standard_D2_v3", "count": 2}]
-    first, *_ = azure.pool(
-        "vms", 5, type="VirtualMachines", virtualMachinesProfile={"scale": {"manual": sizes}}
-    )
+    first, *_ = azure.pool("vms", 2, type="VirtualMachines", virtualMachinesProfile={"scale": scale})
 
     pool = pool_of(seen(pools, first, "vms"))
 
-    assert (pool.wanted, pool.scales) == (None, False)
+    assert (pool.wanted, pool.scales) == (wanted, scales)
 
 
 @pytest.mark.parametrize(
@@ -156,12 +155,6 @@ def test_one_pool_that_fails_leaves_the_others_alone(
     assert "\n" not in first.problem
     assert first.pool is None
     assert pool_of(second).wanted == 3
-
-
-def test_a_missing_pool_is_reported_in_words(pools: AgentPools) -> None:
-    (found,) = pools.machines([ref("a", "gone")])
-
-    assert "agent pool gone: 404" in found.problem
 
 
 @pytest.mark.parametrize("properties", [{"count": "three"}, {"count": True}, {"powerState": "on"}])
@@ -257,15 +250,6 @@ def test_a_pool_without_an_etag_is_not_changed(azure: FakeAgentPools, pools: Age
     with pytest.raises(Conflict, match="agent pool np has no eTag"):
         pools.scale_up(ScaleUp(first, seen(pools, first), 4))
     assert azure.writes == []
-
-
-def test_a_pool_of_single_vms_with_an_autoscaler_is_not_ours_to_raise(
-    azure: FakeAgentPools, pools: AgentPools
-) -> None:
-    scale = {"manual": [{"size": "Standard_D2_v2", "count": 2}], "autoscale": {"minCount": 1, "maxCount": 5}}
-    first, *_ = azure.pool("vms", 2, type="VirtualMachines", virtualMachinesProfile={"scale": scale})
-
-    assert not pool_of(seen(pools, first, "vms")).scales
 
 
 def test_a_pool_of_single_vms_is_raised_in_its_profile(azure: FakeAgentPools, pools: AgentPools) -> None:
