@@ -1,9 +1,9 @@
 """Which features and sources are switched on: the core finds their parts by a stage, and names none.
 
 The part of a feature for a stage is the module `reconciler.features.NAME.STAGE`, such as `feature`,
-`settings` or `commands`. A feature of one file, `reconciler.features.NAME`, has the stages `feature` and
-`settings`.
-Sources are the same below `reconciler.sources`, with the stage `source`.
+`settings` or `commands`. In a folder without `settings.py`, `process.py` and `commands.py`, `feature.py` has
+the parts of all these stages. A feature of one file, `reconciler.features.NAME`, has the stages `feature` and
+`settings`. Sources are the same below `reconciler.sources`, with the stage `source`.
 """
 
 from __future__ import annotations
@@ -17,17 +17,21 @@ from types import ModuleType
 _ROOMS = {"features": "feature", "sources": "source"}
 """The stage of a plugin of one file, by the room."""
 
+VALUES = {"feature": "FEATURE", "source": "SOURCES", "settings": "SECTIONS", "process": "PROCESS"}
+"""The value in which the module of a stage says what it gives; for commands, the face has their names."""
+
+_OTHERS = ("settings", "process", "commands")
+
 
 def modules(stage: str) -> Iterator[ModuleType]:
     """Import the module of this stage of each plugin that has one, and nothing else; features come first."""
     for room, own in _ROOMS.items():
         for package in _packages(room):
-            folder = _folder(package)
-            # `find_spec` of importlib.util would import the package.
-            if folder is not None and PathFinder.find_spec(f"{package}.{stage}", folder):
-                yield import_module(f"{package}.{stage}")
-            elif folder is None and stage in (own, "settings"):
-                yield import_module(package)
+            name = _module(package, own, stage)
+            if name:
+                module = import_module(name)
+                if stage == own or name.endswith(f".{stage}") or hasattr(module, VALUES[stage]):
+                    yield module
 
 
 def faces() -> Iterator[ModuleType]:
@@ -36,10 +40,31 @@ def faces() -> Iterator[ModuleType]:
         yield from (import_module(package) for package in _packages(room) if _folder(package) is not None)
 
 
+def commands_of(face: str) -> ModuleType:
+    """Import the module with the commands of a plugin, by the name of its face."""
+    return import_module(_module(face, _ROOMS[face.split(".")[1]], "commands"))
+
+
 def _packages(room: str) -> list[str]:
     """Return the modules of the plugins that `FEATURES` or `SOURCES` names, in this order."""
     listed = import_module(f"reconciler.{room}")
     return [f"reconciler.{room}.{name}" for name in getattr(listed, room.upper())]
+
+
+def _module(package: str, own: str, stage: str) -> str:
+    """Return the module of a plugin for a stage, empty if it has none."""
+    folder = _folder(package)
+    if folder is None:
+        return package if stage in (own, "settings") else ""
+
+    # `find_spec` of importlib.util would import the package.
+    def has(name: str) -> bool:
+        return PathFinder.find_spec(f"{package}.{name}", folder) is not None
+
+    if has(stage):
+        return f"{package}.{stage}"
+    small = stage in _OTHERS and has(own) and not any(map(has, _OTHERS))
+    return f"{package}.{own}" if small else ""
 
 
 def _folder(package: str) -> Sequence[str] | None:

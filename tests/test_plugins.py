@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +14,8 @@ import reconciler.features
 from reconciler import plugins
 from reconciler.features import FEATURES
 from reconciler.sources import SOURCES
+
+ROOT = Path(reconciler.features.__file__).parents[1]
 
 LOADED = """
 import sys
@@ -42,6 +47,58 @@ def test_a_folder_is_known_by_its_face_and_no_other_file_is_loaded() -> None:
     assert {name.split(".")[2] for name in loaded.stdout.split()} >= {*FEATURES}
     assert "reconciler.features.machines.feature" not in loaded.stdout.split()
     assert "reconciler.sources.imds.source" not in loaded.stdout.split()
+
+
+def test_every_file_and_folder_of_a_room_is_in_its_list() -> None:
+    for room, listed in (("features", FEATURES), ("sources", SOURCES)):
+        paths = (path for path in (ROOT / room).iterdir() if path.suffix == ".py" or any(path.glob("*.py")))
+        found = {path.stem for path in paths} - {"__init__"}
+        assert found == set(listed), f"{room.upper()} in reconciler/{room}/__init__.py has other names"
+
+
+@pytest.mark.parametrize(
+    ("stage", "kinds"),
+    [
+        ("feature", {"Feature"}),
+        ("settings", {"FeatureSection", "SourceSection"}),
+        ("process", {"Process"}),
+    ],
+)
+def test_the_core_finds_every_part_that_a_plugin_makes(stage: str, kinds: set[str]) -> None:
+    found = {module.__name__: module for module in plugins.modules(stage)}
+    for path in [*ROOT.glob("features/**/*.py"), *ROOT.glob("sources/**/*.py")]:
+        made = [node for node in ast.parse(path.read_text(encoding="utf-8")).body if _makes(node, kinds)]
+        if made:
+            name = ".".join(path.relative_to(ROOT.parent).with_suffix("").parts)
+            value = getattr(found.get(name), plugins.VALUES[stage], None)
+            assert value is not None, f"{name} has no {plugins.VALUES[stage]}, or is no place for it"
+            count = len(value) if isinstance(value, tuple) else 1
+            assert count == len(made), f"{plugins.VALUES[stage]} of {name} does not have all of them"
+
+
+def _makes(node: ast.stmt, kinds: set[str]) -> bool:
+    value = getattr(node, "value", None)
+    return isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id in kinds
+
+
+def test_a_small_folder_has_the_parts_of_all_stages_in_one_file(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "small").mkdir()
+    (tmp_path / "small" / "__init__.py").write_text("COMMANDS = {'play': 'Play.'}\n")
+    (tmp_path / "small" / "feature.py").write_text("FEATURE, SECTIONS = 'it', ()\n")
+    monkeypatch.setattr(reconciler.features, "FEATURES", ("small",))
+    monkeypatch.setattr(reconciler.features, "__path__", [str(tmp_path)])
+
+    def having(stage: str) -> list[str]:
+        return [module.__name__ for module in plugins.modules(stage) if ".small." in module.__name__]
+
+    assert having("feature") == having("settings") == ["reconciler.features.small.feature"]
+    assert having("process") == []
+    assert plugins.commands_of("reconciler.features.small").__name__ == "reconciler.features.small.feature"
+    (tmp_path / "small" / "settings.py").write_text("SECTIONS = ()\n")
+    importlib.invalidate_caches()
+    assert having("settings") == ["reconciler.features.small.settings"]
 
 
 def test_a_name_without_a_file_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,7 +57,7 @@ def load(name: str) -> click.Command:
     """Import the file of a command of the list, and return the command."""
     own = name.replace("-", "_")
     if name in _OF_PLUGINS:
-        command: click.Command = getattr(import_module(f"{_OF_PLUGINS[name][0]}.commands"), own)
+        command: click.Command = getattr(plugins.commands_of(_OF_PLUGINS[name][0]), own)
     elif name in SMALL:
         command = getattr(import_module(f"{__name__}.small"), own)
     else:

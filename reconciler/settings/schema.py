@@ -397,7 +397,7 @@ class Settings(Section):
 def whole_settings() -> type[Settings]:
     """Return the type of the whole file: the settings of the core with the sections of all features."""
     sections: tuple[FeatureSection[Any], ...] = tuple(
-        section for module in plugins.modules("settings") for section in getattr(module, "SECTIONS", ())
+        section for module in plugins.modules("settings") for section in module.SECTIONS
     )
     sources = _with_sections(Sources, [each for each in sections if isinstance(each, SourceSection)])
     about = Settings.model_fields["sources"].description
