@@ -22,16 +22,6 @@ def warned(text: str) -> list[str]:
 
 # Settings, and below them how a warning about them begins.
 CASES = """\
-mode: Enforce
-notify: [{name: a, slack: {webhook: 'https://hooks.slack.com/x'}}]
-| notify[0] (a).slack.webhook: is a secret that everyone who may read the settings can see; name it
-mode: Observe
-notify: [{name: a, webhook: {url: 'https://example.com/'}}]
-| notify[0] (a): gets nothing in mode Observe; set another mode
-mode: Enforce
-notify: [{name: a, mail: {server: x, from: 'a@b.c', to: ['d@b.c']}, to: {namespaceLabel: team, domains:
-  [b.c]}}]
-| notify[0] (a).to.namespaceLabel: finds nobody: a label can't have a mail address; use
 notAllowed: [{name: sale, start: 2026-12-01, end: 2027-01-01}]
 | notAllowed[0] (sale): a deadline wins over it: nodes are drained all the same for Reboot, Redeploy,
 | Preempt, Terminate; set absolute: true
