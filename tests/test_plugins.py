@@ -52,8 +52,8 @@ def test_a_folder_is_known_by_its_face_and_no_other_file_is_loaded() -> None:
 def test_every_file_and_folder_of_a_room_is_in_its_list() -> None:
     for room, listed in (("features", FEATURES), ("sources", SOURCES)):
         paths = (path for path in (ROOT / room).iterdir() if path.suffix == ".py" or any(path.glob("*.py")))
-        found = {path.stem for path in paths} - {"__init__"}
-        assert found == set(listed), f"{room.upper()} in reconciler/{room}/__init__.py has other names"
+        names = {path.stem for path in paths} - {"__init__"}
+        assert names == set(listed), f"{room.upper()} in reconciler/{room}/__init__.py has other names"
 
 
 @pytest.mark.parametrize(
@@ -65,12 +65,12 @@ def test_every_file_and_folder_of_a_room_is_in_its_list() -> None:
     ],
 )
 def test_the_core_finds_every_part_that_a_plugin_makes(stage: str, kinds: set[str]) -> None:
-    found = {module.__name__: module for module in plugins.modules(stage)}
+    known = {module.__name__: module for module in plugins.modules(stage)}
     for path in [*ROOT.glob("features/**/*.py"), *ROOT.glob("sources/**/*.py")]:
         made = [node for node in ast.parse(path.read_text(encoding="utf-8")).body if _makes(node, kinds)]
         if made:
             name = ".".join(path.relative_to(ROOT.parent).with_suffix("").parts)
-            value = getattr(found.get(name), plugins.VALUES[stage], None)
+            value = getattr(known.get(name), plugins.VALUES[stage], None)
             assert value is not None, f"{name} has no {plugins.VALUES[stage]}, or is no place for it"
             count = len(value) if isinstance(value, tuple) else 1
             assert count == len(made), f"{plugins.VALUES[stage]} of {name} does not have all of them"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, get_args
 
 from annotated_types import Len
 from msgspec import Struct
@@ -71,7 +71,11 @@ class Tls(StrEnum):
     NONE = "None"
 
 
-class Slack(Section):
+class TransportSection(Section):
+    """How messages are sent. An entry has exactly one."""
+
+
+class Slack(TransportSection):
     """Slack: an incoming webhook, or a bot's token and a channel."""
 
     webhook: Url | None = Field(default=None, description="The URL of an incoming webhook. Default: none.")
@@ -100,7 +104,7 @@ class Slack(Section):
         return self
 
 
-class Teams(Section):
+class Teams(TransportSection):
     """Microsoft Teams: a workflow that posts what it receives."""
 
     webhook: Url = Field(
@@ -108,7 +112,7 @@ class Teams(Section):
     )
 
 
-class Mail(Section):
+class Mail(TransportSection):
     """Mail by SMTP."""
 
     server: Host = Field(description="The SMTP server.")
@@ -144,7 +148,7 @@ class Mail(Section):
         return self
 
 
-class PagerDuty(Section):
+class PagerDuty(TransportSection):
     """PagerDuty: an alert for each case with a problem, resolved when the case ends."""
 
     routing_key: SecretText = Field(description="The integration key (Events API v2).")
@@ -155,7 +159,7 @@ class PagerDuty(Section):
     )
 
 
-class Webhook(Section):
+class Webhook(TransportSection):
     """Any HTTP server: each message is a CloudEvent 1.0."""
 
     url: OpenUrl = Field(description="Where they are posted.")
@@ -164,7 +168,7 @@ class Webhook(Section):
     )
 
 
-class Apprise(Section):
+class Apprise(TransportSection):
     """Whatever apprise can send to."""
 
     url: SecretText = Field(description="A URL of apprise, such as `matrix://…`.")
@@ -215,7 +219,7 @@ def _matcher(value: object) -> Matcher:
 MatcherText = Annotated[Matcher, PlainValidator(_matcher), WithJsonSchema(TEXT)]
 
 
-class Alertmanager(Section):
+class Alertmanager(TransportSection):
     """Prometheus Alertmanager: silences instead of messages."""
 
     url: OpenUrl = Field(description="Its URL, without `/api/v2`.")
@@ -275,10 +279,6 @@ class To(Section):
         if (self.namespace_label is None) == (self.namespace_annotation is None):
             raise Mistakes((Mistake((), "needs either `namespaceLabel` or `namespaceAnnotation`"),))
         return self
-
-
-TRANSPORTS = ("slack", "teams", "mail", "pagerduty", "webhook", "apprise", "alertmanager")
-"""The keys that say how messages are sent; an entry has exactly one of them."""
 
 
 _FOR_MESSAGES = frozenset(
@@ -418,6 +418,15 @@ class Notify(Section):
         """The key of the transport, such as `slack`."""
         return next(key for key in TRANSPORTS if getattr(self, key) is not None)
 
+
+TRANSPORTS = tuple(
+    key
+    for key, field in Notify.model_fields.items()
+    if any(
+        isinstance(kind, type) and issubclass(kind, TransportSection) for kind in get_args(field.annotation)
+    )
+)
+"""The keys that say how messages are sent."""
 
 SHORTEST = timedelta(minutes=1)
 """The shortest time between two reminders."""

@@ -4,20 +4,32 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from pkgutil import resolve_name
 
 import pytest
 
 from reconciler.features.notices.settings import NOTIFY, TRANSPORTS
 from reconciler.features.notices.transports import table
 from reconciler.settings.load import parse_settings
+from reconciler.settings.sections.notify_types import NOTIFY_TYPES
 
 PAGE = (Path(__file__).parents[3] / "docs" / "notices.md").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"^### `(\w+)`\n(.*?)(?=^##|\Z)", PAGE, re.MULTILINE | re.DOTALL))
 
 
 def test_each_heading_is_a_transport_and_each_transport_has_a_heading() -> None:
-    assert set(SECTIONS) == set(TRANSPORTS)
-    assert set(TRANSPORTS) == {*table.TRANSPORTS, "alertmanager"}
+    assert set(SECTIONS) == set(TRANSPORTS), "docs/notices.md has other headings"
+    said = "TRANSPORTS in transports/table.py has other names than Notify has keys with a TransportSection"
+    assert {*table.TRANSPORTS, "alertmanager"} == set(TRANSPORTS), said
+
+
+def test_each_notification_of_workflows_has_a_transport() -> None:
+    assert set(table.INSTANCES) == set(NOTIFY_TYPES), "INSTANCES in transports/table.py has other names"
+
+
+@pytest.mark.parametrize("name", sorted({*table.TRANSPORTS.values(), *table.INSTANCES.values()}))
+def test_each_transport_of_the_table_exists(name: str) -> None:
+    assert callable(resolve_name(f"{table.__package__}.{name}"))
 
 
 @pytest.mark.parametrize("name", TRANSPORTS)

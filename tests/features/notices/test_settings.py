@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from typing import get_args
+
 import pytest
 
-from reconciler.features.notices.settings import NOTIFY, TRANSPORTS
+from reconciler.features.notices.settings import NOTIFY, TRANSPORTS, Notify
 from reconciler.model.errors import SettingsError
 from reconciler.model.secret import Secret
 from reconciler.settings.explain import explain_settings
@@ -121,6 +124,16 @@ def test_the_secrets_of_a_transport_are_known(transport: str) -> None:
     assert {key for key, _ in entry.secrets()} == secrets
     hook = NOTIFY.of(parse_settings("notify: [{name: a, slack: {webhook: 'https://x/'}}]", "x"))[0]
     assert [key for key, _ in hook.secrets()] == ["slack.webhook"]
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_what_is_named_like_a_secret_has_the_type_of_one(transport: str) -> None:
+    field = Notify.model_fields[transport].annotation
+    (section,) = (kind for kind in get_args(field) if kind is not type(None))
+    for key, info in section.model_fields.items():
+        if re.search("url|webhook|token|key|password|secret", key):
+            said = f"{transport}.{key} is shown; its type has to be Url, SecretText, or OpenUrl"
+            assert "Secret" in repr(info.annotation), said
 
 
 def test_settings_with_secrets_do_not_show_them() -> None:
