@@ -14,7 +14,6 @@ from reconciler.model.moments import to_text
 from reconciler.model.node import KARPENTER_LABEL
 from reconciler.model.snapshot import Remediator
 from reconciler.passes.assess import join
-from reconciler.sources.condition import parse_message
 from tests.support import builders
 from tests.support.builders import NOW, event, judged, minutes
 from tests.support.cases import ASKED_FOR, DAY, OFFER, START
@@ -255,21 +254,14 @@ def test_a_condition_waits_for_its_window_though_it_has_started() -> None:
         pytest.param("events: {Redeploy: {start: Late}}", 5 * 24 * 60, False, id="the settings say Late"),
     ],
 )
-@pytest.mark.parametrize("source", ["imds", "condition:VMEventScheduled"])
-def test_a_drain_from_hardware_that_fails_may_start_early(
-    source: str, text: str, later: float, may_start: bool
-) -> None:
-    when = to_text(NOW + minutes(later))
-    if source == "imds":
-        announced = {
-            "EventType": "Redeploy",
-            "EventStatus": "Scheduled",
-            "Resources": ["a"],
-            "NotBefore": when,
-        }
-        (signal,) = imds.signals({"Events": [announced]}, "a")
-    else:
-        signal = parse_message(source, f"Redeploy Scheduled: {when}. DurationInSeconds: -1. Host fails.")
+def test_a_drain_from_hardware_that_fails_may_start_early(text: str, later: float, may_start: bool) -> None:
+    announced = {
+        "EventType": "Redeploy",
+        "EventStatus": "Scheduled",
+        "Resources": ["a"],
+        "NotBefore": to_text(NOW + minutes(later)),
+    }
+    (signal,) = imds.signals({"Events": [announced]}, "a")
     (joined,) = join("a", [signal])
 
     assert judged(joined, builders.settings(text)).may_start is may_start

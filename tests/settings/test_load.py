@@ -83,8 +83,6 @@ windows: [{name: 2026}]
 | f:1:12: windows[0].name: 2026 is not text; write it in quotes
 nodeSelector: {gpu: true}
 | f:1:16: nodeSelector.gpu: a label value is text; write it in quotes: "true"
-sources: {aws: {every: 30s}}
-| f:1:17: sources.aws.every: is shorter than 1m; EC2 limits the rate of calls
 conditions: {Ready: {for: 5m}}
 | f:1:14: conditions.Ready: Ready is True on healthy nodes; name a condition that is True when something is
 | wrong

@@ -68,16 +68,6 @@ def test_a_cluster_is_named_by_its_resource_id(cluster: str) -> None:
         ("replace: {aks: {count: Keep}}", "replace.aks.count", "Keep"),
         ("replace: {surge: 1}", "replace.surge", ""),
         ("conditions: {KernelDeadlock: {acknowledge: true}}", "KernelDeadlock.acknowledge", ""),
-        (
-            "sources: {imds: {enabled: false}}\nevents: {Reboot: {acknowledge: true}}",
-            "events.Reboot.acknowledge",
-            "sources.imds.enabled is false",
-        ),
-        (
-            "sources: {imds: {enabled: false}}\noverrides: [{events: {Reboot: {acknowledge: true}}}]",
-            "overrides[0].events.Reboot.acknowledge",
-            "sources.imds.enabled is false",
-        ),
     ],
 )
 def test_what_can_not_be_is_refused(text: str, key: str, said: str) -> None:

@@ -13,12 +13,6 @@ kind: MaintenancePolicy
 mode: Observe
 nodeSelector: {}
 timeZone: UTC
-sources:
-  nodeConditions: {enabled: true, staleAfter: 15m}
-  imds: {enabled: true}
-  requests: {enabled: true}
-  arm: {enabled: false, every: 15m}
-  aws: {enabled: false, every: 5m, ahead: null}
 events:
   Freeze:        {drain: false, leadTime: 15m}
   LiveMigration:

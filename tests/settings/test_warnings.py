@@ -80,8 +80,6 @@ events: {Freeze: {drain: true, leadTime: 0s}}
 windows: [{name: a, days: [sun]}]
 overrides: [{nodeSelector: {matchLabels: {a: b}}, events: {Reboot: {leadTime: 0s}}}]
 | overrides[0].events.Reboot.leadTime: is 0s: outside a window the drain starts with
-sources: {nodeConditions: {enabled: false}, imds: {enabled: false}, requests: {enabled: false}}
-| sources: none is enabled: no maintenance is ever seen; enable
 """
 
 

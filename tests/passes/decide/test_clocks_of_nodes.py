@@ -85,17 +85,6 @@ def test_a_node_that_is_ready_since_tomorrow_is_uncordoned_after_the_settle_time
     assert _until(history, cordoned=False) == 2
 
 
-def test_a_condition_that_is_true_since_tomorrow_drains_its_node_after_its_time() -> None:
-    history = _history([node("a"), node("b")], "conditions: {KernelDeadlock: {for: 10m}}")
-    deadlock = Condition("KernelDeadlock", "True", transition=TOMORROW)
-    for minute in range(9):
-        _on(history, replace(deadlock, heartbeat=TOMORROW + minutes(minute)))
-        assert _until(history, cordoned=True, most=1) == float("inf")
-    _on(history, replace(deadlock, heartbeat=TOMORROW + minutes(10)))
-
-    assert _until(history, cordoned=True, most=1) == 0
-
-
 def test_a_node_that_is_not_ready_since_tomorrow_holds_its_place_no_longer_than_any() -> None:
     asking = node("a", annotations={REQUEST: DRAIN_NOW})
     broken = Condition("Ready", "False", heartbeat=TOMORROW + minutes(31), transition=TOMORROW)

@@ -87,25 +87,3 @@ def test_a_drain_that_runs_needs_no_such_advice() -> None:
 
     assert plan.todo.drain is not None
     assert "endReported" not in codes(plan)
-
-
-def test_the_command_names_a_prefix_that_is_not_the_default() -> None:
-    history = _history("keys: {prefix: other.example}\nconditions: {KernelDeadlock: {}}")
-    history.cluster.set_condition("b", builders.condition("KernelDeadlock", "True"))
-    history.until_still()
-    history.cluster.drop_condition("b", "KernelDeadlock")
-    (hold,) = [one for one in plan_of(history.until_still(), "b").holds if one.code == "endReported"]
-
-    assert hold.reason.endswith("run reconciler release b --prefix other.example")
-
-
-def test_a_condition_that_has_vanished_reports_no_end() -> None:
-    chosen = builders.settings("conditions: {KernelDeadlock: {}}")
-    deadlock = builders.condition("KernelDeadlock", "True")
-    history = History(world_of([node("a", conditions=(deadlock,)), node("b")]), chosen)
-    history.until_still()
-    assert history.cluster.nodes["a"].unschedulable
-    history.cluster.drop_condition("a", "KernelDeadlock")
-
-    (gone,) = _remedies(history.until_still())
-    assert "condition:KernelDeadlock reports nothing about the node any more" in gone
