@@ -239,3 +239,11 @@ def test_a_condition_that_the_settings_name_answers_as_it_says(status: str, expe
     assert answer.answer is expected
     assert [one.condition for one in answer.signals] == ["KernelDeadlock"] * (expected is Answer.EVENT)
     assert [one.since for one in answer.signals] == [builders.LONG_AGO] * (expected is Answer.EVENT)
+
+
+def test_hardware_that_fails_is_a_redeploy_of_the_platform() -> None:
+    signal = parse_message(
+        "s", "Redeploy Scheduled: 2026-11-26T12:00:00Z. DurationInSeconds: -1. Host fails."
+    )
+
+    assert signal.degraded
