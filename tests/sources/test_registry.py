@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from types import ModuleType
-from typing import Protocol
+from typing import Any, Protocol
 
 import pytest
 from msgspec import Struct
@@ -16,10 +16,12 @@ import reconciler.run
 from jobs.runtime.outside import SourceClients, factory
 from reconciler.kubernetes import ledger
 from reconciler.model.event import WITHOUT_START, Answer, Kind, Reading, Signal, Status
+from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.node import Node
 from reconciler.model.polling import Listing
 from reconciler.model.values import replace
-from reconciler.passes.parts import Sources
+from reconciler.passes.observe import wanted
+from reconciler.passes.parts import Parts, Sources
 from reconciler.passes.plugin import Source, SourceContext, Wants
 from reconciler.passes.polled import PolledSource
 from reconciler.report.document import Report, to_report
@@ -278,6 +280,37 @@ def test_every_source_says_whether_it_reports_the_start_of_an_event() -> None:
         for reading in source.reading_names(Settings()):
             said = f"`reports_start` of {reading} and WITHOUT_START in reconciler/model/event.py differ"
             assert (reading in WITHOUT_START) is not source.reports_start, said
+
+
+class Asked(dict[str, str]):
+    """Labels or annotations that note which keys were asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.of: set[str] = set()
+
+    def get(self, key: str, default: Any = None) -> Any:
+        self.of.add(key)
+        return default
+
+    def __contains__(self, key: object) -> bool:
+        self.of.add(str(key))
+        return False
+
+
+@pytest.mark.parametrize("source", PARTS.sources.all, ids=lambda source: source.name)
+def test_every_source_wants_the_labels_and_annotations_that_it_reads(source: Source) -> None:
+    labels, annotations = Asked(), Asked()
+    there = world(1)
+    node = replace(there.cluster.nodes[name(0)], labels=labels, annotations=annotations)
+
+    source.read(node, SourceContext(Settings(), there.now))
+
+    beside = (each for each in PARTS.sources.all if type(each).__module__ == type(source).__module__)
+    kept = wanted(Settings(), Parts(Sources(*beside)))
+    unread = {key for key in labels.of if not kept.keeps_label(key)}
+    unread |= {key for key in annotations.of if not key.startswith(f"{DEFAULT_PREFIX}/")} - kept.annotations
+    assert not unread, f"`wants` of {source.name} lacks {unread}, so no pass reads it"
 
 
 def test_every_source_says_who_can_make_it_readable_again() -> None:
