@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from reconciler.features.workflows.checks import CHECK_TYPES
 from reconciler.features.workflows.checks.cluster import version
-from reconciler.features.workflows.situation import Member, WorkflowSituation
+from reconciler.features.workflows.situation import Fleet, Member, WorkflowSituation
 from reconciler.model.event import Kind
 from reconciler.model.instructions import Approval, Word, approval_text
-from reconciler.model.node import Node
+from reconciler.model.node import READ_LABELS, Node, Wanted
 from reconciler.model.plan import JudgedEvent, Verdict
 from reconciler.model.pod import Placement, Pod
 from reconciler.model.record import State
@@ -666,6 +666,30 @@ def test_a_wait_ends_once_and_when_it_says(begins: int, length: int, excluded: l
         assert ask("waitExclude", at(scene, answer.until + later), **keys).verdict is Verdict.PASSED
 
 
+def as_read(scene: WorkflowSituation, needs: Needs) -> WorkflowSituation:
+    """What a pass would read of the nodes for these needs."""
+
+    wanted = Wanted(
+        needs.conditions | {"Ready"},
+        PREFIX,
+        annotations=needs.annotations,
+        labels=needs.labels | READ_LABELS,
+    )
+
+    def read(node: Node) -> Node:
+        labels = {key: value for key, value in node.labels.items() if wanted.keeps_label(key)}
+        notes = {
+            key: value
+            for key, value in node.annotations.items()
+            if key in wanted.annotations or key.startswith(f"{PREFIX}/")
+        }
+        conditions = tuple(each for each in node.conditions if each.type in wanted.conditions)
+        return replace(node, labels=labels, annotations=notes, conditions=conditions)
+
+    members = Fleet(replace(member, node=read(member.node)) for member in scene.members)
+    return replace(scene, node=read(scene.node), members=members)
+
+
 @pytest.mark.heavy
 @pytest.mark.parametrize(
     ("kind", "seen", "keys", "expected"),
@@ -678,6 +702,8 @@ def test_a_wait_ends_once_and_when_it_says(begins: int, length: int, excluded: l
 def test_answers(kind: str, seen: WorkflowSituation, keys: Keys, expected: CheckResult) -> None:
     answer = ask(kind, seen, **keys)
 
+    needs = CHECK_TYPES[kind].needs(config(kind, **keys))
+    assert ask(kind, as_read(seen, needs), **keys) == answer, f"`needs` of {kind} lacks what it reads"
     assert answer.verdict is expected.verdict
     assert expected.reason in answer.reason
     assert expected.until in (None, answer.until)
