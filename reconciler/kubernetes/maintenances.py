@@ -19,6 +19,7 @@ from reconciler.model.event import Kind
 from reconciler.model.keys import INSTALLATION
 from reconciler.model.moments import from_text, to_text
 from reconciler.model.node import Condition
+from reconciler.model.record import KnownEvent
 from reconciler.model.writes import Maintenance, MaintenanceWrite
 
 # Attributes have the names of the API, so no table of names is needed.
@@ -115,14 +116,15 @@ def _without_nulls(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def _to_object(one: Maintenance, prefix: str) -> dict[str, Any]:
+    event = one.event
     spec = {
         "nodeName": one.node,
         "nodeUID": one.uid,
-        "kind": one.kind.value,
-        "ids": list(one.ids),
-        "sources": list(one.sources),
-        "condition": one.condition or None,
-        "notBefore": _text(one.not_before),
+        "kind": event.kind.value,
+        "ids": list(event.ids),
+        "sources": list(event.sources),
+        "condition": event.condition or None,
+        "notBefore": _text(event.not_before),
         "durationSeconds": int(one.duration.total_seconds()) if one.duration is not None else None,
         "description": one.description or None,
     }
@@ -162,12 +164,14 @@ def _from_object(found: _Object) -> Maintenance:
         name=found.metadata.name,
         node=spec.nodeName,
         uid=spec.nodeUID,
-        kind=kind,
+        event=KnownEvent(
+            kind,
+            _moment(spec.notBefore),
+            tuple(spec.ids or ()),
+            tuple(spec.sources or ()),
+            spec.condition or "",
+        ),
         state=status.state,
-        ids=tuple(spec.ids or ()),
-        sources=tuple(spec.sources or ()),
-        condition=spec.condition or "",
-        not_before=_moment(spec.notBefore),
         duration=limits.duration(seconds) if seconds is not None else None,
         description=spec.description or "",
         due=_moment(status.due),

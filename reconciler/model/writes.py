@@ -12,7 +12,6 @@ from typing import ClassVar, Protocol
 
 from msgspec import Struct, field
 
-from reconciler.model.event import Kind
 from reconciler.model.instructions import hold_of
 from reconciler.model.keys import keys_of
 from reconciler.model.limits import EARLIEST
@@ -46,7 +45,7 @@ class Stage(StrEnum):
 class Maintenance(Struct, frozen=True):
     """One event of one node; moments are UTC, and `finished` is set once it is over.
 
-    `state` is a Stage, or what another version of this program wrote.
+    `event` identifies it. `state` is a Stage, or what another version of this program wrote.
 
     `due` is the time of the next step (a window opens, or the deadline), if it is known. `reason` has the
     names of the checks that hold it, `message` gives the same in words.
@@ -55,12 +54,8 @@ class Maintenance(Struct, frozen=True):
     name: str
     node: str
     uid: str
-    kind: Kind
+    event: KnownEvent
     state: str
-    ids: tuple[str, ...] = ()
-    sources: tuple[str, ...] = ()
-    condition: str = ""
-    not_before: datetime | None = None
     duration: timedelta | None = None
     description: str = ""
     due: datetime | None = None
@@ -68,11 +63,6 @@ class Maintenance(Struct, frozen=True):
     message: str = ""
     conditions: tuple[Condition, ...] = ()
     finished: datetime | None = None
-
-    @property
-    def event(self) -> KnownEvent:
-        """The event that identifies it."""
-        return KnownEvent(self.kind, self.not_before, self.ids, self.sources, self.condition)
 
 
 class ListChanges(Struct, frozen=True):

@@ -37,17 +37,30 @@ _TRIES = 10
 """How many cases at most are asked whether they give way to another one."""
 
 
+class Outage(Struct, frozen=True):
+    """The maintenance itself, which the platform does whatever a schedule says. All moments are UTC.
+
+    It begins at `date`, None if that is unknown. `taken_down` is when the platform takes the node out of
+    service, drained or not, None if it does not. The node is expected `back`, None if the end depends on the
+    start of the drain. From `too_late_from` on no drain begins, because the platform has begun. `struck`: it
+    has started, or another event of the node has.
+    """
+
+    date: datetime | None = None
+    taken_down: datetime | None = None
+    back: datetime | None = None
+    too_late_from: datetime | None = None
+    struck: bool = False
+
+
 class Case(Struct, frozen=True):
     """One node that waits for its drain. All moments are UTC.
 
-    `times` and `kind` are those of its most urgent event. From `outside_from` on it may start outside of
-    windows, None if it may not. `date` is when its maintenance begins, None if that is unknown. `taken_down`
-    is when the platform takes the node out of service, drained or not, None if it does not. `back` is when
-    the node is expected back, None if that is `lasts` after its start, because the end depends on the start.
-    From `too_late_from` on no drain begins, because the platform has begun. `short`: it was announced at its
-    deadline or later. From `exempt_from` on it needs no place. `has_place`: the node is out of service
-    already. `struck`: the platform has started. `groups` are those with pods on the node, and `joins` is
-    whether it may start earlier than its times say, together with another node of a group.
+    `times`, `kind` and `outage` are those of its most urgent event. If the end depends on the start, the node
+    is back `lasts` after it. From `outside_from` on it may start outside of windows, None if it may not.
+    `short`: it was announced at its deadline or later. From `exempt_from` on it needs no place. `has_place`:
+    the node is out of service already. `groups` are those with pods on the node, and `joins` is whether it
+    may start earlier than its times say, together with another node of a group.
     """
 
     node: str
@@ -59,14 +72,10 @@ class Case(Struct, frozen=True):
     lasts: timedelta
     lead: timedelta = timedelta()
     outside_from: datetime | None = None
-    date: datetime | None = None
-    taken_down: datetime | None = None
-    back: datetime | None = None
-    too_late_from: datetime | None = None
+    outage: Outage = Outage()
     short: bool = False
     exempt_from: datetime | None = None
     has_place: bool = False
-    struck: bool = False
     groups: frozenset[str] = frozenset()
     joins: bool = False
 
@@ -81,13 +90,13 @@ class Case(Struct, frozen=True):
         if not self.times.kept or earliest <= now:
             return False
         if self.short:
-            return self.date is None or earliest >= self.date
+            return self.outage.date is None or earliest >= self.outage.date
         return self.in_time_until is None or earliest > self.in_time_until
 
     def end(self, start: datetime) -> datetime:
         """Return when the node is expected back if its drain starts then."""
-        last = shifted(start, self.lasts)
-        return last if self.back is None or self.back <= start else self.back
+        back = self.outage.back
+        return shifted(start, self.lasts) if back is None or back <= start else back
 
     @property
     def in_time_until(self) -> datetime | None:
@@ -188,7 +197,7 @@ class Scheduler:
             last = case.in_time_until
             if case.kept_out:
                 self._keep_out(case)
-            elif case.struck:
+            elif case.outage.struck:
                 self._after_the_platform(case)
             elif case.exempt_from is not None and case.exempt_from <= self._now:
                 self._place(case, self._exempt(case), exempt=True)
@@ -265,7 +274,7 @@ class Scheduler:
 
         Their cordons take no place from a drain that can still help. Once they are cordoned, they count.
         """
-        struck = [one for one in self._placed.values() if one.case.struck and one.start is not None]
+        struck = [one for one in self._placed.values() if one.case.outage.struck and one.start is not None]
         struck = [one for one in struck if not one.case.has_place]
         if not struck:
             return None
@@ -282,10 +291,10 @@ class Scheduler:
         if start is None or start.at > self._now:
             start = self._beside_the_platform(case) or start
         first = max(case.times.earliest, self._now)
-        if case.times.kept and case.too_late_from is not None and first > case.too_late_from:
+        if case.times.kept and case.outage.too_late_from is not None and first > case.outage.too_late_from:
             start = None
         # Once its maintenance has begun, it takes no place from a case that can be served.
-        in_time = first if case.date is None else shifted(case.date, -timedelta.resolution)
+        in_time = first if case.outage.date is None else shifted(case.outage.date, -timedelta.resolution)
         if start is not None and start.at <= in_time:
             self._place(case, start)
             if case.kept_too_long(self._now):
@@ -374,10 +383,11 @@ class Scheduler:
     def _miss(self, case: Case) -> None:
         """Note that a case is missed. The platform takes its node down all the same, if it does that."""
         self._placed[case.node] = Placed(case, None, True, self._full_limit(case))
-        if case.taken_down is None or case.has_place:
+        down = case.outage.taken_down
+        if down is None or case.has_place:
             return
         for limit in self._limits.of(case):
-            limit.book(Booking(case.node, case.taken_down, case.end(case.taken_down)))
+            limit.book(Booking(case.node, down, case.end(down)))
 
     def _full_limit(self, case: Case) -> str:
         """Return the first limit without a place at the latest start of a case, empty if each has one.
@@ -447,14 +457,14 @@ class Scheduler:
         return False
 
     def _bears(self, case: Case) -> bool:
-        down = case.taken_down
+        down = case.outage.taken_down
         return down is None or all(limit.bears(down, case.end(down)) for limit in self._limits.of(case))
 
     def _place_late(self, case: Case) -> None:
         limit = self._placed[case.node].limit if case.node in self._placed else self._full_limit(case)
         if case.node in self._placed:
             self._take_back(case)
-        start = self._find(case, case.too_late_from)
+        start = self._find(case, case.outage.too_late_from)
         if case.times.deadline is None and not case.short:
             self._place(case, start)
             return
@@ -482,14 +492,15 @@ def _busy(case: Case, at: datetime) -> timedelta:
 
 def _down(case: Case) -> timedelta:
     """Return how long the node of a case is out of service if it is missed."""
-    return case.end(case.taken_down) - case.taken_down if case.taken_down is not None else timedelta()
+    down = case.outage.taken_down
+    return case.end(down) - down if down is not None else timedelta()
 
 
 def _order(case: Case) -> tuple[bool, bool, datetime, int, datetime, str, str]:
     """Return the sort key of a case: what has started, short notices, the latest start, the worse kind."""
     deadline = case.times.deadline or FOREVER
     return (
-        not case.struck,
+        not case.outage.struck,
         not case.short,
         deadline,
         -case.kind.severity,

@@ -43,10 +43,10 @@ class Shown:
             if not policy.manages(node.labels):
                 continue
             self._checked["shown"] += 1
-            channels = [each for each in self._truth.channels(node, policy) if each.name in one.sources]
+            channels = [each for each in self._truth.channels(node, policy) if each.name in one.event.sources]
             if all(each.readable and not each.strange and not each.told for each in channels):
                 raise Broken(
-                    "shown", f"{one.name} of {one.sources} is {one.state}, though they report nothing"
+                    "shown", f"{one.name} of {one.event.sources} is {one.state}, though they report nothing"
                 )
 
 
@@ -147,7 +147,7 @@ class Strikes:
         going_on = {node.uid for node in cluster.nodes.values() if _has_case(node)}
         self._open &= going_on
         for one in (cluster.maintenances or {}).values():
-            if one.finished is not None and not self._missed.get(one.uid, set()).isdisjoint(one.ids):
+            if one.finished is not None and not self._missed.get(one.uid, set()).isdisjoint(one.event.ids):
                 self._counts["missed"] += 1
                 if one.state != Stage.MISSED:
                     raise Broken("missed", f"{one.name} is {one.state}, though pods were on {one.node}")

@@ -146,7 +146,7 @@ def test_an_event_that_starts_while_pods_have_to_go_is_missed_and_told_once(
     told = Counter(one.node for one in cluster.events if one.notice.reason == "MaintenanceMissed")
     assert told == +watcher.missed
     assert cluster.maintenances is not None
-    ends = {id_: one.state for one in cluster.maintenances.values() for id_ in one.ids}
+    ends = {id_: one.state for one in cluster.maintenances.values() for id_ in one.event.ids}
     assert {id_ for id_, state in ends.items() if state == Stage.MISSED} == watcher.met
     MISSED.count(bool(watcher.met))
 

@@ -197,7 +197,7 @@ def test_a_maintenance_object_beyond_the_limits_is_read_and_written_again() -> N
             maintenances._Status(due="soon"),
         )
     )
-    assert (found.duration, found.not_before, found.due) == (None, None, None)
+    assert (found.duration, found.event.not_before, found.due) == (None, None, None)
 
 
 @pytest.mark.parametrize("have", [10**12, f"{MANY_DIGITS}", -1])

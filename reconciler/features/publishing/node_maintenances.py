@@ -177,7 +177,7 @@ def _deletion(one: Maintenance, fleet: Fleet) -> MaintenanceWrite:
 
 def _may_go_on(one: Maintenance, plan: NodePlan | None) -> bool:
     """Whether a source that reported the event can't be read now. What others can't say does not matter."""
-    return plan is not None and not set(one.sources).isdisjoint(plan.silent)
+    return plan is not None and not set(one.event.sources).isdisjoint(plan.silent)
 
 
 def _of_plan(
@@ -282,6 +282,8 @@ def _shown(
     judged, event = live.judged, live.event
     stage = _stage(live, plan)
     reason, message = _why(live, plan, stage)
+    # Azure empties the date once it has started.
+    date = event.not_before or (have.event.not_before if have else None)
     duration = _whole(judged.event.duration) if judged else (have.duration if have else None)
     description = _plain(judged.event.description) if judged else (have.description if have else "")
     due = None
@@ -298,13 +300,8 @@ def _shown(
         name=name,
         node=node.name,
         uid=node.uid,
-        kind=event.kind,
+        event=KnownEvent(event.kind, date, event.ids, event.sources, event.condition),
         state=stage,
-        ids=event.ids,
-        sources=event.sources,
-        condition=event.condition,
-        # Azure empties the date once it has started.
-        not_before=event.not_before or (have.not_before if have else None),
         duration=duration,
         description=description,
         due=due.replace(microsecond=0) if due else None,
@@ -425,6 +422,7 @@ def _last_stage(one: Maintenance, result: CaseResult | None, now: datetime, *, g
 
 def _took_place(one: Maintenance, now: datetime) -> bool:
     """Whether the node of an event is gone because of it: its date has passed, or it takes the VM away."""
-    if one.not_before is not None:
-        return one.not_before <= now
-    return one.kind in (Kind.PREEMPT, Kind.TERMINATE)
+    event = one.event
+    if event.not_before is not None:
+        return event.not_before <= now
+    return event.kind in (Kind.PREEMPT, Kind.TERMINATE)

@@ -370,7 +370,7 @@ def _is_spaced(moment: datetime, seeds: tuple[datetime, ...], spacing: timedelta
 
 
 def _ends_later(case: Case, start: datetime) -> bool:
-    return case.back is None or case.back <= start
+    return case.outage.back is None or case.outage.back <= start
 
 
 def _of_bookings(
@@ -389,7 +389,13 @@ def _of_bookings(
 def _of_cases(placed: Mapping[str, Placed]) -> Iterator[datetime]:
     for one in placed.values():
         case = one.case
-        dates = (case.times.deadline, case.in_time_until, case.too_late_from, case.exempt_from, case.date)
+        dates = (
+            case.times.deadline,
+            case.in_time_until,
+            case.outage.too_late_from,
+            case.exempt_from,
+            case.outage.date,
+        )
         yield from (date for date in dates if date is not None)
 
 

@@ -25,7 +25,7 @@ from reconciler.profiles import case as cases
 from reconciler.profiles.budget import DisruptionBudget, PlacesAhead
 from reconciler.profiles.exemption import has_struck
 from reconciler.profiles.judging import NEAR, is_taken
-from reconciler.profiles.schedule import Case, Limits, Place, Scheduler
+from reconciler.profiles.schedule import Case, Limits, Outage, Place, Scheduler
 from reconciler.settings.policies import OutsideWindow
 from reconciler.settings.schema import Mode, Settings
 
@@ -137,14 +137,16 @@ def _case(node: NodeFacts, places: DisruptionBudget, context: PassContext) -> Ca
         lasts=_lasts(judged, context),
         lead=policy.lead_time if policy is not None else timedelta(),
         outside_from=_outside_from(waiting, read, context),
-        date=_date(node, judged.event),
-        taken_down=_taken_down(judged, now),
-        back=_back(judged, node, context, begins=times.earliest),
-        too_late_from=_too_late_from(judged, now),
+        outage=Outage(
+            date=_date(node, judged.event),
+            taken_down=_taken_down(judged, now),
+            back=_back(judged, node, context, begins=times.earliest),
+            too_late_from=_too_late_from(judged, now),
+            struck=any(has_struck(each) for each, _ in waiting),
+        ),
         short=late or (at_once and times.deadline is None),
         exempt_from=min(exempt, default=None),
         has_place=read.name in places.holders,
-        struck=any(has_struck(each) for each, _ in waiting),
         groups=context.snapshot.for_settings.groups.get(read.name, frozenset()),
         # Not for a plan that requires no drain yet, and not against the wish of a person.
         joins=all(each.asks and each.starts for each, _ in waiting) and not times.kept,

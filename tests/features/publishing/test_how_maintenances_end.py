@@ -18,7 +18,7 @@ from reconciler.simulation.api import Call
 from tests.laws.histories import History
 from tests.passes.decide.test_outcomes import announced, begun, history, look, say
 from tests.support import builders
-from tests.support.builders import NOW, minutes, pod, published
+from tests.support.builders import NOW, known, minutes, pod, published
 
 SHOWN = "publish: [nodemaintenances]"
 HELD = f"budget: {{maxUnavailable: 1, ignore: {{notReadyFor: 10h}}}}\n{SHOWN}"
@@ -130,7 +130,7 @@ def test_a_node_that_is_gone_before_it_was_drained_is_missed(
     kind: Kind, state: Stage, ahead: float | None, expected: Stage
 ) -> None:
     date = NOW + minutes(ahead) if ahead is not None else None
-    one = Maintenance("a-1", "a", "uid-a", kind, state, sources=("imds",), not_before=date)
+    one = Maintenance("a-1", "a", "uid-a", known(kind, not_before=date), state)
     (write,) = changes([one], Fleet((), {}, builders.settings(), NOW)).writes
 
     wanted = getattr(write, "wanted", None)

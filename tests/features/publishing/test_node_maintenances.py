@@ -20,7 +20,7 @@ from tests.support.builders import NOW, PREFIX, known
 
 HISTORY = timedelta(days=7)
 FLEET = Fleet((), {}, builders.settings("history: 7d"), NOW)
-ENDED = Maintenance("a-0123456789", "a", "uid-a", Kind.REBOOT, Stage.DONE, finished=NOW - HISTORY)
+ENDED = Maintenance("a-0123456789", "a", "uid-a", known(Kind.REBOOT), Stage.DONE, finished=NOW - HISTORY)
 
 
 @pytest.mark.parametrize("longer_ago", [timedelta(), timedelta(days=1)])
@@ -104,7 +104,7 @@ def test_an_event_never_gets_the_name_of_an_object_that_shows_another_one() -> N
 
     both = _plan(_shown("A1"), _shown())
     _pass(existing, both)
-    assert sorted(one.ids for one in existing.values()) == [(), ("A1",)]
+    assert sorted(one.event.ids for one in existing.values()) == [(), ("A1",)]
     assert _pass(existing, both) == []
 
 
@@ -129,7 +129,7 @@ def test_two_installations_give_one_event_two_names() -> None:
     assert names[0] != names[1]
 
 
-GOING_ON = replace(ENDED, state=Stage.DRAINED, finished=None, sources=("imds",))
+GOING_ON = replace(ENDED, state=Stage.DRAINED, finished=None)
 
 
 @pytest.mark.parametrize(("silent", "ended"), [(("condition:VMEventScheduled",), True), (("imds",), False)])

@@ -11,7 +11,7 @@ from reconciler.model.event import Kind
 from reconciler.model.schedule import StartTimes
 from reconciler.model.values import replace
 from reconciler.profiles.budget import PlacesAhead
-from reconciler.profiles.schedule import Case, Limits, Placed, Scheduler
+from reconciler.profiles.schedule import Case, Limits, Outage, Placed, Scheduler
 from tests.support.builders import NOW, minutes, settings
 
 HOUR = minutes(60)
@@ -31,9 +31,7 @@ def case(node: str, latest: int, *, groups: frozenset[str] = TRAIN, ahead: int =
         Calendar().outlook(NOW, {}),
         lasts=minutes(30),
         lead=minutes(15),
-        date=date,
-        taken_down=date,
-        back=date + minutes(10),
+        outage=Outage(date=date, taken_down=date, back=date + minutes(10)),
         groups=groups,
         joins=True,
     )

@@ -11,7 +11,7 @@ from reconciler.calendar.windows import Calendar
 from reconciler.model.event import Kind
 from reconciler.model.schedule import StartTimes
 from reconciler.profiles import budget
-from reconciler.profiles.schedule import Case, Limits, Scheduler
+from reconciler.profiles.schedule import Case, Limits, Outage, Scheduler
 from tests.support.builders import NOW, minutes
 
 
@@ -42,9 +42,7 @@ def work(monkeypatch: pytest.MonkeyPatch, number: int) -> int:
                 lasts=minutes(32),
                 lead=minutes(15),
                 outside_from=deadline,
-                date=date,
-                taken_down=date,
-                back=date + minutes(12),
+                outage=Outage(date=date, taken_down=date, back=date + minutes(12)),
             )
         )
     # A third of what would serve all of them at the busiest moment.

@@ -17,7 +17,7 @@ from reconciler.model.schedule import StartTimes
 from reconciler.model.values import replace
 from reconciler.passes.decide.forecasts import Reasons
 from reconciler.profiles.budget import Booking, PlacesAhead
-from reconciler.profiles.schedule import Case, Limits, Placed, Scheduler
+from reconciler.profiles.schedule import Case, Limits, Outage, Placed, Scheduler
 from tests.laws.hits import Hits
 from tests.support.builders import NOW, minutes
 from tests.support.searching import examples
@@ -40,9 +40,11 @@ def case(draw: st.DrawFn) -> Case:
         ANY_TIME,
         lasts=minutes(30),
         outside_from=deadline,
-        date=date,
-        taken_down=date if draw(st.booleans()) else None,
-        back=date + minutes(draw(st.sampled_from((5, 20, 60)))),
+        outage=Outage(
+            date=date,
+            taken_down=date if draw(st.booleans()) else None,
+            back=date + minutes(draw(st.sampled_from((5, 20, 60)))),
+        ),
     )
 
 
@@ -103,9 +105,9 @@ def _down(some: Sequence[Case], starts: Sequence[datetime | None], *, ties: bool
     With `ties`, one that is taken down at the moment of a start comes after it.
     """
     return [
-        Span(one.taken_down, one.end(one.taken_down), ties)
+        Span(one.outage.taken_down, one.end(one.outage.taken_down), ties)
         for one, start in zip(some, starts, strict=True)
-        if start is None and one.taken_down is not None
+        if start is None and one.outage.taken_down is not None
     ]
 
 
@@ -181,9 +183,10 @@ def test_of_two_at_one_moment_the_kind_that_loses_the_machine_goes_first(first: 
             ANY_TIME,
             lasts=minutes(30),
             outside_from=deadline,
-            taken_down=date,
             # The longer maintenance would give way if the kinds were the same.
-            back=date + minutes(60 if kinds[number ^ first] is Kind.REDEPLOY else 5),
+            outage=Outage(
+                taken_down=date, back=date + minutes(60 if kinds[number ^ first] is Kind.REDEPLOY else 5)
+            ),
         )
         for number in range(2)
     ]
@@ -202,8 +205,7 @@ def test_the_kind_that_loses_the_machine_gets_the_place_of_one_with_an_earlier_d
             StartTimes(NOW, deadline, deadline),
             ANY_TIME,
             lasts=minutes(30),
-            taken_down=deadline + minutes(15),
-            back=deadline + minutes(45),
+            outage=Outage(taken_down=deadline + minutes(15), back=deadline + minutes(45)),
         )
         for kind, deadline in ((Kind.REBOOT, NOW + minutes(25)), (Kind.REDEPLOY, NOW + minutes(30)))
     ]
@@ -224,8 +226,7 @@ def test_a_short_notice_gets_the_place_that_the_reserve_keeps() -> None:
             StartTimes(NOW, deadline, deadline),
             ANY_TIME,
             timedelta(hours=1),
-            date=deadline,
-            back=deadline + minutes(60),
+            outage=Outage(date=deadline, back=deadline + minutes(60)),
         )
         for number in range(2)
     ]

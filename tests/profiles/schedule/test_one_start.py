@@ -10,7 +10,7 @@ from reconciler.calendar.windows import Calendar
 from reconciler.model.event import Kind
 from reconciler.model.schedule import StartTimes
 from reconciler.profiles.budget import Booking, PlacesAhead
-from reconciler.profiles.schedule import Case, Limits, Placed, Scheduler
+from reconciler.profiles.schedule import Case, Limits, Outage, Placed, Scheduler
 from tests.support.builders import NOW, minutes
 
 
@@ -27,9 +27,7 @@ def case(node: str, *, lead: int = 15, short: bool = False) -> Case:
         Calendar().outlook(NOW, {}),
         lasts=minutes(30),
         lead=minutes(lead),
-        date=date,
-        taken_down=date,
-        back=date + minutes(10),
+        outage=Outage(date=date, taken_down=date, back=date + minutes(10)),
         short=short,
     )
 

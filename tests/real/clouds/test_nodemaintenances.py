@@ -169,7 +169,7 @@ def test_an_event_that_gets_an_id_and_another_date_later_is_still_the_same_objec
 
     assert third is not None
     assert first.name == second.name == third.name
-    assert third.not_before == NOW + minutes(90)
+    assert third.event.not_before == NOW + minutes(90)
 
 
 def test_a_text_that_counts_minutes_is_no_reason_to_write() -> None:
