@@ -177,12 +177,20 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
+class Cause:
+    """Why an event takes place, as sources say it. `degraded`: the hardware under the VM fails."""
+
+    initiator: Initiator | None = None
+    description: str = ""
+    degraded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class MaintenanceEvent:
     """One event of one node, joined from the signals that report it.
 
     The most detailed signal wins; `disagreements` says in words where the sources differ. `at_once`: a
-    request without a date asks for it now, whatever date another source gives. `degraded`: a source says that
-    the hardware under the VM fails.
+    request without a date asks for it now, whatever date another source gives.
     """
 
     node: str
@@ -191,17 +199,14 @@ class MaintenanceEvent:
     not_before: datetime | None
     duration: timedelta | None
     ids: tuple[str, ...]
-    description: str
-    initiator: Initiator | None
     sources: tuple[str, ...]
-    resources: tuple[str, ...] = ()
+    cause: Cause = Cause()
     date_unreadable: bool = False
     condition: str = ""
     since: datetime | None = None
     disagreements: tuple[str, ...] = ()
     plan: PlatformPlan | None = None
     at_once: bool = False
-    degraded: bool = False
 
     @property
     def started(self) -> bool:

@@ -10,7 +10,17 @@ from datetime import datetime, timedelta
 from msgspec import Struct, field
 
 from reconciler.model import limits
-from reconciler.model.event import REQUEST, Answer, Initiator, Kind, MaintenanceEvent, Reading, Signal, Status
+from reconciler.model.event import (
+    REQUEST,
+    Answer,
+    Cause,
+    Initiator,
+    Kind,
+    MaintenanceEvent,
+    Reading,
+    Signal,
+    Status,
+)
 from reconciler.model.moments import to_text
 from reconciler.model.node import own_times
 from reconciler.model.problems import internal
@@ -220,10 +230,12 @@ def _merge(node: str, group: list[Signal]) -> MaintenanceEvent:
         not_before=min(dates, default=None),
         duration=max(durations, default=None),
         ids=tuple(sorted({signal.id for signal in group if signal.id})),
-        description=max((signal.description for signal in group), key=lambda text: (len(text), text)),
-        initiator=Initiator.PLATFORM if Initiator.PLATFORM in initiators else next(iter(initiators), None),
         sources=tuple(sorted({signal.source for signal in group})),
-        resources=max((signal.resources for signal in group), key=lambda names: (len(names), names)),
+        cause=Cause(
+            Initiator.PLATFORM if Initiator.PLATFORM in initiators else next(iter(initiators), None),
+            max((signal.description for signal in group), key=lambda text: (len(text), text)),
+            any(signal.degraded for signal in group),
+        ),
         # A date is known if one source could read it.
         date_unreadable=not dates and any(signal.date_unreadable for signal in group),
         condition=group[0].condition,
@@ -235,7 +247,6 @@ def _merge(node: str, group: list[Signal]) -> MaintenanceEvent:
             signal.source == REQUEST and signal.not_before is None and not signal.date_unreadable
             for signal in group
         ),
-        degraded=any(signal.degraded for signal in group),
     )
 
 

@@ -87,7 +87,7 @@ def _because(event: MaintenanceEvent, deadline: datetime | None, now: datetime, 
     if not starts:
         return f"{event.kind} has started: a drain would come too late"
     because = f"{event.condition or event.kind} requires a drain"
-    if event.degraded and deadline is not None and now < deadline:
+    if event.cause.degraded and deadline is not None and now < deadline:
         return f"{because}: the hardware under the VM fails"
     return because
 
@@ -100,7 +100,7 @@ def _ignored(
         if event.condition:
             return f"{name} is ignored (conditions.{name}.drain is false)", None
         if event.kind is Kind.UNKNOWN:
-            return f"the event can't be read: {event.description!r}", None
+            return f"the event can't be read: {event.cause.description!r}", None
         return f"{name} is ignored (events.{name}.drain is false)", None
     if event.condition and event.since is not None and now - event.since < policy.for_:
         until = event.since + policy.for_
@@ -112,7 +112,7 @@ def _ignored(
         return f"{name} is ignored: {short}", None
     # AKS's own detector acknowledges a user's reboot or redeploy at once, so notice is near zero. A request
     # in our own annotation names the drain, so it does not matter who started the event.
-    by_user = event.initiator is Initiator.USER and REQUEST not in event.sources
+    by_user = event.cause.initiator is Initiator.USER and REQUEST not in event.sources
     reported = settings.user_initiated(node.labels) is UserInitiated.REPORT
     if by_user and reported and event.kind in (Kind.REBOOT, Kind.REDEPLOY):
         return f"a user started this {name} (events.userInitiated is Report)", None
@@ -283,7 +283,9 @@ def start_times(
     times = StartTimes(EARLIEST, deadline, deadline) if at_once else _in_windows(deadline, policy, outlook)
     # A plan weeks ahead is no news that leaves no time.
     on_sight = event.at_once or (at_once and event.plan is None)
-    early = policy.start is Start.EARLY or (policy.start is None and (event.degraded or _we_decide(policy)))
+    early = policy.start is Start.EARLY or (
+        policy.start is None and (event.cause.degraded or _we_decide(policy))
+    )
     if on_sight or taken or early:
         return times
     if times.latest is None:

@@ -164,7 +164,7 @@ def event_line(judged: JudgedEvent) -> str:
         parts.append(f"not before {moment_value(event.not_before)}")
     if event.duration is not None:
         parts.append(f"for {event.duration.total_seconds():g}s")
-    if event.initiator is Initiator.USER:
+    if event.cause.initiator is Initiator.USER:
         parts.append("started by a user")
     return f"{', '.join(parts)} ({', '.join(event.sources)})"
 
@@ -226,8 +226,8 @@ def _event_rows(node: NodeReport, _: bool) -> Iterator[Row]:
     for judged in node.plan.events:
         event = judged.event
         yield "event", event_line(judged)
-        if event.description:
-            yield "", f"“{event.description}”"
+        if event.cause.description:
+            yield "", f"“{event.cause.description}”"
         for text in event.disagreements:
             yield "", f"sources differ: {text}"
         if not judged.asks:

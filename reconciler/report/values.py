@@ -110,9 +110,10 @@ for _kind, _keys in (
         JudgedEvent,
         (
             "kind=event.kind status=event.status notBefore=event.not_before durationSeconds=event.duration"
-            " ids=event.ids sources=event.sources description=event.description startedBy=event.initiator?"
-            " condition=event.condition? disagreements=event.disagreements asksForDrain=asks because deadline"
-            " mayStart timing=opening.words overruled=opening.overruled? plan=event.plan"
+            " ids=event.ids sources=event.sources description=event.cause.description"
+            " startedBy=event.cause.initiator? condition=event.condition? disagreements=event.disagreements"
+            " asksForDrain=asks because deadline mayStart timing=opening.words overruled=opening.overruled?"
+            " plan=event.plan"
         ),
     ),
     (PlatformPlan, "until offered offerStart offerEnd"),

@@ -98,8 +98,8 @@ def test_the_most_careful_report_wins_and_the_difference_is_shown() -> None:
     )
 
     assert (event.kind, event.status, event.not_before) == (Kind.REBOOT, Status.STARTED, NOW)
-    assert (event.duration, event.initiator) == (timedelta(seconds=60), Initiator.PLATFORM)
-    assert event.description == "the longer text"
+    assert (event.duration, event.cause.initiator) == (timedelta(seconds=60), Initiator.PLATFORM)
+    assert event.cause.description == "the longer text"
     assert event.sources == (CONDITION, "imds")
     assert event.disagreements == (
         "kind: condition:VMEventScheduled says Reboot, imds says Freeze",

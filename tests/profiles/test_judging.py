@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from reconciler.model import scheduled_events as imds
-from reconciler.model.event import Initiator, Kind, Status, WaitForNotice
+from reconciler.model.event import Cause, Initiator, Kind, Status, WaitForNotice
 from reconciler.model.moments import to_text
 from reconciler.model.node import KARPENTER_LABEL
 from reconciler.model.snapshot import Remediator
@@ -265,7 +265,7 @@ def test_a_drain_from_hardware_that_fails_may_start_early(text: str, later: floa
     (joined,) = join("a", [signal])
 
     assert judged(joined, builders.settings(text)).may_start is may_start
-    assert not judged(replace(joined, degraded=False), builders.settings(text)).may_start
+    assert not judged(replace(joined, cause=Cause()), builders.settings(text)).may_start
 
 
 @pytest.mark.parametrize("waits", [WaitForNotice.NEVER, WaitForNotice.ALWAYS])

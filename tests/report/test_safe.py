@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from reconciler.model.drains import Blocker
+from reconciler.model.event import Cause
 from reconciler.model.outcome import Outcome, Result
 from reconciler.model.plan import DrainState, Hold, NodeStatus
 from reconciler.model.values import replace
@@ -114,7 +115,9 @@ def _report(text: str) -> Report:
         node,
         zone=f"x{text}",
         pool=f"x{text}",
-        events=(replace(judged, event=dataclasses.replace(judged.event, description=f"x{text}")),),
+        events=(
+            replace(judged, event=dataclasses.replace(judged.event, cause=Cause(description=f"x{text}"))),
+        ),
         status=NodeStatus(unread=(("source", text),)),
         holds=(Hold("a", "windowOpen", text),),
         draining=DrainState(kept=(Blocker(f"shop/{text}", text, text),)),

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
 from reconciler.model.drains import DrainProgress
-from reconciler.model.event import Answer, Initiator, Kind, MaintenanceEvent, Reading, Signal, Status
+from reconciler.model.event import Answer, Cause, Initiator, Kind, MaintenanceEvent, Reading, Signal, Status
 from reconciler.model.machine import Machine
 from reconciler.model.node import (
     SCALE_DOWN_ANNOTATION,
@@ -208,9 +208,8 @@ def event(
         not_before=not_before,
         duration=duration,
         ids=ids,
-        description=description,
-        initiator=initiator,
         sources=sources,
+        cause=Cause(initiator, description),
         date_unreadable=date_unreadable,
         condition=condition,
         since=since,

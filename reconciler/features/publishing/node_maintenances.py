@@ -285,7 +285,7 @@ def _shown(
     # Azure empties the date once it has started.
     date = event.not_before or (have.event.not_before if have else None)
     duration = _whole(judged.event.duration) if judged else (have.duration if have else None)
-    description = _plain(judged.event.description) if judged else (have.description if have else "")
+    description = _plain(judged.event.cause.description) if judged else (have.description if have else "")
     due = None
     if judged is not None and stage in (Stage.WAITING, Stage.HELD, Stage.CORDONED, Stage.DRAINING):
         due = judged.deadline if judged.may_start or judged.until is None else judged.until
