@@ -21,12 +21,13 @@ from reconciler.model.plan import (
     Transition,
     WorkflowReport,
 )
-from reconciler.model.record import CaseRecord, Record, State
+from reconciler.model.record import CaseRecord, KnownEvent, Record, State
 from reconciler.model.schedule import CaseSchedule, Urgency
 from reconciler.model.snapshot import Ledger, NodeAssessment, Snapshot
 from reconciler.model.values import replace
 from reconciler.model.workflow import WorkflowData
 from reconciler.profiles.budget import DisruptionBudget
+from reconciler.profiles.case import not_dismissed
 from reconciler.profiles.situation import Acknowledgement, Situation
 from reconciler.settings.schema import Settings
 
@@ -99,15 +100,16 @@ A record may contain more profiles. A pass keeps their data and their claims, an
 """
 
 
-class NodeFacts(Struct, frozen=True):
+class NodeFacts(Struct, frozen=True, dict=True):
     """One node with everything that the pass knows about it before it decides.
 
     `record` is the record as it applies now, `written` the one that the annotation has: a person's claim ends
     with the cordon, and times of the future count as now. `of_the_future` is whether it has such times.
-    `case` is the profile's data about the node, with its claims. `problem` is set if an error in this program
-    kept the node from being judged. `urgency` is its place in the order of the nodes, None if no event
-    requires a drain. `workflows` is what its workflows do in this pass, None before they ran.
-    `acknowledgements` are the events that should start early.
+    `case` is the profile's data about the node, with its claims. `gone` are its events that no source reports
+    any more, and that none may hide. `untouched` is why the node must not be changed at all. `problem` is set
+    if an error in this program kept the node from being judged. `urgency` is its place in the order of the
+    nodes, None if no event requires a drain. `workflows` is what its workflows do in this pass, None before
+    they ran. `acknowledgements` are the events that should start early.
     """
 
     read: Node
@@ -116,6 +118,8 @@ class NodeFacts(Struct, frozen=True):
     record: Record | None = None
     written: Record | None = None
     case: CaseRecord = CaseRecord()
+    gone: tuple[KnownEvent, ...] = ()
+    untouched: Hold | None = None
     of_the_future: bool = False
     unreadable: str = ""
     problem: str = ""
@@ -135,6 +139,11 @@ class NodeFacts(Struct, frozen=True):
     def name(self) -> str:
         """The name of the node."""
         return self.read.name
+
+    @cached_property
+    def current(self) -> tuple[JudgedEvent, ...]:
+        """The events without those that are ignored because someone uncordoned the node."""
+        return not_dismissed(self.case, self.judged)
 
     @property
     def attempts(self) -> int:

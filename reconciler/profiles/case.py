@@ -100,6 +100,23 @@ def is_silent(known: KnownEvent, source: str, assessment: NodeAssessment, switch
     )
 
 
+def may_be_hidden(known: KnownEvent, assessment: NodeAssessment, switched_on: SwitchedOn) -> bool:
+    """Whether any enabled source of the event can't report now whether it still exists."""
+    return any(is_silent(known, source, assessment, switched_on) for source in known.sources)
+
+
+def unreported(
+    record: CaseRecord,
+    judged: tuple[JudgedEvent, ...],
+    assessment: NodeAssessment,
+    switched_on: SwitchedOn,
+) -> tuple[tuple[KnownEvent, ...], tuple[KnownEvent, ...]]:
+    """Return the recorded events that no source reports: those that one may hide, and those that are gone."""
+    absent = [old for old in record.events if not any(old.matches(event.event) for event in judged)]
+    hidden = tuple(old for old in absent if may_be_hidden(old, assessment, switched_on))
+    return hidden, tuple(old for old in absent if old not in hidden)
+
+
 def _hides(reading: Reading, known: KnownEvent) -> bool:
     shown = reading.signals
     return reading.tells_one and bool(shown) and not any(same_event(identity(one), known) for one in shown)
@@ -137,12 +154,7 @@ def updated(
         dated = seen.not_before or next((old.not_before for old in before if old.not_before), None)
         sources = tuple(sorted({*seen.sources, *sources_before}))
         # A source that can't be read may still report it under its own id.
-        hidden = {
-            id_
-            for old in before
-            if any(is_silent(old, source, assessment, switched_on) for source in old.sources)
-            for id_ in old.ids
-        }
+        hidden = {id_ for old in before if may_be_hidden(old, assessment, switched_on) for id_ in old.ids}
         ids = tuple(sorted({*seen.ids, *hidden}))
         seen = replace(seen, not_before=dated, sources=sources, ids=ids)
         drained_for = [old for old in before if record.drain is not None and not old.waits]
@@ -152,8 +164,8 @@ def updated(
             # A new event, or a worse kind of a known one: the drain goes on as it was allowed to begin.
             fresh += [replace(seen, waits=True), *(replace(seen, kind=old.kind) for old in drained_for)]
     for old in record.events:
-        silent = {source for source in old.sources if is_silent(old, source, assessment, switched_on)}
-        if silent and not any(old.matches(one.event) for one in case.present):
+        reported = any(old.matches(judged.event) for judged in case.present)
+        if not reported and may_be_hidden(old, assessment, switched_on):
             # It keeps all its sources: one that reported its end may become unreadable too.
             fresh.append(old)
     quiet = (record.quiet_since or now.replace(microsecond=0)) if case.quiet else None
@@ -224,3 +236,20 @@ def not_dismissed(record: CaseRecord, judged: tuple[JudgedEvent, ...]) -> tuple[
     if not record.dismissed:
         return judged
     return tuple(one for one in judged if not any(old.matches(one.event) for old in record.dismissed))
+
+
+def without_ended_dismissals(
+    record: CaseRecord,
+    judged: tuple[JudgedEvent, ...],
+    assessment: NodeAssessment,
+    switched_on: SwitchedOn,
+) -> CaseRecord:
+    """Return the record with only the ignored events that are reported, or that a source may hide."""
+    if not record.dismissed:
+        return record
+    kept = tuple(
+        old
+        for old in record.dismissed
+        if any(old.matches(event.event) for event in judged) or may_be_hidden(old, assessment, switched_on)
+    )
+    return replace(record, dismissed=kept)

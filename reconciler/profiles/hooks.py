@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 
 from msgspec import Struct
@@ -129,11 +129,10 @@ def _still_counts(entry: HookRecord, steps: Collection[HookStep]) -> bool:
             return False
 
 
-def ended(of: HookCase) -> CaseRecord:
-    """Return the record in which the hooks that are done, or whose time is over, have ended."""
-    if not of.record.hooks:
-        return of.record
-    return replace(of.record, hooks=tuple(_ended(one, of) for one in of.record.hooks))
+def ended(of: HookCase, present: Iterable[Hook]) -> tuple[HookRecord, ...]:
+    """Return the recorded hooks that the node still has. Those that are done, or late, have ended."""
+    ids = {hook.id for hook in present}
+    return tuple(_ended(entry, of) for entry in of.record.hooks if entry.id in ids)
 
 
 def _ended(entry: HookRecord, of: HookCase) -> HookRecord:

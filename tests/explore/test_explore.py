@@ -184,7 +184,7 @@ FOUND: dict[str, tuple[str, History, dict[str, Any]]] = {
     "an eviction while a hook holds the drain": (
         "hooks",
         _played(HOOK, REBOOT),
-        {"reconciler.passes.decide.draining.drain_hold": lambda *_: None},
+        {"reconciler.passes.decide.hooks.drain_hold": lambda *_: None},
     ),
     "a pod that asks to finish and holds its node for ever": (
         "17",

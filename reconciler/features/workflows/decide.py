@@ -250,7 +250,7 @@ def _unread(node: NodeFacts, waiting: tuple[Claim, ...], context: PassContext) -
 
 def _kept_from_starts(node: NodeFacts, context: PassContext) -> tuple[Hold, ...]:
     """Return what keeps every workflow from a start: the hold of a person, and an upgrade by AKS."""
-    name, word = node.name, context.instructions(node.read).hold
+    name, word = node.name, node.instructions.hold
     upgrade = upgrade_on(node.read, context.upgraded)
     of_aks = (left_to_us.hold(name, upgrade),) if upgrade else ()
     if word is None:

@@ -16,6 +16,7 @@ from reconciler.model.drains import (
     WaitLimit,
 )
 from reconciler.model.holds import HoldCode
+from reconciler.model.instructions import PersonHold
 from reconciler.model.moments import shifted
 from reconciler.model.node import AUTOSCALER_TAINT, Node
 from reconciler.model.plan import (
@@ -26,7 +27,7 @@ from reconciler.model.plan import (
 from reconciler.model.record import CaseRecord, DrainRecord, KnownEvent, State
 from reconciler.model.values import replace
 from reconciler.passes.decide.facts import CaseStep, pods_left, unattended, with_moved, with_returns
-from reconciler.passes.decide.hooks import begun_after_hooks, drain_hold, follow_hooks, was_held
+from reconciler.passes.decide.hooks import begun_after_hooks, follow_hooks, was_held
 from reconciler.passes.decide.planned import NodeDrain
 from reconciler.passes.node_facts import NodeFacts, PassContext, Progress
 from reconciler.profiles import case as cases
@@ -53,7 +54,8 @@ Our own pod goes with it, and another one needs a moment to take over.
 class _Begun(Struct, frozen=True):
     """A recorded drain that is not done, and its progress in this process, if there is any.
 
-    `told` is the case as this pass has read it, and `hooked` says what holds the drain if a hook does.
+    `told` is the case as this pass has read it. `by_person` is the hold of a person, and `hooked` says what
+    holds the drain if a hook does.
     """
 
     node: Node
@@ -61,6 +63,7 @@ class _Begun(Struct, frozen=True):
     record: CaseRecord
     view: cases.CaseView
     progress: DrainProgress | None
+    by_person: PersonHold | None
     hooked: Hold | None = None
 
 
@@ -98,8 +101,11 @@ def follow_drain(
     goes_on = under_way and cases.wants_drain(walked.effects.record, view)
     step = _Step(hooked.record)
     if goes_on:
-        held = drain_hold(node, step.record, view, context)
-        step = _go_on(_Begun(read, node.case, step.record, view, drained, held), context, progress)
+        step = _go_on(
+            _Begun(read, node.case, step.record, view, drained, node.instructions.hold, hooked.drain),
+            context,
+            progress,
+        )
     progress.holding.discard(read.name)
     if under_way:
         _count(read, step, drained, context, progress)
@@ -126,7 +132,7 @@ def follow_drain(
     # A drain that ended with an earlier case does not belong to this one.
     shown = drained if drain is not None or running(drained) else None
     stop = ordered.order is None and not _unjudged(ordered.stopped) and running(found)
-    return NodeDrain(case, ordered.order, step.kept, step.notices, shown, stop, hooked.runs)
+    return NodeDrain(case, ordered.order, step.kept, step.notices, shown, stop, hooked)
 
 
 class _Ordered(Struct, frozen=True):
@@ -180,7 +186,7 @@ def _for_workflow(
     progress: Progress,
 ) -> tuple[DrainOrder | None, Hold | None]:
     """Return the order for the drain that a workflow waits for, or what holds it."""
-    begun = _Begun(node.read, CaseRecord(), CaseRecord(), cases.CaseView(), drained)
+    begun = _Begun(node.read, CaseRecord(), CaseRecord(), cases.CaseView(), drained, node.instructions.hold)
     held = _held_drain(begun, order, context, progress)
     if held is not None:
         return None, held
@@ -285,7 +291,7 @@ def _held_drain(begun: _Begun, order: DrainOrder, context: PassContext, progress
     A drain without a limit for slots waits neither for a slot nor for other nodes.
     """
     node, drained = begun.node, begun.progress
-    hold = context.instructions(node).hold
+    hold = begun.by_person
     if hold is not None and hold.stops:
         return replace(not_stopped.hold(node.name, hold.words(node.name)), until=hold.word.until)
     if node.has_taint(AUTOSCALER_TAINT):

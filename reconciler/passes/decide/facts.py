@@ -136,7 +136,6 @@ def with_starts(
     record: CaseRecord,
     view: cases.CaseView,
     node: NodeFacts,
-    switched_on: cases.SwitchedOn,
     context: PassContext,
 ) -> CaseRecord:
     """Return the record with the starts of its events that this pass sees first.
@@ -149,18 +148,17 @@ def with_starts(
     facts = record.facts
     # The case of an adopted node has all of its events, also those that require no drain.
     asked = record.open and record.cordon is not Cordon.ADOPTED_MECHANIC
-    present = [event for event in view.present if event.asks or asked]
-    events = (*record.events, *(cases.known(event.event) for event in present))
+    present = [(judged.event, cases.known(judged.event)) for judged in view.present if judged.asks or asked]
+    events = (*record.events, *(seen for _, seen in present))
     pods = _pods_to_go(record, events, node, context)
     starts = [_recounted(start, record, pods) for start in facts.starts]
-    for judged in present:
+    for reported, seen in present:
         # The record still has the date, which Azure empties at the start.
-        seen = cases.known(judged.event)
-        event = next((old for old in record.events if old.matches(judged.event)), seen)
-        started = judged.event.started and reports_start(event)
+        event = next((old for old in record.events if old.matches(reported)), seen)
+        started = reported.started and reports_start(event)
         if started and facts.start_of(event) is None and facts.start_of(seen) is None:
             starts.append(PlatformStart(event, context.second, pods))
-    for old in _gone(record, node, switched_on):
+    for old in node.gone:
         if not reports_start(old) or _is_left(old, node, context) or facts.start_of(old) is not None:
             continue
         if old.not_before is not None and old.not_before <= context.now:
@@ -224,15 +222,6 @@ def _is_case(record: CaseRecord) -> bool:
     return record.open or record.facts.any
 
 
-def _gone(record: CaseRecord, node: NodeFacts, switched_on: cases.SwitchedOn) -> Iterator[KnownEvent]:
-    """Yield the recorded events that no source reports any more, and that none may hide."""
-    for old in node.case.events:
-        reported = any(old.matches(judged.event) for judged in node.judged)
-        silent = any(cases.is_silent(old, source, node.assessment, switched_on) for source in old.sources)
-        if not reported and not silent:
-            yield old
-
-
 def _is_left(old: KnownEvent, node: NodeFacts, context: PassContext) -> bool:
     """Whether the settings ignore the event, or leave it to another tool: it is not ours to miss."""
     settings, read = context.settings, node.read
@@ -278,7 +267,8 @@ def _with_met(starts: list[PlatformStart], found: Survey | None, context: PassCo
         return starts
     first = min(struck, key=lambda start: start.at)
     budgets = BudgetIndex(context.snapshot.for_settings.ahead.budgets or ())
-    met = limits.text(whose([each.pod for each in (*found.to_go, *found.waiting)], budgets), _LONGEST_NAMES)
+    names = whose([each.pod for each in (*found.to_go, *found.waiting)], budgets)
+    met = limits.text(names, _LONGEST_NAMES)
     return [replace(start, met=met) if start is first else start for start in starts]
 
 
@@ -372,11 +362,7 @@ def _forecast(step: CaseStep, node: NodeFacts, context: PassContext) -> Forecast
         return None
     if step.begun and planned.missed and not planned.by_pods:
         return None
-    ahead = [
-        judged
-        for judged in cases.not_dismissed(node.case, node.judged)
-        if judged.times is not None and not judged.event.started
-    ]
+    ahead = [judged for judged in node.current if judged.times is not None and not judged.event.started]
     known = node.case.facts.will_be_missed
     if not ahead and (planned.missed or known is None or known.over is None):
         return None

@@ -300,13 +300,12 @@ def _pods(node: str, context: PassContext) -> tuple[Sequence[Pod] | None, str]:
 def _events(node: NodeFacts) -> tuple[KnownEvent, ...]:
     if node.case.drain is not None:
         return cases.allowed(node.case)
-    judged = cases.not_dismissed(node.case, node.judged)
-    return tuple(cases.known(each.event) for each in judged if each.times is not None)
+    return tuple(cases.known(judged.event) for judged in node.current if judged.times is not None)
 
 
 def _has_begun(node: NodeFacts) -> bool:
-    judged = [each for each in cases.not_dismissed(node.case, node.judged) if each.times is not None]
-    return bool(judged) and all(each.event.started for each in judged)
+    planned = [judged for judged in node.current if judged.times is not None]
+    return bool(planned) and all(judged.event.started for judged in planned)
 
 
 def forecast_until(limits: Limits, placed: Mapping[str, Placed], now: datetime) -> datetime | None:

@@ -7,13 +7,13 @@ process reports it once more rather than not at all.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 
 from msgspec import Struct
 
 from reconciler.calendar.values import format_duration
-from reconciler.model.hooks import Hook, HookEnd, HookRecord, HookRun, HookStep
+from reconciler.model.hooks import HookEnd, HookRecord, HookRun, HookStep
 from reconciler.model.moments import to_text
 from reconciler.model.plan import Hold, Notice, NoticeType
 from reconciler.model.record import CaseRecord, DrainRecord, State
@@ -22,7 +22,7 @@ from reconciler.passes.node_facts import NodeFacts, PassContext
 from reconciler.profiles import hooks as engine
 from reconciler.profiles.case import CaseView
 from reconciler.profiles.checks.people import HOOKS_DONE
-from reconciler.profiles.hooks import HookCase, present_hooks
+from reconciler.profiles.hooks import HookCase, Waiting, present_hooks
 from reconciler.profiles.state_machine import Walk
 
 HOOK_TIMED_OUT = "HookTimedOut"
@@ -33,32 +33,38 @@ _CODES = frozenset(check.name for check in HOOKS_DONE.values())
 class Hooked(Struct, frozen=True):
     """The record with the node's hooks after this pass, and what holds the node, with its hooks.
 
-    `runs` are the hooks of the settings that are to be run.
+    `drain` is what a `pre-drain` hook holds of a drain that goes on; it is not one of `holds`. `runs` are the
+    hooks of the settings that are to be run. `over` are the hooks that the pass has read and that have ended.
     """
 
     record: CaseRecord
     holds: tuple[Hold, ...]
+    drain: Hold | None = None
     runs: tuple[HookRun, ...] = ()
+    over: tuple[HookRecord, ...] = ()
 
 
 def follow_hooks(node: NodeFacts, walked: Walk, view: CaseView, context: PassContext) -> Hooked:
-    """Return the record and the holds of the state machine, with the hooks of the steps that are next.
-
-    The hold of a `pre-drain` hook is not among them: see `drain_hold`.
-    """
-    record = walked.effects.record
-    if walked.state is not State.IN_MAINTENANCE:
+    """Return the record and the holds of the state machine, with the hooks of the steps that are next."""
+    record, in_maintenance = walked.effects.record, walked.state is State.IN_MAINTENANCE
+    if not in_maintenance and not node.case.hooks:
         return Hooked(record, walked.holds)
     hooks = present_hooks(node.read, context.settings)
+    before = HookCase(node.case, view, context.settings, context.now)
+    over = engine.ended(before, hooks) if node.case.hooks else ()
+    if not in_maintenance:
+        return Hooked(record, walked.holds, over=over)
     steps = frozenset(_next_steps(record, view, walked))
-    asked = HookCase(engine.begun(record, hooks, steps, context.second), view, context.settings, context.now)
-    record = engine.ended(asked)
-    asked = replace(asked, record=record)
+    asked = replace(before, record=engine.begun(record, hooks, steps, context.second))
+    asked = replace(asked, record=replace(asked.record, hooks=engine.ended(asked, hooks)))
+    waiting = {step: engine.waiting(step, hooks, asked) for step in HookStep}
+    runs = engine.runs(node.read, asked)
     # What the checks say of a hook whose step is not next holds nothing yet.
     holds = [hold for hold in walked.holds if hold.code not in _CODES]
     for step in (HookStep.POST_DRAIN, HookStep.PRE_UNCORDON):
-        holds += _hold(node.name, step, hooks, asked)
-    return Hooked(record, tuple(holds), engine.runs(node.read, asked))
+        holds += _hold(node.name, step, waiting[step], asked)
+    drain = drain_hold(node.name, waiting[HookStep.PRE_DRAIN], asked)
+    return Hooked(asked.record, tuple(holds), drain, runs, over)
 
 
 def _next_steps(record: CaseRecord, view: CaseView, walked: Walk) -> Iterator[HookStep]:
@@ -71,8 +77,8 @@ def _next_steps(record: CaseRecord, view: CaseView, walked: Walk) -> Iterator[Ho
         yield HookStep.PRE_UNCORDON
 
 
-def _hold(node: str, step: HookStep, hooks: Sequence[Hook], asked: HookCase) -> Iterator[Hold]:
-    found = [hook for hook in engine.waiting(step, hooks, asked) if hook.until is not None]
+def _hold(node: str, step: HookStep, waiting: Iterable[Waiting], asked: HookCase) -> Iterator[Hold]:
+    found = [hook for hook in waiting if hook.until is not None]
     if found:
         hold = HOOKS_DONE[step].hold(node, engine.reason(step, found, asked.settings))
         ends = [hook.until for hook in found if hook.until is not None]
@@ -81,11 +87,9 @@ def _hold(node: str, step: HookStep, hooks: Sequence[Hook], asked: HookCase) -> 
         yield replace(hold, until=max(ends), asks=min((*ends, *asks)))
 
 
-def drain_hold(node: NodeFacts, record: CaseRecord, view: CaseView, context: PassContext) -> Hold | None:
-    """Return what a `pre-drain` hook holds of a drain that has been recorded, None if there is none."""
-    hooks = present_hooks(node.read, context.settings)
-    asked = HookCase(record, view, context.settings, context.now)
-    return next(_hold(node.name, HookStep.PRE_DRAIN, hooks, asked), None)
+def drain_hold(node: str, waiting: Iterable[Waiting], asked: HookCase) -> Hold | None:
+    """Return what `pre-drain` hooks hold of a drain that has been recorded, None if there is none."""
+    return next(_hold(node, HookStep.PRE_DRAIN, waiting, asked), None)
 
 
 def was_held(told: CaseRecord, drain: DrainRecord) -> bool:
@@ -109,18 +113,11 @@ def _holds_drain(hook: HookRecord) -> bool:
     return hook.id.step is HookStep.PRE_DRAIN and hook.end is None
 
 
-def timed_out(
-    node: NodeFacts, record: CaseRecord, view: CaseView, context: PassContext
-) -> tuple[Notice, ...]:
+def timed_out(over: Iterable[HookRecord], record: CaseRecord, context: PassContext) -> tuple[Notice, ...]:
     """Return the Warning Events about hooks that have timed out, and that no pass has reported yet.
 
-    `record` is the case after this pass. If it ends, its hooks are those that the pass has read.
+    `record` is the case after this pass. If it ends, its hooks are `over`, those that the pass has read.
     """
-    if not node.case.hooks and not record.hooks:
-        return ()
-    present = {hook.id for hook in present_hooks(node.read, context.settings)}
-    before = replace(node.case, hooks=tuple(each for each in node.case.hooks if each.id in present))
-    over = engine.ended(HookCase(before, view, context.settings, context.now)).hooks
     found = {(each.id, each.since): each for each in (*over, *record.hooks) if _untold(each)}
     return tuple(_notice(each, context) for each in found.values())
 

@@ -13,7 +13,7 @@ from reconciler.model.plan import (
 )
 from reconciler.model.problems import internal
 from reconciler.model.record import Record, Unreadable
-from reconciler.model.schedule import LEAST_URGENT, Urgency
+from reconciler.model.schedule import LEAST_URGENT
 from reconciler.model.snapshot import NodeAssessment
 from reconciler.model.values import replace
 from reconciler.model.workflow import upgrade_on
@@ -98,13 +98,23 @@ def look(node: Node, assessment: NodeAssessment, context: PassContext, parts: Pa
     )
     record = snapshot.records.get(node.name)
     if isinstance(record, Unreadable):
-        return NodeFacts(node, assessment, judged, unreadable=record.because)
+        facts = NodeFacts(node, assessment, judged, unreadable=record.because)
+        return replace(facts, untouched=_why_untouched(facts, settings))
     facts = replace(_facts(node, assessment, record, context), judged=judged)
+    hidden, gone = cases.unreported(facts.case, judged, assessment, context.reading_names.__contains__)
+    urgency = urgency_of(facts.current, hidden, node, settings)
     said = context.instructions(node)
     judged = tuple(instructed(event, said, facts.case, node, settings, context.now) for event in judged)
     upgrade = upgrade_on(node, context.upgraded)
     judged = tuple(beside_upgrade(event, upgrade, context.now) for event in judged)
-    return replace(facts, judged=judged, instructions=said, urgency=_urgency(facts, context))
+    return replace(
+        facts,
+        judged=judged,
+        gone=gone,
+        untouched=_why_untouched(facts, settings),
+        instructions=said,
+        urgency=urgency,
+    )
 
 
 def why_out_of_service(record: Record | None) -> str:
@@ -131,19 +141,7 @@ def last_key(name: str) -> QueueKey:
     return (False, LEAST_URGENT.key, "", name)
 
 
-def _urgency(node: NodeFacts, context: PassContext) -> Urgency | None:
-    switched_on = context.reading_names.__contains__
-    hidden = [
-        known
-        for known in node.case.events
-        if not any(known.matches(judged.event) for judged in node.judged)
-        and any(cases.is_silent(known, source, node.assessment, switched_on) for source in known.sources)
-    ]
-    return urgency_of(cases.not_dismissed(node.case, node.judged), hidden, node.read, context.settings)
-
-
-def untouchable(node: NodeFacts, settings: Settings) -> Hold | None:
-    """Return why the node must not be changed at all, None if it may be."""
+def _why_untouched(node: NodeFacts, settings: Settings) -> Hold | None:
     name, release = node.name, keys_of(settings.keys.prefix).release(node.name)
     if node.unreadable:
         fix = f"{release} --reset removes it"

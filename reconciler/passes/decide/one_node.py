@@ -7,7 +7,7 @@ from datetime import timedelta
 from reconciler.model.holds import HoldCode
 from reconciler.model.machine import Remove, ScaleUp
 from reconciler.model.node import HOSTED_LABEL, Node
-from reconciler.model.plan import Actions, DrainState, Hold, JudgedEvent, NodePlan
+from reconciler.model.plan import Actions, DrainState, Hold, NodePlan
 from reconciler.model.problems import internal
 from reconciler.model.record import CaseRecord, Cordon, State
 from reconciler.model.undone import Undone
@@ -15,7 +15,7 @@ from reconciler.model.values import replace
 from reconciler.model.writes import node_write
 from reconciler.passes.decide.draining import follow_drain, holds_slot, is_stuck, pods_staying, running
 from reconciler.passes.decide.facts import with_starts
-from reconciler.passes.decide.known import broken, untouchable
+from reconciler.passes.decide.known import broken
 from reconciler.passes.decide.machines import gone_by_us
 from reconciler.passes.decide.planned import (
     Decided,
@@ -79,18 +79,16 @@ def _leave(
 
 def decide_node(node: NodeFacts, context: PassContext, progress: Progress, parts: Parts) -> NodePlan:
     """Return the plan of one node; add the places and slots that it takes to `progress`."""
-    read, snapshot, settings = node.read, context.snapshot, context.settings
-    untouched = untouchable(node, settings)
-    if untouched is not None:
-        return _untouched(node, untouched, context, parts)
+    read, snapshot = node.read, context.snapshot
+    if node.untouched is not None:
+        return _untouched(node, node.untouched, context, parts)
     planned = progress.schedules.get(read.name)
     schedule = schedule_beside(planned, progress.plans, context.now)
     if schedule is not None and schedule is not planned:
         progress.schedules = {**progress.schedules, read.name: schedule}
     if schedule is not None and schedule.with_node:
         node = replace(node, judged=brought_forward(node.judged, schedule, context.now))
-    judged = cases.not_dismissed(node.case, node.judged)
-    record, view = _case_now(node, judged, context)
+    record, view = _case_now(node, context)
     machine = snapshot.for_settings.machines.get(read.name)
     key = pool_key(machine)
     before_us = progress.pools.get(key, "") if key is not None else ""
@@ -98,9 +96,9 @@ def decide_node(node: NodeFacts, context: PassContext, progress: Progress, parts
     situation = Situation(
         node=read,
         record=record,
-        judged=judged,
+        judged=node.current,
         case=view,
-        settings=settings,
+        settings=context.settings,
         places=progress.places,
         ledger=progress.ledger,
         now=context.now,
@@ -127,13 +125,11 @@ def decide_node(node: NodeFacts, context: PassContext, progress: Progress, parts
     return plan
 
 
-def _case_now(
-    node: NodeFacts, judged: tuple[JudgedEvent, ...], context: PassContext
-) -> tuple[CaseRecord, cases.CaseView]:
+def _case_now(node: NodeFacts, context: PassContext) -> tuple[CaseRecord, cases.CaseView]:
     """Return the case with what its events say in this pass, and the view of these events."""
-    switched_on = context.reading_names.__contains__
-    record = _prune_dismissed(node.case, node, switched_on)
-    adopted = record.cordon is Cordon.ADOPTED_MECHANIC or is_adoptable(node.read, context.settings)
+    switched_on, judged = context.reading_names.__contains__, node.current
+    adopted = node.case.cordon is Cordon.ADOPTED_MECHANIC or is_adoptable(node.read, context.settings)
+    record = cases.without_ended_dismissals(node.case, node.judged, node.assessment, switched_on)
     view = cases.view(record, judged, node.assessment, switched_on, adopted=adopted)
     begun = record.state is State.IN_MAINTENANCE
     # A person who uncordoned the node did not know of an event that appears in the same pass.
@@ -144,7 +140,7 @@ def _case_now(
     if record.acknowledged:
         reported = {id_ for known in record.events for id_ in known.ids}
         record = replace(record, acknowledged=tuple(id_ for id_ in record.acknowledged if id_ in reported))
-    return with_starts(record, view, node, switched_on, context), view
+    return with_starts(record, view, node, context), view
 
 
 def _untouched(node: NodeFacts, because: Hold, context: PassContext, parts: Parts) -> NodePlan:
@@ -185,15 +181,3 @@ def _account(
     # Starts that wait for no spacing delay no others: spot VMs that go all the time would stop them.
     if first and settings.budget.spacing > timedelta() and not is_exempt(situation):
         progress.ledger = replace(progress.ledger, last_start=context.second, unread="")
-
-
-def _prune_dismissed(record: CaseRecord, node: NodeFacts, switched_on: cases.SwitchedOn) -> CaseRecord:
-    if not record.dismissed:
-        return record
-    kept = tuple(
-        known
-        for known in record.dismissed
-        if any(known.matches(event.event) for event in node.judged)
-        or any(cases.is_silent(known, source, node.assessment, switched_on) for source in known.sources)
-    )
-    return replace(record, dismissed=kept)

@@ -11,7 +11,6 @@ from reconciler.model.case_outcome import outcome_of
 from reconciler.model.drains import Blocker, DrainOrder, DrainProgress, KeptPods
 from reconciler.model.event import Answer, Kind
 from reconciler.model.holds import HoldCode
-from reconciler.model.hooks import HookRun
 from reconciler.model.keys import keys_of
 from reconciler.model.moments import to_text
 from reconciler.model.node import Node
@@ -29,7 +28,7 @@ from reconciler.model.writes import (
     rewritten,
 )
 from reconciler.passes.decide.facts import CaseStep, pods_left, tell, with_returns
-from reconciler.passes.decide.hooks import timed_out
+from reconciler.passes.decide.hooks import Hooked, timed_out
 from reconciler.passes.node_facts import DEFAULT, NodeFacts, PassContext, WorkflowStep
 from reconciler.passes.parts import Parts
 from reconciler.passes.plugin import NodeSigns, Standing
@@ -44,7 +43,7 @@ class NodeDrain(Struct, frozen=True):
     """The drain of a node after this pass, and the case for which it is.
 
     `order` is for the drainer, `kept` are the pods that stay, `shown` is the progress for the plan, `stop` is
-    whether a drain has to stop. `hooks` are those to run for it.
+    whether a drain has to stop.
     """
 
     case: CaseStep
@@ -53,7 +52,7 @@ class NodeDrain(Struct, frozen=True):
     notices: tuple[Notice, ...]
     shown: DrainProgress | None
     stop: bool
-    hooks: tuple[HookRun, ...]
+    hooks: Hooked
 
 
 class Decided(Struct, frozen=True):
@@ -70,7 +69,7 @@ def plan_of(node: NodeFacts, walked: Walk, drain: NodeDrain, context: PassContex
     case = drain.case
     telling = tell(case, node, context)
     record = telling.record
-    over = timed_out(node, record, case.view, context)
+    over = timed_out(drain.hooks.over, record, context)
     noted = telling.noted
     if over and record.open:
         noted = told(noted or record)
@@ -102,7 +101,7 @@ def plan_of(node: NodeFacts, walked: Walk, drain: NodeDrain, context: PassContex
             *telling.fresh,
         ),
         publications=signs.writes,
-        hooks=drain.hooks,
+        hooks=drain.hooks.runs,
         pending=(*telling.pending, *over),
         noted=second_patch(node, write, noted, context) if noted is not None else None,
     )
@@ -195,9 +194,7 @@ def _unspoken_holds(node: NodeFacts) -> tuple[Hold, ...]:
     law 7 requires one for every event without an action.
     """
     holds = []
-    let_be = {event.event for event in node.judged} - {
-        event.event for event in cases.not_dismissed(node.case, node.judged)
-    }
+    let_be = {event.event for event in node.judged} - {event.event for event in node.current}
     for event in node.judged:
         if event.event in let_be and event.asks:
             reason = "someone uncordoned the node, so it is ignored until a new event"

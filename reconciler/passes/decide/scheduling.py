@@ -19,7 +19,6 @@ from reconciler.model.schedule import CaseSchedule, StartTimes
 from reconciler.model.snapshot import Ledger
 from reconciler.model.values import replace
 from reconciler.passes.decide.forecasts import Reasons, forecast_until
-from reconciler.passes.decide.known import untouchable
 from reconciler.passes.node_facts import NodeFacts, PassContext
 from reconciler.profiles import case as cases
 from reconciler.profiles.budget import DisruptionBudget, PlacesAhead
@@ -51,7 +50,7 @@ def _schedules(
     what = "its start is not planned"
     for node in seen:
         name = node.name
-        if node.problem or untouchable(node, context.settings) is not None:
+        if node.problem or node.untouched is not None:
             continue
         case = faults.of(name, what, partial(_case, node, places, context), None)
         if case is not None:
@@ -101,7 +100,7 @@ def _waiting(node: NodeFacts) -> list[tuple[JudgedEvent, StartTimes]]:
     """Return the events of a node that require a drain now or later, and for which none has begun."""
     return [
         (judged, judged.times)
-        for judged in cases.not_dismissed(node.case, node.judged)
+        for judged in node.current
         if judged.times is not None
         and (not judged.asks or judged.starts)
         and not cases.covers(node.case, judged.event)

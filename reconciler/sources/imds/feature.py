@@ -18,7 +18,6 @@ from reconciler.model.node import Node
 from reconciler.model.problems import Faults, guarded
 from reconciler.model.record import State
 from reconciler.model.values import replace
-from reconciler.passes.decide.known import untouchable
 from reconciler.passes.node_facts import Decider, NodeFacts, PassContext
 from reconciler.passes.plugin import Feature, NodeSigns, Standing
 from reconciler.profiles import case as cases
@@ -125,8 +124,8 @@ def _why_not(
     mine = [signal for other, signal in pairs if node is not None and other.read.name == node.name]
     if node is None or not mine:
         return f"node {names[0]} has not reported it yet"
-    if (hold := untouchable(node, settings)) is not None:
-        return f"node {names[0]} must not be changed: {hold.reason}"
+    if node.untouched is not None:
+        return f"node {names[0]} must not be changed: {node.untouched.reason}"
     if not all(_wants(node, signal) for signal in mine):
         return f"the settings of node {names[0]} do not acknowledge it, or it has started there"
     if not all(_is_drained_for(node, signal) for signal in mine):
@@ -149,7 +148,7 @@ def _is_drained_for(node: NodeFacts, signal: Signal) -> bool:
         and record.drain.done is not None
         and any(signal.id in known.ids for known in record.events)
         and not any(signal.id in known.ids and known.waits for known in record.events)
-        and not cases.newly_asking(record, cases.not_dismissed(record, node.judged))
+        and not cases.newly_asking(record, node.current)
     )
 
 
