@@ -13,6 +13,8 @@ import pytest
 import reconciler.features
 from reconciler import plugins
 from reconciler.features import FEATURES
+from reconciler.passes.plugin import Feature
+from reconciler.run import PARTS
 from reconciler.sources import SOURCES
 
 ROOT = Path(reconciler.features.__file__).parents[1]
@@ -32,8 +34,10 @@ def test_the_parts_of_a_stage_are_in_the_order_of_the_names() -> None:
     sources = [module.__name__ for module in plugins.modules("source")]
 
     assert features == [
-        *(f"reconciler.features.{name}.feature" for name in ("machines", "workflows", "publishing")),
-        "reconciler.sources.imds.feature",
+        f"reconciler.{room}.{name}.feature"
+        for room, names in (("features", FEATURES), ("sources", SOURCES))
+        for name in names
+        if (ROOT / room / name / "feature.py").exists()
     ]
     assert [name.split(".")[2] for name in sources] == [*SOURCES]
     assert "reconciler.sources.condition" in sources
@@ -101,8 +105,15 @@ def test_a_small_folder_has_the_parts_of_all_stages_in_one_file(
     assert having("settings") == ["reconciler.features.small.settings"]
 
 
-def test_a_name_without_a_file_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reconciler.features, "FEATURES", ("toy",))
+@pytest.mark.parametrize("feature", PARTS.features, ids=lambda feature: feature.name)
+def test_what_a_feature_writes_it_can_find_and_remove(feature: Feature) -> None:
+    said = f"{feature.name}: `signs` need `removed` or `taken_back`, `object_changes` need `read_objects`"
+    assert not feature.signs or feature.removed or feature.taken_back, said
+    assert not feature.object_changes or feature.read_objects, said
 
-    with pytest.raises(ImportError, match=r"reconciler\.features\.toy is listed"):
+
+def test_a_name_without_a_file_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reconciler.features, "FEATURES", ("missing",))
+
+    with pytest.raises(ImportError, match=r"reconciler\.features\.missing is listed"):
         list(plugins.modules("feature"))
