@@ -27,6 +27,8 @@ from reconciler.model.record import CaseRecord, DrainRecord, Replacement, SelfSe
 from reconciler.model.schedule import CaseSchedule
 from reconciler.model.snapshot import Ledger
 from reconciler.model.values import replace
+from reconciler.passes.observe import wanted
+from reconciler.passes.parts import Parts, Sources
 from reconciler.profiles.case import CaseView
 from reconciler.profiles.checks.machines import PAUSE
 from reconciler.profiles.plugins import CheckResult, failed, passed, unknown
@@ -43,6 +45,7 @@ from tests.support.builders import (
     known,
     minutes,
     node,
+    read_of,
     record,
     settings,
     situation,
@@ -689,5 +692,7 @@ ANSWERS["windowOpen"] = {
 def test_answers(check: str, seen: Situation, expected: CheckResult) -> None:
     answer = ask(check, seen)
 
+    read = read_of(seen.node, wanted(seen.settings, Parts(Sources())))
+    assert ask(check, replace(seen, node=read)) == answer, f"no pass reads all that {check} reads"
     assert expected.reason in answer.reason
     assert (answer.verdict, answer.until, answer.holds) == (expected.verdict, expected.until, expected.holds)

@@ -17,6 +17,7 @@ from reconciler.model.node import (
     Condition,
     Node,
     Taint,
+    Wanted,
 )
 from reconciler.model.plan import CheckAnswer, JudgedEvent, NodePlan, Plan
 from reconciler.model.pod import Owner, Pod
@@ -127,6 +128,20 @@ def node(
 
 IN_UPGRADE = {SCALE_DOWN_ANNOTATION: "true", SCALE_DOWN_REASON_ANNOTATION: "upgrade"}
 """The annotations of a node that AKS upgrades."""
+
+
+def read_of(node: Node, wanted: Wanted) -> Node:
+    """What a pass that wants these parts reads of a node."""
+    return replace(
+        node,
+        labels={key: value for key, value in node.labels.items() if wanted.keeps_label(key)},
+        annotations={
+            key: value
+            for key, value in node.annotations.items()
+            if key in wanted.annotations or key.startswith(f"{wanted.annotation_prefix}/")
+        },
+        conditions=tuple(each for each in node.conditions if each.type in wanted.conditions),
+    )
 
 
 def vm_name(instance: int) -> str:

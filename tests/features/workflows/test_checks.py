@@ -49,6 +49,7 @@ from tests.support.builders import (
     minutes,
     node,
     pod,
+    read_of,
     settings,
     situation,
 )
@@ -676,18 +677,8 @@ def as_read(scene: WorkflowSituation, needs: Needs) -> WorkflowSituation:
         labels=needs.labels | READ_LABELS,
     )
 
-    def read(node: Node) -> Node:
-        labels = {key: value for key, value in node.labels.items() if wanted.keeps_label(key)}
-        notes = {
-            key: value
-            for key, value in node.annotations.items()
-            if key in wanted.annotations or key.startswith(f"{PREFIX}/")
-        }
-        conditions = tuple(each for each in node.conditions if each.type in wanted.conditions)
-        return replace(node, labels=labels, annotations=notes, conditions=conditions)
-
-    members = Fleet(replace(member, node=read(member.node)) for member in scene.members)
-    return replace(scene, node=read(scene.node), members=members)
+    members = Fleet(replace(member, node=read_of(member.node, wanted)) for member in scene.members)
+    return replace(scene, node=read_of(scene.node, wanted), members=members)
 
 
 @pytest.mark.heavy
