@@ -216,7 +216,7 @@ def _drain_without_number(seen: Snapshot) -> Snapshot:
 @pytest.mark.parametrize(
     "poison",
     [
-        pytest.param(_signal(resources=None), id="assess"),
+        pytest.param(_signal(description=None), id="assess"),
         pytest.param(_signal(not_before=datetime.min.replace(tzinfo=UTC)), id="judge"),
         pytest.param(_drain_without_number, id="decide"),
         pytest.param(lambda seen: replace(seen, problems=Problems(nodes={Z: "OverflowError"})), id="observe"),
