@@ -34,7 +34,7 @@ def tier_of(pod: Pod, own_pod: str | None = None) -> Tier:
     if own_pod is not None and pod.key == own_pod:
         return Tier.OWN
     daemonset = pod.owner is not None and pod.owner.kind == "DaemonSet"
-    if pod.priority_class in _CRITICAL:
+    if pod.spec.priority_class in _CRITICAL:
         return Tier.CRITICAL_DAEMONSET if daemonset else Tier.CRITICAL
     return Tier.DAEMONSET if daemonset else Tier.ORDINARY
 
@@ -224,9 +224,11 @@ def _returned(pod: Pod, around: _Circumstances) -> _Word:
     comebacks = around.options.comebacks
     begun = comebacks.begun
     since = begun is not None and pod.created is not None and pod.created > begun
-    if pod.finished or not (around.returned or pod.uid in comebacks.uids or (since and pod.tolerates_cordon)):
+    if pod.finished or not (
+        around.returned or pod.uid in comebacks.uids or (since and pod.spec.tolerates_cordon)
+    ):
         return _FINE
-    because = RETURNS_TOLERATING if pod.tolerates_cordon else RETURNS
+    because = RETURNS_TOLERATING if pod.spec.tolerates_cordon else RETURNS
     return _Word(final=Action.KEEP, because=because)
 
 
@@ -242,7 +244,7 @@ def _own_word(pod: Pod, around: _Circumstances) -> _Word:
     if behavior is Behavior.SKIP:
         # Whoever may create pods can write it, so it holds nothing else longer than any other wish of theirs.
         limit = around.options.waits.own
-        spares = limit is None or around.now < limit.ends(around.options.grace.capped(pod.grace_period))
+        spares = limit is None or around.now < limit.ends(around.options.grace.capped(pod.spec.grace_period))
         return _Word(final=Action.SKIP, because=f"{who} says to skip it", spares=spares)
     return _wish(pod, who, around)
 
@@ -255,7 +257,7 @@ def _wish(pod: Pod, who: str, around: _Circumstances) -> _Word:
     limit = around.options.waits.own
     if limit is None:
         return _Word(final=Action.WAIT, because=wish)
-    until = limit.ends(around.options.grace.capped(pod.grace_period))
+    until = limit.ends(around.options.grace.capped(pod.spec.grace_period))
     if around.now < until:
         return _Word(final=Action.WAIT, because=f"{wish}, until {to_text(until)} at most", until=until)
     over = f"{wish}, but the wait ended at {to_text(until)} ({limit.reason(until)})"
@@ -312,7 +314,7 @@ def _hook(pod: Pod, around: _Circumstances) -> _Word:
 
 
 def _empty_dir(pod: Pod, around: _Circumstances) -> _Word:
-    if not pod.empty_dir or pod.finished:
+    if not pod.spec.empty_dir or pod.finished:
         return _FINE
     if around.options.evict_empty_dir:
         return _Word(warns=EMPTY_DIR_DELETED)
@@ -399,7 +401,7 @@ NO_KEY: QueueKey = ((0, 0), 0, "", "", "")
 def queue_key(judged: PodDeleteStatus) -> QueueKey:
     """Return the sort key: tier and order, then the lowest priority first, then the name."""
     pod = judged.pod
-    return (judged.group, pod.priority, pod.namespace, pod.name, pod.uid)
+    return (judged.group, pod.spec.priority, pod.namespace, pod.name, pod.uid)
 
 
 def _blockers(judged: Iterable[PodDeleteStatus], action: Action) -> tuple[Blocker, ...]:

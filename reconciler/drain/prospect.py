@@ -121,7 +121,7 @@ def changes_at(pods: Iterable[Pod], now: datetime) -> datetime | None:
 
 def _is_suspect(pod: Pod, budgets: BudgetIndex) -> bool:
     """Whether more has to be known of a pod that the drain may have to wait for."""
-    if pod.deleting_until is not None or pod.grace_period > LONG_GRACE:
+    if pod.deleting_until is not None or pod.spec.grace_period > LONG_GRACE:
         return True
     covering = budgets.covering(pod)
     return len(covering) > 1 or any(budget.allowed <= 0 for budget in covering)
@@ -168,7 +168,7 @@ def _of_pod(
 def _late(pod: Pod, drain: Expected) -> str:
     """Return why a pod may still end when the platform comes, empty if it has the time, or if none comes."""
     date, options = drain.order.escalation.deadline, drain.order.options
-    grace = options.grace.capped(pod.grace_period)
+    grace = options.grace.capped(pod.spec.grace_period)
     ends = pod.deleting_until if pod.deleting_until is not None else shifted(drain.begins, grace)
     if date is None or ends <= date or grace <= LONG_GRACE:
         return ""

@@ -186,7 +186,7 @@ def refusal(
         return None
     budget = covering[0]
     # Whether a volume can be mounted twice is known only when the Deployment is read.
-    restarted = not pod.claims and may_be_restarted(
+    restarted = not pod.spec.claims and may_be_restarted(
         pod, covering, prefix=prefix, everywhere=restart_singletons
     )
     if restarted and pod.ready and never_allows(budget):

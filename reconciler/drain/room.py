@@ -196,7 +196,7 @@ def lacking(needs: Mapping[str, Fraction], place: Place) -> list[str]:
 def _not_judged(evictees: Sequence[Pod]) -> list[str]:
     blind = sorted(pod.key for pod in evictees if pod.placement is None)
     bound = sorted(pod.key for pod in evictees if pod.placement is not None and pod.placement.topology)
-    claims = sorted(pod.key for pod in evictees if pod.claims)
+    claims = sorted(pod.key for pod in evictees if pod.spec.claims)
     return [
         f"not checked: {what} of {_some(keys)}"
         for what, keys in (

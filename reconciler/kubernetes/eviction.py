@@ -152,7 +152,7 @@ def _check_owner(pod: Pod, owner: Owner, found: ObjectMeta, selector: Selector |
 
 
 def _bound_volume(connection: Connection, pod: Pod) -> str:
-    for claim in pod.claims:
+    for claim in pod.spec.claims:
         if not is_object_name(claim):
             return f"its volume claim has a name that can't exist: {quoted(claim)}"
         place = core(pod.namespace) / "persistentvolumeclaims" / claim

@@ -146,13 +146,31 @@ class Placement(Struct, frozen=True):
     prefers: tuple[Requirement, ...] = ()
 
 
+class PodSpec(Struct, frozen=True):
+    """What the template of a pod asks for; pods of one workload share it.
+
+    `grace` is spec.terminationGracePeriodSeconds; for arithmetic, use `grace_period`. `empty_dir`: the pod
+    has such a volume. The scheduler may put a pod that `tolerates_cordon` on a cordoned node.
+    """
+
+    priority: int = 0
+    priority_class: str = ""
+    grace: int = DEFAULT_GRACE
+    empty_dir: bool = False
+    claims: tuple[str, ...] = ()
+    tolerates_cordon: bool = False
+
+    @property
+    def grace_period(self) -> timedelta:
+        """The grace period, between 0 and a year."""
+        return timedelta(seconds=grace_seconds(self.grace))
+
+
 class Pod(Struct, frozen=True):
     """A pod as one read or one watch event showed it.
 
-    `grace` is spec.terminationGracePeriodSeconds; for arithmetic, use `grace_period`. `deleting_until` is
-    metadata.deletionTimestamp, which includes the grace period. A client keeps only those
-    `annotations` that are read, and very many `labels` only up to a limit. `created` is in UTC. The scheduler
-    may put a pod that `tolerates_cordon` on a cordoned node.
+    `deleting_until` is metadata.deletionTimestamp, which includes the grace period. A client keeps only those
+    `annotations` that are read, and very many `labels` only up to a limit. `created` is in UTC.
     """
 
     namespace: str
@@ -164,26 +182,16 @@ class Pod(Struct, frozen=True):
     owner: Owner | None = None
     phase: str = ""
     ready: bool = False
-    priority: int = 0
-    priority_class: str = ""
-    grace: int = DEFAULT_GRACE
+    spec: PodSpec = PodSpec()
     deleting_until: datetime | None = None
-    empty_dir: bool = False
-    claims: tuple[str, ...] = ()
     resource_version: str = ""
     placement: Placement | None = None
     created: datetime | None = None
-    tolerates_cordon: bool = False
 
     @property
     def key(self) -> str:
         """`namespace/name`, as people write it."""
         return f"{self.namespace}/{self.name}"
-
-    @property
-    def grace_period(self) -> timedelta:
-        """The grace period, between 0 and a year."""
-        return timedelta(seconds=grace_seconds(self.grace))
 
     @property
     def finished(self) -> bool:

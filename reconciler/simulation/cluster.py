@@ -62,7 +62,7 @@ class Controllers(ObjectStore):
     def terminate(self, uid: str, grace: int | None, actor: Actor = Actor.CLUSTER) -> None:
         """Delete a pod gracefully; a second deletion can only shorten the first."""
         pod, now = self.pods[uid], self.clock.now()
-        seconds = grace_seconds(pod.grace if grace is None else grace)
+        seconds = grace_seconds(pod.spec.grace if grace is None else grace)
         until = shifted(now, timedelta(seconds=seconds))
         if not pod.node or seconds == 0:
             # With grace period 0 the API server deletes a pod at once, without its kubelet.
@@ -120,7 +120,7 @@ class Controllers(ObjectStore):
             for pod in self.pods.values()
             if not pod.node and pod.deleting_until is None and pod.phase == "Pending"
         ]
-        for pod in sorted(waiting, key=lambda pod: (-pod.priority, pod.uid)):
+        for pod in sorted(waiting, key=lambda pod: (-pod.spec.priority, pod.uid)):
             workload = self._workload_of(pod)
             if workload is None:
                 continue

@@ -8,7 +8,7 @@ from hashlib import blake2b
 
 from msgspec import Struct, field
 
-from reconciler.model.pod import Owner, Pod, PodDisruptionBudget
+from reconciler.model.pod import Owner, Pod, PodDisruptionBudget, PodSpec
 from reconciler.model.selector import LabelSelector
 
 # The letters of generated names in Kubernetes: no vowels, and no letters that look alike.
@@ -70,12 +70,14 @@ class Workload(Struct, frozen=True):
             labels={"app": self.name, **self.labels},
             owner=owner,
             phase="Pending",
-            priority=self.priority,
-            priority_class=self.priority_class,
-            grace=self.grace,
-            empty_dir=self.empty_dir,
-            claims=self.claims,
-            tolerates_cordon=self.tolerates_cordon,
+            spec=PodSpec(
+                self.priority,
+                self.priority_class,
+                self.grace,
+                self.empty_dir,
+                self.claims,
+                self.tolerates_cordon,
+            ),
         )
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from reconciler.drain import judge, survey
 from reconciler.model.drains import DrainOptions, Phase
-from reconciler.model.pod import Owner, Pod
+from reconciler.model.pod import Owner, Pod, PodSpec
 from reconciler.model.values import replace
 from tests.drain.drainer.driving import START, Drive, Scene
 
@@ -40,7 +40,7 @@ def _pod(case: dict[str, Any]) -> Pod:
         "node",
         owner=Owner(kind, "owner", "apps/v1") if kind else None,
         phase=phase,
-        empty_dir=any("emptydir" in word.lower() for word in words),
+        spec=PodSpec(empty_dir=any("emptydir" in word.lower() for word in words)),
     )
 
 
@@ -99,7 +99,7 @@ def test_the_rows_between_kubectls_rows(
         "node",
         owner=Owner(pod["owner"], "owner") if pod["owner"] else None,
         phase=pod.get("phase", "Running"),
-        empty_dir=pod.get("empty_dir", False),
+        spec=PodSpec(empty_dir=pod.get("empty_dir", False)),
         annotations={"kubernetes.io/config.mirror": "x"} if pod.get("mirror") else {},
     )
     verdict = judge(made, _options(flags, use_delete=use_delete), now=START).verdict

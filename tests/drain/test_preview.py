@@ -14,7 +14,7 @@ from reconciler.drain.room import quantity, room
 from reconciler.drain.workloads import disrupted, group_of
 from reconciler.model.drains import DrainOptions, DrainOrder
 from reconciler.model.node import Condition, Node, Taint
-from reconciler.model.pod import Owner, Placement, Pod, PodDisruptionBudget, Toleration
+from reconciler.model.pod import Owner, Placement, Pod, PodDisruptionBudget, PodSpec, Toleration
 from reconciler.model.selector import LabelSelector, Requirement
 from reconciler.model.values import replace
 from tests.drain.drainer.driving import START
@@ -182,7 +182,7 @@ def _preview(
             None,
             id="no budget asks it",
         ),
-        pytest.param(replace(WEB, empty_dir=True), [], "local storage", id="emptyDir"),
+        pytest.param(replace(WEB, spec=PodSpec(empty_dir=True)), [], "local storage", id="emptyDir"),
         pytest.param(replace(WEB, owner=None), [], "declare no controller", id="unmanaged"),
     ],
 )
@@ -298,7 +298,9 @@ def test_what_runs_there_already_takes_its_room() -> None:
 
 
 def test_what_is_not_known_is_reported() -> None:
-    reported = room([ROOMY], [], [replace(WEB, placement=Placement(topology=True), claims=("data",))])
+    reported = room(
+        [ROOMY], [], [replace(WEB, placement=Placement(topology=True), spec=PodSpec(claims=("data",)))]
+    )
 
     assert any("topology" in text for text in reported)
     assert any("volumes" in text for text in reported)

@@ -17,13 +17,13 @@ from reconciler.drain.filters import (
     UNMANAGED_REFUSED,
 )
 from reconciler.model.drains import Behavior, DrainOptions, PodRule
-from reconciler.model.pod import DO_NOT_DISRUPT, SAFE_TO_EVICT, Owner, Pod
+from reconciler.model.pod import DO_NOT_DISRUPT, SAFE_TO_EVICT, Owner, Pod, PodSpec
 from reconciler.model.selector import LabelSelector, Requirement
 from reconciler.model.values import replace
 from tests.drain.drainer.driving import START
 
 WEB = Pod("shop", "web", "u1", "n", labels={"app": "web"}, owner=Owner("ReplicaSet", "web"), phase="Running")
-NAKED = replace(WEB, owner=None, empty_dir=True)
+NAKED = replace(WEB, owner=None, spec=PodSpec(empty_dir=True))
 
 
 def test_every_reason_is_kept_not_only_the_last() -> None:
@@ -149,14 +149,12 @@ def test_tiers_then_rules_then_the_lowest_priority_and_we_go_last() -> None:
             uid="1",
             owner=daemonset,
             phase="Failed",
-            priority_class="system-node-critical",
+            spec=PodSpec(priority_class="system-node-critical"),
         ),
-        replace(
-            WEB, name="critical", uid="2", priority_class="system-cluster-critical", priority=2_000_000_000
-        ),
+        replace(WEB, name="critical", uid="2", spec=PodSpec(2_000_000_000, "system-cluster-critical")),
         replace(WEB, name="ds", uid="3", owner=daemonset, phase="Failed"),
         replace(WEB, name="late", uid="4", labels={"late": ""}),
-        replace(WEB, name="important", uid="5", priority=1000),
+        replace(WEB, name="important", uid="5", spec=PodSpec(priority=1000)),
         replace(WEB, name="plain", uid="6"),
     ]
     late = PodRule("late", pods=LabelSelector((Requirement("late", "Exists"),)), order=3)
@@ -174,8 +172,7 @@ _PODS = st.builds(
     name=st.sampled_from(["a", "b", "c"]),
     owner=st.sampled_from([None, Owner("ReplicaSet", "x"), Owner("DaemonSet", "x"), Owner("Job", "j")]),
     phase=st.sampled_from(["Pending", "Running", "Succeeded", "Failed"]),
-    empty_dir=st.booleans(),
-    priority=st.integers(-10, 10),
+    spec=st.builds(PodSpec, priority=st.integers(-10, 10), empty_dir=st.booleans()),
     labels=st.sampled_from([{}, {"app": "web"}, {"node-maintenance.dev/drain": "skip"}]),
     annotations=st.sampled_from([{}, {"kubernetes.io/config.mirror": "m"}]),
     deleting_until=st.sampled_from([None, START - timedelta(minutes=1), START + timedelta(minutes=1)]),

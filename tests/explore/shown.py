@@ -121,7 +121,7 @@ class Strikes:
     def _pods_to_go(self, node: Node) -> bool:
         """Whether a pod is on the node that every drain of these histories evicts."""
         return any(
-            pod.namespace == "shop" and pod.owner is not None and not pod.empty_dir
+            pod.namespace == "shop" and pod.owner is not None and not pod.spec.empty_dir
             for pod in self._world.cluster.pods_on(node.name)
         )
 

@@ -12,7 +12,7 @@ import pytest
 
 from reconciler.kubernetes.eviction import Evictions
 from reconciler.model.errors import NotFound, Rejected
-from reconciler.model.pod import Owner, Pod
+from reconciler.model.pod import Owner, Pod, PodSpec
 from reconciler.model.values import replace
 from tests.support.stub import Answer, Asked, Stub, StubMaker, json_answer
 
@@ -87,7 +87,10 @@ FORGED_PODS = {
     "another group": (_owner(api_version="example.com/v1"), "not to a Deployment"),
     "another kind": (_owner(kind="Deployment"), "not to a Deployment"),
     "other labels": (replace(POD, labels={"app": "other"}), "does not select the pod"),
-    "a claim that is a path": (replace(POD, claims=("../x",)), "volume claim has a name that can't exist"),
+    "a claim that is a path": (
+        replace(POD, spec=PodSpec(claims=("../x",))),
+        "volume claim has a name that can't exist",
+    ),
 }
 
 

@@ -203,7 +203,7 @@ def test_a_reference_that_is_too_long_stays_no_name() -> None:
 
     assert found.owner is not None
     assert (found.owner.named, len(found.owner.name)) == (False, NAME + 1)
-    assert (len(found.claims), len(found.claims[0])) == (CLAIMS, NAME + 1)
+    assert (len(found.spec.claims), len(found.spec.claims[0])) == (CLAIMS, NAME + 1)
 
 
 def test_of_what_a_pod_prefers_only_states_of_maintenance_are_kept_up_to_a_limit() -> None:

@@ -18,7 +18,7 @@ from reconciler.kubernetes.lease import Lock
 from reconciler.kubernetes.paths import ApiPath, api, core, on_node
 from reconciler.model.errors import NotFound, Rejected
 from reconciler.model.node import Taint, Wanted
-from reconciler.model.pod import Owner, Pod
+from reconciler.model.pod import Owner, Pod, PodSpec
 from reconciler.model.workflow import HypervisorWrite
 from reconciler.model.writes import ConditionsWrite, MaintenanceWrite, NodeWrite, TaintWrite
 from tests.support.stub import Answer, Asked, Stub, StubMaker, json_answer
@@ -60,7 +60,14 @@ def server(stub: StubMaker) -> tuple[Stub, Connection]:
 
 
 def pod(namespace: str = "default", name: str = "p", owner: str = "rs", claim: str = "c") -> Pod:
-    return Pod(namespace, name, "u", "n", owner=Owner("ReplicaSet", owner, "apps/v1", "u"), claims=(claim,))
+    return Pod(
+        namespace,
+        name,
+        "u",
+        "n",
+        owner=Owner("ReplicaSet", owner, "apps/v1", "u"),
+        spec=PodSpec(claims=(claim,)),
+    )
 
 
 def write(node: str) -> NodeWrite:

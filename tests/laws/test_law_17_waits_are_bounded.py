@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from reconciler.drain.drainer import DrainCore, Limits
 from reconciler.drain.drainer.messages import ListPods, NodeSeen, PodNews, PodsSeen, Start, Tick, WatchPods
 from reconciler.model.drains import DrainOrder, DrainProgress, Phase
-from reconciler.model.pod import Pod
+from reconciler.model.pod import Pod, PodSpec
 from reconciler.model.ports import Listed, PodChange, PodGone
 from reconciler.model.values import replace
 from reconciler.simulation.clock import SimulatedWatch
@@ -79,7 +79,7 @@ def test_a_pod_that_no_event_reports_is_evicted_too() -> None:
     scene = _scene(grace=300, terminates_in=300)
     drive = Drive(scene).start("a", timeout=timedelta(hours=2))
     scene.cluster.delivery = lambda _: ()
-    late = Pod("shop", "late", "late", "a", {}, phase="Running", ready=True, grace=5)
+    late = Pod("shop", "late", "late", "a", {}, phase="Running", ready=True, spec=PodSpec(grace=5))
     web = next(iter(scene.there("a")))
     drive.at(20, lambda: scene.cluster.add_pod(replace(late, owner=web.owner)))
     drive.run(3600)

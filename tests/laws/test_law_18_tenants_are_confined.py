@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.model.moments import to_text
-from reconciler.model.pod import DO_NOT_DISRUPT, SAFE_TO_EVICT, Owner, Placement, Pod, Toleration
+from reconciler.model.pod import DO_NOT_DISRUPT, SAFE_TO_EVICT, Owner, Placement, Pod, PodSpec, Toleration
 from reconciler.model.selector import EVERYTHING, LabelSelector
 from reconciler.model.values import replace
 from reconciler.model.writes import NodeWrite
@@ -101,12 +101,14 @@ def _pod(draw: st.DrawFn) -> Pod:
         owner=draw(_owners),
         phase=draw(st.sampled_from(("Running", "Pending", "Unknown", ""))),
         ready=draw(st.booleans()),
-        priority=draw(st.sampled_from((-(2**31), 0, 2**31 - 1))),
-        priority_class=draw(st.sampled_from(("", "system-node-critical", "\x1b[2J"))),
-        grace=draw(st.sampled_from(HUGE)),
+        spec=PodSpec(
+            priority=draw(st.sampled_from((-(2**31), 0, 2**31 - 1))),
+            priority_class=draw(st.sampled_from(("", "system-node-critical", "\x1b[2J"))),
+            grace=draw(st.sampled_from(HUGE)),
+            empty_dir=draw(st.booleans()),
+            claims=draw(st.sampled_from(((), ("../../x",), ("data",) * 40))),
+        ),
         deleting_until=draw(st.sampled_from((None, NOW, datetime(9999, 12, 31, tzinfo=UTC)))),
-        empty_dir=draw(st.booleans()),
-        claims=draw(st.sampled_from(((), ("../../x",), ("data",) * 40))),
         placement=draw(st.sampled_from((None, _untolerant, _crowded))),
     )
 

@@ -172,7 +172,7 @@ def test_times_of_nodes_and_pods_outside_of_the_calendar_break_no_list(seconds: 
     pod.spec.terminationGracePeriodSeconds = 10**12
     found = pod_format().read(pod.SerializeToString())
     assert found.deleting_until == limits.LATEST
-    assert found.grace == LONGEST_GRACE
+    assert found.spec.grace == LONGEST_GRACE
 
 
 def test_the_end_of_a_pod_is_not_the_api_servers_sum_where_that_overflows() -> None:

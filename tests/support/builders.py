@@ -20,7 +20,7 @@ from reconciler.model.node import (
     Wanted,
 )
 from reconciler.model.plan import CheckAnswer, JudgedEvent, NodePlan, Plan
-from reconciler.model.pod import Owner, Pod
+from reconciler.model.pod import Owner, Pod, PodSpec
 from reconciler.model.record import (
     CaseRecord,
     Claim,
@@ -249,7 +249,7 @@ def pod(
         owner=Owner(owner, "owner") if owner else None,
         phase="Running",
         ready=True,
-        empty_dir=empty_dir,
+        spec=PodSpec(empty_dir=empty_dir),
         deleting_until=deleting_until,
     )
 

@@ -188,7 +188,7 @@ class NodeDrain(Struct):
         self.volumes.next_at = now + self.limits.attachments_every
         since = self.volumes.empty_since or now
         # The volume of a pod that stays is not detached, so do not wait for it.
-        staying = any(tracked.pod.claims for tracked in self.pods.tracked.values())
+        staying = any(tracked.pod.spec.claims for tracked in self.pods.tracked.values())
         if not names or staying or now >= since + self.limits.attachments:
             self.end(Phase.DRAINED, now)
 
@@ -749,12 +749,12 @@ class NodeDrain(Struct):
     def _grace(self, pod: Pod) -> int | None:
         """Return the grace period for the request, in seconds. None: that of the pod."""
         grace = self.order.options.grace
-        return grace.seconds if grace.longest is None else grace.requested(pod.grace_period)
+        return grace.seconds if grace.longest is None else grace.requested(pod.spec.grace_period)
 
     def _grace_seconds(self, pod: Pod) -> int:
         """Return the seconds that the pod gets to end, from its request or its own grace period."""
         grace = self._grace(pod)
-        return grace_seconds(pod.grace if grace is None else grace)
+        return grace_seconds(pod.spec.grace if grace is None else grace)
 
     def _attempt_later(self, now: datetime) -> None:
         self.alarm.retry_at = now + self.limits.retry.first
@@ -775,7 +775,7 @@ class NodeDrain(Struct):
                 late = int((now - pod.deleting_until).total_seconds())
                 yield Blocker(pod.key, f"is still terminating {late}s after its grace period")
             elif limit is not None and pod.deleting_until is not None and pod.deleting_until > limit:
-                grace = grace_text(pod.grace)
+                grace = grace_text(pod.spec.grace)
                 yield Blocker(pod.key, f"its grace period is {grace}; waits at most until {to_text(limit)}")
             elif not self.running:
                 going = pod.deleting_until is not None or tracked.stage is Stage.LEAVING

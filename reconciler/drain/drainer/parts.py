@@ -50,7 +50,7 @@ class Returns(Struct):
             self._first[owner] += 1
             return
         self._back[owner] += 1
-        if pod.tolerates_cordon or self._back[owner] > MOST * self._first[owner]:
+        if pod.spec.tolerates_cordon or self._back[owner] > MOST * self._first[owner]:
             self.left.add(pod.uid)
 
     def gone(self, uid: str) -> None:

@@ -41,7 +41,7 @@ class Mounts:
     def nodes_for(self, pod: Pod) -> Names | None:
         """Return the names of the nodes that can mount all volumes of the pod, None if all nodes can."""
         found: Names | None = None
-        for claim in pod.claims:
+        for claim in pod.spec.claims:
             affinity = self._affinity.get((pod.namespace, claim))
             if affinity is not None:
                 names = self._names(affinity)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
+from functools import lru_cache
 from itertools import islice
 from sys import intern
 from typing import Any, TypeVar
@@ -21,6 +22,7 @@ from reconciler.model.pod import (
     Placement,
     Pod,
     PodDisruptionBudget,
+    PodSpec,
     Toleration,
     grace_seconds,
 )
@@ -134,8 +136,6 @@ def pod_reducer(*, placement: bool) -> Callable[[Any], Pod]:
 
     def reduce(found: Any) -> Pod:
         meta, spec, status = found.metadata, found.spec, found.status
-        sources = [volume.volumeSource for volume in spec.volumes]
-        grace = spec.terminationGracePeriodSeconds if spec.HasField("terminationGracePeriodSeconds") else None
         return Pod(
             namespace=intern(meta.namespace),
             name=meta.name,
@@ -148,20 +148,11 @@ def pod_reducer(*, placement: bool) -> Callable[[Any], Pod]:
             ready=any(
                 condition.type == "Ready" and condition.status == "True" for condition in status.conditions
             ),
-            priority=spec.priority,
-            priority_class=intern(spec.priorityClassName),
-            grace=grace_seconds(grace),
+            spec=_spec(spec),
             deleting_until=_end(_moment(meta.deletionTimestamp), meta.deletionGracePeriodSeconds),
-            empty_dir=any(source.HasField("emptyDir") for source in sources),
-            claims=tuple(
-                source.persistentVolumeClaim.claimName[:_REFERENCE]
-                for source in sources
-                if source.HasField("persistentVolumeClaim")
-            )[:CLAIMS],
             resource_version=meta.resourceVersion,
             placement=_placement(spec) if placement else None,
             created=_moment(meta.creationTimestamp),
-            tolerates_cordon=any(map(_is_of_cordon, spec.tolerations)),
         )
 
     return _mending(reduce)
@@ -313,6 +304,29 @@ def owner_of(references: Iterable[Any] | None) -> Owner | None:
             kind, name, version, uid = (limits.text(part[:_REFERENCE]) for part in parts)
             return Owner(intern(kind), name, intern(version), uid)
     return None
+
+
+def _spec(spec: Any) -> PodSpec:
+    sources = [volume.volumeSource for volume in spec.volumes]
+    claims = tuple(
+        source.persistentVolumeClaim.claimName[:_REFERENCE]
+        for source in sources
+        if source.HasField("persistentVolumeClaim")
+    )[:CLAIMS]
+    grace = spec.terminationGracePeriodSeconds if spec.HasField("terminationGracePeriodSeconds") else None
+    # Claims may be long, and those of a StatefulSet are of one pod.
+    make = PodSpec if claims else _shared_spec
+    return make(
+        spec.priority,
+        intern(spec.priorityClassName),
+        grace_seconds(grace),
+        any(source.HasField("emptyDir") for source in sources),
+        claims,
+        any(map(_is_of_cordon, spec.tolerations)),
+    )
+
+
+_shared_spec = lru_cache(maxsize=1024)(PodSpec)
 
 
 def _placement(spec: Any) -> Placement:

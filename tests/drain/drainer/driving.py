@@ -12,7 +12,7 @@ from reconciler.drain.drainer.messages import BudgetNews, Command, Event, Evict,
 from reconciler.model.drains import MAY_BE_DENIED, DrainOptions, DrainOrder, DrainProgress, Escalation
 from reconciler.model.errors import ReconcilerError, Rejected, Unreachable
 from reconciler.model.node import Node
-from reconciler.model.pod import Owner, Pod, PodDisruptionBudget
+from reconciler.model.pod import Owner, Pod, PodDisruptionBudget, PodSpec
 from reconciler.model.selector import LabelSelector
 from reconciler.model.values import replace
 from reconciler.simulation.api import Call, PodRequest, SimulatedApi
@@ -150,7 +150,7 @@ class Scene:
                 owner=Owner("ReplicaSet", name, "apps/v1"),
                 phase="Running",
                 ready=True,
-                grace=grace,
+                spec=PodSpec(grace=grace),
             )
             for index in range(count)
         ]
@@ -163,7 +163,7 @@ class Scene:
         """Give the Deployment of that name these pods more."""
         known = self.cluster.workloads.get(f"shop/{name}")
         replicas = (known.replicas if known else 0) + len(pods)
-        self._adopt(Workload("shop", name, replicas=replicas, grace=pods[0].grace), *pods)
+        self._adopt(Workload("shop", name, replicas=replicas, grace=pods[0].spec.grace), *pods)
 
     def stateful_set(self, name: str, node: str, count: int = 1) -> list[Pod]:
         """Add ready pods of a StatefulSet on one node; their UIDs end in `#old`."""

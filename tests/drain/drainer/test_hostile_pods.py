@@ -16,7 +16,7 @@ from reconciler.drain.filters import RETURNS, RETURNS_TOLERATING
 from reconciler.model.drains import Comebacks, DrainOptions, Escalation, Grace, Phase
 from reconciler.model.errors import ReconcilerError, TooManyRequests
 from reconciler.model.node import Condition
-from reconciler.model.pod import LONGEST_GRACE, Owner, Pod, grace_seconds
+from reconciler.model.pod import LONGEST_GRACE, Owner, Pod, PodSpec, grace_seconds
 from reconciler.model.values import replace
 from reconciler.simulation.workloads import Workload
 from tests.drain.drainer.driving import START, Drive, Scene
@@ -44,9 +44,9 @@ def _two_nodes() -> Scene:
     return scene
 
 
-def _hostile(scene: Scene, **values: object) -> Pod:
+def _hostile(scene: Scene, spec: PodSpec, until: datetime | None = None) -> Pod:
     (pod,) = scene.deployment("evil", "a")
-    changed = replace(pod, **values)  # type: ignore[arg-type]
+    changed = replace(pod, spec=spec, deleting_until=until)
     scene.change_pod(changed)
     return changed
 
@@ -55,7 +55,7 @@ def _hostile(scene: Scene, **values: object) -> Pod:
 def test_a_grace_without_end_does_not_end_the_other_drains(grace: int) -> None:
     scene = _two_nodes()
     # A budget that never allows a disruption keeps the pod until the deadline.
-    _hostile(scene, grace=grace)
+    _hostile(scene, PodSpec(grace=grace))
     scene.add_budget("evil", max_unavailable=0)
     drive = Drive(scene).start("a", escalation=ALL_STEPS)
     drive.start("b")
@@ -72,7 +72,7 @@ def test_a_grace_without_end_does_not_end_the_other_drains(grace: int) -> None:
 @pytest.mark.parametrize("grace", HUGE)
 def test_a_grace_without_end_is_capped_by_the_setting(grace: int) -> None:
     scene = _two_nodes()
-    pod = _hostile(scene, grace=grace)
+    pod = _hostile(scene, PodSpec(grace=grace))
 
     assert (
         Drive(scene)
@@ -116,9 +116,9 @@ def test_no_number_of_a_pod_raises_or_hinders_another_drain(
     scene = _two_nodes()
     if not ready:
         scene.cluster.set_condition("a", Condition("Ready", "Unknown"))
-    pod = _hostile(scene, priority=priority, deleting_until=until)
+    pod = _hostile(scene, PodSpec(priority), until)
     # Only what the drainer sees: the simulated kubelet need not count with it.
-    scene.cluster.pods[pod.uid] = replace(scene.cluster.pods[pod.uid], grace=grace)
+    scene.cluster.pods[pod.uid] = replace(scene.cluster.pods[pod.uid], spec=PodSpec(priority, grace=grace))
     drive = Drive(scene)
     steps = Escalation(
         warn_after=after, delete_before_deadline=True, deadline=deadline, force_stuck_after=after

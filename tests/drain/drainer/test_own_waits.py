@@ -197,7 +197,7 @@ def test_a_finalizer_of_a_pod_that_has_ended_holds_no_node(phase: str) -> None:
     progress = drive.run(4 * 3600)["a"]
 
     assert progress.phase is Phase.DRAINED
-    gone = scene.requests[0].at + timedelta(seconds=pod.grace)
+    gone = scene.requests[0].at + timedelta(seconds=pod.spec.grace)
     assert progress.finished is not None
     assert gone + timedelta(minutes=1) <= progress.finished < gone + timedelta(minutes=2)
 

@@ -365,4 +365,4 @@ def test_a_pod_that_a_webhook_keeps_is_deleted_in_time_before_the_deadline() -> 
     )
     deletion = scene.requests[-1]
     assert deletion.verb == "delete"
-    assert abs(deletion.at - (deadline - pod.grace_period)) < timedelta(seconds=1)
+    assert abs(deletion.at - (deadline - pod.spec.grace_period)) < timedelta(seconds=1)

@@ -13,7 +13,7 @@ from reconciler.drain.drainer.shared import Places
 from reconciler.model.drains import Escalation, Phase
 from reconciler.model.errors import ReconcilerError, Unreachable
 from reconciler.model.moments import to_text
-from reconciler.model.pod import Owner, Pod
+from reconciler.model.pod import Owner, Pod, PodSpec
 from reconciler.model.values import replace
 from tests.drain.drainer.driving import START, Drive, Scene
 
@@ -126,7 +126,7 @@ def test_a_pod_that_never_leaves_does_not_keep_the_slot() -> None:
         drive.start(node, slots=1)
     drive.run(120)
 
-    assert _first_eviction(scene, "b") <= timedelta(seconds=stuck.grace) + LIMITS.overdue + timedelta(
+    assert _first_eviction(scene, "b") <= timedelta(seconds=stuck.spec.grace) + LIMITS.overdue + timedelta(
         seconds=1
     )
 
@@ -155,7 +155,7 @@ def test_a_drain_that_is_stopped_gives_its_slot_to_the_next() -> None:
 def test_a_pod_that_outlasts_the_drain_keeps_no_slot_and_is_named(deadline: datetime | None) -> None:
     scene = _scene("a", "b", terminates_in=10**9)
     (stuck,) = scene.there("a")
-    scene.change_pod(replace(stuck, grace=100_000_000))
+    scene.change_pod(replace(stuck, spec=PodSpec(grace=100_000_000)))
     drive = Drive(scene)
     for node in "ab":
         drive.start(node, slots=1, timeout=timedelta(minutes=30), escalation=Escalation(deadline=deadline))
@@ -171,7 +171,7 @@ def test_a_pod_that_outlasts_the_drain_keeps_no_slot_and_is_named(deadline: date
 def test_a_pod_that_leaves_in_time_keeps_the_slot() -> None:
     scene = _scene("a", "b", terminates_in=10**9)
     for pod in scene.there("a"):
-        scene.change_pod(replace(pod, grace=600))
+        scene.change_pod(replace(pod, spec=PodSpec(grace=600)))
     drive = Drive(scene)
     for node in "ab":
         drive.start(node, slots=1, escalation=Escalation(deadline=START + timedelta(minutes=20)))

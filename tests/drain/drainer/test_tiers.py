@@ -19,7 +19,7 @@ from reconciler.model.drains import (
     WaitLimit,
 )
 from reconciler.model.errors import Forbidden, ReconcilerError
-from reconciler.model.pod import Pod
+from reconciler.model.pod import Pod, PodSpec
 from reconciler.model.selector import LabelSelector
 from reconciler.model.values import replace
 from tests.drain.drainer.driving import START, Drive, Scene
@@ -40,7 +40,7 @@ def _scene(count: int = 1) -> Scene:
     scene = Scene("a")
     scene.deployment("web", "a", count)
     (critical,) = scene.deployment("dns", "a")
-    scene.change_pod(replace(critical, priority_class="system-cluster-critical"))
+    scene.change_pod(replace(critical, spec=PodSpec(priority_class="system-cluster-critical")))
     return scene
 
 

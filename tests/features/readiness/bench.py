@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from reconciler.features.readiness.judging import Seen, judge_nodes, summed_up
 from reconciler.features.readiness.report import as_text
 from reconciler.model.node import ZONE_LABEL, Condition, Node
-from reconciler.model.pod import Owner, Placement, Pod, PodDisruptionBudget, Volume
+from reconciler.model.pod import Owner, Placement, Pod, PodDisruptionBudget, PodSpec, Volume
 from reconciler.model.selector import LabelSelector, Requirement
 from reconciler.settings.load import parse_settings
 
@@ -56,8 +56,7 @@ def cluster(nodes: int, pods: int, cpu: str) -> Seen:
                 owner=Owner("ReplicaSet", f"w{workload}-abc", "apps/v1", "uid"),
                 phase="Running",
                 ready=True,
-                empty_dir=workload % 9 == 0,
-                claims=(f"c{number}",) if stateful else (),
+                spec=PodSpec(empty_dir=workload % 9 == 0, claims=(f"c{number}",) if stateful else ()),
                 placement=Placement(requests=(request,), node_selector=pool),
             )
         )

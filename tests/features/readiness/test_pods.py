@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reconciler.model.moments import shifted
-from reconciler.model.pod import Owner
+from reconciler.model.pod import Owner, PodSpec
 from reconciler.model.values import replace
 from tests.features.readiness.scene import budget, codes, judged, node, only, pod
 from tests.support.builders import NOW, minutes
@@ -85,7 +85,13 @@ def test_a_budget_does_not_hold_a_pod_that_does_not_run_or_is_going(changes: dic
 @pytest.mark.parametrize(
     ("changes", "settings", "code", "because", "remedy"),
     [
-        ({"empty_dir": True}, "", "emptyDir: outage", "local storage", "Set events.Reboot.emptyDir: Evict"),
+        (
+            {"spec": PodSpec(empty_dir=True)},
+            "",
+            "emptyDir: outage",
+            "local storage",
+            "Set events.Reboot.emptyDir: Evict",
+        ),
         ({"owner": None}, "", "unmanaged: outage", "stays on", "set events.Reboot.unmanagedPods: Evict"),
         ({"owner": None}, EVICT, "unmanaged: outage", "nothing creates it again", "Give it a controller"),
         ({}, SKIP, "skipped: outage", "rule drain.skipPods[0] says to skip it", "drain.skipPods"),
@@ -108,14 +114,14 @@ def test_a_pod_that_stays_says_why_and_what_would_let_it_go(
 
 
 def test_a_setting_evicts_pods_with_local_storage() -> None:
-    pods = [replace(each, empty_dir=True) for each in TWO]
+    pods = [replace(each, spec=PodSpec(empty_dir=True)) for each in TWO]
 
     assert codes(judged(pods, settings="events: {Reboot: {emptyDir: Evict}}")) == []
 
 
 def test_the_setting_of_the_override_is_named_where_it_decides() -> None:
     override = "overrides: [{nodeSelector: {pool: x}, events: {Reboot: {emptyDir: Keep}}}]"
-    pods = [replace(one, empty_dir=True) for one in TWO]
+    pods = [replace(one, spec=PodSpec(empty_dir=True)) for one in TWO]
     found = judged(pods, nodes=(node("a", pool="x"), node("b")), settings=override)
 
     assert "Set overrides[0].events.Reboot.emptyDir: Evict" in only(found).remedy
@@ -144,4 +150,4 @@ def test_a_singleton_without_a_volume_that_is_restarted_instead_does_not_block()
     assert codes(restarted) == [("singleton", "notice")]
     assert "restarted instead" in only(restarted).because
     assert codes(judged([pod()], never)) == blocks
-    assert codes(judged([pod(claims=("data",))], never, settings=RESTART)) == blocks
+    assert codes(judged([pod(spec=PodSpec(claims=("data",)))], never, settings=RESTART)) == blocks

@@ -29,6 +29,7 @@ from reconciler.features.readiness.report import (
     readiness_part,
     to_document,
 )
+from reconciler.model.pod import PodSpec
 from reconciler.model.problems import Unseen
 from reconciler.model.readiness import FindingCode, Severity, Workload
 from reconciler.model.values import replace
@@ -48,7 +49,7 @@ UNSEEN = Unseen(
 def answer(text: str = "x") -> Readiness:
     """Workloads of each severity, and a pod of no controller; `text` is wherever a stranger can write."""
     alone = replace(pod("debug", app="debug"), name=f"debug{text}", owner=None)
-    storage = [replace(pod(f"c-{number}", app=f"cart{text}"), empty_dir=True) for number in range(2)]
+    storage = [pod(f"c-{number}", app=f"cart{text}", spec=PodSpec(empty_dir=True)) for number in range(2)]
     refusal = WebhookRefusal("shop", "web-1", f"webhook {text}", text)
     answers = WebhookAnswers(9, left=3, refusals=(refusal,))
     pods = [pod("web-1"), pod("web-2", "b"), alone, *storage, pod("job", app="single")]
@@ -94,7 +95,7 @@ def test_a_cluster_without_an_obstacle_says_so() -> None:
 
 
 def test_people_see_the_worst_workloads_and_programs_all() -> None:
-    many = [replace(pod(f"p-{number}", app=f"app{number}"), empty_dir=True) for number in range(130)]
+    many = [pod(f"p-{number}", app=f"app{number}", spec=PodSpec(empty_dir=True)) for number in range(130)]
     found = judged(many)
 
     assert len(to_document(found)["workloads"]) == 130
@@ -114,7 +115,7 @@ def test_people_see_a_limited_number_of_reasons_and_programs_all() -> None:
 
 
 def test_the_page_has_the_worst_findings_and_says_how_many_it_leaves_out() -> None:
-    many = [replace(pod(f"p-{number}", app=f"app{number}"), empty_dir=True) for number in range(53)]
+    many = [pod(f"p-{number}", app=f"app{number}", spec=PodSpec(empty_dir=True)) for number in range(53)]
     part = readiness_part(judged(many))
 
     assert (part.headline, part.remarks) == (
@@ -131,7 +132,7 @@ def test_the_page_has_the_worst_findings_and_says_how_many_it_leaves_out() -> No
 def test_the_names_of_a_finding_are_limited_and_its_numbers_are_whole() -> None:
     names = [f"n-{number:03}" for number in range(MOST_NAMES + 50)]
     nodes = tuple(node(name) for name in names)
-    many = [replace(pod(f"web-{name}", name), empty_dir=True) for name in names]
+    many = [pod(f"web-{name}", name, spec=PodSpec(empty_dir=True)) for name in names]
     finding = to_document(judged(many, nodes=nodes))["workloads"][0]["findings"][0]
 
     assert (finding["podCount"], finding["podNames"]) == (150, [f"web-{name}" for name in names[:MOST_NAMES]])

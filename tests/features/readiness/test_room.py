@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from reconciler.drain.room import room
 from reconciler.features.readiness.room import Mounts, Shelter
 from reconciler.model.node import Taint
-from reconciler.model.pod import Owner, Placement, Pod, PodDisruptionBudget, Volume
+from reconciler.model.pod import Owner, Placement, Pod, PodDisruptionBudget, PodSpec, Volume
 from reconciler.model.selector import LabelSelector, Requirement
 from reconciler.model.values import replace
 from tests.features.readiness.scene import codes, judged, node, only, pod
@@ -58,7 +58,7 @@ def test_what_is_tried_for_one_node_is_free_for_the_next() -> None:
 def test_a_pod_with_a_volume_has_room_only_where_the_volume_can_be_mounted() -> None:
     nodes = (node("a", "1", disk="1"), node("b", "1", disk="1"), node("c", "2", disk="2"))
     volume = Volume("pv", "shop", "data", ((Requirement("disk", "In", ("1",)),),))
-    pods = [replace(sized("web", "a", "3"), claims=("data",)), sized("web-2", "b", "3")]
+    pods = [replace(sized("web", "a", "3"), spec=PodSpec(claims=("data",))), sized("web-2", "b", "3")]
     found = judged(pods, nodes=nodes, volumes=(volume,))
 
     assert ("noRoom", "outage") in codes(found)

@@ -9,7 +9,7 @@ import pytest
 from reconciler.features.readiness.findings import WebhookAnswers, WebhookRefusal
 from reconciler.features.readiness.judging import Seen, judge_nodes, read, summed_up
 from reconciler.model.errors import Forbidden, Unauthorized
-from reconciler.model.pod import Volume
+from reconciler.model.pod import PodSpec, Volume
 from reconciler.model.selector import parse_selector_text
 from reconciler.model.values import replace
 from reconciler.simulation.api import Call
@@ -22,8 +22,8 @@ NEVER = budget(desired=2, healthy=2, expected=2)
 
 
 def test_the_worst_comes_first_and_a_workload_stands_in_one_place() -> None:
-    storage = [replace(pod(f"s-{number}", app="storage"), empty_dir=True) for number in range(2)]
-    more = [replace(pod(f"m-{number}", app="more"), empty_dir=True) for number in range(3)]
+    storage = [pod(f"s-{number}", app="storage", spec=PodSpec(empty_dir=True)) for number in range(2)]
+    more = [pod(f"m-{number}", app="more", spec=PodSpec(empty_dir=True)) for number in range(3)]
     found = judged([*storage, *more, pod(), pod("alone", app="alone")], NEVER)
 
     assert [one.workload.name for one in found.workloads] == ["web", "more", "storage", "alone"]
@@ -37,7 +37,7 @@ def test_only_nodes_that_are_managed_and_selected_are_judged() -> None:
         node("b", pool="x", **{"node-maintenance.dev/ignore": "true"}),
         node("c", pool="y"),
     )
-    pods = [replace(pod(f"web-{on}", on), empty_dir=True) for on in "abc"]
+    pods = [pod(f"web-{on}", on, spec=PodSpec(empty_dir=True)) for on in "abc"]
     chosen = builders.settings()
     seen = Seen(nodes, tuple(pods))
     found = summed_up(seen, judge_nodes(seen, chosen, NOW, parse_selector_text("pool=x")), chosen, NOW)

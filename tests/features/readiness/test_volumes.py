@@ -6,7 +6,7 @@ import pytest
 
 from reconciler.features.readiness.findings import Readiness
 from reconciler.model.node import Node
-from reconciler.model.pod import Terms, Volume
+from reconciler.model.pod import PodSpec, Terms, Volume
 from reconciler.model.selector import Requirement
 from reconciler.model.values import replace
 from tests.features.readiness.scene import codes, judged, node, pod
@@ -25,7 +25,7 @@ def one_term(key: str, *values: str, operator: str = "In") -> Terms:
 
 def with_volume(affinity: Terms, nodes: tuple[Node, ...] = NODES) -> Readiness:
     volume = Volume("pv", "shop", "data", affinity)
-    return judged([pod(claims=("data",)), REPLICA], nodes=nodes, volumes=(volume,))
+    return judged([pod(spec=PodSpec(claims=("data",))), REPLICA], nodes=nodes, volumes=(volume,))
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_in_a_cluster_of_one_zone_the_zone_is_no_finding() -> None:
 def test_the_volume_of_another_namespace_with_the_same_claim_does_not_count() -> None:
     volume = Volume("pv", "other", "data", one_term(HOST, "a"))
 
-    assert codes(judged([pod(claims=("data",)), REPLICA], nodes=NODES, volumes=(volume,))) == []
+    assert codes(judged([pod(spec=PodSpec(claims=("data",))), REPLICA], nodes=NODES, volumes=(volume,))) == []
 
 
 def test_all_volumes_of_a_pod_have_to_be_mounted() -> None:
@@ -83,5 +83,5 @@ def test_all_volumes_of_a_pod_have_to_be_mounted() -> None:
         Volume("two", "shop", "two", one_term(HOST, "a", "c")),
     )
 
-    found = judged([pod(claims=("one", "two")), REPLICA], nodes=NODES, volumes=volumes)
+    found = judged([pod(spec=PodSpec(claims=("one", "two"))), REPLICA], nodes=NODES, volumes=volumes)
     assert codes(found) == [("volumeNode", "outage")]

@@ -14,7 +14,7 @@ from reconciler.model.drains import Blocker, DrainProgress, Phase, SlotUse
 from reconciler.model.errors import Forbidden, Unreachable
 from reconciler.model.event import Kind
 from reconciler.model.node import Node, Taint
-from reconciler.model.pod import Owner, Placement, Pod, PodDisruptionBudget, Toleration
+from reconciler.model.pod import Owner, Placement, Pod, PodDisruptionBudget, PodSpec, Toleration
 from reconciler.model.schedule import CaseForecast, CaseSchedule
 from reconciler.model.selector import EVERYTHING, LabelSelector, Operator, Requirement
 from reconciler.model.snapshot import Resting
@@ -231,7 +231,7 @@ def test_a_miss_names_the_pods_their_workloads_and_budgets_in_every_output() -> 
 
 
 def test_a_grace_period_that_reaches_the_date_is_a_risk_from_the_start_that_is_planned() -> None:
-    history = announced(web(grace=80 * 60))
+    history = announced(web(spec=PodSpec(grace=80 * 60)))
     schedule = planned(history)
     assert (schedule.forecast, schedule.prospect.obstacles[0].code) == (CaseForecast.AT_RISK, "longGrace")
     assert schedule.forecast_words.startswith(
@@ -241,7 +241,7 @@ def test_a_grace_period_that_reaches_the_date_is_a_risk_from_the_start_that_is_p
 
     # Its drain begins 75 minutes before the date.
     for grace, text in ((70 * 60, ""), (80 * 60, "drain: {maxGracePeriod: 10m}")):
-        assert planned(announced(web(grace=grace), text=text)).forecast is CaseForecast.ON_TRACK
+        assert planned(announced(web(spec=PodSpec(grace=grace)), text=text)).forecast is CaseForecast.ON_TRACK
     # A notice of seconds leaves no pod its grace period.
     assert planned(announced(web(), after=0.2)).forecast is CaseForecast.ON_TRACK
 
@@ -292,7 +292,7 @@ def test_a_case_without_a_date_can_be_at_risk_only() -> None:
 @pytest.mark.parametrize(
     ("pod", "text"),
     [
-        (web(empty_dir=True), "events: {Redeploy: {emptyDir: Keep}}"),
+        (web(spec=PodSpec(empty_dir=True)), "events: {Redeploy: {emptyDir: Keep}}"),
         (web(owner=None), "events: {Redeploy: {unmanagedPods: Keep}}"),
         (web(), "drain: {rules: [{name: all, pods: {}, behavior: Skip}]}"),
         (web(), "drain: {escalation: {deleteBeforeDeadline: true}}"),

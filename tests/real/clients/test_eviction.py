@@ -10,7 +10,7 @@ from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.eviction import RESTARTED_AT, Evictions, why_not
 from reconciler.kubernetes.objects import DeploymentSpec, RollingUpdate, Strategy
 from reconciler.model.errors import Conflict, Forbidden, LockLost, NotFound, Rejected, TooManyRequests
-from reconciler.model.pod import Owner, Pod
+from reconciler.model.pod import Owner, Pod, PodSpec
 from reconciler.model.values import replace
 from tests.real.clients.conftest import PREFIX
 from tests.support.controlplane import workloads
@@ -186,7 +186,7 @@ def test_a_volume_for_one_node_keeps_a_singleton(cluster: ControlPlane, eviction
     made = name["metadata"]
     owner = Owner("ReplicaSet", made["name"], "apps/v1", made["uid"])
     labels = name["spec"]["selector"]["matchLabels"]
-    pod = Pod("default", "p", "u", "n", labels, owner=owner, claims=("data",))
+    pod = Pod("default", "p", "u", "n", labels, owner=owner, spec=PodSpec(claims=("data",)))
 
     with pytest.raises(Rejected, match="data is ReadWriteOnce"):
         evictions.restart(pod, NOW)

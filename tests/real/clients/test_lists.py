@@ -131,7 +131,7 @@ def test_what_a_real_server_says_in_json_is_read_in_protobuf(
     assert all(one.unhealthy_always and one.resource_version for one in budgets.values())
     wait_for("the status of a budget", lambda: _budget(connection, "b2").expected == 3)
     assert _budget(connection, "b2").desired == 1
-    assert all(pod.empty_dir for pod in list_all(connection, PODS, pods).items)
+    assert all(pod.spec.empty_dir for pod in list_all(connection, PODS, pods).items)
 
 
 def _budget(connection: Connection, name: str) -> PodDisruptionBudget:
