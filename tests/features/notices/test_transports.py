@@ -18,7 +18,7 @@ from reconciler.features.notices.deliveries import delivery_of
 from reconciler.features.notices.settings import Notify
 from reconciler.features.notices.transports.sending import Http, NotSent, Post
 from reconciler.features.notices.transports.slack import LONGEST, shortened
-from reconciler.features.notices.transports.table import Tools, transport_of
+from reconciler.features.notices.transports.table import TRANSPORTS, Tools, transport_of
 from reconciler.model.notices import Message, Topic
 from reconciler.model.values import replace
 from reconciler.model.workflow import LeaseRef, LeaseTake
@@ -241,16 +241,22 @@ def test_a_server_that_never_answers_takes_a_bounded_time(receiver: Receiver) ->
         receiver.send("webhook: {url: 'URL/events'}")
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        HOOK,
-        BOT,
-        "teams: {webhook: 'URL/workflows/SECRET'}",
-        "pagerduty: {routingKey: SECRET-KEY, url: 'URL'}",
-        "webhook: {url: 'URL/SECRET', headers: {X-Token: SECRET-2}}",
-    ],
+REFUSED = (
+    HOOK,
+    BOT,
+    "teams: {webhook: 'URL/workflows/SECRET'}",
+    "pagerduty: {routingKey: SECRET-KEY, url: 'URL'}",
+    "webhook: {url: 'URL/SECRET', headers: {X-Token: SECRET-2}}",
 )
+
+
+def test_every_transport_that_posts_is_refused_once() -> None:
+    posting = {name for name, made in TRANSPORTS.items() if made.startswith("posts:")}
+    missing = posting - {text.partition(":")[0] for text in REFUSED}
+    assert not missing, f"say in REFUSED with which secrets {missing} sends"
+
+
+@pytest.mark.parametrize("text", REFUSED)
 def test_no_error_shows_a_secret(receiver: Receiver, text: str) -> None:
     """The server repeats in its answer what it was sent."""
     receiver.server.close()
