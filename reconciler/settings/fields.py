@@ -310,6 +310,8 @@ class Section(BaseModel):
     """A mapping in the file. Unknown keys are mistakes. An empty section has all its defaults."""
 
     model_config = ConfigDict(
+        # A section that no file is checked against is never built: commands start faster.
+        defer_build=True,
         frozen=True,
         extra="forbid",
         alias_generator=to_camel,
