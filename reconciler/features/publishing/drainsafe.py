@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 
-from reconciler.features.publishing.publisher import NodePublisher, Showing
-from reconciler.features.publishing.settings import Sign
+from reconciler.features.publishing.settings import Showing, Sign
 from reconciler.model.event import Kind
 from reconciler.model.holds import WaitsFor
 from reconciler.model.node import Node
@@ -49,9 +48,6 @@ def removed(node: Node, prefix: str) -> NodeSigns:
     """Return the changes that remove our annotations."""
     ours = node.annotations.get(DRAINSAFE_OWNER) == prefix
     return NodeSigns(dict.fromkeys(sorted(DRAINSAFE_KEYS & node.annotations.keys())) if ours else {})
-
-
-PUBLISHER = NodePublisher(Sign.DRAINSAFE, bears, signs, removed, annotations=DRAINSAFE_KEYS)
 
 
 def changes(node: Node, standing: Standing, owner: str, *, wanted: bool) -> Mapping[str, str | None]:

@@ -1,20 +1,60 @@
-"""Every publisher. To add one, add its file in this folder, its name in `Sign`, and its line here."""
+"""Every publisher: it shows the state of a case on its node to other tools, and decides nothing.
+
+To add one, add its file in this folder, its name in `Sign`, and its line here.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 
+from msgspec import Struct
+
 from reconciler.features.publishing import drainsafe, hints, node_conditions
 from reconciler.features.publishing.node_maintenances import object_changes, read_objects
-from reconciler.features.publishing.publisher import Showing
-from reconciler.features.publishing.settings import HINTS, PUBLISH
-from reconciler.model.node import Node
+from reconciler.features.publishing.settings import HINTS, PUBLISH, Showing, Sign
+from reconciler.model.node import LIFECYCLE, Node
 from reconciler.model.problems import guarded
 from reconciler.passes.plugin import Feature, NodeSigns, Standing, Wants, all_signs
 from reconciler.settings.schema import Settings
 
-ON_NODES = (drainsafe.PUBLISHER, node_conditions.PUBLISHER, hints.PUBLISHER)
+
+class NodePublisher(Struct, frozen=True):
+    """Shows a case on the node itself.
+
+    `sign` is its name in `publish`, None if a section of its own enables it. `bears` says whether the node
+    has a sign of the installation with this prefix, which may have to change. `signs` returns the changes on
+    the node; it removes its signs when the settings disable it. `removed` returns the changes that remove
+    every sign of an installation. `annotations` and `conditions` are what it reads on every node, even while
+    it is disabled.
+    """
+
+    sign: Sign | None
+    bears: Callable[[Node, str], bool]
+    signs: Callable[[Node, Standing, Showing], NodeSigns]
+    removed: Callable[[Node, str], NodeSigns]
+    annotations: frozenset[str] = frozenset()
+    conditions: frozenset[str] = frozenset()
+
+
+ON_NODES = (
+    NodePublisher(
+        Sign.DRAINSAFE,
+        drainsafe.bears,
+        drainsafe.signs,
+        drainsafe.removed,
+        annotations=drainsafe.DRAINSAFE_KEYS,
+    ),
+    NodePublisher(
+        Sign.NODE_CONDITIONS,
+        node_conditions.bears,
+        node_conditions.signs,
+        node_conditions.removed,
+        conditions=frozenset(LIFECYCLE),
+    ),
+    NodePublisher(None, hints.bears_hints, hints.signs, hints.removed_hints),
+)
 
 _NO_SIGNS = NodeSigns()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
-from reconciler.features.publishing.publisher import NodePublisher, Showing
+from reconciler.features.publishing.settings import Showing
 from reconciler.model.keys import keys_of
 from reconciler.model.node import PREFERENCE, Node, Taint
 from reconciler.model.plan import JudgedEvent
@@ -74,6 +74,3 @@ def _taint(node: Node, prefix: str, *, wanted: bool) -> tuple[TaintWrite, ...]:
 def _has(node: Node, taint: Taint) -> bool:
     # Another effect under our key is another taint, which we did not write.
     return any((one.key, one.effect) == (taint.key, taint.effect) for one in node.taints)
-
-
-PUBLISHER = NodePublisher(None, bears_hints, signs, removed_hints)

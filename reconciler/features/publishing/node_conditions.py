@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from reconciler.features.publishing.publisher import NodePublisher, Showing
-from reconciler.features.publishing.settings import Sign
+from reconciler.features.publishing.settings import Showing, Sign
 from reconciler.model.moments import to_text
 from reconciler.model.node import DRAINED, DRAINING, IN_PROGRESS, LIFECYCLE, PLANNED, Condition, Node
 from reconciler.model.record import KnownEvent, State
@@ -33,9 +32,6 @@ def removed(node: Node, prefix: str) -> NodeSigns:
     del prefix
     kinds = tuple(kind for kind in LIFECYCLE if _is_ours(node.condition(kind)))
     return NodeSigns(writes=(ConditionsWrite(node.name, node.uid, gone=kinds),) if kinds else ())
-
-
-PUBLISHER = NodePublisher(Sign.NODE_CONDITIONS, bears, signs, removed, conditions=frozenset(LIFECYCLE))
 
 
 def changes(node: Node, standing: Standing, now: datetime, *, wanted: bool) -> ConditionsWrite | None:

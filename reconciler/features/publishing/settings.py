@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from enum import StrEnum
 
+from msgspec import Struct
 from pydantic import Field
 
 from reconciler.model.node import LIFECYCLE
@@ -39,6 +40,15 @@ class Sign(StrEnum):
 
     NODE_MAINTENANCES = "nodemaintenances"
     """One NodeMaintenance object per node and event."""
+
+
+class Showing(Struct, frozen=True):
+    """Which signs and hints the settings enable, under which prefix, at which moment (aware, UTC)."""
+
+    signs: tuple[Sign, ...]
+    prefix: str
+    now: datetime
+    hints: Hints = Hints()
 
 
 def _not_our_own(settings: Settings) -> Iterator[Mistake]:

@@ -6,10 +6,15 @@ import pytest
 
 from reconciler.features.publishing import feature
 from reconciler.features.publishing.drainsafe import DRAINSAFE_OWNER, DRAINSAFE_STATE
-from reconciler.features.publishing.feature import ON_NODES, bears_signs, node_signs, removed_signs
+from reconciler.features.publishing.feature import (
+    ON_NODES,
+    NodePublisher,
+    bears_signs,
+    node_signs,
+    removed_signs,
+)
 from reconciler.features.publishing.node_maintenances import SIGN, object_changes, read_objects
-from reconciler.features.publishing.publisher import NodePublisher, Showing
-from reconciler.features.publishing.settings import Sign
+from reconciler.features.publishing.settings import Showing, Sign
 from reconciler.model.errors import Forbidden
 from reconciler.passes.plugin import Fleet, NodeSigns, ObjectChanges
 from reconciler.run import run_pass

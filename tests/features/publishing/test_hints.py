@@ -8,8 +8,7 @@ import pytest
 
 from reconciler.features.publishing.hints import bears_hints, taint_of
 from reconciler.features.publishing.hints import signs as hints_of
-from reconciler.features.publishing.publisher import Showing
-from reconciler.features.publishing.settings import Hints
+from reconciler.features.publishing.settings import Hints, Showing
 from reconciler.model.event import Kind
 from reconciler.model.keys import OwnKeys
 from reconciler.model.node import PREFERENCE, Node, Taint
