@@ -9,7 +9,7 @@ from functools import cached_property
 from msgspec import Struct, field
 
 from reconciler.model.drains import DrainOrder
-from reconciler.model.instructions import Instructions, instructions_of
+from reconciler.model.instructions import Instructions
 from reconciler.model.keys import OwnKeys, keys_of
 from reconciler.model.machine import Machine
 from reconciler.model.node import Node, OwnTimes, own_times
@@ -29,7 +29,7 @@ from reconciler.model.workflow import WorkflowData
 from reconciler.profiles.budget import DisruptionBudget
 from reconciler.profiles.case import not_dismissed
 from reconciler.profiles.situation import Acknowledgement, Situation
-from reconciler.settings.schema import Settings
+from reconciler.settings.schema import NodePolicies, Settings
 
 
 class PassContext(Struct, frozen=True, dict=True):
@@ -57,10 +57,6 @@ class PassContext(Struct, frozen=True, dict=True):
     def times(self) -> OwnTimes:
         """Which of our own times to believe."""
         return own_times(self.now, self.snapshot.skew)
-
-    def instructions(self, node: Node) -> Instructions:
-        """Return what people say about a node."""
-        return instructions_of(node, self.settings.keys.prefix, self.now, self.snapshot.ledger.holds)
 
     @property
     def keys(self) -> OwnKeys:
@@ -103,8 +99,9 @@ A record may contain more profiles. A pass keeps their data and their claims, an
 class NodeFacts(Struct, frozen=True, dict=True):
     """One node with everything that the pass knows about it before it decides.
 
-    `record` is the record as it applies now, `written` the one that the annotation has: a person's claim ends
-    with the cordon, and times of the future count as now. `of_the_future` is whether it has such times.
+    `policies` say what events mean on it. `record` is the record as it applies now, `written` the one that
+    the annotation has: a person's claim ends with the cordon, and times of the future count as now.
+    `of_the_future` is whether it has such times.
     `case` is the profile's data about the node, with its claims. `gone` are its events that no source reports
     any more, and that none may hide. `untouched` is why the node must not be changed at all. `problem` is set
     if an error in this program kept the node from being judged. `urgency` is its place in the order of the
@@ -114,6 +111,7 @@ class NodeFacts(Struct, frozen=True, dict=True):
 
     read: Node
     assessment: NodeAssessment
+    policies: NodePolicies
     judged: tuple[JudgedEvent, ...] = ()
     record: Record | None = None
     written: Record | None = None

@@ -22,11 +22,13 @@ class CaseView(Struct, frozen=True):
     `present` are reported by a source. `unknown` were reported by a source that can't be read now, as
     sentences. Any other event of the record is gone from every source that reported it. `later` are the
     present ones whose earliest start is more than an hour away, and for which the node was not drained.
+    `urgent` are the present ones for which the node may be lost already, so that nothing can wait.
     """
 
     present: tuple[JudgedEvent, ...] = ()
     unknown: tuple[str, ...] = ()
     later: tuple[JudgedEvent, ...] = ()
+    urgent: tuple[JudgedEvent, ...] = ()
 
     @property
     def over(self) -> bool:
@@ -50,10 +52,11 @@ def view(
     judged: tuple[JudgedEvent, ...],
     assessment: NodeAssessment,
     switched_on: SwitchedOn,
+    now: datetime,
     *,
     adopted: bool = False,
 ) -> CaseView:
-    """Return which of the record's events still exist.
+    """Return which of the record's events still exist; `now` is aware, UTC.
 
     An event is present while any source reports it, even if it has started or no longer requires a drain. Any
     other event that requires a drain is present too. For which event another tool has cordoned an `adopted`
@@ -80,7 +83,8 @@ def view(
         )
     closed = record.drain is not None and not adopted
     later = tuple(one for one in present if closed and one.far and not covers(record, one.event))
-    return CaseView(present, tuple(dict.fromkeys(unknown)), later)
+    urgent = tuple(event for event in present if event.cannot_wait(now))
+    return CaseView(present, tuple(dict.fromkeys(unknown)), later, urgent)
 
 
 def is_silent(known: KnownEvent, source: str, assessment: NodeAssessment, switched_on: SwitchedOn) -> bool:

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from reconciler.calendar.occurrences import FOREVER
 from reconciler.model.instructions import Instructions, Kept, Wait
-from reconciler.model.keys import OwnKeys, keys_of
+from reconciler.model.keys import OwnKeys
 from reconciler.model.moments import shifted
 from reconciler.model.node import Node
 from reconciler.model.plan import JudgedEvent
@@ -21,39 +21,31 @@ from reconciler.model.schedule import StartTimes
 from reconciler.model.values import replace
 from reconciler.profiles.judging import NEAR
 from reconciler.settings.policies import ApprovalMissing, EventPolicy
-from reconciler.settings.schema import Settings
 
 
-class _About(Struct, frozen=True):
-    said: Instructions
+class Said(Struct, frozen=True):
+    """What people say about a node, and the case and the moment (UTC) for which it counts."""
+
+    instructions: Instructions
     case: CaseRecord
     node: Node
     now: datetime
     keys: OwnKeys
 
 
-def instructed(
-    judged: JudgedEvent,
-    said: Instructions,
-    case: CaseRecord,
-    node: Node,
-    settings: Settings,
-    now: datetime,
-) -> JudgedEvent:
-    """Return the event with what it waits for, and with its later start; `now` is aware, UTC.
+def instructed(judged: JudgedEvent, policy: EventPolicy | None, said: Said) -> JudgedEvent:
+    """Return the event with what it waits for, and with its later start.
 
     A hold wins over the deadline, because a person said so. A deferral does not. What the deadline does to a
     missing approval is `approvalMissing` of the kind.
     """
     times = judged.times
-    policy = settings.policy(judged.event.kind, judged.event.condition, node.labels)
     if times is None or policy is None:
         return judged
     # A plan that requires nothing yet has only its deadline.
     demanded = judged.lost_from if judged.asks else judged.deadline
-    about = _About(said, case, node, now, keys_of(settings.keys.prefix))
-    kept = Kept(_hold(about), _deferral(about, demanded), _approval(about, judged, policy, demanded))
-    return _kept(judged, times, kept, now)
+    kept = Kept(_hold(said), _deferral(said, demanded), _approval(said, judged, policy, demanded))
+    return _kept(judged, times, kept, said.now)
 
 
 def beside_upgrade(judged: JudgedEvent, upgrade: str, now: datetime) -> JudgedEvent:
@@ -92,33 +84,31 @@ def case_of(case: CaseRecord) -> datetime | None:
     return case.facts.announced or (case.since if case.open else None)
 
 
-def _hold(about: _About) -> Wait | None:
-    hold = about.said.hold
-    return Wait(hold.words(about.node.name), hold.word.until) if hold is not None else None
+def _hold(said: Said) -> Wait | None:
+    hold = said.instructions.hold
+    return Wait(hold.words(said.node.name), hold.word.until) if hold is not None else None
 
 
-def _deferral(about: _About, demanded: datetime | None) -> Wait | None:
-    deferral = about.said.deferral
+def _deferral(said: Said, demanded: datetime | None) -> Wait | None:
+    deferral = said.instructions.deferral
     if deferral is None:
         return None
     until = min((at for at in (deferral.word.until, demanded) if at is not None), default=None)
-    ended = until is not None and until <= about.now
-    return None if ended else Wait(deferral.words(about.node.name), until)
+    ended = until is not None and until <= said.now
+    return None if ended else Wait(deferral.words(said.node.name), until)
 
 
-def _approval(
-    about: _About, judged: JudgedEvent, policy: EventPolicy, demanded: datetime | None
-) -> Wait | None:
+def _approval(said: Said, judged: JudgedEvent, policy: EventPolicy, demanded: datetime | None) -> Wait | None:
     if not policy.approval:
         return None
-    approval = about.said.approval
-    if approval is not None and approval.covers(judged.event, case_of(about.case)):
+    approval = said.instructions.approval
+    if approval is not None and approval.covers(judged.event, case_of(said.case)):
         return None
     proceeds = demanded if policy.approval_missing is ApprovalMissing.PROCEED else None
-    if proceeds is not None and proceeds <= about.now:
+    if proceeds is not None and proceeds <= said.now:
         return None
     name = judged.event.condition or judged.event.kind
-    because = f"nobody has approved the drain for {name} yet; {about.keys.approve(about.node.name)} does"
+    because = f"nobody has approved the drain for {name} yet; {said.keys.approve(said.node.name)} does"
     if approval is not None and approval.word.problem:
         because = f"{because}; {approval.word.problem}"
     elif approval is not None:

@@ -21,7 +21,7 @@ from reconciler.model.schedule import StartTimes, Urgency
 from reconciler.model.snapshot import Remediator
 from reconciler.model.values import replace
 from reconciler.settings.policies import EventPolicy, OutsideWindow, Start, UserInitiated
-from reconciler.settings.schema import Settings
+from reconciler.settings.schema import NodePolicies, Settings
 
 SHORT_NOTICE = timedelta(minutes=15)
 """An event that is to be drained at once has no time to wait for a place this long before its date."""
@@ -327,7 +327,7 @@ def _in_windows(deadline: datetime, policy: EventPolicy, outlook: Outlook) -> St
 
 
 def urgency_of(
-    judged: Iterable[JudgedEvent], hidden: Iterable[KnownEvent], node: Node, settings: Settings
+    judged: Iterable[JudgedEvent], hidden: Iterable[KnownEvent], policies: NodePolicies
 ) -> Urgency | None:
     """Return the urgency of a node: that of its most urgent event, None if no event requires a drain.
 
@@ -335,7 +335,7 @@ def urgency_of(
     that no source can report now; they count with what the record keeps of them.
     """
     found = [_reported(one) for one in judged if one.asks and one.starts]
-    found += [_recorded(one, node, settings) for one in hidden]
+    found += [_recorded(one, policies) for one in hidden]
     return min(found, key=lambda one: one.key, default=None)
 
 
@@ -346,8 +346,8 @@ def _reported(one: JudgedEvent) -> Urgency:
     return Urgency(event.kind, latest, event.started, event.date_unreadable)
 
 
-def _recorded(known: KnownEvent, node: Node, settings: Settings) -> Urgency:
-    policy = settings.policy(known.kind, known.condition, node.labels)
+def _recorded(known: KnownEvent, policies: NodePolicies) -> Urgency:
+    policy = policies[known.kind, known.condition]
     lead = policy.lead_time if policy is not None else None
     deadline = known.not_before - lead if known.not_before and lead is not None else known.not_before
     return Urgency(known.kind, deadline)

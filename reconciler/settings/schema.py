@@ -143,6 +143,23 @@ class Sources(Section):
     """Where the reconciler learns of maintenance."""
 
 
+class NodePolicies(dict[tuple[Kind, str], EventPolicy | None]):
+    """The policies of one node, by kind and node condition; each is resolved when it is first read.
+
+    None means that the settings do not name the condition for the node.
+    """
+
+    def __init__(self, settings: Settings, labels: Mapping[str, str]) -> None:
+        """Take the settings, and the labels of the node."""
+        super().__init__()
+        self._settings, self._labels = settings, labels
+
+    def __missing__(self, key: tuple[Kind, str]) -> EventPolicy | None:
+        """Return what an event of this kind, or about this condition, means."""
+        self[key] = policy = self._settings.policy(*key, self._labels)
+        return policy
+
+
 class Settings(Section):
     """The settings file as the core knows it. `Settings()` is the value of an empty file: every default.
 
@@ -295,6 +312,10 @@ class Settings(Section):
         means that the settings do not name the condition there.
         """
         return self.condition_policy(condition, labels) if condition else self.event_policy(kind, labels)
+
+    def policies(self, labels: Mapping[str, str]) -> NodePolicies:
+        """Return what each event means on a node with these labels."""
+        return NodePolicies(self, labels)
 
     def event_policy(self, kind: Kind, labels: Mapping[str, str]) -> EventPolicy:
         """Return the policy for a kind of event on such a node, with overrides applied."""

@@ -319,10 +319,9 @@ def _held_drain(begun: _Begun, order: DrainOrder, context: PassContext, progress
 def _own_turn(view: cases.CaseView, context: PassContext, progress: Progress) -> datetime | None:
     """Return from when on our own node waits for no other (UTC), None if it waits for all of them."""
     settings, now = context.settings, context.now
-    urgent = [event for event in view.present if event.cannot_wait(now)]
-    if not urgent:
+    if not view.urgent:
         return first_lost_from(view.present)
-    if any(event.event.started or event.event.kind in settings.budget.exempt for event in urgent):
+    if any(event.event.started or event.event.kind in settings.budget.exempt for event in view.urgent):
         return now
     return shifted(progress.begun or now, HEAD_START)
 
@@ -408,10 +407,7 @@ def _order(begun: _Begun, context: PassContext) -> DrainOrder:
     assert drain is not None
     order = recorded_order(node, cases.allowed(record), drain, record.since, begun.progress, context)
     own = node.name == context.snapshot.itself.node
-    lost = any(
-        event.cannot_wait(context.now) and (own or event.event.kind in settings.budget.exempt)
-        for event in begun.view.present
-    )
+    lost = any(own or event.event.kind in settings.budget.exempt for event in begun.view.urgent)
     return order if lost else replace(order, slots=settings.drain.max_concurrent_nodes)
 
 

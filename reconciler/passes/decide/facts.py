@@ -224,11 +224,10 @@ def _is_case(record: CaseRecord) -> bool:
 
 def _is_left(old: KnownEvent, node: NodeFacts, context: PassContext) -> bool:
     """Whether the settings ignore the event, or leave it to another tool: it is not ours to miss."""
-    settings, read = context.settings, node.read
-    policy = settings.policy(old.kind, old.condition, read.labels)
+    policy = node.policies[old.kind, old.condition]
     if policy is None or not policy.drain:
         return True
-    to_karpenter = settings.coexist.karpenter.leaves(old, read)
+    to_karpenter = context.settings.coexist.karpenter.leaves(old, node.read)
     return to_karpenter or (old.kind.is_pause and context.snapshot.remediator.on_freeze)
 
 
@@ -273,12 +272,11 @@ def _with_met(starts: list[PlatformStart], found: Survey | None, context: PassCo
 
 
 def _with_deadline(record: CaseRecord, step: CaseStep, context: PassContext) -> CaseRecord:
-    events = step.view.present
     if step.begun or record.facts.deadline_passed or context.settings.mode is Mode.OBSERVE:
         return record
-    if not any(event.cannot_wait(context.now) and not event.event.started for event in events):
+    if all(event.event.started for event in step.view.urgent):
         return record
-    known = record.events or tuple(cases.known(event.event) for event in events if event.asks)
+    known = record.events or tuple(cases.known(event.event) for event in step.view.present if event.asks)
     return replace(record, events=known, facts=replace(record.facts, deadline_passed=context.second))
 
 

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from reconciler.model.event import Answer
 from reconciler.model.holds import HoldCode
+from reconciler.model.instructions import instructions_of
 from reconciler.model.keys import keys_of
 from reconciler.model.node import HOSTED_LABEL, Node
 from reconciler.model.plan import (
@@ -21,7 +22,7 @@ from reconciler.passes.node_facts import DEFAULT, NodeFacts, PassContext
 from reconciler.passes.parts import Parts
 from reconciler.profiles import case as cases
 from reconciler.profiles.checks.people import is_adoptable
-from reconciler.profiles.instructed import beside_upgrade, instructed
+from reconciler.profiles.instructed import Said, beside_upgrade, instructed
 from reconciler.profiles.judging import judge, urgency_of
 from reconciler.settings.schema import Settings
 
@@ -47,12 +48,14 @@ def broken(node: Node, context: PassContext, problem: str) -> NodeFacts:
 
 
 def _facts(node: Node, assessment: NodeAssessment, written: Record | None, context: PassContext) -> NodeFacts:
+    policies = context.settings.policies(node.labels)
     if written is None:
-        return NodeFacts(node, assessment)
+        return NodeFacts(node, assessment, policies)
     record = written.in_force(cordoned=node.unschedulable).believed(DEFAULT, context.times)
     return NodeFacts(
         node,
         assessment,
+        policies,
         record=record,
         written=written,
         case=record.case(DEFAULT),
@@ -88,6 +91,11 @@ def look(node: Node, assessment: NodeAssessment, context: PassContext, parts: Pa
     runs = settings.profiles.on and settings.manages(node.labels)
     if not runs and not _has_news(node, assessment, settings, parts):
         return None
+    record = snapshot.records.get(node.name)
+    known = record if not isinstance(record, Unreadable) else None
+    facts = _facts(node, assessment, known, context)
+    facts = replace(facts, unreadable=record.because if isinstance(record, Unreadable) else "")
+    facts = replace(facts, untouched=_why_untouched(facts, settings))
     notice = any(
         reading.source in context.notice_names and reading.installed and reading.answer is not Answer.UNKNOWN
         for reading in assessment.readings
@@ -96,25 +104,26 @@ def look(node: Node, assessment: NodeAssessment, context: PassContext, parts: Pa
         judge(event, node, settings, snapshot.remediator, context.now, notice=notice)
         for event in assessment.events
     )
-    record = snapshot.records.get(node.name)
-    if isinstance(record, Unreadable):
-        facts = NodeFacts(node, assessment, judged, unreadable=record.because)
-        return replace(facts, untouched=_why_untouched(facts, settings))
-    facts = replace(_facts(node, assessment, record, context), judged=judged)
+    facts = replace(facts, judged=judged)
+    if facts.unreadable:
+        return facts
     hidden, gone = cases.unreported(facts.case, judged, assessment, context.reading_names.__contains__)
-    urgency = urgency_of(facts.current, hidden, node, settings)
-    said = context.instructions(node)
-    judged = tuple(instructed(event, said, facts.case, node, settings, context.now) for event in judged)
+    urgency = urgency_of(facts.current, hidden, facts.policies)
+    return replace(_instructed(facts, context), gone=gone, urgency=urgency)
+
+
+def _instructed(facts: NodeFacts, context: PassContext) -> NodeFacts:
+    """Return the node with what people say, and with the starts of its events that wait for it or for AKS."""
+    node, keys, now = facts.read, context.keys, context.now
+    instructions = instructions_of(node, keys.prefix, now, context.snapshot.ledger.holds)
     upgrade = upgrade_on(node, context.upgraded)
-    judged = tuple(beside_upgrade(event, upgrade, context.now) for event in judged)
-    return replace(
-        facts,
-        judged=judged,
-        gone=gone,
-        untouched=_why_untouched(facts, settings),
-        instructions=said,
-        urgency=urgency,
+    said = Said(instructions, facts.case, node, now, keys)
+    judged = tuple(
+        instructed(event, facts.policies[event.event.kind, event.event.condition], said)
+        for event in facts.judged
     )
+    judged = tuple(beside_upgrade(event, upgrade, now) for event in judged)
+    return replace(facts, judged=judged, instructions=instructions)
 
 
 def why_out_of_service(record: Record | None) -> str:

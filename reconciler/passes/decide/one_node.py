@@ -130,7 +130,7 @@ def _case_now(node: NodeFacts, context: PassContext) -> tuple[CaseRecord, cases.
     switched_on, judged = context.reading_names.__contains__, node.current
     adopted = node.case.cordon is Cordon.ADOPTED_MECHANIC or is_adoptable(node.read, context.settings)
     record = cases.without_ended_dismissals(node.case, node.judged, node.assessment, switched_on)
-    view = cases.view(record, judged, node.assessment, switched_on, adopted=adopted)
+    view = cases.view(record, judged, node.assessment, switched_on, context.now, adopted=adopted)
     begun = record.state is State.IN_MAINTENANCE
     # A person who uncordoned the node did not know of an event that appears in the same pass.
     opened = begun and not node.read.unschedulable

@@ -26,7 +26,7 @@ from reconciler.profiles.exemption import has_struck
 from reconciler.profiles.judging import NEAR, is_taken
 from reconciler.profiles.schedule import Case, Limits, Outage, Place, Scheduler
 from reconciler.settings.policies import OutsideWindow
-from reconciler.settings.schema import Mode, Settings
+from reconciler.settings.schema import Mode, NodePolicies, Settings
 
 _GOES_DOWN = (Kind.REBOOT, Kind.REDEPLOY)
 """Kinds after which the node is out of service, drained or not, and comes back."""
@@ -80,7 +80,7 @@ def _without_start(node: NodeFacts, context: PassContext) -> CaseSchedule | None
     drain = node.case.drain
     if node.case.state is State.IN_MAINTENANCE and drain is not None:
         ends, begun = _expected_end(node, context), "its drain has begun"
-        return CaseSchedule(drain.since, _deadline(node, context), because=begun, ends=ends, started=True)
+        return CaseSchedule(drain.since, _deadline(node), because=begun, ends=ends, started=True)
     plan = next((event for event in node.judged if event.waits_for_notice), None)
     if plan is None or plan.event.plan is None:
         return None
@@ -89,10 +89,10 @@ def _without_start(node: NodeFacts, context: PassContext) -> CaseSchedule | None
     )
 
 
-def _deadline(node: NodeFacts, context: PassContext) -> datetime | None:
+def _deadline(node: NodeFacts) -> datetime | None:
     """Return the earliest deadline of the events for which the node is in maintenance, None without one."""
     covered = [judged for judged in node.judged if cases.covers(node.case, judged.event)]
-    found = (judged.deadline or _recorded_deadline(node, judged, context) for judged in covered)
+    found = (judged.deadline or _recorded_deadline(node, judged) for judged in covered)
     return min((deadline for deadline in found if deadline is not None), default=None)
 
 
@@ -116,7 +116,7 @@ def _case(node: NodeFacts, places: DisruptionBudget, context: PassContext) -> Ca
     first = min((each for _, each in waiting), key=lambda each: each.earliest)
     times = replace(times, earliest=first.earliest, kept=first.kept)
     if times.deadline is None and judged.event.started:
-        times = replace(times, deadline=_recorded_deadline(node, judged, context))
+        times = replace(times, deadline=_recorded_deadline(node, judged))
     seen_since = node.case.facts.announced or (node.case.since if node.case.open else None) or now
     at_once = judged.event.started or judged.event.date_unreadable
     late = times.deadline is not None and times.deadline <= seen_since
@@ -125,7 +125,7 @@ def _case(node: NodeFacts, places: DisruptionBudget, context: PassContext) -> Ca
         for each, _ in waiting
         if (each.event.kind in settings.budget.exempt or has_struck(each)) and each.lost_from is not None
     )
-    policy = settings.policy(judged.event.kind, judged.event.condition, read.labels)
+    policy = node.policies[judged.event.kind, judged.event.condition]
     return Case(
         node=read.name,
         zone=read.zone,
@@ -135,7 +135,7 @@ def _case(node: NodeFacts, places: DisruptionBudget, context: PassContext) -> Ca
         outlook=settings.calendar.outlook(now, read.labels),
         lasts=_lasts(judged, context),
         lead=policy.lead_time if policy is not None else timedelta(),
-        outside_from=_outside_from(waiting, read, context),
+        outside_from=_outside_from(waiting, node.policies),
         outage=Outage(
             date=_date(node, judged.event),
             taken_down=_taken_down(judged, now),
@@ -180,19 +180,19 @@ def _date(node: NodeFacts, event: MaintenanceEvent) -> datetime | None:
     return event.not_before or next(known, None)
 
 
-def _recorded_deadline(node: NodeFacts, judged: JudgedEvent, context: PassContext) -> datetime | None:
+def _recorded_deadline(node: NodeFacts, judged: JudgedEvent) -> datetime | None:
     date = _date(node, judged.event)
-    policy = context.settings.policy(judged.event.kind, judged.event.condition, node.read.labels)
+    policy = node.policies[judged.event.kind, judged.event.condition]
     return shifted(date, -policy.lead_time) if date is not None and policy is not None else None
 
 
 def _outside_from(
-    waiting: Iterable[tuple[JudgedEvent, StartTimes]], node: Node, context: PassContext
+    waiting: Iterable[tuple[JudgedEvent, StartTimes]], policies: NodePolicies
 ) -> datetime | None:
     """Return from when an event of the node starts a drain outside of windows, None if none does."""
     found: list[datetime] = []
     for judged, times in waiting:
-        policy = context.settings.policy(judged.event.kind, judged.event.condition, node.labels)
+        policy = policies[judged.event.kind, judged.event.condition]
         if policy is None or policy.outside_window is OutsideWindow.NEVER or times.earliest == FOREVER:
             continue
         if policy.outside_window is OutsideWindow.IMMEDIATELY:
@@ -298,12 +298,12 @@ def _limits(
             holder = by_name.get(name)
             zone, pool = places.where[name]
             end = _freed(holder, down.get(name), gone.get(name), context)
-            short = holder is not None and _was_short(holder, context)
+            short = holder is not None and _was_short(holder)
             limits.hold(Place(name, zone, pool, short), EARLIEST, end, context.now)
     return limits
 
 
-def _was_short(node: NodeFacts, context: PassContext) -> bool:
+def _was_short(node: NodeFacts) -> bool:
     """Whether the node was drained for an event that was announced at its deadline or later."""
     announced = node.case.facts.announced
     dates = [event.not_before for event in cases.allowed(node.case) if event.not_before is not None]
@@ -312,8 +312,7 @@ def _was_short(node: NodeFacts, context: PassContext) -> bool:
     return all(
         shifted(event.not_before, -policy.lead_time) <= announced
         for event in cases.allowed(node.case)
-        if event.not_before is not None
-        and (policy := context.settings.policy(event.kind, event.condition, node.read.labels)) is not None
+        if event.not_before is not None and (policy := node.policies[event.kind, event.condition]) is not None
     )
 
 
