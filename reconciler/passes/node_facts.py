@@ -119,7 +119,6 @@ class NodeFacts(Struct, frozen=True, dict=True):
     gone: tuple[KnownEvent, ...] = ()
     untouched: Hold | None = None
     of_the_future: bool = False
-    unreadable: str = ""
     problem: str = ""
     urgency: Urgency | None = None
     instructions: Instructions = Instructions()

@@ -238,15 +238,26 @@ def _recounted(start: PlatformStart, record: CaseRecord, pods: int | None) -> Pl
     return replace(start, pods=pods)
 
 
+def left_by_case(
+    record: CaseRecord,
+    events: Iterable[KnownEvent],
+    node: NodeFacts,
+    drained: DrainProgress | None,
+    context: PassContext,
+) -> Survey | None:
+    """Return what the drain of the case for these events finds, None if the pods were not read."""
+    options = drain_options(events, context.settings, node.read.labels)
+    if record.drain is not None:
+        options = with_returns(options, record.drain, record.since, drained)
+    return pods_left(node.read, options, context)
+
+
 def _survey(
     record: CaseRecord, events: Iterable[KnownEvent], node: NodeFacts, context: PassContext
 ) -> Survey | None:
     if context.snapshot.problems.namespaces or node.name not in context.snapshot.pods:
         return None
-    options = drain_options(events, context.settings, node.read.labels)
-    if record.drain is not None:
-        options = with_returns(options, record.drain, record.since, context.snapshot.drains.get(node.name))
-    return pods_left(node.read, options, context)
+    return left_by_case(record, events, node, context.snapshot.drains.get(node.name), context)
 
 
 def _pods_to_go(

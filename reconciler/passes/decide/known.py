@@ -92,10 +92,9 @@ def look(node: Node, assessment: NodeAssessment, context: PassContext, parts: Pa
     if not runs and not _has_news(node, assessment, settings, parts):
         return None
     record = snapshot.records.get(node.name)
-    known = record if not isinstance(record, Unreadable) else None
-    facts = _facts(node, assessment, known, context)
-    facts = replace(facts, unreadable=record.because if isinstance(record, Unreadable) else "")
-    facts = replace(facts, untouched=_why_untouched(facts, settings))
+    unreadable = record.because if isinstance(record, Unreadable) else ""
+    facts = _facts(node, assessment, None if isinstance(record, Unreadable) else record, context)
+    facts = replace(facts, untouched=_why_untouched(facts, unreadable, settings))
     notice = any(
         reading.source in context.notice_names and reading.installed and reading.answer is not Answer.UNKNOWN
         for reading in assessment.readings
@@ -105,7 +104,7 @@ def look(node: Node, assessment: NodeAssessment, context: PassContext, parts: Pa
         for event in assessment.events
     )
     facts = replace(facts, judged=judged)
-    if facts.unreadable:
+    if unreadable:
         return facts
     hidden, gone = cases.unreported(facts.case, judged, assessment, context.reading_names.__contains__)
     urgency = urgency_of(facts.current, hidden, facts.policies)
@@ -150,11 +149,11 @@ def last_key(name: str) -> QueueKey:
     return (False, LEAST_URGENT.key, "", name)
 
 
-def _why_untouched(node: NodeFacts, settings: Settings) -> Hold | None:
+def _why_untouched(node: NodeFacts, unreadable: str, settings: Settings) -> Hold | None:
     name, release = node.name, keys_of(settings.keys.prefix).release(node.name)
-    if node.unreadable:
+    if unreadable:
         fix = f"{release} --reset removes it"
-        return Hold(name, HoldCode.RECORD_READABLE, f"its record is not changed: {node.unreadable}; {fix}")
+        return Hold(name, HoldCode.RECORD_READABLE, f"its record is not changed: {unreadable}; {fix}")
     if not settings.in_fleet(node.read.labels):
         undo = f"{release} removes our cordon, label and record"
         return Hold(name, HoldCode.LOOKED_AFTER, f"nodeSelector no longer selects it; {undo}")

@@ -20,12 +20,10 @@ from reconciler.passes.decide.machines import gone_by_us
 from reconciler.passes.decide.planned import (
     Decided,
     hold,
-    is_needed,
     node_plan,
     plan_of,
     remembering,
-    undone_of,
-    waits,
+    repeated,
 )
 from reconciler.passes.decide.scheduling import brought_forward, schedule_beside
 from reconciler.passes.node_facts import DEFAULT, NodeFacts, PassContext, Progress, pool_key
@@ -48,10 +46,11 @@ def decide_safely(node: NodeFacts, context: PassContext, progress: Progress, par
         before = progress.saved()
         try:
             plan = decide_node(node, context, progress, parts)
-            undone = undone_of(plan, context.snapshot.ledger.undone)
-            if undone is None or not waits(plan, undone, context.now):
-                return remembering(plan, node.read, undone, context)
-            if not is_needed(plan, undone):
+            again = repeated(plan, context.snapshot.ledger.undone)
+            undone = again.undone
+            if undone is None or not again.waits(context.now):
+                return remembering(plan, node.read, again, context)
+            if not again.is_needed:
                 return replace(plan, todo=replace(plan.todo, write=None, noted=None, undone=undone))
             progress.restore(before)
             return _leave(node, context, progress, hold(undone), undone)

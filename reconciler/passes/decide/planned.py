@@ -27,7 +27,7 @@ from reconciler.model.writes import (
     node_write,
     rewritten,
 )
-from reconciler.passes.decide.facts import CaseStep, pods_left, tell, with_returns
+from reconciler.passes.decide.facts import CaseStep, left_by_case, tell
 from reconciler.passes.decide.hooks import Hooked, timed_out
 from reconciler.passes.node_facts import DEFAULT, NodeFacts, PassContext, WorkflowStep
 from reconciler.passes.parts import Parts
@@ -35,7 +35,6 @@ from reconciler.passes.plugin import NodeSigns, Standing
 from reconciler.profiles import case as cases
 from reconciler.profiles.budget import pool_of
 from reconciler.profiles.hooks import told
-from reconciler.profiles.orders import drain_options
 from reconciler.profiles.state_machine import Walk
 
 
@@ -122,9 +121,8 @@ def _drain_state(
     if drain is None or drain.done is None or not drain.kept.count:
         return DrainState(kept, shown)
     stays = drain.kept
-    options = drain_options(cases.allowed(record), context.settings, node.read.labels)
-    options = with_returns(options, drain, record.since, shown)
-    if (found := pods_left(node.read, options, context)) is not None:
+    found = left_by_case(record, cases.allowed(record), node, shown, context)
+    if found is not None:
         kept, stays = found.kept, KeptPods.of(found.kept)
     return DrainState(kept, shown, stays=str(stays) if stays.count else "")
 
@@ -306,42 +304,53 @@ def _merged(have: Mapping[str, str], changes: Mapping[str, str | None]) -> dict[
     return {key: text for key, text in {**have, **changes}.items() if text is not None}
 
 
-def undone_of(plan: NodePlan, ledger: tuple[Undone, ...]) -> Undone | None:
-    """Return what did not stay of an earlier write of the node, if this plan writes it again."""
-    write = plan.todo.write or plan.todo.noted
-    if write is None or not ledger:
-        return None
-    known = _known(write.node, write.uid, ledger)
-    tried = changes(write) | rewritten(write)
-    return known if known is not None and not tried.isdisjoint(known.lost) else None
+class Repeated(Struct, frozen=True):
+    """What did not stay of an earlier write of a node, and what its plan writes now.
 
-
-def waits(plan: NodePlan, undone: Undone, now: datetime) -> bool:
-    """Whether the write of a plan waits for its next try.
-
-    What only shows something, and did not stay, holds no write that has more to change.
+    `undone` is None if the plan writes nothing of it. `changes` are the names of all that the plan changes,
+    `needed` those of them without which nothing may happen on the node, and `rewritten` is as the function.
     """
+
+    undone: Undone | None = None
+    changes: frozenset[str] = frozenset()
+    needed: frozenset[str] = frozenset()
+    rewritten: frozenset[str] = frozenset()
+
+    def waits(self, now: datetime) -> bool:
+        """Whether the write waits for its next try.
+
+        What only shows something, and did not stay, holds no write that has more to change.
+        """
+        if self.undone is None or now >= self.undone.until:
+            return False
+        return self.is_needed or self.changes <= set(self.undone.lost)
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether nothing may happen on the node before what did not stay is written."""
+        return self.undone is not None and not self.needed.isdisjoint(self.undone.lost)
+
+
+def repeated(plan: NodePlan, ledger: tuple[Undone, ...]) -> Repeated:
+    """Return what the plan writes again."""
     write = plan.todo.write or plan.todo.noted
-    if write is None or now >= undone.until:
-        return False
-    return is_needed(plan, undone) or changes(write) <= set(undone.lost)
+    if write is None:
+        return Repeated()
+    changed, again = changes(write), rewritten(write)
+    known = _known(write.node, write.uid, ledger)
+    tries = known is not None and not (changed | again).isdisjoint(known.lost)
+    return Repeated(known if tries else None, changed, essential(write) | again, again)
 
 
-def is_needed(plan: NodePlan, undone: Undone) -> bool:
-    """Whether nothing may happen on the node before what did not stay is written."""
-    write = plan.todo.write or plan.todo.noted
-    return write is not None and not (essential(write) | rewritten(write)).isdisjoint(undone.lost)
-
-
-def remembering(plan: NodePlan, node: Node, undone: Undone | None, context: PassContext) -> NodePlan:
+def remembering(plan: NodePlan, node: Node, again: Repeated, context: PassContext) -> NodePlan:
     """Return the plan with what to remember of the writes of its node that did not stay.
 
-    `undone` is what `undone_of` returns. A record that somebody has removed counts when it is written again,
+    A record that somebody has removed counts when it is written again,
     and stays in the ledger until the case ends: each further removal is answered after a longer pause.
     """
-    write = plan.todo.write or plan.todo.noted
+    write, undone = plan.todo.write or plan.todo.noted, again.undone
     now, shown = context.now, context.keys.state in node.labels
-    if write is not None and (node.cordoned_by_us or shown) and rewritten(write):
+    if write is not None and (node.cordoned_by_us or shown) and again.rewritten:
         return _rewriting(plan, write, undone or Undone(node.name, node.uid, (), "", 0, now), now)
     if undone is None:
         known = _known(node.name, node.uid, context.snapshot.ledger.undone)
