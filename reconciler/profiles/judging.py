@@ -43,8 +43,10 @@ def judge(
     policy = settings.policy(event.kind, event.condition, node.labels)
     if policy is None:
         return JudgedEvent(event, False, False, f"the settings no longer name {event.condition}")
+    reports_users = settings.user_initiated(node.labels) is UserInitiated.REPORT
     deadline = _deadline(event, policy)
-    ignored = _ignored(event, node, policy, settings, now) or _left(event, node, settings, remediator)
+    ignored = _ignored(event, policy, now, reports_users=reports_users)
+    ignored = ignored or _left(event, node, settings, remediator)
     if ignored:
         because, until = ignored
         return JudgedEvent(event, False, False, because, deadline, until=until)
@@ -93,7 +95,7 @@ def _because(event: MaintenanceEvent, deadline: datetime | None, now: datetime, 
 
 
 def _ignored(
-    event: MaintenanceEvent, node: Node, policy: EventPolicy, settings: Settings, now: datetime
+    event: MaintenanceEvent, policy: EventPolicy, now: datetime, *, reports_users: bool
 ) -> tuple[str, datetime | None] | None:
     name = event.condition or event.kind.value
     if not policy.drain:
@@ -113,8 +115,7 @@ def _ignored(
     # AKS's own detector acknowledges a user's reboot or redeploy at once, so notice is near zero. A request
     # in our own annotation names the drain, so it does not matter who started the event.
     by_user = event.cause.initiator is Initiator.USER and REQUEST not in event.sources
-    reported = settings.user_initiated(node.labels) is UserInitiated.REPORT
-    if by_user and reported and event.kind in (Kind.REBOOT, Kind.REDEPLOY):
+    if by_user and reports_users and event.kind in (Kind.REBOOT, Kind.REDEPLOY):
         return f"a user started this {name} (events.userInitiated is Report)", None
     return None
 

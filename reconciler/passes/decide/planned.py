@@ -336,10 +336,10 @@ def repeated(plan: NodePlan, ledger: tuple[Undone, ...]) -> Repeated:
     write = plan.todo.write or plan.todo.noted
     if write is None:
         return Repeated()
-    changed, again = changes(write), rewritten(write)
+    changed, kept, again = changes(write), essential(write), rewritten(write)
     known = _known(write.node, write.uid, ledger)
     tries = known is not None and not (changed | again).isdisjoint(known.lost)
-    return Repeated(known if tries else None, changed, essential(write) | again, again)
+    return Repeated(known if tries else None, changed, kept | again, again)
 
 
 def remembering(plan: NodePlan, node: Node, again: Repeated, context: PassContext) -> NodePlan:
