@@ -15,6 +15,7 @@ from rich.text import Text
 
 from jobs.runtime.output import echo
 from jobs.runtime.process import Observers, Passed, Surroundings, options_of_features
+from jobs.runtime.story import IGNORES, WAITS, WARNS, Audit, Story
 from reconciler.calendar.values import format_duration
 from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.outcome import Outcome
@@ -26,7 +27,6 @@ from reconciler.run import run_pass
 from reconciler.settings.load import parse_settings
 from reconciler.simulation.clock import Actor, Happening
 from reconciler.simulation.day import END, SETTINGS, START, ZONE, Chapter, build, chapters
-from reconciler.simulation.story import IGNORES, WAITS, WARNS, Audit, Story
 from reconciler.simulation.world import World
 
 EVERY = timedelta(minutes=1)

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from jobs.runtime.story import Audit
 from reconciler.model.drains import Phase
 from reconciler.model.event import Kind
 from reconciler.run import run_pass
@@ -14,7 +15,6 @@ from reconciler.settings.schema import Settings
 from reconciler.simulation.api import Call, Killed
 from reconciler.simulation.clock import Actor
 from reconciler.simulation.platform import VmEvent
-from reconciler.simulation.story import Audit
 from reconciler.simulation.world import World
 from tests.simulation.building import START, budget, cordoning, name, pods_of, web, world
 from tests.support.searching import kills

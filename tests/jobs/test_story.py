@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from jobs.runtime.story import IGNORES, WAITS, Sentence, Story
 from reconciler.model.drains import Blocker, DrainProgress, Phase
 from reconciler.model.holds import HoldCode
 from reconciler.model.plan import DrainState, Hold, NodePlan
@@ -14,7 +15,6 @@ from reconciler.model.record import State
 from reconciler.model.values import replace
 from reconciler.profiles.checks.platform import events_gone, node_ready
 from reconciler.profiles.checks.starts import budget_left, window_open
-from reconciler.simulation.story import IGNORES, WAITS, Sentence, Story
 from tests.support import builders
 from tests.support.builders import NOW, event, judged, minutes
 
