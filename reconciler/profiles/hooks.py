@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime, timedelta
 
 from msgspec import Struct
@@ -129,10 +129,9 @@ def _still_counts(entry: HookRecord, steps: Collection[HookStep]) -> bool:
             return False
 
 
-def ended(of: HookCase, present: Iterable[Hook]) -> tuple[HookRecord, ...]:
-    """Return the recorded hooks that the node still has. Those that are done, or late, have ended."""
-    ids = {hook.id for hook in present}
-    return tuple(_ended(entry, of) for entry in of.record.hooks if entry.id in ids)
+def ended(of: HookCase) -> tuple[HookRecord, ...]:
+    """Return the recorded hooks. Those that are done, or whose time is over, have ended."""
+    return tuple(_ended(entry, of) for entry in of.record.hooks)
 
 
 def _ended(entry: HookRecord, of: HookCase) -> HookRecord:

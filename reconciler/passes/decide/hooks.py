@@ -51,12 +51,13 @@ def follow_hooks(node: NodeFacts, walked: Walk, view: CaseView, context: PassCon
         return Hooked(record, walked.holds)
     hooks = present_hooks(node.read, context.settings)
     before = HookCase(node.case, view, context.settings, context.now)
-    over = engine.ended(before, hooks) if node.case.hooks else ()
+    present = {hook.id for hook in hooks}
+    over = tuple(entry for entry in engine.ended(before) if entry.id in present)
     if not in_maintenance:
         return Hooked(record, walked.holds, over=over)
     steps = frozenset(_next_steps(record, view, walked))
     asked = replace(before, record=engine.begun(record, hooks, steps, context.second))
-    asked = replace(asked, record=replace(asked.record, hooks=engine.ended(asked, hooks)))
+    asked = replace(asked, record=replace(asked.record, hooks=engine.ended(asked)))
     waiting = {step: engine.waiting(step, hooks, asked) for step in HookStep}
     runs = engine.runs(node.read, asked)
     # What the checks say of a hook whose step is not next holds nothing yet.
