@@ -103,7 +103,7 @@ HOOK, ASKS = Step("hook", value="pre-drain.leader"), Step("pod waits", value="wa
 ONE, TWO = (Step("work", value=name, then=5) for name in ("one", "two"))
 SAYS_NOTHING: dict[str, Any] = {
     f"reconciler.{module}.instructions_of": lambda *_: Instructions()
-    for module in ("passes.node_facts", "profiles.situation")
+    for module in ("passes.decide.known", "profiles.situation")
 }
 WAITS_A_DAY: dict[str, Any] = {
     "reconciler.model.drains.WaitLimit.ends": lambda limit, _: shifted(limit.since, DAY)
