@@ -102,31 +102,31 @@ class Parts(Struct, frozen=True):
 
     def wants(self, settings: Settings) -> Wants:
         """Return what sources and features read."""
-        of_features = (one.reads(settings) for one in self.features if one.reads)
+        of_features = (feature.reads(settings) for feature in self.features if feature.reads)
         return all_wants([self.sources.wants(settings), *of_features])
 
     def machine_of(self, node: Node) -> MachineRef | None:
         """Return the machine of a node, None if no feature knows it."""
-        found = (one.machine_of(node) for one in self.features if one.machine_of)
-        return next((ref for ref in found if ref is not None), None)
+        machines = (feature.machine_of(node) for feature in self.features if feature.machine_of)
+        return next((ref for ref in machines if ref is not None), None)
 
     def read_checks(self, outside: Outside, settings: Settings) -> ReadForChecks:
         """Return what the checks of workflows need, empty without workflows."""
-        found = (one.read_checks(outside, settings) for one in self.features if one.read_checks)
-        return next(found, ReadForChecks())
+        read = (feature.read_checks(outside, settings) for feature in self.features if feature.read_checks)
+        return next(read, ReadForChecks())
 
     def read_objects(
         self, reader: ClusterReader, settings: Settings, earlier: Collection[str], gaps: Gaps
     ) -> ReadObjects:
         """Return the objects that features show."""
-        found: dict[str, Sequence[Any]] = {}
+        objects: dict[str, Sequence[Any]] = {}
         problems: list[str] = []
-        for one in self.features:
-            if one.read_objects:
-                objects, unread = one.read_objects(reader, settings, earlier, gaps)
-                found |= objects
+        for feature in self.features:
+            if feature.read_objects:
+                read, unread = feature.read_objects(reader, settings, earlier, gaps)
+                objects |= read
                 problems += unread
-        return found, tuple(problems)
+        return objects, tuple(problems)
 
     def deciders(
         self, nodes: Sequence[NodeFacts], context: PassContext, faults: Faults
@@ -136,15 +136,17 @@ class Parts(Struct, frozen=True):
 
     def bears_signs(self, node: Node, prefix: str) -> bool:
         """Whether the node has a sign of ours."""
-        return any(one.bears_signs(node, prefix) for one in self.features if one.bears_signs)
+        return any(feature.bears_signs(node, prefix) for feature in self.features if feature.bears_signs)
 
     def signs(self, node: Node, standing: Standing, settings: Settings, now: datetime) -> NodeSigns:
         """Return the changes of all signs on a node; `now` is aware, UTC."""
-        return all_signs(one.signs(node, standing, settings, now) for one in self.features if one.signs)
+        return all_signs(
+            feature.signs(node, standing, settings, now) for feature in self.features if feature.signs
+        )
 
     def outlived(self, node: Node, prefix: str) -> NodeSigns:
         """Return the changes that remove what must not stay on a node that has left the fleet."""
-        return all_signs(one.outlived(node, prefix) for one in self.features if one.outlived)
+        return all_signs(feature.outlived(node, prefix) for feature in self.features if feature.outlived)
 
     def taken_back(self, node: Node, prefix: str) -> NodeSigns:
         """Return the changes that take back what must not stay on a node that is not ours to change."""
@@ -154,13 +156,17 @@ class Parts(Struct, frozen=True):
         self, published: Mapping[str, Sequence[Any]], fleet: Fleet, earlier: Collection[str]
     ) -> ObjectChanges:
         """Return the changes of the objects that were read."""
-        found = [one.object_changes(published, fleet, earlier) for one in self.features if one.object_changes]
+        changes = [
+            feature.object_changes(published, fleet, earlier)
+            for feature in self.features
+            if feature.object_changes
+        ]
         return ObjectChanges(
-            tuple(write for one in found for write in one.writes),
-            tuple(moment for one in found for moment in one.moments),
-            tuple(sorted(sign for one in found for sign in one.signs)),
+            tuple(write for change in changes for write in change.writes),
+            tuple(moment for change in changes for moment in change.moments),
+            tuple(sorted(sign for change in changes for sign in change.signs)),
         )
 
     def removed(self, node: Node, prefix: str) -> NodeSigns:
         """Return the changes that remove all signs from a node."""
-        return all_signs(one.removed(node, prefix) for one in self.features if one.removed)
+        return all_signs(feature.removed(node, prefix) for feature in self.features if feature.removed)

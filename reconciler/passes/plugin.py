@@ -49,16 +49,16 @@ class Wants(Struct, frozen=True):
 _NOTHING = Wants()
 
 
-def all_wants(some: Iterable[Wants]) -> Wants:
+def all_wants(parts: Iterable[Wants]) -> Wants:
     """Return what all of these want."""
-    some = tuple(some)
+    parts = tuple(parts)
     return Wants(
-        conditions=frozenset().union(*(one.conditions for one in some)),
-        annotations=frozenset().union(*(one.annotations for one in some)),
-        labels=frozenset().union(*(one.labels for one in some)),
-        agents=any(one.agents for one in some),
-        remediator=any(one.remediator for one in some),
-        server=any(one.server for one in some),
+        conditions=frozenset().union(*(part.conditions for part in parts)),
+        annotations=frozenset().union(*(part.annotations for part in parts)),
+        labels=frozenset().union(*(part.labels for part in parts)),
+        agents=any(part.agents for part in parts),
+        remediator=any(part.remediator for part in parts),
+        server=any(part.server for part in parts),
     )
 
 
@@ -127,10 +127,9 @@ class Source(Protocol):
 
 
 class Standing(Struct, frozen=True):
-    """A node after a pass:
+    """A node after a pass: its record, the events of its case, its holds, its drain and its cordon.
 
-    its record, the events of its case, its holds, whether its drain continues, and whether it is cordoned.
-    `acknowledgements` are the events that should start early.
+    `draining` says whether its drain continues. `acknowledgements` are the events that should start early.
     """
 
     state: State
@@ -158,7 +157,7 @@ class Standing(Struct, frozen=True):
 
         If its source reports no start, it begins when the node is drained.
         """
-        events = [one.event for one in self.case.present]
+        events = [judged.event for judged in self.case.present]
         if any(event.started for event in events):
             return True
         return self.drained and bool(events) and all(_reports_no_start(event) for event in events)
@@ -184,15 +183,15 @@ class NodeSigns(Struct, frozen=True):
         return bool(self.annotations or self.writes or self.labels)
 
 
-def all_signs(some: Iterable[NodeSigns]) -> NodeSigns:
+def all_signs(parts: Iterable[NodeSigns]) -> NodeSigns:
     """Return all of these changes as one."""
     annotations: dict[str, str | None] = {}
     labels: dict[str, str | None] = {}
     writes: list[Publication] = []
-    for one in some:
-        annotations |= one.annotations
-        labels |= one.labels
-        writes += one.writes
+    for part in parts:
+        annotations |= part.annotations
+        labels |= part.labels
+        writes += part.writes
     return NodeSigns(annotations, tuple(writes), labels)
 
 
