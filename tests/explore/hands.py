@@ -154,6 +154,7 @@ def clock(play: Play, _: str, value: str) -> None:
     play.world.skew(timedelta(seconds=int(value)))
     play.laws.cases.clock_changed()
     play.laws.hooks.clock_changed()
+    play.laws.waits.clock_changed()
     play.wake()
 
 

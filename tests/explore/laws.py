@@ -253,8 +253,10 @@ class Laws:
             node = listed.get(one.node)
             if node is None or not _starts_for_events(one):
                 continue
-            # So is a cordon of ours whose record somebody has removed.
-            adopted = one.record is not None and one.record.cordon is Cordon.ADOPTED_MECHANIC
+            # So is a cordon of ours whose record somebody has removed; its case may end in the same pass.
+            adopted = (one.record is not None and one.record.cordon is Cordon.ADOPTED_MECHANIC) or any(
+                notice.reason == "MaintenanceAdopted" for notice in one.todo.notices
+            )
             if not adopted:
                 self._timed(one, node, policy, now)
             if one.node in out:

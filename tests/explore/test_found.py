@@ -7,6 +7,10 @@ from tests.explore.exploring import play
 from tests.explore.history import History, Scene, Step
 
 ACTING = ("mode: Enforce", "budget: {maxUnavailable: 1}")
+ASKING = (
+    "sources: {arm: {enabled: true, every: 1h}, aws: {enabled: true, every: 1h}, "
+    "nodeConditions: {staleAfter: 2h}}"
+)
 
 
 def holds(scene: Scene, steps: tuple[Step, ...], *, seed: int = 0) -> None:
@@ -197,4 +201,22 @@ def test_a_node_that_is_released_with_reset_is_drained_again() -> None:
             Step("request", value="Reboot"),
             Step("reset"),
         ),
+    )
+
+
+def test_a_cordon_of_a_workflow_whose_record_is_gone_is_adopted_and_taken_off_in_one_pass() -> None:
+    # Law 4: n0 starts without an event that requires a drain. The check was wrong.
+    holds(
+        Scene(1, settings=(*ACTING, PLAIN, ASKING, "uncordon: {settle: 0s}")),
+        (Step("work", value="one"), Step("record")),
+        seed=900092,
+    )
+
+
+def test_a_pod_that_waits_while_the_clock_of_the_process_is_set_back() -> None:
+    # Law 18: tenant/app-... could go, and is not evicted. The check was wrong: the pod waits by that clock.
+    holds(
+        Scene(1, pods=("budget", "tenant"), settings=(*ACTING, ASKING)),
+        (Step("request", value="Reboot"), Step("clock", value="-86400", then=120)),
+        seed=900031,
     )

@@ -49,8 +49,13 @@ class Waits:
         self._world = world
         self._counts = counts
         self._since: dict[_Wait, datetime] = {}
+        self._clocks: dict[str, datetime] = {}
         self.denied: Callable[[], bool] = lambda: False
         """Whether a webhook denies the eviction of the tenant's pods."""
+
+    def clock_changed(self) -> None:
+        """Note that pods wait by another clock than the one by which the drains of now have begun."""
+        self._clocks = {order.uid: order.since for order in self._world.drainer.orders.values()}
 
     def rests(self, policy: Settings) -> None:
         """Check what waits, once passes have nothing more to do."""
@@ -77,6 +82,8 @@ class Waits:
                 continue
             for pod in pods:
                 limit = self._limit(pod, policy)
+                if not pod.key.startswith(FREE) and self._clocks.get(order.uid) == order.since:
+                    continue
                 if limit is not None and pod.deleting_until is None and node.unschedulable:
                     law = "18" if any(other.namespace != pod.namespace for other in pods) else "17"
                     words = f"{pod.key} could go from {node.name}, and is not evicted"
