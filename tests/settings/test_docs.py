@@ -63,7 +63,7 @@ def test_every_key_is_described_and_every_description_has_its_key() -> None:
 def test_a_key_with_a_default_in_words_has_its_type() -> None:
     assert "- `budget.perZone` (limit; no limit): " in PAGE
     assert "- `drain.timeout` (`30m`): " in PAGE
-    assert "- `notify[].name` (required): " in PAGE
+    assert "- `drain.rules[].name` (required): " in PAGE
 
 
 def test_sections_with_the_same_keys_share_their_descriptions() -> None:

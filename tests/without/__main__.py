@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[2]
 CORE = ("calendar", "drain", "model", "passes", "profiles", "report", "settings", "simulation")
 """Folders of tests of the core that need no API server."""
 
-ANNOUNCING = ("arm", "imds", "request")
+ANNOUNCING = ("arm", "condition", "imds", "request")
 """Sources by which tests of the core announce maintenance. Without one, these tests are left out."""
 
 _SHOWN = 12
