@@ -20,7 +20,7 @@ PARALLEL = ("-n", "4", *_IN_ORDER)
 # Tests of one stage hardly wait, and each worker needs 3 seconds of CPU time to import them all. What goes
 # over the whole project is left out.
 _OVER_ALL = ("charts", "docs", "examples", "explore", "hostile", "image", "monitoring", "real", "release")
-QUICK = ("-n", "2", "--dist", "worksteal", *(f"--ignore=tests/{folder}" for folder in _OVER_ALL))
+QUICK = ("-n", "3", "--dist", "worksteal", *(f"--ignore=tests/{folder}" for folder in _OVER_ALL))
 # Two of these tests take a minute each, so they begin first, and the others run beside them.
 TOOLS = ("-n", "3", *_IN_ORDER)
 _BIN = Path(sys.executable).parent

@@ -23,6 +23,8 @@ from tests.jobs.stub_cluster import StubCluster, node
 from tests.support.builders import NOW, PREFIX
 from tests.support.stub import Answer, Asked, Stub, status
 
+pytestmark = pytest.mark.heavy
+
 
 def hold(scope: str = "", *, stops: bool = False) -> PersonHold:
     return PersonHold(Word("alice@laptop", NOW, None, "disk copy", scope), stops)

@@ -18,6 +18,8 @@ from tests.jobs.stub_cluster import StubCluster, node
 from tests.support.builders import NOW
 from tests.support.stub import Answer, Asked, json_answer, status
 
+pytestmark = pytest.mark.heavy
+
 MAPS = "/api/v1/namespaces/{}/configmaps"
 POLICY = "mode: Enforce\nkeys: {prefix: ours.example.com}\n"
 THEIRS = "ours.example.com"

@@ -12,6 +12,8 @@ from jobs.commands.demo import run
 from reconciler.model.errors import OutputError
 from tests.features.page.reading import parsed, section
 
+pytestmark = pytest.mark.heavy
+
 
 def test_the_page_shows_the_end_of_the_day_and_the_cases_that_ended(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
