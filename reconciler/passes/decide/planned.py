@@ -308,7 +308,8 @@ class Repeated(Struct, frozen=True):
     """What did not stay of an earlier write of a node, and what its plan writes now.
 
     `undone` is None if the plan writes nothing of it. `changes` are the names of all that the plan changes,
-    `needed` those of them without which nothing may happen on the node, and `rewritten` is as the function.
+    `needed` those of them without which nothing may happen on the node; both are empty where nothing is
+    remembered of the node. `rewritten` is as the function.
     """
 
     undone: Undone | None = None
@@ -336,10 +337,12 @@ def repeated(plan: NodePlan, ledger: tuple[Undone, ...]) -> Repeated:
     write = plan.todo.write or plan.todo.noted
     if write is None:
         return Repeated()
-    changed, kept, again = changes(write), essential(write), rewritten(write)
-    known = _known(write.node, write.uid, ledger)
-    tries = known is not None and not (changed | again).isdisjoint(known.lost)
-    return Repeated(known if tries else None, changed, kept | again, again)
+    again, known = rewritten(write), _known(write.node, write.uid, ledger)
+    if known is None:
+        return Repeated(rewritten=again)
+    changed = changes(write)
+    undone = None if (changed | again).isdisjoint(known.lost) else known
+    return Repeated(undone, changed, essential(write) | again, again)
 
 
 def remembering(plan: NodePlan, node: Node, again: Repeated, context: PassContext) -> NodePlan:
