@@ -63,6 +63,12 @@ class Profile(Struct, frozen=True):
         """Return the rules of one state, empty if the profile has none for it."""
         return self.states.get(state, _NO_RULES)
 
+    def has(self, state: State) -> bool:
+        """Whether the profile has this state: it has rules for it, or a step leads there."""
+        if state is State.OPERATIONAL or self.rules(state) != _NO_RULES:
+            return True
+        return any(step.next is state for rules in self.states.values() for step in rules.transitions)
+
 
 def profile_of(settings: ProfileSettings, triggers: Mapping[str, Trigger]) -> Profile:
     """Return a profile of settings with its triggers, which all exist."""

@@ -104,7 +104,14 @@ def _end_workflows(play: Play) -> None:
 
 
 def release_left_over(play: Play) -> None:
-    """Release each node whose hold asks for that: it was drained for a profile that is operational."""
+    """Do what the holds about workflows that are gone ask for.
+
+    The settings have lost the state of a profile, or the node was drained for one that is operational.
+    """
+    for plan in play.looked().nodes:
+        if any(KEYS.workflow_data in hold.reason for hold in plan.holds):
+            play.cluster.annotate(plan.node, KEYS.workflow_data, None)
+            play.settle()
     for plan in play.looked().nodes:
         if any(hold.code == HoldCode.WORKFLOW_GONE for hold in plan.holds):
             play.release(plan.node)

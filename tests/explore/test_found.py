@@ -220,3 +220,12 @@ def test_a_pod_that_waits_while_the_clock_of_the_process_is_set_back() -> None:
         (Step("request", value="Reboot"), Step("clock", value="-86400", then=120)),
         seed=900031,
     )
+
+
+def test_a_profile_goes_back_in_mode_finish_when_its_cause_is_gone() -> None:
+    # Law calm: n0 stayed in maintenance-required, and cordoned if its profile cordons there.
+    holds(
+        Scene(1, settings=("mode: Enforce", "budget: {maxUnavailable: 1}", CAREFUL)),
+        (Step("work", value="two"), Step("settings", value="mode: Finish")),
+        seed=900154,
+    )

@@ -171,6 +171,7 @@ def _step(
     gone = (
         *_gone(node, work.record, workflows, context),
         *_left_over(node, work.record, ran.data, workflows, context),
+        *_unknown_states(node, names, ran.data, workflows, context),
     )
     inside = [report.profile for report in ran.reports if report.after is State.IN_MAINTENANCE]
     inside += [claim.name for claim in _waiting(work.record, tuple(given.data.profiles))]
@@ -210,8 +211,7 @@ def _worst(data: WorkflowData, names: tuple[str, ...]) -> State:
 
 def _unreadable(node: NodeFacts, problem: str, context: PassContext) -> WorkflowStep:
     key = context.keys.workflow_data
-    remedy = f"kubectl annotate node {node.name} {key}- removes it, and its profiles begin as operational"
-    reason = f"the annotation {key} is not changed: {problem}; {remedy}"
+    reason = f"the annotation {key} is not changed: {problem}; {_begin_again(node, context)}"
     hold = Hold(node.name, HoldCode.WORKFLOW_DATA_READABLE, reason)
     # It may be in maintenance for one of its workflows.
     unknown = "a workflow that can't be read"
@@ -319,6 +319,25 @@ def _left_over(
         if not _waiting(record, (name,)) or waiting_drain(workflow, kept) is None:
             reason = f"the node is cordoned for profile {name}, which is operational: {_undo(node, context)}"
             yield Hold(node.name, HoldCode.WORKFLOW_GONE, reason)
+
+
+def _unknown_states(
+    node: NodeFacts, names: tuple[str, ...], data: WorkflowData, workflows: Workflows, context: PassContext
+) -> Iterator[Hold]:
+    """Yield a hold for each profile that is in a state which the settings do not have any more."""
+    for name in names:
+        state = data.profiles[name].current
+        if not workflows.by_name[name].has(state):
+            reason = (
+                f"the settings of profile {name} have no {state} any more: add transitions from it; or "
+                f"{_begin_again(node, context)}"
+            )
+            yield Hold(node.name, HoldCode.WORKFLOW_GONE, reason)
+
+
+def _begin_again(node: NodeFacts, context: PassContext) -> str:
+    remove = f"kubectl annotate node {node.name} {context.keys.workflow_data}-"
+    return f"{remove} removes the states of its profiles, which begin as operational"
 
 
 def _undo(node: NodeFacts, context: PassContext) -> str:

@@ -85,7 +85,8 @@ def run(
 
     `situation` has the node, its data with these profiles, and what was read. `resumed` are the profiles with
     a chain that waits for the drain of the node: while somebody has uncordoned it, they only leave that
-    chain. Without `starts` only nodes in maintenance go on. A profile that takes no part has a report, too.
+    chain. Without `starts` only nodes in maintenance go on, and one that waits for it may go back. A profile
+    that takes no part has a report, too.
     """
     ran = Ran(replace(work, waits=""), situation.data)
     # A profile that leaves maintenance in this pass keeps the others out of it until the next one. So does
@@ -96,7 +97,7 @@ def run(
         try:
             profile = _Profile(workflows, workflows.by_name[name], ran, situation, first)
             if not starts and name not in first:
-                ran = profile.ended(ran.work, profile.kept)
+                ran = profile.back()
             elif name in resumed and _is_stopped(work):
                 ran = profile.leave()
             else:
@@ -154,6 +155,21 @@ class _Profile:
             work = free if given_up and not self.kept.is_entering else work
             return self.ended(work, self.kept, verdicts=verdicts)
         return self._step(step, self.kept, free, verdicts, resumed=False)
+
+    def back(self) -> Ran:
+        """Return the node after a step from `maintenance-required` to `operational`, if one passes."""
+        work, kept = self._ran.work, self.kept
+        if kept.current is not State.REQUIRED:
+            return self.ended(work, kept)
+        verdicts = tuple(
+            (step, verdict)
+            for step, verdict in self._verdicts(work)
+            if step.next is State.OPERATIONAL and draining_of(step.triggers) is None
+        )
+        step = self._chosen(verdicts, resumed=False)
+        if step is None:
+            return self.ended(work, kept, verdicts=verdicts)
+        return self._step(step, kept, work, verdicts, resumed=False)
 
     def run(self, *, resumed: bool) -> Ran:
         """Return the node after this profile's step."""

@@ -434,7 +434,7 @@ def test_data_that_cannot_be_read_hold_the_node_and_are_not_overwritten() -> Non
     (hold,) = plan_of(plan).holds
     assert hold.code == HoldCode.WORKFLOW_DATA_READABLE
     assert "it has the unknown field 'Extra'" in hold.reason
-    assert "kubectl annotate node a cloud.sap/maintenance-data- removes it" in hold.reason
+    assert "kubectl annotate node a cloud.sap/maintenance-data- removes the states" in hold.reason
     assert states(world, "b") == {"plain": "in-maintenance"}
 
 
@@ -508,6 +508,28 @@ def test_a_node_whose_chain_is_gone_from_the_settings_during_its_drain_says_how_
 
     assert world.cluster.nodes["a"].unschedulable
     assert HoldCode.WORKFLOW_GONE in [hold.code for hold in plan_of(plan).holds]
+
+
+def test_a_node_whose_state_is_gone_from_the_settings_says_how_it_comes_back() -> None:
+    world = world_of([labelled("a", "plain", go="true")])
+    passes(world, theirs())
+    start, end = FILE.index("- name: plain"), FILE.index("- name: draining")
+    short = "- name: plain\n  operational: {transitions: [{check: go, next: in-maintenance}]}\n"
+    without = theirs(FILE[:start] + short + FILE[end:])
+
+    plan = passes(world, without)
+
+    (hold,) = plan_of(plan).holds
+    assert hold.code == HoldCode.WORKFLOW_GONE
+    assert hold.reason == (
+        "the settings of profile plain have no maintenance-required any more: add transitions from it; or "
+        "kubectl annotate node a cloud.sap/maintenance-data- removes the states of its profiles, which begin "
+        "as operational"
+    )
+    world.cluster.annotate("a", DATA, None)
+    plan = passes(world, without, 3)
+    # A step leads to in-maintenance, though none leads out.
+    assert (states(world), plan_of(plan).holds) == ({"plain": "in-maintenance"}, ())
 
 
 def test_settings_without_workflows_name_the_nodes_that_one_has_cordoned() -> None:
@@ -812,6 +834,25 @@ def test_a_node_whose_profiles_may_not_begin_shows_their_worst_state(
     assert [(one.profile, one.before, one.after) for one in node.workflows] == [
         ("plain", "maintenance-required", "maintenance-required")
     ]
+
+
+@pytest.mark.parametrize("kept", [held_by_name, held_with_all, finishing])
+def test_a_profile_that_may_not_begin_goes_back_when_its_cause_is_gone(
+    kept: Callable[[World, Settings], Settings],
+) -> None:
+    world = world_of([labelled("a", "plain", go="true")])
+    back = '{check: "!go", next: operational}'
+    taking = "{check: go, trigger: keep && taint, next: in-maintenance}"
+    settings = theirs(FILE.replace(taking, f"{taking}, {back}"))
+    passes(world, settings)
+    settings = kept(world, settings)
+    passes(world, settings, 2)
+    assert states(world) == {"plain": "maintenance-required"}
+
+    world.cluster.label("a", "go", None)
+    passes(world, settings, 2)
+
+    assert states(world) == {"plain": "operational"}
 
 
 def test_the_event_about_a_step_comes_after_its_patch() -> None:
