@@ -77,7 +77,7 @@ class Budget(Section):
         "(docs/design.md#terms), because the VM is lost anyway. Their nodes count as out of "
         "service, and delay no others.",
     )
-    ignore: Ignore = Field(default=Ignore(), description="Nodes that hold no place.")
+    ignore: Ignore = Field(default_factory=Ignore, description="Nodes that hold no place.")
 
 
 class PodSelector(Section):
@@ -246,5 +246,5 @@ class Coexist(Section):
         "uncordon them after it is gone. Leave: hold them.",
     )
     karpenter: Karpenter = Field(
-        default=Karpenter(), description="Nodes of Karpenter (AKS: node auto-provisioning)."
+        default_factory=Karpenter, description="Nodes of Karpenter (AKS: node auto-provisioning)."
     )

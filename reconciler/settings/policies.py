@@ -215,24 +215,27 @@ class Events(Section):
 
     model_config = ConfigDict(alias_generator=_pascal)
 
-    freeze: EventMeaning = Field(default=EventMeaning(), description="The VM pauses for some seconds.")
+    freeze: EventMeaning = Field(default_factory=EventMeaning, description="The VM pauses for some seconds.")
     live_migration: EventMeaning = Field(
-        default=EventMeaning(), description="The VM moves to another host, with a pause of some seconds."
+        default_factory=EventMeaning,
+        description="The VM moves to another host, with a pause of some seconds.",
     )
-    reboot: EventMeaning = Field(default=EventMeaning(), description="The VM restarts. It keeps its disks.")
+    reboot: EventMeaning = Field(
+        default_factory=EventMeaning, description="The VM restarts. It keeps its disks."
+    )
     redeploy: EventMeaning = Field(
-        default=EventMeaning(), description="The VM moves to another host. Its temporary disk is lost."
+        default_factory=EventMeaning, description="The VM moves to another host. Its temporary disk is lost."
     )
     preempt: EventMeaning = Field(
-        default=EventMeaning(), description="A spot VM is evicted, with a notice of 30 s at most."
+        default_factory=EventMeaning, description="A spot VM is evicted, with a notice of 30 s at most."
     )
-    terminate: EventMeaning = Field(default=EventMeaning(), description="The VM is deleted.")
+    terminate: EventMeaning = Field(default_factory=EventMeaning, description="The VM is deleted.")
     rebalance: EventMeaning = Field(
-        default=EventMeaning(),
+        default_factory=EventMeaning,
         description="AWS recommends to replace a spot instance that may be interrupted soon.",
     )
     unknown: EventMeaning = Field(
-        default=EventMeaning(),
+        default_factory=EventMeaning,
         description="An event that the reconciler cannot read. It is reported with its text.",
     )
     user_initiated: UserInitiated | None = Field(

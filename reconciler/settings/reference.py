@@ -161,7 +161,7 @@ def _row(name: str, key: Key) -> _Row:
     elif key.field.is_required():
         default = "required"
     elif not default and kind:
-        default = f"`{_value(key.field.default)}`"
+        default = f"`{_value(key.field.get_default(call_default_factory=True))}`"
     default = default.removesuffix(".")
     if kind.startswith("one of ") and all(f"{value}:" in text for value in re.findall(r"`(\w+)`", kind)):
         kind = ""
@@ -231,6 +231,11 @@ if __name__ == "__main__":
 
 
 class _Generator(GenerateJsonSchema):
+    def get_default_value(self, schema: Any) -> Any:
+        """Return the default of a key; a section is made only when it is asked for."""
+        factory = schema.get("default_factory")
+        return factory() if factory is not None else super().get_default_value(schema)
+
     def encode_default(self, dft: Any) -> Any:
         """Return a default in the form that a settings file has."""
         if isinstance(dft, timedelta):

@@ -77,7 +77,9 @@ class Override(Section):
     """Different settings for some nodes. Later entries win, key by key."""
 
     node_selector: Selector = Field(default=EVERYTHING, description="Its nodes. Default: all.")
-    events: Events = Field(default=Events(), description="As `events`. Keys left out keep their values.")
+    events: Events = Field(
+        default_factory=Events, description="As `events`. Keys left out keep their values."
+    )
     conditions: dict[ConditionType, ConditionMeaning] = Field(
         default={}, description="As `conditions`. Keys left out keep their values. Default: none."
     )
@@ -180,8 +182,12 @@ class Settings(Section):
         default=ZoneInfo("UTC"),
         description="The time zone of output, and of times without their own.",
     )
-    sources: Sources = Field(default=Sources(), description="Where the reconciler learns of maintenance.")
-    events: Events = Field(default=Events(), description="What the reconciler does about each kind of event.")
+    sources: Sources = Field(
+        default_factory=Sources, description="Where the reconciler learns of maintenance."
+    )
+    events: Events = Field(
+        default_factory=Events, description="What the reconciler does about each kind of event."
+    )
     conditions: dict[ConditionType, ConditionMeaning] = Field(
         default={},
         description="Node conditions, by type, that drain the node while they are True, without a "
@@ -196,26 +202,28 @@ class Settings(Section):
         default=(),
         description="When drains may not start, except at a deadline. It wins over `windows`. Default: none.",
     )
-    budget: Budget = Field(default=Budget(), description="How many nodes may be out of service at once.")
-    drain: Drain = Field(default=Drain(), description="How nodes are drained.")
-    uncordon: Uncordon = Field(default=Uncordon(), description="When a node is uncordoned.")
+    budget: Budget = Field(
+        default_factory=Budget, description="How many nodes may be out of service at once."
+    )
+    drain: Drain = Field(default_factory=Drain, description="How nodes are drained.")
+    uncordon: Uncordon = Field(default_factory=Uncordon, description="When a node is uncordoned.")
     hooks: Hooks = Field(
-        default=Hooks(), description="What may hold a step of a node's maintenance. See docs/hooks.md."
+        default_factory=Hooks, description="What may hold a step of a node's maintenance. See docs/hooks.md."
     )
     replace: Replacing = Field(
-        default=Replacing(),
+        default_factory=Replacing,
         description="How machines are replaced, with `replace: true`. See docs/replacing.md.",
     )
     adopt: tuple[Adoptable, ...] = Field(
         default=(), description="Tools whose cordons are adopted. Default: none."
     )
-    coexist: Coexist = Field(default=Coexist(), description="Other tools that drain nodes.")
+    coexist: Coexist = Field(default_factory=Coexist, description="Other tools that drain nodes.")
     profiles: WorkflowSettings = Field(
-        default=WorkflowSettings(),
+        default_factory=WorkflowSettings,
         description="Workflows (docs/workflows.md) in the form of maintenance-controller. `${NAME}` is an "
         "environment variable. Default: none.",
     )
-    keys: Keys = Field(default=Keys(), description="The names of labels and annotations.")
+    keys: Keys = Field(default_factory=Keys, description="The names of labels and annotations.")
     overrides: tuple[Override, ...] = Field(
         default=(),
         description="Other settings for some nodes. Later entries win, key by key. Default: none.",
@@ -223,7 +231,7 @@ class Settings(Section):
 
     of_features: ClassVar[tuple[FeatureSection[Any], ...]] = ()
 
-    _origin: Origin = PrivateAttr(default=Origin())
+    _origin: Origin = PrivateAttr(default_factory=Origin)
     _texts: Mapping[str, CalendarText] = PrivateAttr(default={})
     _with_texts: Settings | None = PrivateAttr(default=None)
 

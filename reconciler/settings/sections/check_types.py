@@ -140,7 +140,7 @@ class KubernikusCountCheck(CheckConfig):
 
     cluster: RequiredText = Field(description="The name of the cluster in Kubernikus.")
     cloud_provider_secret: CloudProviderSecret = Field(
-        default=CloudProviderSecret(),
+        default_factory=CloudProviderSecret,
         description="The Secret whose key `cloudprovider.conf` has the credentials of OpenStack. Default: "
         "none; the file `credentialsFile` has them.",
     )

@@ -39,7 +39,7 @@ class Replacing(Section):
         description="Whether the replacement must be Ready before the drain, where pool and deadline allow "
         "it.",
     )
-    aks: AksPools = Field(default=AksPools(), description="AKS agent pools.")
+    aks: AksPools = Field(default_factory=AksPools, description="AKS agent pools.")
 
     def restores(self, provider: str) -> bool:
         """Whether we scale up a pool of this provider before a deletion lowers it; the default is yes."""

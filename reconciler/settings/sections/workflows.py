@@ -193,7 +193,7 @@ class NotifyInstance(Instance):
 
     types = NOTIFY_TYPES
 
-    schedule: Schedule = Field(default=Schedule(), description="When it is sent. Default: `periodic`.")
+    schedule: Schedule = Field(default_factory=Schedule, description="When it is sent. Default: `periodic`.")
 
 
 class Instances(LooseSection):
@@ -213,7 +213,9 @@ class TransitionSettings(LooseSection):
         default="",
         description="Checks, joined by `&&`, `||`, `!` and brackets; empty passes.",
     )
-    trigger: ChainText = Field(default=Chain(), description="Triggers, which run in order. Default: none.")
+    trigger: ChainText = Field(
+        default_factory=Chain, description="Triggers, which run in order. Default: none."
+    )
     next: State = Field(description="The state after it.")
 
 
@@ -221,10 +223,10 @@ class StateSettings(LooseSection):
     """What happens in one state."""
 
     enter: ChainText = Field(
-        default=Chain(),
+        default_factory=Chain,
         description="Triggers that run once after its entry. Default: none.",
     )
-    notify: ChainText = Field(default=Chain(), description="Notifications. Default: none.")
+    notify: ChainText = Field(default_factory=Chain, description="Notifications. Default: none.")
     transitions: tuple[TransitionSettings, ...] = Field(
         default=(), description="Steps out of it; the first that passes is taken. Default: none."
     )
@@ -250,12 +252,14 @@ class ProfileSettings(LooseSection):
     """A workflow: three states, and the steps between them."""
 
     name: ProfileName = Field(description="The name in the label.")
-    operational: StateSettings = Field(default=StateSettings(), description="The node is in service.")
+    operational: StateSettings = Field(default_factory=StateSettings, description="The node is in service.")
     required: StateSettings = Field(
-        default=StateSettings(), alias="maintenance-required", description="The node waits for maintenance."
+        default_factory=StateSettings,
+        alias="maintenance-required",
+        description="The node waits for maintenance.",
     )
     in_maintenance: StateSettings = Field(
-        default=StateSettings(), alias="in-maintenance", description="Maintenance takes place."
+        default_factory=StateSettings, alias="in-maintenance", description="Maintenance takes place."
     )
 
     @model_validator(mode="before")
@@ -292,8 +296,8 @@ class Intervals(LooseSection):
 class WorkflowSettings(LooseSection):
     """Workflows in the form of maintenance-controller's configuration file."""
 
-    intervals: Intervals = Field(default=Intervals(), description="How often nodes are examined.")
-    instances: Instances = Field(default=Instances(), description="The plugins that they use.")
+    intervals: Intervals = Field(default_factory=Intervals, description="How often nodes are examined.")
+    instances: Instances = Field(default_factory=Instances, description="The plugins that they use.")
     profiles: tuple[ProfileSettings, ...] = Field(
         default=(),
         description="The label `<keys.prefix>/maintenance-profile` of a node selects one, or several "
