@@ -85,7 +85,7 @@ class Audit:
 
     def _is_exempt(self, event: VmEvent, node: Node) -> bool:
         """Return whether the event waits for no place: it has started, or is exempt and due."""
-        policy = self._settings.event_policy(event.kind, node.labels)
+        policy = self._settings.policies(node.labels).of_kind(event.kind)
         at_once = policy.outside_window is OutsideWindow.IMMEDIATELY
         lead = max(policy.lead_time, timedelta(minutes=15)) if at_once else policy.lead_time
         wait = lead if event.kind in self._budget.exempt else timedelta()
@@ -149,7 +149,7 @@ class Story(Struct, frozen=True):
             # A night ends in the morning, so the day is clear.
             end = openness.changes_at.astimezone(self.zone)
             return f"window {openness.window} is open until {end:%H:%M}"
-        policy = self.settings.policy(event.event.kind, event.event.condition, labels)
+        policy = self.settings.policies(labels)[event.event.kind, event.event.condition]
         at_deadline = policy is not None and policy.outside_window is OutsideWindow.AT_DEADLINE
         why = event.opening.words
         if at_deadline and event.deadline is not None and now >= event.deadline:

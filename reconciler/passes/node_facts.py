@@ -29,7 +29,8 @@ from reconciler.model.workflow import WorkflowData
 from reconciler.profiles.budget import DisruptionBudget
 from reconciler.profiles.case import not_dismissed
 from reconciler.profiles.situation import Acknowledgement, Situation
-from reconciler.settings.schema import NodePolicies, Settings
+from reconciler.settings.policies import NodePolicies
+from reconciler.settings.schema import Settings
 
 
 class PassContext(Struct, frozen=True, dict=True):

@@ -478,8 +478,9 @@ def _may_start(
         if not settings.manages(node.labels):
             return False
         reported = (signal for reading in readings[node.name] for signal in reading.signals)
-        policies = (settings.policy(one.kind, one.condition, node.labels) for one in reported)
-        return any(policy is not None and policy.drain for policy in policies)
+        policies = settings.policies(node.labels)
+        meant = (policies[signal.kind, signal.condition] for signal in reported)
+        return any(policy is not None and policy.drain for policy in meant)
 
     what = "its drain starts together with no other"
     asked = ((node, guarded(f"node {node.name}: {what}", partial(may, node), False)[0]) for node in nodes)
@@ -647,8 +648,9 @@ def _may_be_replaced(
         return False
     reported = [(signal.kind, signal.condition) for reading in readings for signal in reading.signals]
     known = [(event.kind, event.condition) for profile in kept for event in profile.events]
-    policies = (settings.policy(kind, condition, node.labels) for kind, condition in (*reported, *known))
-    return any(policy is not None and policy.replace for policy in policies)
+    policies = settings.policies(node.labels)
+    meant = (policies[event] for event in (*reported, *known))
+    return any(policy is not None and policy.replace for policy in meant)
 
 
 def _asks_for_namespaces(settings: Settings) -> bool:

@@ -20,8 +20,8 @@ from reconciler.model.record import KnownEvent
 from reconciler.model.schedule import StartTimes, Urgency
 from reconciler.model.snapshot import Remediator
 from reconciler.model.values import replace
-from reconciler.settings.policies import EventPolicy, OutsideWindow, Start, UserInitiated
-from reconciler.settings.schema import NodePolicies, Settings
+from reconciler.settings.policies import EventPolicy, NodePolicies, OutsideWindow, Start, UserInitiated
+from reconciler.settings.schema import Settings
 
 SHORT_NOTICE = timedelta(minutes=15)
 """An event that is to be drained at once has no time to wait for a place this long before its date."""
@@ -40,10 +40,11 @@ def judge(
 
     `now` is aware, UTC. `notice` says that a source of the node reports maintenance minutes before it begins.
     """
-    policy = settings.policy(event.kind, event.condition, node.labels)
+    policies = settings.policies(node.labels)
+    policy = policies[event.kind, event.condition]
     if policy is None:
         return JudgedEvent(event, False, False, f"the settings no longer name {event.condition}")
-    reports_users = settings.user_initiated(node.labels) is UserInitiated.REPORT
+    reports_users = policies.user_initiated is UserInitiated.REPORT
     deadline = _deadline(event, policy)
     ignored = _ignored(event, policy, now, reports_users=reports_users)
     ignored = ignored or _left(event, node, settings, remediator)

@@ -36,7 +36,8 @@ def drain_options(
 ) -> DrainOptions:
     """Return how a drain for these events treats pods; a pod that one event allows to evict is evicted."""
     known = tuple(events)
-    found = (settings.policy(event.kind, event.condition, labels) for event in known)
+    of_node = settings.policies(labels)
+    found = (of_node[event.kind, event.condition] for event in known)
     policies = [policy for policy in found if policy is not None]
     drain = settings.drain
     return DrainOptions(
@@ -178,7 +179,7 @@ def _latest_start(
     """Return when the drain for the first of the events has to start at the latest (UTC), as `_lost_from`."""
     found = []
     for event in events:
-        policy = settings.policy(event.kind, event.condition, node.labels)
+        policy = settings.policies(node.labels)[event.kind, event.condition]
         lost = _lost_from((event,), begun, settings)
         if lost is not None:
             found.append(lost - (policy.lead_time if policy is not None else timedelta()))

@@ -120,15 +120,16 @@ def _labels_for(selector: LabelSelector) -> dict[str, str] | None:
 
 def _events(settings: Settings, labels: Mapping[str, str]) -> Iterator[str]:
     free = not settings.windows and not settings.not_allowed
+    policies = settings.policies(labels)
     for kind in Kind:
-        policy = settings.event_policy(kind, labels)
+        policy = policies.of_kind(kind)
         yield f"  {kind}: {_policy(policy, free=free, unread=kind is Kind.UNKNOWN)}"
-    if settings.user_initiated(labels) is UserInitiated.REPORT:
+    if policies.user_initiated is UserInitiated.REPORT:
         yield "  Events that a user of the subscription starts: reported only."
     else:
         yield "  Events that a user of the subscription starts: treated like those of the platform."
     for condition in sorted(settings.condition_types()):
-        meant = settings.condition_policy(condition, labels)
+        meant = policies.of_condition(condition)
         if meant is not None:
             yield f"  Condition {condition}: {_policy(meant, free=free, condition=True)}"
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
 from enum import StrEnum
+from functools import cached_property, reduce
 
 from msgspec import Struct
 from pydantic import ConfigDict, Field
@@ -248,3 +250,42 @@ class Events(Section):
         """Return the settings of a kind."""
         meaning: EventMeaning = getattr(self, kind.name.lower())
         return meaning
+
+
+class NodePolicies(dict[tuple[Kind, str], EventPolicy | None]):
+    """What events mean on some nodes, by kind and node condition; each is resolved when it is first read.
+
+    An event of the platform has no condition. None means that the settings do not name the condition there.
+    """
+
+    def __init__(self, *given: tuple[Events, Mapping[str, ConditionMeaning]]) -> None:
+        """Take `events` and `conditions` of the file, then those of each override that selects the nodes."""
+        super().__init__()
+        self._events = tuple(events for events, _ in given)
+        self._conditions = tuple(conditions for _, conditions in given)
+
+    def __missing__(self, key: tuple[Kind, str]) -> EventPolicy | None:
+        """Return what an event of this kind, or about this condition, means."""
+        kind, condition = key
+        policy = self.of_condition(condition) if condition else self.of_kind(kind)
+        # A record may name any condition: only those of the settings are kept.
+        if policy is not None:
+            self[key] = policy
+        return policy
+
+    def of_kind(self, kind: Kind) -> EventPolicy:
+        """Return what an event of the platform means."""
+        return reduce(lambda below, events: events.of(kind).over(below), self._events, DEFAULTS[kind])
+
+    def of_condition(self, condition: str) -> EventPolicy | None:
+        """Return what a condition means that is True, None if the settings do not name it there."""
+        meanings = [given[condition] for given in self._conditions if condition in given]
+        if not meanings:
+            return None
+        return reduce(lambda below, meaning: meaning.over(below), meanings, CONDITION_DEFAULT)
+
+    @cached_property
+    def user_initiated(self) -> UserInitiated:
+        """What to do about an event that a user started."""
+        given = [events.user_initiated for events in self._events if events.user_initiated is not None]
+        return given[-1] if given else UserInitiated.REPORT

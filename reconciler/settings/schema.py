@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import cache, cached_property
+from itertools import compress
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Literal, Never, TypeVar
 from zoneinfo import ZoneInfo
@@ -25,14 +26,7 @@ from reconciler.settings.draining import Adoptable, Budget, Coexist, Drain
 from reconciler.settings.fields import ConditionType, Duration, Flag, Prefix, Section, Selector, Zone
 from reconciler.settings.mistakes import Mistake, Mistakes, Warned
 from reconciler.settings.mistakes import Path as KeyPath
-from reconciler.settings.policies import (
-    CONDITION_DEFAULT,
-    DEFAULTS,
-    ConditionMeaning,
-    EventPolicy,
-    Events,
-    UserInitiated,
-)
+from reconciler.settings.policies import ConditionMeaning, Events, NodePolicies
 from reconciler.settings.sections.hooks import Hooks
 from reconciler.settings.sections.replace import Replacing
 from reconciler.settings.sections.workflows import WorkflowSettings
@@ -145,23 +139,6 @@ class Sources(Section):
     """Where the reconciler learns of maintenance."""
 
 
-class NodePolicies(dict[tuple[Kind, str], EventPolicy | None]):
-    """The policies of one node, by kind and node condition; each is resolved when it is first read.
-
-    None means that the settings do not name the condition for the node.
-    """
-
-    def __init__(self, settings: Settings, labels: Mapping[str, str]) -> None:
-        """Take the settings, and the labels of the node."""
-        super().__init__()
-        self._settings, self._labels = settings, labels
-
-    def __missing__(self, key: tuple[Kind, str]) -> EventPolicy | None:
-        """Return what an event of this kind, or about this condition, means."""
-        self[key] = policy = self._settings.policy(*key, self._labels)
-        return policy
-
-
 class Settings(Section):
     """The settings file as the core knows it. `Settings()` is the value of an empty file: every default.
 
@@ -254,9 +231,10 @@ class Settings(Section):
         return self
 
     def __copy__(self) -> Settings:
-        """Copy without the cached calendar, because `model_copy(update=…)` may change its windows."""
+        """Copy without the cached calendar and policies, because `model_copy(update=…)` may change both."""
         copy = super().__copy__()
         copy.__dict__.pop("calendar", None)
+        copy.__dict__.pop("_policies", None)
         copy._with_texts = None
         return copy
 
@@ -313,33 +291,24 @@ class Settings(Section):
         ignored = labels.get(keys_of(self.keys.prefix).ignore) == "true" or HOSTED_LABEL in labels
         return self.in_fleet(labels) and not ignored
 
-    def policy(self, kind: Kind, condition: str, labels: Mapping[str, str]) -> EventPolicy | None:
-        """Return what an event means on a node with these labels.
-
-        `condition` is the node condition that the event is about, empty for an event of the platform. None
-        means that the settings do not name the condition there.
-        """
-        return self.condition_policy(condition, labels) if condition else self.event_policy(kind, labels)
-
     def policies(self, labels: Mapping[str, str]) -> NodePolicies:
-        """Return what each event means on a node with these labels."""
-        return NodePolicies(self, labels)
+        """Return what each event means on a node with these labels.
 
-    def event_policy(self, kind: Kind, labels: Mapping[str, str]) -> EventPolicy:
-        """Return the policy for a kind of event on such a node, with overrides applied."""
-        policy = self.events.of(kind).over(DEFAULTS[kind])
-        for override in self._overrides_for(labels):
-            policy = override.events.of(kind).over(policy)
-        return policy
+        Nodes that the same overrides select have the same policies, which are resolved once.
+        """
+        selected = tuple(override.node_selector.matches(labels) for override in self.overrides)
+        policies = self._policies.get(selected)
+        if policies is None:
+            overrides = compress(self.overrides, selected)
+            policies = NodePolicies(
+                (self.events, self.conditions), *((one.events, one.conditions) for one in overrides)
+            )
+            self._policies[selected] = policies
+        return policies
 
-    def condition_policy(self, type: str, labels: Mapping[str, str]) -> EventPolicy | None:  # noqa: A002 - Kubernetes' word
-        """Return the policy for a condition on such a node. None: the settings do not name it there."""
-        policy: EventPolicy | None = None
-        for conditions in (self.conditions, *(each.conditions for each in self._overrides_for(labels))):
-            meaning = conditions.get(type)
-            if meaning is not None:
-                policy = meaning.over(policy or CONDITION_DEFAULT)
-        return policy
+    @cached_property
+    def _policies(self) -> dict[tuple[bool, ...], NodePolicies]:
+        return {}
 
     def policy_path(self, kind: Kind, condition: str, labels: Mapping[str, str], field: str) -> str:
         """Return which key of the file decides a field of an event's policy on a node with these labels.
@@ -380,22 +349,11 @@ class Settings(Section):
         selectors += [hook.node_selector for hook in self.hooks.configured]
         return frozenset(one.key for selector in selectors for one in selector.requirements)
 
-    def user_initiated(self, labels: Mapping[str, str]) -> UserInitiated:
-        """Return what to do about an event that a user started on such a node."""
-        given = [self.events, *(override.events for override in self._overrides_for(labels))]
-        return next(
-            (each.user_initiated for each in reversed(given) if each.user_initiated is not None),
-            UserInitiated.REPORT,
-        )
-
     def all_events(self) -> Iterator[tuple[KeyPath, Events]]:
         """Yield `events` and those of each override, with the path of each in the file."""
         yield ("events",), self.events
         for index, override in enumerate(self.overrides):
             yield ("overrides", index, "events"), override.events
-
-    def _overrides_for(self, labels: Mapping[str, str]) -> list[Override]:
-        return [override for override in self.overrides if override.node_selector.matches(labels)]
 
     @cached_property
     def calendar(self) -> Calendar:

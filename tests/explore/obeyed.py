@@ -123,8 +123,8 @@ class Obeyed:
 
 def _meaning(one: Told, node: Node, policy: Settings) -> EventPolicy | None:
     if one.source == CONDITION:
-        return policy.condition_policy(DEADLOCK, node.labels)
-    return policy.event_policy(one.kind, node.labels) if one.kind is not Kind.UNKNOWN else None
+        return policy.policies(node.labels).of_condition(DEADLOCK)
+    return policy.policies(node.labels).of_kind(one.kind) if one.kind is not Kind.UNKNOWN else None
 
 
 def _document(text: str) -> dict[str, object]:

@@ -138,14 +138,14 @@ class Truth:
 def asks(told: Told, node: Node, policy: Settings, world: World) -> bool:
     """Return whether an event is one for which such a node is to be drained, whatever the time is."""
     if told.source == CONDITION:
-        meaning, found = policy.condition_policy(DEADLOCK, node.labels), node.condition(DEADLOCK)
+        meaning, found = policy.policies(node.labels).of_condition(DEADLOCK), node.condition(DEADLOCK)
         since = found.transition if found is not None else None
         return meaning is not None and since is not None and world.now - since >= meaning.for_
     if node.is_karpenter and told.source == "aws" and node.is_disrupted and not node.unschedulable:
         return False
     if told.kind.is_pause and world.cluster.remediator.on_freeze:
         return False
-    return policy.event_policy(told.kind, node.labels).drain
+    return policy.policies(node.labels).of_kind(told.kind).drain
 
 
 def is_due(told: Told, world: World) -> bool:

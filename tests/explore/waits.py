@@ -191,7 +191,7 @@ class HookWaits:
         """Whether an event may be so near that no hook holds a drain for it."""
         for channel in self._truth.channels(node, policy):
             for one in (*channel.told, *channel.hidden):
-                lead = policy.event_policy(one.kind, node.labels).lead_time
+                lead = policy.policies(node.labels).of_kind(one.kind).lead_time
                 dated = one.date is not None and one.date - lead - LATE <= self._world.now
                 undated = one.date is None and one.kind in policy.budget.exempt
                 if asks(one, node, policy, self._world) and (dated or undated):

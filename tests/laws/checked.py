@@ -91,7 +91,7 @@ def exempt(plan: NodePlan, node: Node, policy: Settings, now: datetime) -> bool:
 
 
 def _is_due(one: JudgedEvent, node: Node, policy: Settings, now: datetime) -> bool:
-    event, meaning = one.event, policy.event_policy(one.event.kind, node.labels)
+    event, meaning = one.event, policy.policies(node.labels).of_kind(one.event.kind)
     dated = event.status is Status.SCHEDULED and event.not_before is not None
     at_once = meaning.outside_window is OutsideWindow.IMMEDIATELY
     lead = max(meaning.lead_time, timedelta(minutes=15)) if at_once else meaning.lead_time
@@ -105,7 +105,7 @@ def full(limit: Limit | None, out: set[str], among: set[str]) -> bool:
 
 def deadline_lets(one: JudgedEvent, node: Node, policy: Settings, now: datetime) -> bool:
     """Return what the deadline rule says, as the settings file words it."""
-    event, meaning = one.event, policy.event_policy(one.event.kind, node.labels)
+    event, meaning = one.event, policy.policies(node.labels).of_kind(one.event.kind)
     if policy.calendar.at(now, node.labels).absolute or meaning.outside_window is OutsideWindow.NEVER:
         return False
     if meaning.outside_window is OutsideWindow.IMMEDIATELY or event.date_unreadable:
@@ -175,7 +175,7 @@ def _not_ready_for_it(node: Node, published: list[dict[str, Any]], policy: Setti
     if any(one["EventStatus"] != "Scheduled" for one in published):
         return "is being worked on"
     kinds = [Kind(one["EventType"]) for one in published]
-    if not all(policy.event_policy(kind, node.labels).acknowledge for kind in kinds):
+    if not all(policy.policies(node.labels).of_kind(kind).acknowledge for kind in kinds):
         return "is not to be acknowledged by its settings"
     record = case_of(node)
     if record.state is not State.IN_MAINTENANCE:

@@ -46,7 +46,7 @@ def test_a_broken_annotation_holds_its_own_node_and_changes_nothing_for_the_othe
     world: World, policy: Settings, key: str, garbage: str
 ) -> None:
     # Where the settings drain for what can't be read, a broken request is one more drain in the queue.
-    assume(not policy.event_policy(Kind.UNKNOWN, {}).drain)
+    assume(not policy.policies({}).of_kind(Kind.UNKNOWN).drain)
     # The node is cordoned, so that it holds the same place with any annotation.
     world.cluster.add_node(builders.node("z", unschedulable=True))
     broken = copy.deepcopy(world)

@@ -148,7 +148,7 @@ def test_hostile_data_on_one_node_changes_no_plan_of_another(
     world: World, policy: Settings, change: dict[str, Any]
 ) -> None:
     # Where the settings drain for what can't be read, the node is one more in the queue of drains.
-    assume(not policy.event_policy(Kind.UNKNOWN, {}).drain)
+    assume(not policy.policies({}).of_kind(Kind.UNKNOWN).drain)
     # The node is ignored, so that it takes no place of another in the budget, whatever is on it.
     plain = builders.node(Z, unschedulable=True, labels={f"{PREFIX}/ignore": "true"})
     world.cluster.add_node(plain)

@@ -77,7 +77,7 @@ def test_every_key_says_what_it_is() -> None:
 
 def test_the_table_of_kinds_has_the_defaults() -> None:
     for kind in Kind:
-        policy = whole_settings()().event_policy(kind, {})
+        policy = whole_settings()().policies({}).of_kind(kind)
         row = next(line for line in PAGE.splitlines() if line.startswith(f"| {kind} |"))
         assert f"| {str(policy.drain).lower()} |" in row
         assert f"| {policy.outside_window} | {policy.empty_dir} | {policy.unmanaged_pods} |" in row

@@ -22,7 +22,7 @@ def test_nothing_is_acknowledged_or_replaced_by_default() -> None:
     chosen = read("")
 
     assert not chosen.replaces()
-    assert not any(chosen.event_policy(kind, {}).acknowledge for kind in Kind)
+    assert not any(chosen.policies({}).of_kind(kind).acknowledge for kind in Kind)
     assert (chosen.replace.surge, chosen.replace.aks.cluster) == (False, None)
     assert chosen.replace.aks.count is PoolCount.RESTORE
 
@@ -45,7 +45,7 @@ def test_an_override_has_the_last_word() -> None:
         "events: {Reboot: {acknowledge: true, replace: true}}\n"
         "overrides: [{nodeSelector: {agentpool: np}, events: {Reboot: {acknowledge: false, replace: false}}}]"
     )
-    everywhere, there = (chosen.event_policy(Kind.REBOOT, labels) for labels in ({}, {"agentpool": "np"}))
+    everywhere, there = (chosen.policies(labels).of_kind(Kind.REBOOT) for labels in ({}, {"agentpool": "np"}))
 
     assert (everywhere.acknowledge, everywhere.replace) == (True, True)
     assert (there.acknowledge, there.replace) == (False, False)

@@ -55,7 +55,7 @@ def test_the_file_that_says_every_default_is_an_empty_one() -> None:
 
     empty = parse_settings("", "empty.yaml")
     assert said.model_copy(update={"events": Settings().events}) == empty
-    assert [said.event_policy(kind, {}) for kind in Kind] == [DEFAULTS[kind] for kind in Kind]
+    assert [said.policies({}).of_kind(kind) for kind in Kind] == [DEFAULTS[kind] for kind in Kind]
     assert empty == whole_settings()()
     assert Settings().mode is Mode.OBSERVE
 
@@ -63,15 +63,15 @@ def test_the_file_that_says_every_default_is_an_empty_one() -> None:
 def test_a_partial_event_keeps_the_rest_of_its_kinds_default() -> None:
     settings = parse_settings("events: {LiveMigration: {drain: true}, Redeploy: {leadTime: 1h}}", "f")
 
-    migration = settings.event_policy(Kind.LIVE_MIGRATION, {})
+    migration = settings.policies({}).of_kind(Kind.LIVE_MIGRATION)
     assert migration.drain
     assert migration.outside_window is OutsideWindow.NEVER
     assert migration.lead_time == timedelta(minutes=10)
-    redeploy = settings.event_policy(Kind.REDEPLOY, {})
+    redeploy = settings.policies({}).of_kind(Kind.REDEPLOY)
     assert redeploy.drain
     assert redeploy.lead_time == timedelta(hours=1)
     assert redeploy.empty_dir is Treatment.EVICT
-    assert settings.event_policy(Kind.REBOOT, {}) == DEFAULTS[Kind.REBOOT]
+    assert settings.policies({}).of_kind(Kind.REBOOT) == DEFAULTS[Kind.REBOOT]
 
 
 OVERRIDES = """
@@ -91,9 +91,9 @@ overrides:
 def test_overrides_are_merged_key_by_key_and_later_ones_win() -> None:
     settings = parse_settings(OVERRIDES, "f")
 
-    plain = settings.event_policy(Kind.LIVE_MIGRATION, {})
-    sessions = settings.event_policy(Kind.LIVE_MIGRATION, {"agentpool": "sessions"})
-    both = settings.event_policy(Kind.LIVE_MIGRATION, {"agentpool": "sessions", "zone": "1"})
+    plain = settings.policies({}).of_kind(Kind.LIVE_MIGRATION)
+    sessions = settings.policies({"agentpool": "sessions"}).of_kind(Kind.LIVE_MIGRATION)
+    both = settings.policies({"agentpool": "sessions", "zone": "1"}).of_kind(Kind.LIVE_MIGRATION)
     assert (plain.drain, plain.min_duration, plain.outside_window) == (
         False,
         timedelta(seconds=5),
@@ -115,23 +115,23 @@ def test_a_condition_asks_for_a_drain_where_the_settings_name_it() -> None:
     settings = parse_settings(OVERRIDES, "f")
     sessions = {"agentpool": "sessions"}
 
-    assert settings.condition_policy("KernelDeadlock", {}) == EventPolicy(
+    assert settings.policies({}).of_condition("KernelDeadlock") == EventPolicy(
         drain=True, for_=timedelta(minutes=5)
     )
-    assert settings.condition_policy("KernelDeadlock", sessions) == EventPolicy(
+    assert settings.policies(sessions).of_condition("KernelDeadlock") == EventPolicy(
         drain=True, for_=timedelta(minutes=5), empty_dir=Treatment.EVICT
     )
-    assert settings.condition_policy("DiskFull", {}) is None
-    assert settings.condition_policy("DiskFull", sessions) == EventPolicy(drain=True)
+    assert settings.policies({}).of_condition("DiskFull") is None
+    assert settings.policies(sessions).of_condition("DiskFull") == EventPolicy(drain=True)
     assert settings.condition_types() == {"KernelDeadlock", "DiskFull"}
 
 
 def test_which_settings_treat_a_users_own_event_as_the_platforms() -> None:
     settings = parse_settings(OVERRIDES, "f")
 
-    assert settings.user_initiated({}) is UserInitiated.REPORT
-    assert settings.user_initiated({"agentpool": "sessions"}) is UserInitiated.DRAIN
-    assert Settings().user_initiated({}) is UserInitiated.REPORT
+    assert settings.policies({}).user_initiated is UserInitiated.REPORT
+    assert settings.policies({"agentpool": "sessions"}).user_initiated is UserInitiated.DRAIN
+    assert Settings().policies({}).user_initiated is UserInitiated.REPORT
 
 
 def test_the_ignore_label_takes_a_node_out_but_not_out_of_the_fleet() -> None:
@@ -161,4 +161,4 @@ def test_sections_left_empty_are_as_if_they_were_not_there() -> None:
 
     assert settings.budget == Settings().budget
     assert settings.condition_types() == {"A"}
-    assert settings.event_policy(Kind.REBOOT, {}) == DEFAULTS[Kind.REBOOT]
+    assert settings.policies({}).of_kind(Kind.REBOOT) == DEFAULTS[Kind.REBOOT]

@@ -130,7 +130,7 @@ def _reasons(node: Node, said: Instructions, settings: Settings, kind: Kind) -> 
         word = said.deferral.word
         remedy = f"{resume_command(word.scope, 'NODE')} ends it, and the deadline of an event does."
         yield PeopleCode.DEFERRAL, f"deferred {word}", remedy, word.until
-    policy = settings.policy(kind, "", node.labels)
+    policy = settings.policies(node.labels)[kind, ""]
     if policy is None or not policy.approval or _is_approved(said, kind):
         return
     because = f"a drain for a {kind} waits for a person to approve it"

@@ -25,8 +25,8 @@ from reconciler.profiles.budget import DisruptionBudget, PlacesAhead
 from reconciler.profiles.exemption import has_struck
 from reconciler.profiles.judging import NEAR, is_taken
 from reconciler.profiles.schedule import Case, Limits, Outage, Place, Scheduler
-from reconciler.settings.policies import OutsideWindow
-from reconciler.settings.schema import Mode, NodePolicies, Settings
+from reconciler.settings.policies import NodePolicies, OutsideWindow
+from reconciler.settings.schema import Mode, Settings
 
 _GOES_DOWN = (Kind.REBOOT, Kind.REDEPLOY)
 """Kinds after which the node is out of service, drained or not, and comes back."""

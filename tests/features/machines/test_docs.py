@@ -20,7 +20,7 @@ BLOCKS = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
 def test_the_settings_of_the_page_are_good() -> None:
     kinds, pools, surge = (parse_settings(block, "maintenance.yaml") for block in BLOCKS)
 
-    assert kinds.event_policy(Kind.REDEPLOY, {}).replace
+    assert kinds.policies({}).of_kind(Kind.REDEPLOY).replace
     assert kinds.replaces()
     assert pools.replace.aks.cluster is not None
     assert pools.replace.aks.count is PoolCount.RESTORE
