@@ -3,7 +3,7 @@
 The part of a feature for a stage is the module `reconciler.features.NAME.STAGE`, such as `feature`,
 `settings` or `commands`. In a folder without `settings.py`, `process.py` and `commands.py`, `feature.py` has
 the parts of all these stages. A feature of one file, `reconciler.features.NAME`, has the stages `feature` and
-`settings`. Sources are the same below `reconciler.sources`, with the stage `source`.
+`settings`. Sources are the same below `reconciler.sources`, with the stage `source`; a feature may have sources as well.
 """
 
 from __future__ import annotations
@@ -21,11 +21,16 @@ VALUES = {"feature": "FEATURE", "source": "SOURCES", "settings": "SECTIONS", "pr
 """The value in which the module of a stage says what it gives; for commands, the face has their names."""
 
 _OTHERS = ("settings", "process", "commands")
+_SOURCES_FIRST = ("source", "settings")
 
 
 def modules(stage: str) -> Iterator[ModuleType]:
-    """Import the module of this stage of each plugin that has one, and nothing else; features come first."""
-    for room, own in _ROOMS.items():
+    """Import the module of this stage of each plugin that has one, and nothing else.
+
+    Features come first, but the sources of features after all others, as their sections do.
+    """
+    rooms = reversed(_ROOMS.items()) if stage in _SOURCES_FIRST else _ROOMS.items()
+    for room, own in rooms:
         for package in _packages(room):
             name = _module(package, own, stage)
             if name:

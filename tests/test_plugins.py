@@ -39,7 +39,10 @@ def test_the_parts_of_a_stage_are_in_the_order_of_the_names() -> None:
         for name in names
         if (ROOT / room / name / "feature.py").exists()
     ]
-    assert [name.split(".")[2] for name in sources] == [*SOURCES]
+    assert [name.split(".")[2] for name in sources] == [
+        *SOURCES,
+        *(name for name in FEATURES if (ROOT / "features" / name / "source.py").exists()),
+    ]
     assert "reconciler.sources.condition" in sources
     assert list(plugins.modules("nothing")) == []
 

@@ -19,4 +19,5 @@ FEATURES = (
     "readiness",
     "simulate",
     "tracing",
+    "esx",
 )

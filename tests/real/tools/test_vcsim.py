@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.features.esx.client import VCenterClient, for_source
+from reconciler.features.esx.source import HOST
 from reconciler.run import run_pass
 from reconciler.settings.load import parse_settings
 from reconciler.settings.schema import Settings
 from reconciler.simulation.world import World
-from reconciler.sources.esx.client import VCenterClient, for_source
-from reconciler.sources.esx.source import HOST
 from tests.laws.histories import small_world
 from tests.support.builders import minutes
 from tests.support.tools.vcsim import RunningVCenter
@@ -52,7 +52,7 @@ def test_every_host_is_listed_and_those_in_maintenance_are_named(
     (before,) = client(chosen(vcenter)).ask(["a"])
     vcenter.maintenance("DC0_C0_H1")
     # Two of four hosts on a page: the list goes on.
-    monkeypatch.setattr("reconciler.sources.esx.client.PAGE", 2)
+    monkeypatch.setattr("reconciler.features.esx.client.PAGE", 2)
     (after,) = client(chosen(vcenter, alarms="Host memory usage")).ask(["a"])
 
     assert (before.problem, before.found, before.seen) == ("", (), HOSTS)

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
+from reconciler.features.esx.client import PATIENCE, VCenterClient
+from reconciler.features.esx.settings import EsxSource, VCenter, VCenters
+from reconciler.features.esx.source import HostState
 from reconciler.model.secret import Secret
 from reconciler.model.values import replace
-from reconciler.sources.esx.client import PATIENCE, VCenterClient
-from reconciler.sources.esx.settings import EsxSource, VCenter, VCenters
-from reconciler.sources.esx.source import HostState
 
 PASSWORD = "correct horse battery"
 
@@ -76,7 +76,7 @@ def test_the_zone_or_its_last_character_chooses_the_vcenter(
         asked.append((server.url, server.password))
         raise TimeoutError
 
-    monkeypatch.setattr("reconciler.sources.esx.client.VCenterSession", session)
+    monkeypatch.setattr("reconciler.features.esx.client.VCenterSession", session)
     named = {None: "vc-$AZ", "b": "last-character", "eu-de-1b": "whole-zone"}
     servers = [
         VCenter(url=f"https://{name}.example.com", zone=of, username=Secret("u"), password=Secret(PASSWORD))
@@ -169,9 +169,9 @@ def serve(monkeypatch: pytest.MonkeyPatch, collector: Collector) -> None:
     from pyVmomi import vim
 
     there = SimpleNamespace(propertyCollector=collector)
-    monkeypatch.setattr("reconciler.sources.esx.client.VCenterSession", lambda *_: nullcontext(there))
+    monkeypatch.setattr("reconciler.features.esx.client.VCenterSession", lambda *_: nullcontext(there))
     view = vim.view.ContainerView("view-1")
-    monkeypatch.setattr("reconciler.sources.esx.client._view", lambda _: view)
+    monkeypatch.setattr("reconciler.features.esx.client._view", lambda _: view)
 
 
 @pytest.fixture
@@ -231,7 +231,7 @@ def test_a_host_whose_mode_is_not_known_is_not_seen() -> None:
 
 @pytest.mark.usefixtures("content")
 def test_more_objects_than_a_vcenter_can_have_are_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("reconciler.sources.esx.client.MOST_HOSTS", 2)
+    monkeypatch.setattr("reconciler.features.esx.client.MOST_HOSTS", 2)
     (one,) = VCenterClient(section(server())).ask([""])
 
     assert one.problem.endswith("it lists more than 2 objects")

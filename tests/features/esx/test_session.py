@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.features.esx.client import VCenterSession
+from reconciler.features.esx.settings import VCenter
 from reconciler.http.failures import report_requests
 from reconciler.model.errors import CloudError
 from reconciler.model.secret import Secret
-from reconciler.sources.esx.client import VCenterSession
-from reconciler.sources.esx.settings import VCenter
 from tests.support.controlplane.configuration import make_certificates
 from tests.support.stub import Answer, Asked, Stub
 
@@ -119,7 +119,7 @@ def test_a_server_that_says_nothing_is_left_in_time(
 
 
 def test_an_answer_has_a_size(open_: ExitStack, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("reconciler.sources.esx.client.LARGEST", 1000)
+    monkeypatch.setattr("reconciler.features.esx.client.LARGEST", 1000)
     stub = serve(open_, Answer(), Answer(VERSIONS + b" " * 1000))
 
     with pytest.raises(HTTPException, match="the answer is too large"):

@@ -15,6 +15,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from reconciler.features.esx.settings import SECTION, EsxSource, VCenters
 from reconciler.model import limits
 from reconciler.model.event import ESX, VCENTER, Answer, Initiator, Kind, Reading, Signal, Status
 from reconciler.model.node import Node
@@ -22,7 +23,6 @@ from reconciler.model.values import Name
 from reconciler.passes.plugin import Source, SourceContext, Wants
 from reconciler.passes.polled import PolledSource
 from reconciler.settings.schema import Settings
-from reconciler.sources.esx.settings import SECTION, EsxSource, VCenters
 
 LABEL = "cloud.sap/esx-in-maintenance"
 VERSION = "cloud.sap/esx-version"
@@ -103,7 +103,7 @@ class VCenterHosts(PolledSource[str, HostState]):
     name = VCENTER
     reports_start = False
     who = "the administrator of vCenter: does it list the host of {node}? See docs/esx.md"
-    client = "reconciler.sources.esx.client"
+    client = "reconciler.features.esx.client"
     fact = HostState
     retry = timedelta(minutes=2)
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from reconciler.features.esx.settings import EsxSource
+from reconciler.features.esx.source import HOST, LABEL, VERSION, read
 from reconciler.model.case_outcome import CaseResult
 from reconciler.model.errors import SettingsError
 from reconciler.model.event import Answer, Kind
 from reconciler.model.node import Node
 from reconciler.settings.load import parse_settings
 from reconciler.settings.schema import Settings
-from reconciler.sources.esx.settings import EsxSource
-from reconciler.sources.esx.source import HOST, LABEL, VERSION, read
 from tests.laws.histories import History, small_world
 from tests.support import builders
 from tests.support.builders import minutes

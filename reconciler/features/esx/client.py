@@ -16,6 +16,8 @@ from typing import Any
 from urllib.parse import urlsplit
 from xml.etree import ElementTree
 
+from reconciler.features.esx.settings import AZ, SECTION, VCenter, VCenters
+from reconciler.features.esx.source import HostState
 from reconciler.http.bounded import LARGEST, Bounds, answers_within
 from reconciler.http.failures import report
 from reconciler.http.plain import SecretMissing, from_environment, from_file
@@ -26,8 +28,6 @@ from reconciler.model.polling import Listing
 from reconciler.model.problems import internal
 from reconciler.model.secret import MASKED, Secret
 from reconciler.settings.schema import Settings
-from reconciler.sources.esx.settings import AZ, SECTION, VCenter, VCenters
-from reconciler.sources.esx.source import HostState
 
 log = logging.getLogger(__name__)
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from reconciler.features.esx.settings import SECTION
+from reconciler.features.esx.source import HOST, HostState, VCenterHosts
 from reconciler.model.errors import SettingsError
 from reconciler.model.event import Answer, Kind
 from reconciler.model.node import ZONE_LABEL
@@ -16,8 +18,6 @@ from reconciler.passes.plugin import SourceContext
 from reconciler.run import PARTS
 from reconciler.settings.load import parse_settings
 from reconciler.settings.schema import Settings
-from reconciler.sources.esx.settings import SECTION
-from reconciler.sources.esx.source import HOST, HostState, VCenterHosts
 from tests.support import builders
 from tests.support.builders import NOW, minutes
 
