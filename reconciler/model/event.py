@@ -121,7 +121,8 @@ class Signal:
     `duration` None means that it is unknown. `resources` are the VMs that the event names, as the source
     spells them. `plan` is set if it is not imminent but planned weeks ahead. `condition` is set if the
     event is a node condition that the settings name; `since` is then when it became True. `degraded`: the
-    hardware under the VM fails, so it may be lost before its date.
+    hardware under the VM fails, so it may be lost before its date. `replaces`: it asks itself for a new
+    machine, so that the node is drained and its machine deleted, whatever the policy of its kind says.
     """
 
     source: str
@@ -138,6 +139,7 @@ class Signal:
     since: datetime | None = None
     plan: PlatformPlan | None = None
     degraded: bool = False
+    replaces: bool = False
 
 
 class Answer(StrEnum):
@@ -190,7 +192,8 @@ class MaintenanceEvent:
     """One event of one node, joined from the signals that report it.
 
     The most detailed signal wins; `disagreements` says in words where the sources differ. `at_once`: a
-    request without a date asks for it now, whatever date another source gives.
+    request without a date asks for it now, whatever date another source gives. `replaces`: a signal asks
+    for a new machine.
     """
 
     node: str
@@ -207,6 +210,7 @@ class MaintenanceEvent:
     disagreements: tuple[str, ...] = ()
     plan: PlatformPlan | None = None
     at_once: bool = False
+    replaces: bool = False
 
     @property
     def started(self) -> bool:

@@ -247,6 +247,7 @@ def _merge(node: str, group: list[Signal]) -> MaintenanceEvent:
             signal.source == REQUEST and signal.not_before is None and not signal.date_unreadable
             for signal in group
         ),
+        replaces=any(signal.replaces for signal in group),
     )
 
 

@@ -644,6 +644,8 @@ def _may_be_replaced(
     kept = [profile for _, profile in record.profiles] if record is not None else []
     if any(profile.replacement is not None for profile in kept):
         return True
+    if any(signal.replaces for reading in readings for signal in reading.signals):
+        return True
     if not wanted:
         return False
     reported = [(signal.kind, signal.condition) for reading in readings for signal in reading.signals]

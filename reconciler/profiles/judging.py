@@ -81,7 +81,7 @@ def judge(
         until=until,
         due=bool(_due(event, policy, deadline, now)),
         lost_from=_lost_from(event, policy, settings.budget.exempt),
-        after_drain=AfterDrain(policy.acknowledge, policy.replace),
+        after_drain=AfterDrain(policy.acknowledge, policy.replace or event.replaces),
         times=times,
     )
 
@@ -99,7 +99,7 @@ def _ignored(
     event: MaintenanceEvent, policy: EventPolicy, now: datetime, *, reports_users: bool
 ) -> tuple[str, datetime | None] | None:
     name = event.condition or event.kind.value
-    if not policy.drain:
+    if not policy.drain and not event.replaces:
         if event.condition:
             return f"{name} is ignored (conditions.{name}.drain is false)", None
         if event.kind is Kind.UNKNOWN:
@@ -286,7 +286,7 @@ def start_times(
     # A plan weeks ahead is no news that leaves no time.
     on_sight = event.at_once or (at_once and event.plan is None)
     early = policy.start is Start.EARLY or (
-        policy.start is None and (event.cause.degraded or _we_decide(policy))
+        policy.start is None and (event.cause.degraded or _we_decide(event, policy))
     )
     if on_sight or taken or early:
         return times
@@ -296,8 +296,8 @@ def start_times(
     return replace(times, earliest=shifted(times.latest, -_ahead(event, policy)))
 
 
-def _we_decide(policy: EventPolicy) -> bool:
-    return policy.acknowledge or policy.replace
+def _we_decide(event: MaintenanceEvent, policy: EventPolicy) -> bool:
+    return policy.acknowledge or policy.replace or event.replaces
 
 
 def _ahead(event: MaintenanceEvent, policy: EventPolicy) -> timedelta:

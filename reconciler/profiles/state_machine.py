@@ -286,6 +286,8 @@ def _after(situation: Situation, effects: Effects) -> Situation:
 
 def _taken_elsewhere(situation: Situation) -> Callable[[Step], bool]:
     elsewhere = situation.state is not State.IN_MAINTENANCE and bool(situation.record.elsewhere)
+    # Such an event is the maintenance of a workflow: it would wait for its own end.
+    elsewhere = elsewhere and not any(judged.event.replaces for judged in situation.asking)
     return lambda step: elsewhere and step.next is State.IN_MAINTENANCE
 
 
