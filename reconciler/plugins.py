@@ -3,7 +3,8 @@
 The part of a feature for a stage is the module `reconciler.features.NAME.STAGE`, such as `feature`,
 `settings` or `commands`. In a folder without `settings.py`, `process.py` and `commands.py`, `feature.py` has
 the parts of all these stages. A feature of one file, `reconciler.features.NAME`, has the stages `feature` and
-`settings`. Sources are the same below `reconciler.sources`, with the stage `source`; a feature may have sources as well.
+`settings`. Sources are the same below `reconciler.sources`, with the stage `source`; a feature may have
+sources as well.
 """
 
 from __future__ import annotations
