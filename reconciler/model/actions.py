@@ -27,7 +27,7 @@ def _actions(plan: NodePlan) -> Iterator[ActionName]:
         yield ActionName.DRAIN
     yield from (ActionName.RUN_HOOK for _ in plan.todo.hooks)
     if plan.todo.perform is not None:
-        yield ActionName.PERFORM_MAINTENANCE
+        yield plan.todo.perform.action
     if plan.todo.machine is not None:
         yield machine_name(plan.todo.machine)
     yield from (publication.action for publication in plan.todo.publications)

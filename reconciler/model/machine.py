@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 from msgspec import Struct
+
+from reconciler.model.outcome import ActionName
 
 CONDITION = "condition:"
 """What the name of a source begins with that is a node condition."""
@@ -61,13 +63,27 @@ class Vm(Struct, frozen=True, order=True):
     name: str
 
 
-class PerformMaintenance(Struct, frozen=True):
-    """Start the maintenance that the platform offers for one VM; messages name `node`.
+class PlatformRequest(Protocol):
+    """What a platform is asked to do with the machine of one node, which messages name."""
 
-    `source` names the source whose client starts it.
-    """
+    @property
+    def node(self) -> str:
+        """The node."""
+
+    @property
+    def source(self) -> str:
+        """The source whose client sends the request, a `PlatformWriter`."""
+
+    @property
+    def action(self) -> ActionName:
+        """Its name in reports and outcomes."""
+
+
+class PerformMaintenance(Struct, frozen=True):
+    """Start the maintenance that the platform offers for one VM. It is a PlatformRequest."""
 
     source: ClassVar[str] = "arm"
+    action: ClassVar[ActionName] = ActionName.PERFORM_MAINTENANCE
 
     node: str
     vm: Vm

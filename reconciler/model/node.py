@@ -164,12 +164,16 @@ class Condition(Struct, frozen=True):
         return replace(self, transition=max(times.now - (beat - changed), limits.EARLIEST))
 
 
+US = "us"
+
+
 class Node(Struct, frozen=True):
     """A node as one consistent read showed it.
 
     It has only the annotations under our own prefix and the wanted ones, and only the wanted conditions;
-    `allocatable` (quantities as text) is there only for a preview. `cordoned_by_us` is only set if the node
-    has no record: a pass has cordoned it, and somebody removed the record.
+    `allocatable` (quantities as text) is there only for a preview, `system_uuid` only where it is wanted.
+    `cordon_of` is only set if the node has no record: the tool whose cordon a pass takes over, or `US`, if a
+    pass has cordoned it, and somebody removed the record.
     """
 
     name: str
@@ -185,7 +189,13 @@ class Node(Struct, frozen=True):
     allocatable: Mapping[str, str] = field(default_factory=dict)
     finalizers: tuple[str, ...] = ()
     kubelet_version: str = ""
-    cordoned_by_us: bool = False
+    cordon_of: str = ""
+    system_uuid: str = ""
+
+    @property
+    def cordoned_by_us(self) -> bool:
+        """Whether a pass has cordoned it, and somebody removed the record."""
+        return self.cordon_of == US
 
     def believed(self, times: OwnTimes) -> Node:
         """Return the node without transitions of conditions in the future."""
@@ -296,6 +306,7 @@ class Wanted(Struct, frozen=True):
 
     `labels` None keeps all labels. Labels and annotations under `annotation_prefix`, and the annotations in
     `annotations`, are always kept; those whose name is in `names` are kept under any prefix.
+    `system_uuid` is whether the UUID of the machine is kept.
     """
 
     conditions: frozenset[str]
@@ -304,6 +315,7 @@ class Wanted(Struct, frozen=True):
     annotations: frozenset[str] = frozenset()
     labels: frozenset[str] | None = None
     names: frozenset[str] = frozenset()
+    system_uuid: bool = False
 
     def keeps_label(self, key: str) -> bool:
         """Whether a label of that key is kept."""

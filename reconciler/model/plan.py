@@ -15,7 +15,7 @@ from reconciler.model.event import MaintenanceEvent
 from reconciler.model.holds import WaitsFor
 from reconciler.model.hooks import HookRun
 from reconciler.model.instructions import Instructions, Kept
-from reconciler.model.machine import PerformMaintenance, Remove, ScaleUp
+from reconciler.model.machine import PlatformRequest, Remove, ScaleUp
 from reconciler.model.problems import Unseen
 from reconciler.model.record import CaseRecord, KnownEvent, State
 from reconciler.model.schedule import CaseSchedule, StartTimes, Urgency
@@ -248,7 +248,7 @@ class Actions(Struct, frozen=True):
     write: NodeWrite | None = None
     drain: DrainOrder | None = None
     stop_drain: bool = False
-    perform: PerformMaintenance | None = None
+    perform: PlatformRequest | None = None
     machine: ScaleUp | Remove | None = None
     hooks: tuple[HookRun, ...] = ()
     notices: tuple[Notice, ...] = ()

@@ -17,7 +17,7 @@ from reconciler.model.content import CalendarPlace, CalendarText
 from reconciler.model.drains import DrainOrder, DrainProgress
 from reconciler.model.ended_case import EndedCase
 from reconciler.model.hooks import HookAnswer, HookKey, HookRun
-from reconciler.model.machine import Machine, MachineRef, PerformMaintenance, Remove, ScaleUp
+from reconciler.model.machine import Machine, MachineRef, Remove, ScaleUp
 from reconciler.model.node import Node, Wanted
 from reconciler.model.plan import Notice
 from reconciler.model.pod import Pod, PodDisruptionBudget, Volume
@@ -202,11 +202,11 @@ class SourceClient(Protocol):
 
 
 @runtime_checkable
-class MaintenanceStarter(Protocol):
-    """A source's client that can also start maintenance; checks the lock first, as ClusterWriter does."""
+class PlatformWriter(Protocol):
+    """A source's client that also sends requests; checks the lock first, as ClusterWriter does."""
 
-    def perform_maintenance(self, action: PerformMaintenance) -> None:
-        """Start the maintenance that the platform offers, without waiting for its end. Raises CloudError."""
+    def perform(self, request: Any, /) -> None:
+        """Send a PlatformRequest of the source's own type, and wait for no end. Raises CloudError."""
 
 
 class HookReader(Protocol):

@@ -46,11 +46,18 @@ class Cordon(StrEnum):
     OURS = "ours"
     FOREIGN = "foreign"
     ADOPTED_MECHANIC = "adopted:mechanic"
+    ADOPTED = "adopted"
+    """That of another tool, which a feature knows."""
 
     @property
     def may_be_undone(self) -> bool:
         """Whether law 2 allows us to uncordon."""
-        return self in (Cordon.OURS, Cordon.ADOPTED_MECHANIC)
+        return self is Cordon.OURS or self.adopted
+
+    @property
+    def adopted(self) -> bool:
+        """Whether another tool set it, and it is ours now."""
+        return self in (Cordon.ADOPTED_MECHANIC, Cordon.ADOPTED)
 
 
 class Identity(Struct, frozen=True):

@@ -206,7 +206,8 @@ class ReadForSettings(Struct, frozen=True):
     (drain/workloads.py). `calendars` is what was read of the calendars of the settings, by their names.
     `ahead` is what says whether the drains of announced nodes can end. `machines` are those of the nodes that
     may be replaced, by node. `published` are the objects that publishers read, by the publisher's sign; a
-    sign is missing if it is disabled or its objects can't be read.
+    sign is missing if it is disabled or its objects can't be read. `of_features` is what a feature has read
+    of some nodes, by its name and theirs.
     """
 
     namespaces: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -216,6 +217,7 @@ class ReadForSettings(Struct, frozen=True):
     ahead: ReadAhead = ReadAhead()
     machines: Mapping[str, Machine] = field(default_factory=dict)
     published: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    of_features: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 class Snapshot(Struct, frozen=True):

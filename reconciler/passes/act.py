@@ -17,7 +17,7 @@ from reconciler.model.errors import (
     NotKept,
     Rejected,
 )
-from reconciler.model.machine import PerformMaintenance, Remove, ScaleUp
+from reconciler.model.machine import PlatformRequest, Remove, ScaleUp
 from reconciler.model.outcome import ActionName, Outcome, Result
 from reconciler.model.plan import NodePlan, Notice, NoticeType, Plan
 from reconciler.model.ports import (
@@ -25,10 +25,10 @@ from reconciler.model.ports import (
     Drains,
     HookRunner,
     MachineWriter,
-    MaintenanceStarter,
     Notification,
     Notifier,
     Outbox,
+    PlatformWriter,
     SourceClient,
     WritableOutside,
 )
@@ -359,13 +359,12 @@ def _attempt(node: str, action: str, write: Callable[[], str | None]) -> Outcome
     return Outcome(node, action, Result.DONE, said or "")
 
 
-def _perform(action: PerformMaintenance, clients: Mapping[str, SourceClient]) -> Outcome:
+def _perform(request: PlatformRequest, clients: Mapping[str, SourceClient]) -> Outcome:
     """Send the request to the platform. It is already recorded, so a later pass can repeat it."""
-    name = ActionName.PERFORM_MAINTENANCE
-    client = clients.get(action.source)
-    if not isinstance(client, MaintenanceStarter):
-        return Outcome(action.node, name, Result.LATER, "this process does not talk to the cloud")
-    return _attempt_outside(action.node, name, partial(client.perform_maintenance, action))
+    client = clients.get(request.source)
+    if not isinstance(client, PlatformWriter):
+        return Outcome(request.node, request.action, Result.LATER, "this process does not talk to the cloud")
+    return _attempt_outside(request.node, request.action, partial(client.perform, request))
 
 
 def _ask_for_machine(action: ScaleUp | Remove, machines: MachineWriter | None) -> Outcome:

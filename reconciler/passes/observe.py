@@ -18,7 +18,15 @@ from reconciler.model.hooks import HookAnswer, HookKey, HookKind, HookRecord
 from reconciler.model.limits import EARLIEST
 from reconciler.model.machine import Machine, MachineRef
 from reconciler.model.moments import shifted
-from reconciler.model.node import POOL_ANNOTATIONS, READ_LABELS, UPGRADE_ANNOTATIONS, Node, Wanted, own_times
+from reconciler.model.node import (
+    POOL_ANNOTATIONS,
+    READ_LABELS,
+    UPGRADE_ANNOTATIONS,
+    US,
+    Node,
+    Wanted,
+    own_times,
+)
 from reconciler.model.pod import Pod
 from reconciler.model.polling import AnyMemory, Listing, Memory
 from reconciler.model.ports import (
@@ -47,7 +55,7 @@ from reconciler.model.snapshot import (
 )
 from reconciler.model.values import replace
 from reconciler.passes.parts import Parts
-from reconciler.passes.plugin import Source, SourceContext, Wants
+from reconciler.passes.plugin import Observed, Source, SourceContext, Wants
 from reconciler.passes.polled import PolledSource
 from reconciler.profiles.exemption import is_struck
 from reconciler.settings.schema import Mode, Settings
@@ -99,6 +107,9 @@ def observe(
     ledger = _ledger(reader, settings, gaps)
     objects, unread_objects = parts.read_objects(reader, settings, ledger.published, gaps)
     reports = _reports(context, fleet, ledger)
+    of_features, unread_nodes = parts.read_nodes(
+        outside, Observed(fleet.nodes, fleet.records, reports.memories, settings, now)
+    )
     machines = _machines(
         outside.machines, parts.machine_of, fleet.nodes, reports.readings, fleet.records, settings
     )
@@ -110,7 +121,7 @@ def observe(
         readings=reports.readings,
         records=fleet.annotations,
         pods=pods,
-        for_settings=replace(for_settings, machines=machines, published=objects),
+        for_settings=replace(for_settings, machines=machines, published=objects, of_features=of_features),
         agents=fleet.agents,
         remediator=fleet.remediator,
         ledger=ledger,
@@ -118,7 +129,7 @@ def observe(
         skew=reader.skew(),
         itself=outside.itself,
         problems=Problems(
-            (*unread_objects, *reports.notes, *notes, *fleet.notes),
+            (*unread_objects, *unread_nodes, *reports.notes, *notes, *fleet.notes),
             {**fleet.problems, **reports.problems},
             unread_pods,
             namespaces_problem,
@@ -171,7 +182,8 @@ def _fleet(context: _Context, wants: Wants, *, capacity: bool) -> _Fleet:
     annotations, notes = guarded(
         "hooks are not asked", partial(_with_answers, annotations, nodes, context.outside.hooks), annotations
     )
-    nodes = _with_owners(reader, nodes, annotations)
+    adopts = partial(context.parts.adopts, settings=settings)
+    nodes = _with_owners(reader, nodes, annotations, adopts)
     records = {name: record for name, record in annotations.items() if isinstance(record, Record)}
     return _Fleet(nodes, annotations, records, agents, remediator, server, problems, notes)
 
@@ -285,6 +297,7 @@ def _wanted(of_parts: Wants, settings: Settings, *, capacity: bool) -> Wanted:
         annotations=of_parts.annotations | _ANNOTATIONS,
         capacity=capacity,
         labels=None if capacity else _labels(of_parts, settings),
+        system_uuid=of_parts.system_uuid,
     )
 
 
@@ -356,14 +369,20 @@ def _records(nodes: Iterable[Node], prefix: str) -> tuple[dict[str, Record | Unr
 
 
 def _with_owners(
-    reader: ClusterReader, nodes: tuple[Node, ...], records: Mapping[str, object]
+    reader: ClusterReader,
+    nodes: tuple[Node, ...],
+    records: Mapping[str, object],
+    adopts: Callable[[Node], str],
 ) -> tuple[Node, ...]:
-    """Return the nodes, with those marked whose record somebody has removed and whose cordon is ours."""
+    """Return the nodes, each without a record with whose cordon it has, as far as a pass takes that over."""
     unclear = [node for node in nodes if node.unschedulable and node.name not in records]
-    if not unclear or not isinstance(reader, CordonReader):
+    ours = reader.cordoned_by_us(unclear) if unclear and isinstance(reader, CordonReader) else frozenset()
+    owners = {node.name: US if node.name in ours else adopts(node) for node in unclear}
+    if not any(owners.values()):
         return nodes
-    ours = reader.cordoned_by_us(unclear)
-    return tuple(replace(node, cordoned_by_us=True) if node.name in ours else node for node in nodes)
+    return tuple(
+        replace(node, cordon_of=owners[node.name]) if owners.get(node.name) else node for node in nodes
+    )
 
 
 def _with_answers(

@@ -22,6 +22,7 @@ from reconciler.passes.plugin import (
     Fleet,
     NodeSigns,
     ObjectChanges,
+    Observed,
     ReadObjects,
     Source,
     Standing,
@@ -110,6 +111,32 @@ class Parts(Struct, frozen=True):
         machines = (feature.machine_of(node) for feature in self.features if feature.machine_of)
         return next((ref for ref in machines if ref is not None), None)
 
+    def adopts(self, node: Node, settings: Settings) -> str:
+        """Return the tool whose cordon on this node a feature takes over, empty if there is none."""
+        for feature in self.features:
+            if feature.adopts:
+                what = f"node {node.name}: its cordon is not adopted for {feature.name}"
+                tool, _ = guarded(what, partial(feature.adopts, node, settings), "")
+                if tool:
+                    return tool
+        return ""
+
+    def read_nodes(
+        self, outside: Outside, observed: Observed
+    ) -> tuple[Mapping[str, Mapping[str, Any]], tuple[str, ...]]:
+        """Return what features have read of nodes, by feature and node, and a note for each that failed."""
+        read: dict[str, Mapping[str, Any]] = {}
+        notes: list[str] = []
+        for feature in self.features:
+            if feature.read_nodes:
+                nothing: Mapping[str, Any] = {}
+                what = f"what {feature.name} needs of nodes can't be read"
+                read[feature.name], problems = guarded(
+                    what, partial(feature.read_nodes, outside, observed), nothing
+                )
+                notes += problems
+        return read, tuple(notes)
+
     def read_checks(self, outside: Outside, settings: Settings) -> ReadForChecks:
         """Return what the checks of workflows need, empty without workflows."""
         read = (feature.read_checks(outside, settings) for feature in self.features if feature.read_checks)
@@ -138,11 +165,9 @@ class Parts(Struct, frozen=True):
         """Whether the node has a sign of ours."""
         return any(feature.bears_signs(node, prefix) for feature in self.features if feature.bears_signs)
 
-    def signs(self, node: Node, standing: Standing, settings: Settings, now: datetime) -> NodeSigns:
-        """Return the changes of all signs on a node; `now` is aware, UTC."""
-        return all_signs(
-            feature.signs(node, standing, settings, now) for feature in self.features if feature.signs
-        )
+    def signs(self, node: Node, standing: Standing, context: PassContext) -> NodeSigns:
+        """Return the changes of all signs on a node."""
+        return all_signs(feature.signs(node, standing, context) for feature in self.features if feature.signs)
 
     def outlived(self, node: Node, prefix: str) -> NodeSigns:
         """Return the changes that remove what must not stay on a node that has left the fleet."""

@@ -14,13 +14,13 @@ from typing import Any, Protocol
 from msgspec import Struct, field
 
 from reconciler.model.event import WITHOUT_START, MaintenanceEvent, Reading
-from reconciler.model.machine import MachineRef
+from reconciler.model.machine import MachineRef, PlatformRequest
 from reconciler.model.node import Node
-from reconciler.model.plan import Hold, NodePlan
+from reconciler.model.plan import Hold, NodePlan, Notice
 from reconciler.model.polling import AnyMemory
 from reconciler.model.ports import ClusterReader, Outside
 from reconciler.model.problems import Faults, Gaps
-from reconciler.model.record import CaseRecord, State
+from reconciler.model.record import CaseRecord, Record, State
 from reconciler.model.snapshot import Agents, ServerVersion
 from reconciler.model.workflow import ReadForChecks
 from reconciler.model.writes import Publication
@@ -35,7 +35,8 @@ class Wants(Struct, frozen=True):
 
     For each node: the conditions of these types, and the annotations and labels with these keys.
     Annotations under our own prefix are always read. `agents` means the state of the node agent's
-    DaemonSet, `remediator` AKS's remediator-config, `server` the version of the API server.
+    DaemonSet, `remediator` AKS's remediator-config, `server` the version of the API server, `system_uuid` the
+    UUID of each node's machine.
     """
 
     conditions: frozenset[str] = frozenset()
@@ -44,6 +45,7 @@ class Wants(Struct, frozen=True):
     agents: bool = False
     remediator: bool = False
     server: bool = False
+    system_uuid: bool = False
 
 
 _NOTHING = Wants()
@@ -59,6 +61,7 @@ def all_wants(parts: Iterable[Wants]) -> Wants:
         agents=any(part.agents for part in parts),
         remediator=any(part.remediator for part in parts),
         server=any(part.server for part in parts),
+        system_uuid=any(part.system_uuid for part in parts),
     )
 
 
@@ -170,29 +173,52 @@ def _reports_no_start(event: MaintenanceEvent) -> bool:
 class NodeSigns(Struct, frozen=True):
     """The changes on one node: annotations and labels, which are part of its patch, and separate writes.
 
-    None as a value removes the annotation or label.
+    None as a value removes the annotation or label. `request` is what a platform is asked for once the patch
+    is written. `holds` say what the feature waits for, and `notices` what it has done.
     """
 
     annotations: Mapping[str, str | None] = field(default_factory=dict)
     writes: tuple[Publication, ...] = ()
     labels: Mapping[str, str | None] = field(default_factory=dict)
+    request: PlatformRequest | None = None
+    holds: tuple[Hold, ...] = ()
+    notices: tuple[Notice, ...] = ()
 
     @property
     def any(self) -> bool:
-        """Whether anything changes."""
+        """Whether anything changes on the node."""
         return bool(self.annotations or self.writes or self.labels)
 
 
 def all_signs(parts: Iterable[NodeSigns]) -> NodeSigns:
-    """Return all of these changes as one."""
+    """Return all of these changes as one, with the first request."""
     annotations: dict[str, str | None] = {}
     labels: dict[str, str | None] = {}
-    writes: list[Publication] = []
+    parts = tuple(parts)
     for part in parts:
         annotations |= part.annotations
         labels |= part.labels
-        writes += part.writes
-    return NodeSigns(annotations, tuple(writes), labels)
+    return NodeSigns(
+        annotations,
+        tuple(write for part in parts for write in part.writes),
+        labels,
+        next((part.request for part in parts if part.request is not None), None),
+        tuple(hold for part in parts for hold in part.holds),
+        tuple(notice for part in parts for notice in part.notices),
+    )
+
+
+class Observed(Struct, frozen=True):
+    """What a pass has read before a feature reads more of some nodes; `now` is aware, UTC.
+
+    `records` are by the node's name, `memories` by the source's.
+    """
+
+    nodes: tuple[Node, ...]
+    records: Mapping[str, Record]
+    memories: Mapping[str, AnyMemory]
+    settings: Settings
+    now: datetime
 
 
 class Fleet(Struct, frozen=True):
@@ -224,11 +250,14 @@ class Feature(Struct, frozen=True):
 
     `reads` says which parts of nodes it reads; those of signs also while the settings have them off, because
     they are then removed. `machine_of` returns the machine of a node, None if it knows nothing of it, and
-    sends no request. `read_checks` reads what the checks of workflows need. `decide` makes, from what is
+    sends no request. `adopts` names the tool whose cordon on a node without a record is taken over, empty if
+    it is none that the feature knows. `read_nodes` reads what the feature needs to know of some nodes, by
+    their names: it chooses them, a bounded number. What can't be read is a part of its answer. `read_checks`
+    reads what the checks of workflows need. `decide` makes, from what is
     known of all nodes, what decides about one after the other; a node that breaks it is one of the faults.
 
     Signs show a case on its node to other tools. `bears_signs` says whether a node has one, which may have to
-    change even if the node has no event, and `signs` returns the changes at `now` (aware, UTC). `outlived`
+    change even if the node has no event, and `signs` returns the changes and what goes with them. `outlived`
     returns those that remove what must not stay on a node that has left the fleet, `taken_back` those for
     every node that is not ours to change, and `removed` those that remove everything, for a release.
 
@@ -240,11 +269,13 @@ class Feature(Struct, frozen=True):
     name: str
     reads: Callable[[Settings], Wants] | None = None
     machine_of: Callable[[Node], MachineRef | None] | None = None
+    adopts: Callable[[Node, Settings], str] | None = None
+    read_nodes: Callable[[Outside, Observed], Mapping[str, Any]] | None = None
     read_checks: Callable[[Outside, Settings], ReadForChecks] | None = None
     read_objects: Callable[[ClusterReader, Settings, Collection[str], Gaps], ReadObjects] | None = None
     decide: Callable[[Sequence[NodeFacts], PassContext, Faults], Decider] | None = None
     bears_signs: Callable[[Node, str], bool] | None = None
-    signs: Callable[[Node, Standing, Settings, datetime], NodeSigns] | None = None
+    signs: Callable[[Node, Standing, PassContext], NodeSigns] | None = None
     outlived: Callable[[Node, str], NodeSigns] | None = None
     taken_back: Callable[[Node, str], NodeSigns] | None = None
     object_changes: Callable[[Mapping[str, Sequence[Any]], Fleet, Collection[str]], ObjectChanges] | None = (

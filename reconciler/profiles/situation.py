@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from reconciler.model.drains import Blocker
 from reconciler.model.instructions import Instructions, instructions_of
-from reconciler.model.machine import Machine, PerformMaintenance, Remove, ScaleUp
+from reconciler.model.machine import Machine, PlatformRequest, Remove, ScaleUp
 from reconciler.model.node import CONTROL_PLANE_LABELS, Node
 from reconciler.model.plan import JudgedEvent, Notice
 from reconciler.model.record import CaseRecord, State
@@ -149,7 +149,7 @@ class Work(Struct, Generic[Kept], frozen=True):
     node: Node
     record: Kept
     notices: tuple[Notice, ...] = ()
-    perform: PerformMaintenance | None = None
+    perform: PlatformRequest | None = None
     machine: ScaleUp | Remove | None = None
     waits: str = ""
     hypervisor: HypervisorWrite | None = None

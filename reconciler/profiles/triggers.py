@@ -20,17 +20,20 @@ from reconciler.profiles.situation import Effects, Situation
 
 @trigger("adopt")
 def adopt(situation: Situation, effects: Effects) -> Effects:
-    """Make mechanic's cordon ours, and remove its label, so that a mechanic still running ignores the node.
+    """Make the cordon of mechanic, or of a tool that a feature knows, ours.
 
+    The label of mechanic is removed, so that a mechanic still running ignores the node.
     Our own cordon whose record somebody removed is taken back in the same way: why it was set is not known.
 
     It starts no drain: the checks of every start decide about that (`drainDue`).
     """
-    record = replace(effects.record, cordon=Cordon.ADOPTED_MECHANIC)
+    other = "" if situation.node.cordoned_by_us else situation.node.cordon_of
+    record = replace(effects.record, cordon=Cordon.ADOPTED if other else Cordon.ADOPTED_MECHANIC)
     labels = {key: value for key, value in effects.node.labels.items() if key != MECHANIC_LABEL}
     effects = replace(effects, record=record, node=replace(effects.node, labels=labels))
     ours = situation.node.cordoned_by_us
-    what = "took back its cordon, whose record somebody removed" if ours else "adopted the cordon of mechanic"
+    adopted = f"adopted the cordon of {other or 'mechanic'}"
+    what = "took back its cordon, whose record somebody removed" if ours else adopted
     return effects.with_notice(Notice("MaintenanceAdopted", what))
 
 

@@ -459,6 +459,7 @@ class SimulatedApi:
                 if condition.type in wanted.conditions
             ),
             allocatable=node.allocatable if wanted.capacity else {},
+            system_uuid=node.system_uuid if wanted.system_uuid else "",
         )
 
     def _beating(self, name: str, condition: Condition) -> Condition:

@@ -43,7 +43,7 @@ DOWN = timedelta(minutes=4)
 
 @dataclass(slots=True)
 class SimulatedArm:
-    """ARM: a SourceClient and MaintenanceStarter. `plans` are statuses of VMs, by node; `problem` refuses."""
+    """ARM: a SourceClient and PlatformWriter. `plans` are statuses of VMs, by node; `problem` refuses."""
 
     cluster: SimulatedCluster
     plans: dict[str, dict[str, object]] = field(default_factory=dict)
@@ -80,7 +80,7 @@ class SimulatedArm:
                 )
         return documents
 
-    def perform_maintenance(self, action: PerformMaintenance) -> None:
+    def perform(self, action: PerformMaintenance, /) -> None:
         """Restart the VM on another host, which ends its plan."""
         if self.problem or action.node not in self.plans:
             raise CloudError("409 OperationNotAllowed")

@@ -9,7 +9,7 @@ import pytest
 
 from jobs.runtime.outside import KEPT_PROBLEM, Keeping, SourceClients
 from reconciler.model.polling import Listing
-from reconciler.model.ports import MaintenanceStarter
+from reconciler.model.ports import PlatformWriter
 from reconciler.run import PARTS
 from reconciler.sources.arm.client import Arm
 from reconciler.sources.aws.client import Aws
@@ -46,7 +46,7 @@ def test_without_a_guard_a_client_keeps_answers_and_starts_nothing() -> None:
     found = SourceClients(PARTS.sources.polled).of(BOTH)
 
     assert {type(client) for client in found.values()} == {Keeping}
-    assert not any(isinstance(client, MaintenanceStarter) for client in found.values())
+    assert not any(isinstance(client, PlatformWriter) for client in found.values())
 
 
 @dataclass(slots=True)

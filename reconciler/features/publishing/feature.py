@@ -6,7 +6,6 @@ To add one, add its file in this folder, its name in `Sign`, and its line here.
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
 from functools import partial
 
 from msgspec import Struct
@@ -16,6 +15,7 @@ from reconciler.features.publishing.node_maintenances import object_changes, rea
 from reconciler.features.publishing.settings import HINTS, PUBLISH, Showing, Sign
 from reconciler.model.node import LIFECYCLE, Node
 from reconciler.model.problems import guarded
+from reconciler.passes.node_facts import PassContext
 from reconciler.passes.plugin import Feature, NodeSigns, Standing, Wants, all_signs
 from reconciler.settings.schema import Settings
 
@@ -88,10 +88,10 @@ def _reads(settings: Settings) -> Wants:
     )
 
 
-def _signs(node: Node, standing: Standing, settings: Settings, now: datetime) -> NodeSigns:
-    return node_signs(
-        node, standing, Showing(PUBLISH.of(settings), settings.keys.prefix, now, HINTS.of(settings))
-    )
+def _signs(node: Node, standing: Standing, context: PassContext) -> NodeSigns:
+    settings = context.settings
+    showing = Showing(PUBLISH.of(settings), settings.keys.prefix, context.now, HINTS.of(settings))
+    return node_signs(node, standing, showing)
 
 
 FEATURE = Feature(

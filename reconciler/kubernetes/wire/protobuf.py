@@ -99,6 +99,7 @@ NodeCondition
   reason 5 string
   message 6 string
 NodeSystemInfo
+  systemUUID 2 string
   bootID 3 string
   kubeletVersion 7 string
 

@@ -82,6 +82,7 @@ def node_reducer(wanted: Wanted) -> Callable[[Any], Node]:
     others = wanted.annotations
     chosen = wanted.labels
     names = wanted.names
+    system_uuid = wanted.system_uuid
 
     def kept(labels: Mapping[str, str]) -> dict[str, str]:
         if chosen is None:
@@ -126,6 +127,7 @@ def node_reducer(wanted: Wanted) -> Callable[[Any], Node]:
             allocatable=_quantities(status.allocatable) if capacity else {},
             finalizers=tuple(intern(limits.text(one)) for one in meta.finalizers[: limits.ENTRIES]),
             kubelet_version=intern(limits.text(status.nodeInfo.kubeletVersion, limits.NAME)),
+            system_uuid=limits.text(status.nodeInfo.systemUUID, limits.NAME) if system_uuid else "",
         )
 
     return _mending(reduce)

@@ -28,7 +28,6 @@ from reconciler.model.plan import Hold, Notice, NoticeType
 from reconciler.model.record import (
     CaseFacts,
     CaseRecord,
-    Cordon,
     DrainRecord,
     Forecast,
     KnownEvent,
@@ -147,7 +146,7 @@ def with_starts(
         return record
     facts = record.facts
     # The case of an adopted node has all of its events, also those that require no drain.
-    asked = record.open and record.cordon is not Cordon.ADOPTED_MECHANIC
+    asked = record.open and not record.cordon.adopted
     present = [(judged.event, cases.known(judged.event)) for judged in view.present if judged.asks or asked]
     events = (*record.events, *(seen for _, seen in present))
     pods = _pods_to_go(record, events, node, context)

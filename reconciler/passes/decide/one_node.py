@@ -9,7 +9,7 @@ from reconciler.model.machine import Remove, ScaleUp
 from reconciler.model.node import HOSTED_LABEL, Node
 from reconciler.model.plan import Actions, DrainState, Hold, NodePlan
 from reconciler.model.problems import internal
-from reconciler.model.record import CaseRecord, Cordon, State
+from reconciler.model.record import CaseRecord, State
 from reconciler.model.undone import Undone
 from reconciler.model.values import replace
 from reconciler.model.writes import node_write
@@ -127,7 +127,7 @@ def decide_node(node: NodeFacts, context: PassContext, progress: Progress, parts
 def _case_now(node: NodeFacts, context: PassContext) -> tuple[CaseRecord, cases.CaseView]:
     """Return the case with what its events say in this pass, and the view of these events."""
     switched_on, judged = context.reading_names.__contains__, node.current
-    adopted = node.case.cordon is Cordon.ADOPTED_MECHANIC or is_adoptable(node.read, context.settings)
+    adopted = node.case.cordon.adopted or is_adoptable(node.read, context.settings)
     record = cases.without_ended_dismissals(node.case, node.judged, node.assessment, switched_on)
     view = cases.view(record, judged, node.assessment, switched_on, context.now, adopted=adopted)
     begun = record.state is State.IN_MAINTENANCE

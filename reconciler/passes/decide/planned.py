@@ -83,7 +83,7 @@ def plan_of(node: NodeFacts, walked: Walk, drain: NodeDrain, context: PassContex
         cordoned=node.read.unschedulable and walked.effects.node.unschedulable,
         acknowledgements=node.acknowledgements,
     )
-    signs = parts.signs(node.read, standing, context.settings, context.now)
+    signs = parts.signs(node.read, standing, context)
     write = node_patch(node, walked, record, signs, context)
     beside = node.workflows.todo if node.workflows is not None else Actions()
     todo = replace(
@@ -91,12 +91,13 @@ def plan_of(node: NodeFacts, walked: Walk, drain: NodeDrain, context: PassContex
         write=write,
         drain=drain.order,
         stop_drain=drain.stop,
-        perform=walked.effects.perform,
+        perform=walked.effects.perform or signs.request,
         machine=walked.effects.machine,
         notices=(
             *beside.notices,
             *walked.effects.notices,
             *drain.notices,
+            *signs.notices,
             *telling.fresh,
         ),
         publications=signs.writes,
@@ -104,7 +105,7 @@ def plan_of(node: NodeFacts, walked: Walk, drain: NodeDrain, context: PassContex
         pending=(*telling.pending, *over),
         noted=second_patch(node, write, noted, context) if noted is not None else None,
     )
-    decided = Decided(walked.state, record, case.holds, telling.ended)
+    decided = Decided(walked.state, record, (*case.holds, *signs.holds), telling.ended)
     shown = _drain_state(node, record, drain.kept, drain.shown, context)
     return node_plan(node, walked, decided, todo, shown)
 

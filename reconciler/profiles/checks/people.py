@@ -85,8 +85,8 @@ def not_stopped(situation: Situation) -> CheckResult:
 
 
 def is_adoptable(node: Node, settings: Settings) -> bool:
-    """Whether the node has our cordon without its record, or that of mechanic, and the settings adopt it."""
-    if node.cordoned_by_us:
+    """Whether the node has our cordon without its record, or that of a tool which the settings adopt."""
+    if node.cordon_of:
         return node.unschedulable
     adopts = Adoptable.MECHANIC in settings.adopt
     return adopts and node.unschedulable and node.labels.get(MECHANIC_LABEL, "").lower() == "true"
@@ -97,6 +97,8 @@ def cordon_adopted(situation: Situation) -> CheckResult:
     """Pass when there is such a cordon. It holds nothing."""
     if situation.node.cordoned_by_us and situation.node.unschedulable:
         return passed("the reconciler cordoned the node, and somebody removed its record", holds=False)
+    if situation.node.cordon_of and situation.node.unschedulable:
+        return passed(f"{situation.node.cordon_of} cordoned the node, and its work goes on here", holds=False)
     if is_adoptable(situation.node, situation.settings):
         reason = f"mechanic cordoned the node (label {MECHANIC_LABEL}), and adopt includes mechanic"
         return passed(reason, holds=False)

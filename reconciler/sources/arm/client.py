@@ -179,7 +179,7 @@ def for_source(settings: Settings, guard: Guard | None) -> Arm:
 
 
 class Arm:
-    """ARM as a SourceClient and MaintenanceStarter."""
+    """ARM as a SourceClient and PlatformWriter."""
 
     def __init__(
         self,
@@ -238,7 +238,7 @@ class Arm:
                 stopped = listing
         return tuple(done)
 
-    def perform_maintenance(self, action: PerformMaintenance) -> None:
+    def perform(self, request: PerformMaintenance, /) -> None:
         """Start the maintenance of one VM, or of one instance of a scale set, without waiting for its end.
 
         A node names its VM itself, so the VM is read first. Raises CloudError where the VM has another name
@@ -247,15 +247,15 @@ class Arm:
         from azure.core.exceptions import AzureError
 
         self._guard()
-        scope, name = action.vm.scope, action.vm.name
+        scope, name = request.vm.scope, request.vm.name
         try:
             client = self._compute(scope.subscription)
-            vm = self._versions.send("get", partial(_vm, client, action.vm))
+            vm = self._versions.send("get", partial(_vm, client, request.vm))
             host = str(getattr(vm.os_profile, "computer_name", None) or "")
-            if host.casefold() != action.node.casefold():
-                why = f"the VM of its providerID is the host {host or '(none)'}, not node {action.node}"
+            if host.casefold() != request.node.casefold():
+                why = f"the VM of its providerID is the host {host or '(none)'}, not node {request.node}"
                 raise CloudError(f"maintenance of {scope}, {name}: {why}", status=409)
-            self._versions.send("perform_maintenance", partial(_start, client, action.vm))
+            self._versions.send("perform_maintenance", partial(_start, client, request.vm))
         except (AzureError, ValueError) as error:
             raise CloudError(
                 f"maintenance of {scope}, {name}: {plain(error)}",

@@ -7,7 +7,6 @@ prevents it. Source: learn.microsoft.com, "Scheduled Events for Linux VMs", sect
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
 from functools import partial
 
 from reconciler.model import scheduled_events as imds
@@ -183,16 +182,15 @@ def _taken_back(node: Node, prefix: str) -> NodeSigns:
     return NodeSigns({key: None} if key in node.annotations else {})
 
 
-def _signs(node: Node, standing: Standing, settings: Settings, now: datetime) -> NodeSigns:
+def _signs(node: Node, standing: Standing, context: PassContext) -> NodeSigns:
     """Return the change of the agent's annotation: the IDs that are acknowledged and still may be.
 
     An id is removed as soon as a node of the event is uncordoned, or the event has started.
     """
-    del now
     may = {event.id for event in standing.acknowledgements if not event.refusal}
     ids = sorted(may & set(standing.record.acknowledged)) if standing.drained and standing.cordoned else []
     text = imds.to_acknowledgement(ids) if ids else None
-    key = keys_of(settings.keys.prefix).acknowledge
+    key = context.keys.acknowledge
     return NodeSigns({key: text} if node.annotations.get(key) != text else {})
 
 

@@ -150,8 +150,8 @@ def test_every_request_names_the_version_that_we_know(azure: FakeArm) -> None:
 
     asking = asked(azure)
     asking.ask([SET, SINGLES, single("x")])
-    asking.perform_maintenance(PerformMaintenance(Pool("np").node_name(2), Vm(SET, "2")))
-    asking.perform_maintenance(PerformMaintenance("x", Vm(SINGLES, f"{GROUP}/x".casefold())))
+    asking.perform(PerformMaintenance(Pool("np").node_name(2), Vm(SET, "2")))
+    asking.perform(PerformMaintenance("x", Vm(SINGLES, f"{GROUP}/x".casefold())))
 
     assert azure.versions == set(client.API_VERSIONS.values())
 
@@ -362,8 +362,8 @@ def test_maintenance_is_started_for_one_instance_and_its_end_not_waited_for(azur
     azure.plan(2, arm.status(offered=True))
     azure.plan("flex_1", arm.status(offered=True))
 
-    asked(azure).perform_maintenance(PerformMaintenance(Pool("np").node_name(2), Vm(SET, "2")))
-    asked(azure).perform_maintenance(PerformMaintenance("flex_1", Vm(SINGLES, f"{GROUP}/flex_1".casefold())))
+    asked(azure).perform(PerformMaintenance(Pool("np").node_name(2), Vm(SET, "2")))
+    asked(azure).perform(PerformMaintenance("flex_1", Vm(SINGLES, f"{GROUP}/flex_1".casefold())))
 
     assert azure.performed == [f"{SCALE_SET}_2", f"{GROUP}/flex_1"]
 
@@ -376,7 +376,7 @@ def test_the_maintenance_of_a_vm_that_is_not_the_node_s_own_is_not_started(azure
     azure.plan("flex_1", arm.status(offered=True))
 
     with pytest.raises(CloudError, match="not node liar"):
-        asked(azure).perform_maintenance(PerformMaintenance("liar", vm))
+        asked(azure).perform(PerformMaintenance("liar", vm))
 
     assert azure.performed == []
 
@@ -387,7 +387,7 @@ def test_a_refused_start_says_why_and_is_not_tried_again(azure: FakeArm) -> None
     azure.refuse(THROTTLED)
 
     with pytest.raises(CloudError, match="429") as raised:
-        asked(azure).perform_maintenance(PerformMaintenance(Pool("np").node_name(2), Vm(SET, "2")))
+        asked(azure).perform(PerformMaintenance(Pool("np").node_name(2), Vm(SET, "2")))
 
     assert raised.value.retry_after == 240
     assert azure.performed == []
@@ -395,7 +395,7 @@ def test_a_refused_start_says_why_and_is_not_tried_again(azure: FakeArm) -> None
 
 def test_without_the_lock_nothing_is_started(azure: FakeArm) -> None:
     with pytest.raises(RuntimeError, match="made for reading"):
-        Arm(arm.compute(azure)).perform_maintenance(PerformMaintenance(Pool("np").node_name(2), Vm(SET, "2")))
+        Arm(arm.compute(azure)).perform(PerformMaintenance(Pool("np").node_name(2), Vm(SET, "2")))
 
 
 @pytest.mark.parametrize("cloud", ["Public", "China", "USGovernment"])

@@ -39,7 +39,7 @@ class FakeCloud:
         planned = () if done else (("7", replace(OFFERED, offered=not self.performed)),)
         return tuple(Listing(scope, planned, frozenset({"7"})) for scope in scopes)
 
-    def perform_maintenance(self, action: PerformMaintenance) -> None:
+    def perform(self, action: PerformMaintenance, /) -> None:
         """Begin."""
         assert action.vm.name == "7"
         node = self.cluster.nodes[action.node]

@@ -56,8 +56,8 @@ def test_a_maintenance_is_started_with_the_older_version(azure: FakeArm) -> None
     azure.plan(2, arm.status(offered=True))
     azure.plan("x", arm.status(offered=True))
     asking = asked(azure)
-    asking.perform_maintenance(PerformMaintenance(Pool("np").node_name(2), Vm(SET, "2")))
-    asking.perform_maintenance(PerformMaintenance("x", Vm(SINGLES, f"{GROUP}/x".casefold())))
+    asking.perform(PerformMaintenance(Pool("np").node_name(2), Vm(SET, "2")))
+    asking.perform(PerformMaintenance("x", Vm(SINGLES, f"{GROUP}/x".casefold())))
 
     assert len(azure.performed) == 2
 

@@ -1,0 +1,136 @@
+"""What a feature may add to the case of a node: facts that it reads, an adopted cordon, a request, holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any, ClassVar
+
+import pytest
+from msgspec import Struct
+
+import reconciler.run
+from reconciler.model.node import Node
+from reconciler.model.outcome import ActionName, Outcome, Result
+from reconciler.model.plan import Hold, Notice, Plan
+from reconciler.model.ports import Outside
+from reconciler.model.values import replace
+from reconciler.passes.node_facts import PassContext
+from reconciler.passes.plugin import Feature, NodeSigns, Observed, Standing, Wants
+from reconciler.run import PARTS, run_pass
+from reconciler.settings.load import parse_settings
+from reconciler.settings.schema import Settings
+from reconciler.simulation.world import World
+from tests.simulation.building import name, world
+
+SETTINGS = parse_settings("mode: Enforce\nuncordon: {settle: 0s}\n", "test.yaml")
+WANTS = Wants(labels=frozenset({"crane"}))
+MARK = "node-maintenance.dev/crane"
+
+
+class Lift(Struct, frozen=True):
+    """Lift the node."""
+
+    source: ClassVar[str] = "crane"
+    action: ClassVar[ActionName] = ActionName.POWER_ON
+
+    node: str
+
+
+class Crane:
+    """Takes requests, and has nothing to say as a source."""
+
+    def __init__(self, there: World) -> None:
+        self.there = there
+        self.lifted: list[str] = []
+
+    def ask(self, scopes: Any) -> tuple[Any, ...]:
+        return ()
+
+    def perform(self, request: Lift, /) -> None:
+        assert self.there.cluster.nodes[request.node].annotations[MARK] == "heavy"
+        self.lifted.append(request.node)
+
+
+def read(outside: Outside, observed: Observed) -> Mapping[str, Any]:
+    assert "crane" in outside.clients
+    return {node.name: "heavy" for node in observed.nodes if node.name == name(0)}
+
+
+def signs(node: Node, standing: Standing, context: PassContext) -> NodeSigns:
+    weight = context.snapshot.for_settings.of_features["crane"].get(node.name)
+    if weight is None or MARK in node.annotations:
+        return NodeSigns()
+    return NodeSigns(
+        {MARK: weight},
+        request=Lift(node.name),
+        holds=(Hold(node.name, "crane", "it is lifted"),),
+        notices=(Notice("Lifted", "it is lifted"),),
+    )
+
+
+def adopts(node: Node, settings: Settings) -> str:
+    return "the crane" if "crane" in node.labels else ""
+
+
+def bears(node: Node, prefix: str) -> bool:
+    return True
+
+
+def run(
+    there: World, monkeypatch: pytest.MonkeyPatch, **parts: Any
+) -> tuple[Crane, Plan, tuple[Outcome, ...]]:
+    """Run a pass with a feature of these parts."""
+    crane = Crane(there)
+    there.clients["crane"] = crane
+    feature = Feature("crane", bears_signs=bears, **parts)
+    monkeypatch.setattr(reconciler.run, "PARTS", replace(PARTS, features=(*PARTS.features, feature)))
+    return (crane, *run_pass(there.outside, SETTINGS, there.now))
+
+
+def test_a_feature_reads_nodes_and_asks_the_platform_once_its_patch_is_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    there = world(2)
+
+    crane, plan, outcomes = run(there, monkeypatch, read_nodes=read, signs=signs)
+
+    assert crane.lifted == [name(0)]
+    (node,) = (one for one in plan.nodes if one.node == name(0))
+    assert [hold.code for hold in node.holds] == ["crane"]
+    assert [notice.reason for notice in node.todo.notices] == ["Lifted"]
+    assert Outcome(name(0), "power on", Result.DONE) in outcomes
+
+
+def test_a_request_is_not_sent_where_the_patch_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    there = world(2)
+    monkeypatch.setattr(type(there.outside.writer), "patch_node", lambda *_: 1 / 0)
+
+    crane, _, _ = run(there, monkeypatch, read_nodes=read, signs=signs)
+
+    assert crane.lifted == []
+
+
+def test_a_feature_that_fails_to_read_is_a_note_and_harms_no_node(monkeypatch: pytest.MonkeyPatch) -> None:
+    there = world(2)
+
+    _, plan, _ = run(there, monkeypatch, read_nodes=lambda *_: {}[""])
+
+    assert any("what crane needs of nodes can't be read" in note for note in plan.notes)
+    assert all(hold.code != "internal" for node in plan.nodes for hold in node.holds)
+
+
+def test_the_cordon_of_a_tool_that_a_feature_knows_is_adopted_and_taken_off(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    there = world(2)
+    there.cluster.label(name(0), "crane", "yes")
+    for node in (name(0), name(1)):
+        there.cluster.put_node(replace(there.cluster.nodes[node], unschedulable=True))
+
+    for _ in range(3):
+        run(there, monkeypatch, adopts=adopts, reads=lambda _: WANTS)
+        there.advance(timedelta(minutes=1))
+
+    assert not there.cluster.nodes[name(0)].unschedulable
+    assert there.cluster.nodes[name(1)].unschedulable
