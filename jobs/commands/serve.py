@@ -22,11 +22,10 @@ from jobs.runtime.health import HealthServer
 from jobs.runtime.log_line import LogEvent
 from jobs.runtime.logs import PassLog, log_as_json
 from jobs.runtime.outside import Wiring
-from jobs.runtime.pass_loop import Cause, PassLoop
+from jobs.runtime.pass_loop import Cause, FileWatcher, NodeWatcher, PassLoop
 from jobs.runtime.process import Observer, Observers, Surroundings, options_of_features, own_pod_events
 from jobs.runtime.settings_source import Look, SettingsFile, SettingsWarning, warn_of_no_settings
 from jobs.runtime.supervised import Ending, LastRead, ended_by_signals, wait_until_set
-from jobs.runtime.watching import FileWatcher, NodeWatcher
 from reconciler.kubernetes.connection import Connection
 from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.ended_case import EndedCase

@@ -22,8 +22,7 @@ from jobs.runtime.settings_source import SettingsSource, settings_from
 from jobs.runtime.supervised import ended_by_signals
 from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.errors import LockHeld
-from reconciler.model.holds import HoldCode
-from reconciler.model.outcome import ActionName, Outcome, Result
+from reconciler.model.outcome import ActionName, HoldCode, Outcome, Result
 from reconciler.model.plan import Plan
 from reconciler.model.ports import Clock
 from reconciler.model.values import replace

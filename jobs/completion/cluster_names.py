@@ -15,8 +15,7 @@ from typing import Any
 import msgspec
 
 from jobs.runtime.environment import Target
-from reconciler.kubernetes.connection import Connection, Request
-from reconciler.kubernetes.paths import CORE, NODES, ApiPath, core
+from reconciler.kubernetes.connection import CORE, NODES, ApiPath, Connection, Request, core
 from reconciler.model.node import POOL_LABELS
 
 LIMIT = 1.0

@@ -16,8 +16,7 @@ from reconciler.calendar.values import near
 from reconciler.kubernetes import lease, objects
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.config_maps import read_installed
-from reconciler.kubernetes.connection import Connection
-from reconciler.kubernetes.paths import LEDGER, api, core
+from reconciler.kubernetes.connection import LEDGER, Connection, api, core
 from reconciler.model.errors import ClusterError, Conflict, NotFound, SettingsError, Unauthorized, Unreachable
 from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.limits import excerpt, is_object_name

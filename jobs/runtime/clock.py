@@ -7,8 +7,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from threading import Condition
 
-from reconciler.kubernetes.connection import Connection, Request
-from reconciler.kubernetes.paths import VERSION
+from reconciler.kubernetes.connection import VERSION, Connection, Request
 from reconciler.kubernetes.server_time import boottime
 from reconciler.model.errors import ClusterError
 

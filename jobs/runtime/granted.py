@@ -8,8 +8,7 @@ from collections.abc import Iterator
 import msgspec
 
 from reconciler.kubernetes import objects
-from reconciler.kubernetes.connection import Connection, Request
-from reconciler.kubernetes.paths import api
+from reconciler.kubernetes.connection import Connection, Request, api
 from reconciler.kubernetes.wire.shapes import decode
 from reconciler.model.errors import ClusterError
 from reconciler.settings.grants import Grants

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
 
 from apscheduler.schedulers.background import BackgroundScheduler
 from msgspec import Struct
+from watchfiles import watch
 
-from jobs.runtime.supervised import Ending, Trouble, can_be_repeated, pause_after
+from jobs.runtime.supervised import Ending, Supervised, Trouble, can_be_repeated, pause_after
+from reconciler.kubernetes.connection import Connection
+from reconciler.kubernetes.watching import watch_nodes
+from reconciler.model.node import Wanted
+from reconciler.settings.load import read_settings
 
 TOGETHER = 0.05
 """Seconds. Changes come in groups (taint, label and condition of a node). One pass handles them together."""
@@ -269,3 +277,101 @@ class PassLoop:
                 self._next = min(self._next, max(now + again, began + min(APART, self._every)))
             if self._requeue is not None:
                 self._next = min(self._next, began + max(self._requeue, 2 * (now - began)))
+
+
+Wake = Callable[[Cause], None]
+SETTINGS = Cause("settings", urgent=True)
+
+
+class NodeWatcher:
+    """Calls `wake` from its own thread for every change of a node field that the reconciler reads.
+
+    A watch that ends or fails, for whatever reason, begins again after a pause. The scheduled passes continue
+    without it.
+    """
+
+    def __init__(self, connection: Connection, wanted: Wanted, wake: Wake, ending: Ending) -> None:
+        """Watch these fields over this connection."""
+        self._connection = connection
+        self._wanted = wanted
+        self._wake = wake
+        self._open = ExitStack()
+        self._thread = Supervised("watch of nodes", self._watch, ending)
+
+    def __enter__(self) -> NodeWatcher:
+        """Begin to watch."""
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Stop watching, and close the connection, so that the thread does not wait for the next change."""
+        self._thread.stop.set()
+        self._open.close()
+        self._thread.join()
+
+    def trouble(self) -> str:
+        """Return what is wrong with the watch and since when, empty if nothing is."""
+        return self._thread.trouble()
+
+    def _watch(self, thread: Supervised) -> None:
+        # Closes what the last try has left open.
+        self._open.close()
+        changes = self._open.enter_context(watch_nodes(self._connection, self._wanted))
+        # Only now: whoever stops the thread sets `stop` first, and then closes what is open.
+        if thread.stop.is_set():
+            return
+        for change in changes:
+            thread.well()
+            self._wake(Cause(f"node {change.name}", change.urgent))
+
+
+class FileWatcher:
+    """Calls `wake` when a file's content changes, from a thread of its own.
+
+    The folder is watched: Kubernetes updates a mounted ConfigMap by turning a link beside the file. Each pass
+    compares the file as well, so a lost message delays new settings until the next pass.
+    """
+
+    def __init__(self, file: Path, wake: Wake, ending: Ending) -> None:
+        """Watch this file by its given name, including links."""
+        self._file = file
+        self._wake = wake
+        self._known = digest(file)
+        self._thread = Supervised("watch of the settings file", self._watch, ending)
+
+    def __enter__(self) -> FileWatcher:
+        """Begin to watch."""
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Stop watching."""
+        self._thread.join()
+
+    def trouble(self) -> str:
+        """Return what is wrong with the watch and since when, empty if nothing is."""
+        return self._thread.trouble()
+
+    def _watch(self, thread: Supervised) -> None:
+        folder = self._file.parent
+        for _ in watch(
+            folder,
+            stop_event=thread.stop,
+            debounce=100,
+            recursive=False,
+            rust_timeout=500,
+            yield_on_timeout=True,
+        ):
+            now = digest(self._file)
+            if now != self._known:
+                self._known = now
+                self._wake(SETTINGS)
+            thread.well()
+
+
+def digest(file: Path) -> bytes:
+    """Return a digest of the file's content, empty if the file can't be read."""
+    try:
+        return hashlib.sha256(read_settings(file)).digest()
+    except OSError:
+        return b""

@@ -17,9 +17,8 @@ from typing import Any, TypeVar
 from reconciler.http.retrying import Guard, read_only
 from reconciler.kubernetes import kept_records, maintenances, node_writing, objects
 from reconciler.kubernetes import ledger as ledgers
-from reconciler.kubernetes.connection import Connection
+from reconciler.kubernetes.connection import BUDGETS, CORE, NODES, VERSION, Connection, api, core
 from reconciler.kubernetes.node_writing import CordonOwner
-from reconciler.kubernetes.paths import BUDGETS, CORE, NODES, VERSION, api, core
 from reconciler.kubernetes.wire.lists import budget_format, list_all, list_pods, node_format, pod_format
 from reconciler.kubernetes.workflow_objects import read_hypervisors, read_lease, take_lease, write_hypervisor
 from reconciler.model import limits

@@ -9,8 +9,7 @@ from collections.abc import Iterable
 import msgspec
 
 from reconciler.kubernetes import objects
-from reconciler.kubernetes.connection import Connection
-from reconciler.kubernetes.paths import core
+from reconciler.kubernetes.connection import Connection, core
 from reconciler.kubernetes.wire.shapes import ObjectMeta
 from reconciler.model.content import INSTALLED, INSTALLED_LABEL, KEY, ConfigMapName
 from reconciler.model.errors import Forbidden, NotFound, Rejected, SettingsError, Unauthorized

@@ -1,4 +1,7 @@
-"""One API server over HTTP: each request has a deadline, each refusal becomes one of our errors."""
+"""One API server over HTTP: each request has a deadline, each refusal becomes one of our errors.
+
+Paths are built from checked segments, so that no text from an object can lead to another object.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 from urllib.parse import urlencode
 
 import msgspec
@@ -21,11 +24,74 @@ from reconciler.http.failures import decode_json
 from reconciler.http.plain import retry_after
 from reconciler.kubernetes.access import load_access
 from reconciler.kubernetes.credentials import Credentials, within
-from reconciler.kubernetes.paths import ApiPath
 from reconciler.kubernetes.server_time import ServerTime
 from reconciler.kubernetes.wire import protobuf
 from reconciler.kubernetes.wire.protobuf import MAGIC
 from reconciler.model.errors import ClusterError, Rejected, TooLarge, Unauthorized, Unreachable, error_for
+from reconciler.model.limits import is_object_name, quoted
+
+
+def checked(name: str) -> str:
+    """Return the name; Rejected, without a request, if no object can have it."""
+    if not is_object_name(name):
+        raise Rejected(f"{quoted(name)} is no name of a Kubernetes object, so nothing was requested")
+    return name
+
+
+class ApiPath(str):
+    """The path of an object or a list, such as `/api/v1/nodes`; `path / name` is a path below it."""
+
+    __slots__ = ()
+
+    def __new__(cls, *segments: str) -> Self:
+        """Return the path of these segments; Rejected if there are none, or one is no name."""
+        if not segments:
+            raise Rejected("a path without a name in it, so nothing was requested")
+        return super().__new__(cls, "".join(f"/{checked(segment)}" for segment in segments))
+
+    def __truediv__(self, segment: str) -> ApiPath:
+        """Return the path with one more segment; Rejected if it is no name."""
+        return ApiPath(*self.segments, segment)
+
+    @property
+    def segments(self) -> tuple[str, ...]:
+        """The segments, from the first one."""
+        return tuple(self.split("/")[1:])
+
+
+CORE = ApiPath("api", "v1")
+NODES = CORE / "nodes"
+PODS = CORE / "pods"
+VERSION = ApiPath("version")
+VOLUMES = CORE / "persistentvolumes"
+
+LEDGER = "node-maintenance-ledger"
+"""The name of the ConfigMap that keeps what passes remember."""
+
+
+def api(group: str, version: str, namespace: str = "") -> ApiPath:
+    """Return the path of an API group's objects, in a namespace if there is one; Rejected for a bad name."""
+    place = ApiPath("apis", group, version)
+    return place / "namespaces" / namespace if namespace else place
+
+
+def core(namespace: str) -> ApiPath:
+    """Return the path of a namespace's objects of core/v1; Rejected if it is no name."""
+    return CORE / "namespaces" / namespace
+
+
+def on_node(node: str) -> str:
+    """Return the field selector for the pods of a node; Rejected if it is no name."""
+    return f"spec.nodeName={checked(node)}"
+
+
+def budgets_in(namespace: str) -> ApiPath:
+    """Return the path of a namespace's PodDisruptionBudgets, of all with ""; Rejected for a bad name."""
+    return api("policy", "v1", namespace) / "poddisruptionbudgets"
+
+
+BUDGETS = budgets_in("")
+
 
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 

@@ -10,8 +10,17 @@ from typing import Any, TypeVar
 
 from reconciler.http.retrying import Guard, read_only, write_until_settled
 from reconciler.kubernetes import node_writing, objects
-from reconciler.kubernetes.connection import MERGE_PATCH, Connection, Request
-from reconciler.kubernetes.paths import PODS, ApiPath, api, budgets_in, core, on_node
+from reconciler.kubernetes.connection import (
+    MERGE_PATCH,
+    PODS,
+    ApiPath,
+    Connection,
+    Request,
+    api,
+    budgets_in,
+    core,
+    on_node,
+)
 from reconciler.kubernetes.watching import Watched, Watching
 from reconciler.kubernetes.wire.lists import budget_format, list_pods, pod_format
 from reconciler.kubernetes.wire.reducing import owner_of, to_selector

@@ -24,8 +24,7 @@ from typing import Any, Self
 import msgspec
 
 from reconciler.kubernetes import objects
-from reconciler.kubernetes.connection import JSON_PATCH, Connection, Request
-from reconciler.kubernetes.paths import CORE, ApiPath, api
+from reconciler.kubernetes.connection import CORE, JSON_PATCH, ApiPath, Connection, Request, api
 from reconciler.kubernetes.server_time import boottime
 from reconciler.kubernetes.watching import events
 from reconciler.kubernetes.wire.shapes import ObjectMeta, decode

@@ -18,16 +18,14 @@ from msgspec import Struct
 
 from reconciler.http.retrying import Guard, patiently, write_until_settled
 from reconciler.kubernetes import objects
-from reconciler.kubernetes.connection import MERGE_PATCH, Connection, Request
-from reconciler.kubernetes.paths import LEDGER, core
+from reconciler.kubernetes.connection import LEDGER, MERGE_PATCH, Connection, Request, core
 from reconciler.model import limits
 from reconciler.model.errors import Conflict, NotFound, SourceError
 from reconciler.model.event import Kind
 from reconciler.model.instructions import PersonHold, fleet_holds, fleet_text
 from reconciler.model.moments import from_text, to_text
 from reconciler.model.polling import AnyMemory, Memory, MemoryForm
-from reconciler.model.snapshot import Ledger, Replaced
-from reconciler.model.undone import MOST, Undone
+from reconciler.model.snapshot import MOST, Ledger, Replaced, Undone
 from reconciler.model.values import decoded, encoded
 
 log = logging.getLogger(__name__)

@@ -9,9 +9,8 @@ from typing import Any
 import msgspec
 
 from reconciler.http.retrying import Guard
-from reconciler.kubernetes.connection import MERGE_PATCH, Connection, Request
+from reconciler.kubernetes.connection import MERGE_PATCH, ApiPath, Connection, Request
 from reconciler.kubernetes.objects import get_list, send
-from reconciler.kubernetes.paths import ApiPath
 from reconciler.kubernetes.wire.shapes import ObjectMeta
 from reconciler.model import limits
 from reconciler.model.errors import Conflict, NotFound

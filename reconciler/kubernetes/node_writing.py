@@ -15,8 +15,14 @@ import msgspec
 from reconciler import USER_AGENT
 from reconciler.http.retrying import Guard, patiently, write_until_settled
 from reconciler.kubernetes import objects
-from reconciler.kubernetes.connection import MERGE_PATCH, PROTOBUF, STRATEGIC_PATCH, Connection, Request
-from reconciler.kubernetes.paths import NODES
+from reconciler.kubernetes.connection import (
+    MERGE_PATCH,
+    NODES,
+    PROTOBUF,
+    STRATEGIC_PATCH,
+    Connection,
+    Request,
+)
 from reconciler.kubernetes.wire import protobuf, shapes
 from reconciler.kubernetes.wire.lists import node_format
 from reconciler.model.errors import (

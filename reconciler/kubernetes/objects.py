@@ -7,8 +7,7 @@ from typing import TypeVar
 import msgspec
 
 from reconciler.http.retrying import PATIENCE, Guard, patiently
-from reconciler.kubernetes.connection import Connection, Request
-from reconciler.kubernetes.paths import ApiPath
+from reconciler.kubernetes.connection import ApiPath, Connection, Request
 from reconciler.kubernetes.wire.lists import json_format, list_all
 from reconciler.kubernetes.wire.shapes import ObjectMeta, Selector, Terms, decode
 from reconciler.model.errors import NotFound

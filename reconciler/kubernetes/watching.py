@@ -15,8 +15,17 @@ import msgspec
 from msgspec import Struct
 
 from reconciler.http.failures import decode_json
-from reconciler.kubernetes.connection import GONE, JSON, PROTOBUF, Connection, Request, Stream, read_status
-from reconciler.kubernetes.paths import NODES, ApiPath
+from reconciler.kubernetes.connection import (
+    GONE,
+    JSON,
+    NODES,
+    PROTOBUF,
+    ApiPath,
+    Connection,
+    Request,
+    Stream,
+    read_status,
+)
 from reconciler.kubernetes.wire import protobuf
 from reconciler.kubernetes.wire.lists import Format, list_all, node_format
 from reconciler.model.errors import ClusterError, Rejected, TooManyRequests, Unreachable

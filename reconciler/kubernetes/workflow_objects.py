@@ -15,8 +15,7 @@ import msgspec
 from reconciler.http.failures import decode_json
 from reconciler.http.retrying import Guard
 from reconciler.kubernetes import objects
-from reconciler.kubernetes.connection import MERGE_PATCH, Connection, Request
-from reconciler.kubernetes.paths import ApiPath, api
+from reconciler.kubernetes.connection import MERGE_PATCH, ApiPath, Connection, Request, api
 from reconciler.kubernetes.wire.lists import json_format, list_all
 from reconciler.kubernetes.wire.shapes import ObjectMeta
 from reconciler.model import limits

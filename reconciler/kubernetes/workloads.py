@@ -9,8 +9,7 @@ from typing import TypeVar
 import msgspec
 
 from reconciler.kubernetes import objects
-from reconciler.kubernetes.connection import Connection
-from reconciler.kubernetes.paths import PODS, VOLUMES, api, on_node
+from reconciler.kubernetes.connection import PODS, VOLUMES, Connection, api, on_node
 from reconciler.kubernetes.wire.lists import json_format, list_all
 from reconciler.kubernetes.wire.reducing import requirement
 from reconciler.kubernetes.wire.shapes import ObjectMeta

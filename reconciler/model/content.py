@@ -1,8 +1,14 @@
-"""Where the settings and calendars are, and what was read of them."""
+"""Where the settings and calendars are, what was read of them, and the texts in them that name secrets.
+
+The settings keep such a text as it was written: `${NAME}` of the environment, `${file:/path}` of a file. Only
+what sends something replaces the names by their values.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import re
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, tzinfo
 from enum import StrEnum
 
@@ -114,3 +120,38 @@ class CalendarText(Struct, frozen=True):
     text: str = ""
     unread: str = ""
     note: str = ""
+
+
+MASKED = "***"
+"""What every report, log and message shows instead of a secret."""
+
+REFERENCE = re.compile(r"\$\{(?:(?P<name>[A-Za-z_][A-Za-z0-9_]*)|file:(?P<file>/[^{}\s]+))\}")
+
+
+class Secret(Struct, frozen=True):
+    """A text with references to secrets. Its `repr` and `str` never show it."""
+
+    text: str
+
+    def __repr__(self) -> str:
+        """Return a mask."""
+        return MASKED
+
+    def __str__(self) -> str:
+        """Return a mask."""
+        return MASKED
+
+    @property
+    def is_written_out(self) -> bool:
+        """Whether the settings contain the text itself, and no reference."""
+        return REFERENCE.search(self.text) is None
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names in the environment that it refers to."""
+        return tuple(found["name"] for found in REFERENCE.finditer(self.text) if found["name"])
+
+    def resolved(self, variable: Callable[[str], str], file: Callable[[str], str]) -> str:
+        """Return the text with the value of each reference; raises what the two functions raise."""
+        return REFERENCE.sub(
+            lambda found: variable(found["name"]) if found["name"] else file(found["file"]), self.text
+        )

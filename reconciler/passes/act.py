@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
 
-from reconciler.model.actions import machine_name, outcome_name
 from reconciler.model.ended_case import ended_case
 from reconciler.model.errors import (
     CloudError,
@@ -19,7 +18,7 @@ from reconciler.model.errors import (
 )
 from reconciler.model.machine import PlatformRequest, Remove, ScaleUp
 from reconciler.model.outcome import ActionName, Outcome, Result
-from reconciler.model.plan import NodePlan, Notice, NoticeType, Plan
+from reconciler.model.plan import NodePlan, Notice, NoticeType, Plan, machine_name, outcome_name
 from reconciler.model.ports import (
     CaseHistory,
     Drains,
@@ -33,7 +32,7 @@ from reconciler.model.ports import (
     WritableOutside,
 )
 from reconciler.model.problems import guarded, internal
-from reconciler.model.undone import NOT_WRITTEN, Undone
+from reconciler.model.snapshot import NOT_WRITTEN, Undone
 from reconciler.model.values import replace
 from reconciler.model.writes import ClusterWriter, NodeWrite, changes, essential
 

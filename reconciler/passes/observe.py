@@ -57,7 +57,7 @@ from reconciler.model.values import replace
 from reconciler.passes.parts import Parts
 from reconciler.passes.plugin import Observed, Source, SourceContext, Wants
 from reconciler.passes.polled import PolledSource
-from reconciler.profiles.exemption import is_struck
+from reconciler.profiles.judging import is_struck
 from reconciler.settings.schema import Mode, Settings
 
 T = TypeVar("T")

@@ -17,7 +17,7 @@ from typing import Any, TypedDict, TypeVar, Unpack
 
 from msgspec import Struct
 
-from reconciler.model.holds import WaitsFor
+from reconciler.model.outcome import WaitsFor
 from reconciler.model.plan import CheckAnswer, Hold, Verdict
 from reconciler.model.workflow import LeaseTake, Needs
 

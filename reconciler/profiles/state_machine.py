@@ -16,7 +16,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from reconciler.model.expression import All, AnyOf, Expression, Name, Not, parse
-from reconciler.model.holds import HoldCode
+from reconciler.model.outcome import HoldCode
 from reconciler.model.plan import CheckAnswer, Hold, Transition, Verdict
 from reconciler.model.record import State
 from reconciler.model.values import replace

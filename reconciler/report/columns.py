@@ -12,12 +12,11 @@ from typing import Any
 
 from msgspec import Struct
 
-from reconciler.model.actions import actions
 from reconciler.model.case_outcome import CaseOutcome
 from reconciler.model.event import Initiator
 from reconciler.model.instructions import Word
 from reconciler.model.outcome import ActionName
-from reconciler.model.plan import JudgedEvent, NodePlan, WorkflowReport
+from reconciler.model.plan import JudgedEvent, NodePlan, WorkflowReport, actions
 from reconciler.model.record import State
 from reconciler.model.schedule import CaseSchedule
 from reconciler.model.values import replace

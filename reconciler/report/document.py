@@ -15,9 +15,8 @@ from msgspec import Struct
 from reconciler import __version__
 from reconciler.model.drains import Phase
 from reconciler.model.errors import NotFound
-from reconciler.model.holds import HoldCode
 from reconciler.model.node import Node
-from reconciler.model.outcome import Outcome
+from reconciler.model.outcome import HoldCode, Outcome
 from reconciler.model.plan import Hold, NodePlan, Plan
 from reconciler.model.problems import internal
 from reconciler.model.record import State

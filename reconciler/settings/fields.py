@@ -22,9 +22,9 @@ from reconciler.calendar.values import (
     parse_time_or_moment,
     parse_zone,
 )
+from reconciler.model.content import REFERENCE, Secret
 from reconciler.model.limits import is_object_name
 from reconciler.model.machine import CONDITIONS
-from reconciler.model.secret import REFERENCE, Secret
 from reconciler.model.selector import KEY, VALUE, LabelSelector, Operator, Requirement
 from reconciler.settings.mistakes import Mistake, Mistakes
 

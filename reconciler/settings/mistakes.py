@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from reconciler.calendar.values import literal, near
-from reconciler.model.secret import Secret
+from reconciler.model.content import Secret
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails

@@ -23,10 +23,9 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema
 
 from reconciler.calendar.values import Limit, TimeOfDay, format_days, format_duration
+from reconciler.model.content import Secret
 from reconciler.model.event import Kind
-from reconciler.model.notices import Topic
 from reconciler.model.record import State
-from reconciler.model.secret import Secret
 from reconciler.model.selector import LabelSelector
 from reconciler.settings.mistakes import Key, keys
 from reconciler.settings.policies import (
@@ -55,10 +54,11 @@ _TYPES: dict[object, str] = {
     Chain: "chain",
     dict[str, Any]: "mapping",
     Kind: "kind",
-    tuple[Kind, ...]: "kinds",
-    tuple[Topic, ...]: "topics",
     Secret: "secret",
 }
+
+_MOST_VALUES = 6
+"""A list of an enum with more values has the plural of its name, and the page describes it elsewhere."""
 
 _COLUMNS = ("drain", "leadTime", "outsideWindow", "emptyDir", "unmanagedPods")
 
@@ -198,6 +198,9 @@ def _type(annotation: Any) -> str:
     if origin in (Union, UnionType):
         return ", or ".join(filter(None, (_type(each) for each in arguments if each is not type(None))))
     if origin is tuple:
+        item = arguments[0]
+        if isinstance(item, type) and issubclass(item, StrEnum) and len(item) > _MOST_VALUES:
+            return f"{item.__name__.lower()}s"
         return f"list of {_type(arguments[0])}" if _type(arguments[0]) else "list"
     if origin is dict:
         return "mapping"

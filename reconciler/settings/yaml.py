@@ -24,7 +24,7 @@ from yaml.events import (
     SequenceEndEvent,
 )
 
-from reconciler.model.secret import REFERENCE
+from reconciler.model.content import REFERENCE
 from reconciler.settings.mistakes import Mistake, Path
 
 DEEPEST = 40

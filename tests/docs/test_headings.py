@@ -12,9 +12,9 @@ import pytest
 
 from jobs.cli import commands
 from jobs.commands import COMMANDS
+from reconciler.features.notices.messages import Topic
 from reconciler.model.explanation import NodeExplanation
-from reconciler.model.holds import HoldCode
-from reconciler.model.notices import Topic
+from reconciler.model.outcome import HoldCode
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.record import State
 from reconciler.model.schedule import CaseForecast, CaseSchedule, DrainObstacle, ObstacleCode, Prospect

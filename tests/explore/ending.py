@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from reconciler.model.content import CalendarText
 from reconciler.model.event import Kind
-from reconciler.model.holds import HoldCode
 from reconciler.model.hooks import HookStep
 from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.machine import MAIN
 from reconciler.model.node import MECHANIC_LABEL, UPGRADE_ANNOTATIONS, Condition, Node
+from reconciler.model.outcome import HoldCode
 from reconciler.model.record import Record, Unreadable, record_of
 from reconciler.model.snapshot import Agents, Remediator
 from reconciler.model.values import replace

@@ -8,10 +8,9 @@ from datetime import datetime, timedelta
 
 from reconciler.features.publishing.drainsafe import DRAINSAFE_KEYS
 from reconciler.model.event import Kind
-from reconciler.model.holds import HoldCode
 from reconciler.model.keys import DEFAULT_PREFIX, OwnKeys, Writer
 from reconciler.model.node import LIFECYCLE, MECHANIC_LABEL, Node
-from reconciler.model.outcome import Outcome, Result
+from reconciler.model.outcome import HoldCode, Outcome, Result
 from reconciler.model.plan import NodePlan, Notice, Plan
 from reconciler.model.record import Cordon, Record, record_of
 from reconciler.model.writes import NodeWrite

@@ -10,8 +10,7 @@ import urllib3
 
 from reconciler.http.bounded import bound
 from reconciler.http.failures import report_requests
-from reconciler.kubernetes.connection import Connection, Request
-from reconciler.kubernetes.paths import core
+from reconciler.kubernetes.connection import Connection, Request, core
 from reconciler.model.errors import ClusterError
 from tests.support.stub import Answer, Stub, status
 

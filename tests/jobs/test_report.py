@@ -15,8 +15,7 @@ import pytest
 from jobs.cli import main
 from jobs.runtime.output import write_output
 from reconciler.features.notices.deliveries import failed
-from reconciler.features.notices.memory import Memory, to_text
-from reconciler.features.notices.stored_memory import KEY, NAME
+from reconciler.features.notices.memory import KEY, NAME, Memory, to_text
 from reconciler.model.errors import OutputError
 from tests.features.page.reading import parsed, section
 from tests.support.builders import NOW

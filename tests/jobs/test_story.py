@@ -7,9 +7,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from jobs.runtime.story import IGNORES, WAITS, Sentence, Story
+from jobs.commands.demo import IGNORES, WAITS, Sentence, Story
 from reconciler.model.drains import Blocker, DrainProgress, Phase
-from reconciler.model.holds import HoldCode
+from reconciler.model.outcome import HoldCode
 from reconciler.model.plan import DrainState, Hold, NodePlan
 from reconciler.model.record import State
 from reconciler.model.values import replace

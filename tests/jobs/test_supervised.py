@@ -15,10 +15,10 @@ from queue import Queue
 import pytest
 import watchfiles
 
+import jobs.runtime.pass_loop as watching
 import jobs.runtime.supervised as supervised
-import jobs.runtime.watching as watching
 from jobs.runtime.health import Document, HealthServer
-from jobs.runtime.pass_loop import Cause
+from jobs.runtime.pass_loop import Cause, FileWatcher
 from jobs.runtime.supervised import (
     LONGEST_LAST_READ,
     LONGEST_PAUSE,
@@ -27,7 +27,6 @@ from jobs.runtime.supervised import (
     Supervised,
     pause_after,
 )
-from jobs.runtime.watching import FileWatcher
 from reconciler.model.errors import Forbidden
 from tests.support.controlplane.processes import wait_for
 

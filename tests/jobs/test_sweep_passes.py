@@ -21,8 +21,7 @@ from jobs.runtime.clock import SystemClock
 from jobs.runtime.process import Observers
 from reconciler.model.drains import DrainProgress, Phase, SlotUse
 from reconciler.model.errors import ReconcilerError, Unreachable
-from reconciler.model.holds import HoldCode
-from reconciler.model.outcome import Outcome, Result
+from reconciler.model.outcome import HoldCode, Outcome, Result
 from reconciler.model.plan import Hold, NodePlan, NodeStatus, Plan, Transition
 from reconciler.model.record import CaseFacts, PlatformStart, State
 from reconciler.model.values import replace

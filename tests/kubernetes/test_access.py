@@ -14,8 +14,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 
 from reconciler.kubernetes import access, official
-from reconciler.kubernetes.connection import Connection, Request
-from reconciler.kubernetes.paths import ApiPath
+from reconciler.kubernetes.connection import ApiPath, Connection, Request
 from reconciler.model.errors import Unauthorized, Unreachable
 from tests.support.controlplane.configuration import Certificates, make_certificates
 from tests.support.stub import Answer, Stub, kubeconfig

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconciler.kubernetes.ledger import REPLACED, UNDONE, from_data, to_data
-from reconciler.model.snapshot import Ledger, Replaced
-from reconciler.model.undone import Undone
+from reconciler.model.snapshot import Ledger, Replaced, Undone
 from tests.support.builders import NOW, minutes
 
 texts = st.text(min_size=1, max_size=12)

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.kubernetes.connection import LARGEST, LARGEST_REFUSAL, Connection, Request
-from reconciler.kubernetes.paths import NODES, ApiPath
+from reconciler.kubernetes.connection import LARGEST, LARGEST_REFUSAL, NODES, ApiPath, Connection, Request
 from reconciler.kubernetes.watching import LARGEST_EVENT, events
 from reconciler.kubernetes.wire.lists import list_all, node_format
 from reconciler.model.errors import Forbidden, Rejected, TooLarge, Unreachable

@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from reconciler.kubernetes.connection import LARGEST
+from reconciler.kubernetes.connection import BUDGETS, CORE, LARGEST
 from reconciler.kubernetes.objects import OnlyMetadata
-from reconciler.kubernetes.paths import BUDGETS, CORE
 from reconciler.kubernetes.wire import protobuf
 from reconciler.kubernetes.wire.lists import budget_format, json_format, list_all, pod_format
 from reconciler.kubernetes.wire.reducing import CLAIMS, LABELS, PREFERENCES
@@ -78,7 +77,7 @@ OBJECTS: dict[str, tuple[str, bytes]] = {
 CHILD = """
     import json, os, sys, tracemalloc
     from reconciler.kubernetes.connection import Connection
-    from reconciler.kubernetes.paths import BUDGETS, PODS
+    from reconciler.kubernetes.connection import BUDGETS, PODS
     from reconciler.kubernetes.objects import OnlyMetadata
     from reconciler.kubernetes.wire.lists import budget_format, json_format, list_all, pod_format
 

@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from jobs.agent.own_node import Access, OwnNodeClient
 from reconciler.kubernetes import maintenances, node_writing
 from reconciler.kubernetes.cluster import Cluster
-from reconciler.kubernetes.connection import Connection, Request
+from reconciler.kubernetes.connection import ApiPath, Connection, Request, api, core, on_node
 from reconciler.kubernetes.eviction import Evictions
 from reconciler.kubernetes.lease import Lock
-from reconciler.kubernetes.paths import ApiPath, api, core, on_node
 from reconciler.model.errors import NotFound, Rejected
 from reconciler.model.node import Taint, Wanted
 from reconciler.model.pod import Owner, Pod, PodSpec

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.kubernetes.connection import RELOAD_EVERY, Connection, Request
-from reconciler.kubernetes.paths import ApiPath
+from reconciler.kubernetes.connection import RELOAD_EVERY, ApiPath, Connection, Request
 from reconciler.model.errors import Unreachable
 from tests.support.controlplane.configuration import Certificates, make_certificates
 from tests.support.stub import Answer, Stub, kubeconfig

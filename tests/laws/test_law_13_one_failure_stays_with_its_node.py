@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from reconciler.model.errors import ClusterError, Conflict, Forbidden, NotFound, Rejected, Unreachable
 from reconciler.model.event import Kind
-from reconciler.model.holds import HoldCode
-from reconciler.model.outcome import Result
+from reconciler.model.outcome import HoldCode, Result
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.values import replace
 from reconciler.report.document import as_json, to_report

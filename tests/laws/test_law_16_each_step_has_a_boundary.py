@@ -11,8 +11,7 @@ import pytest
 
 from reconciler.model.drains import DrainProgress, Phase, SlotUse
 from reconciler.model.errors import LockLost
-from reconciler.model.holds import HoldCode
-from reconciler.model.outcome import Outcome, Result
+from reconciler.model.outcome import HoldCode, Outcome, Result
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.ports import Notification
 from reconciler.model.record import DrainRecord
@@ -69,7 +68,7 @@ def _others(plan: Plan) -> list[object]:
     [
         ("reconciler.passes.decide", "queue_key"),
         ("reconciler.passes.decide", "_has_place"),
-        ("reconciler.passes.decide.machines", "_in_hand"),
+        ("reconciler.passes.node_facts", "_in_hand"),
         ("reconciler.sources.imds.feature", "_by_id"),
         ("reconciler.profiles.budget", "_seat"),
     ],

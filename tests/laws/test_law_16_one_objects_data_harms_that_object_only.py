@@ -17,9 +17,8 @@ from hypothesis import strategies as st
 from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.errors import ClusterError, Rejected, TooManyRequests, Unreachable
 from reconciler.model.event import Kind, Signal, Status
-from reconciler.model.holds import HoldCode
 from reconciler.model.node import ZONE_LABEL, Condition, Node
-from reconciler.model.outcome import Result
+from reconciler.model.outcome import HoldCode, Result
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.record import DrainRecord, Record, from_annotation
 from reconciler.model.snapshot import Problems, Snapshot

@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconciler.kubernetes import watching
-from reconciler.kubernetes.connection import JSON, Connection
-from reconciler.kubernetes.paths import NODES
+from reconciler.kubernetes.connection import JSON, NODES, Connection
 from reconciler.kubernetes.watching import LONGEST, RELIST_EVERY, Watched, Watching
 from reconciler.model.errors import Unreachable
 from tests.laws.hits import Hits

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from jobs.runtime.process import Passed
 from reconciler.features.metrics.samples import PassView, pass_samples
 from reconciler.features.notices.facts import facts_of
+from reconciler.features.notices.messages import Topic
 from reconciler.features.page.facts import Cell, cell_of
 from reconciler.features.page.facts import History as Ended
 from reconciler.features.page.live import page_facts
@@ -21,7 +22,6 @@ from reconciler.features.planning.text import ahead_document
 from reconciler.features.publishing.drainsafe import DRAINSAFE_STATE
 from reconciler.model.keys import DEFAULT_PREFIX, keys_of
 from reconciler.model.moments import to_text
-from reconciler.model.notices import Topic
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.pod import Owner, Placement

@@ -13,10 +13,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from reconciler.model.errors import Conflict, Forbidden, Rejected
-from reconciler.model.holds import HoldCode
 from reconciler.model.node import Node
+from reconciler.model.outcome import HoldCode
 from reconciler.model.plan import NoticeType, Plan
-from reconciler.model.undone import FIRST_PAUSE, NOT_WRITTEN
+from reconciler.model.snapshot import FIRST_PAUSE, NOT_WRITTEN
 from reconciler.model.values import replace
 from reconciler.simulation.api import Call
 from reconciler.simulation.workloads import Workload

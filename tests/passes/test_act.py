@@ -6,13 +6,12 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from reconciler.model.actions import outcome_name
 from reconciler.model.errors import ClusterError, Conflict, Forbidden, LockLost, NotFound, Unreachable
 from reconciler.model.instructions import PersonHold, Word
 from reconciler.model.outcome import Outcome, Result
-from reconciler.model.plan import Actions, NodePlan, Plan, Transition
+from reconciler.model.plan import Actions, NodePlan, Plan, Transition, outcome_name
 from reconciler.model.record import DrainRecord, State
-from reconciler.model.undone import NOT_WRITTEN
+from reconciler.model.snapshot import NOT_WRITTEN
 from reconciler.model.values import replace
 from reconciler.model.workflow import LeaseRef, LeaseTake, WorkflowMessage
 from reconciler.model.writes import node_write

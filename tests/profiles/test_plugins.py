@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.model.expression import names
-from reconciler.model.holds import HoldCode, WaitsFor
+from reconciler.model.outcome import HoldCode, WaitsFor
 from reconciler.model.plan import Hold, Notice
 from reconciler.model.record import State
 from reconciler.model.values import replace

@@ -9,16 +9,15 @@ import pytest
 from reconciler.drain.workloads import owner_of
 from reconciler.model.event import Kind, Status
 from reconciler.model.explanation import Obstacle
-from reconciler.model.holds import HoldCode
 from reconciler.model.keys import OwnKeys
+from reconciler.model.outcome import HoldCode
 from reconciler.model.plan import Preview
 from reconciler.model.pod import Owner
 from reconciler.model.record import DrainRecord, State
 from reconciler.model.selector import EVERYTHING
 from reconciler.model.values import replace
 from reconciler.profiles.checks import CHECKS
-from reconciler.report.explain import find_pod, obstacles, owner_labels
-from reconciler.report.who import WHO, ends_by_itself, who_ends
+from reconciler.report.explain import WHO, ends_by_itself, find_pod, obstacles, owner_labels, who_ends
 from reconciler.simulation.workloads import BudgetSpec
 from tests.report.explaining import Explained
 from tests.support import builders

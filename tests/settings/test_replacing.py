@@ -6,10 +6,10 @@ import pytest
 
 from reconciler.model.errors import SettingsError
 from reconciler.model.event import Kind
+from reconciler.settings.draining import PoolCount
 from reconciler.settings.explain import explain_settings
 from reconciler.settings.load import parse_settings
 from reconciler.settings.schema import Settings
-from reconciler.settings.sections.replace import PoolCount
 
 CLUSTER = "/subscriptions/s/resourceGroups/rg/providers/Microsoft.ContainerService/managedClusters/shop"
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from jobs.runtime.story import Audit
+from jobs.commands.demo import Audit
 from reconciler.model.drains import Phase
 from reconciler.model.event import Kind
 from reconciler.run import run_pass

@@ -25,9 +25,9 @@ from reconciler.passes.parts import Parts, Sources
 from reconciler.passes.plugin import Source, SourceContext, Wants
 from reconciler.passes.polled import PolledSource
 from reconciler.report.document import Report, to_report
+from reconciler.report.explain import who_reads
 from reconciler.report.text import as_text
 from reconciler.report.values import Document
-from reconciler.report.who import who_reads
 from reconciler.run import PARTS, run_pass
 from reconciler.settings.load import parse_settings
 from reconciler.settings.schema import Settings

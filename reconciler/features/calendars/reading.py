@@ -17,8 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from reconciler.http.retrying import patiently
-from reconciler.kubernetes.connection import Connection, Request
-from reconciler.kubernetes.paths import ApiPath, core
+from reconciler.kubernetes.connection import ApiPath, Connection, Request, core
 from reconciler.kubernetes.wire.shapes import ObjectMeta, decode
 from reconciler.model.content import CalendarPlace, CalendarText, Holder
 from reconciler.model.errors import ClusterError, NotFound, Unreachable

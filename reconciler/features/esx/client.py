@@ -23,10 +23,10 @@ from reconciler.http.failures import report
 from reconciler.http.plain import SecretMissing, from_environment, from_file
 from reconciler.http.retrying import Guard
 from reconciler.model import limits
+from reconciler.model.content import MASKED, Secret
 from reconciler.model.errors import CloudError
 from reconciler.model.polling import Listing
 from reconciler.model.problems import internal
-from reconciler.model.secret import MASKED, Secret
 from reconciler.settings.schema import Settings
 
 log = logging.getLogger(__name__)

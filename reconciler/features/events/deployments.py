@@ -10,9 +10,8 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from reconciler.features.events.kubernetes_events import PATIENCE
-from reconciler.kubernetes.connection import Connection, Request
+from reconciler.kubernetes.connection import Connection, Request, api
 from reconciler.kubernetes.objects import OnlyMetadata
-from reconciler.kubernetes.paths import api
 from reconciler.kubernetes.wire.reducing import owner_of
 from reconciler.kubernetes.wire.shapes import decode
 from reconciler.model.errors import ClusterError, Forbidden

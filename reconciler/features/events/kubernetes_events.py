@@ -14,8 +14,7 @@ from typing import Any
 
 from reconciler.calendar.values import in_zone
 from reconciler.http.retrying import Guard, read_only
-from reconciler.kubernetes.connection import Connection, Request
-from reconciler.kubernetes.paths import core
+from reconciler.kubernetes.connection import Connection, Request, core
 from reconciler.model.errors import ClusterError, Conflict, LockLost
 from reconciler.model.moments import to_text
 from reconciler.model.plan import Notice

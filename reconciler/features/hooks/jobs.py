@@ -16,8 +16,7 @@ import msgspec
 
 from reconciler.http.retrying import Guard, patiently
 from reconciler.kubernetes import objects
-from reconciler.kubernetes.connection import Connection, Request
-from reconciler.kubernetes.paths import api
+from reconciler.kubernetes.connection import Connection, Request, api
 from reconciler.kubernetes.wire.shapes import decode
 from reconciler.model import limits
 from reconciler.model.errors import ClusterError, Conflict, NotFound, Unreachable

@@ -20,9 +20,9 @@ from reconciler.http.bounded import BoundedClient, Bounds
 from reconciler.http.failures import in_words
 from reconciler.http.plain import SecretMissing, from_environment, from_file, retry_after
 from reconciler.http.retrying import Guard
+from reconciler.model.content import Secret
 from reconciler.model.hooks import HookAnswer, HookKey, HookRun, HookState
 from reconciler.model.moments import to_text
-from reconciler.model.secret import Secret
 from reconciler.settings.fields import check_url
 from reconciler.settings.sections.hooks import WebhookHook
 

@@ -5,10 +5,12 @@ To add a provider, add how a node shows it and its line in PROVIDERS, and its cl
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from msgspec import Struct
 
+from jobs.runtime.process import Ports, Process
 from reconciler.model.machine import (
     AKS,
     CLUSTER_API,
@@ -93,3 +95,14 @@ def _reads(settings: Settings) -> Wants:
 
 
 FEATURE = Feature("machines", reads=_reads, machine_of=machine_of)
+
+
+def _ports(given: Ports) -> Callable[[Settings], Mapping[str, Any]]:
+    from reconciler.features.machines.providers import MachineProviders, Surroundings
+
+    return lambda settings: {
+        "machines": MachineProviders(Surroundings(given.connection, settings, given.guard))
+    }
+
+
+PROCESS = Process(ports=_ports)

@@ -15,10 +15,9 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from reconciler.drain.refusal import asks_none, would_refuse
-from reconciler.features.machines.access import MachineAccess, Unreadable
-from reconciler.features.machines.objects import NodeClaim, other_machine
+from reconciler.features.machines.access import MachineAccess, NodeClaim, Unreadable, other_machine
 from reconciler.kubernetes import objects
-from reconciler.kubernetes.paths import ApiPath
+from reconciler.kubernetes.connection import ApiPath
 from reconciler.kubernetes.wire.shapes import decode
 from reconciler.model.errors import Rejected
 from reconciler.model.machine import Machine, MachineRef, Pool, Remove, ScaleUp

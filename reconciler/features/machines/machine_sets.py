@@ -17,10 +17,11 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
-from reconciler.features.machines.access import MachineAccess, Unreadable
-from reconciler.features.machines.objects import (
+from reconciler.features.machines.access import (
+    MachineAccess,
     MachineObject,
     PoolObject,
+    Unreadable,
     controller,
     is_control_plane,
     is_put_back,
@@ -30,8 +31,7 @@ from reconciler.features.machines.objects import (
 )
 from reconciler.http.retrying import write_until_settled
 from reconciler.kubernetes import objects
-from reconciler.kubernetes.connection import MERGE_PATCH, Request
-from reconciler.kubernetes.paths import ApiPath
+from reconciler.kubernetes.connection import MERGE_PATCH, ApiPath, Request
 from reconciler.kubernetes.wire.shapes import OwnerReference
 from reconciler.model.errors import Conflict, NotFound, Rejected
 from reconciler.model.limits import is_object_name

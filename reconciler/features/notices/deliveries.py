@@ -11,11 +11,11 @@ from msgspec import Struct
 from reconciler.calendar.notice_times import Weekly
 from reconciler.calendar.values import in_zone
 from reconciler.features.notices.memory import OLDEST, Memory, receiver_of
+from reconciler.features.notices.messages import Message, Topic
 from reconciler.features.notices.settings import Notify
 from reconciler.features.notices.templates import TemplateFailed, rendered
 from reconciler.model import limits
 from reconciler.model.moments import shifted, to_text
-from reconciler.model.notices import Message, Topic
 from reconciler.model.values import replace
 from reconciler.model.workflow import WorkflowMessage
 from reconciler.report import safe

@@ -21,8 +21,8 @@ from reconciler.features.notices.memory import (
     is_workflow,
     seconds,
 )
+from reconciler.features.notices.messages import Message, Topic
 from reconciler.features.notices.settings import Notify
-from reconciler.model.notices import Message, Topic
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.problems import guarded

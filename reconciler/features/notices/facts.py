@@ -8,14 +8,13 @@ from datetime import datetime
 from msgspec import Struct
 
 from reconciler.features.notices.memory import TEXT, seconds
+from reconciler.features.notices.messages import Topic
 from reconciler.model import limits
 from reconciler.model.case_outcome import counted, struck_by, unbegun
 from reconciler.model.drains import Phase
 from reconciler.model.event import MaintenanceEvent
-from reconciler.model.holds import HoldCode, WaitsFor
 from reconciler.model.moments import to_text
-from reconciler.model.notices import Topic
-from reconciler.model.outcome import Outcome, Result
+from reconciler.model.outcome import HoldCode, Outcome, Result, WaitsFor
 from reconciler.model.plan import Hold, JudgedEvent, NodePlan
 from reconciler.model.record import SAME_MOMENT, CaseRecord, State
 from reconciler.model.values import replace

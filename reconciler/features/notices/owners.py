@@ -10,15 +10,14 @@ from operator import itemgetter
 from msgspec import Struct, field
 
 from reconciler.features.notices.deliveries import Delivery, delivery_of
+from reconciler.features.notices.messages import Message
 from reconciler.features.notices.settings import Notify
 from reconciler.features.notices.transports.sending import NotSent
 from reconciler.kubernetes import objects
 from reconciler.kubernetes.cluster import Cluster
-from reconciler.kubernetes.connection import Connection
-from reconciler.kubernetes.paths import CORE
+from reconciler.kubernetes.connection import CORE, Connection
 from reconciler.model.errors import ClusterError
 from reconciler.model.limits import ADDRESSES
-from reconciler.model.notices import Message
 from reconciler.model.values import replace
 from reconciler.settings.fields import is_address
 

@@ -55,11 +55,11 @@ def _companion(leading: Leading) -> Companion | None:
 
 
 def _sender(leading: Leading, settings: Settings) -> NoticeQueue:
+    from reconciler.features.notices.memory import NoticeMemory
     from reconciler.features.notices.owners import Concerned
     from reconciler.features.notices.queue import NoticeQueue
     from reconciler.features.notices.receivers import Around
     from reconciler.features.notices.silences import Silencer
-    from reconciler.features.notices.stored_memory import NoticeMemory
     from reconciler.features.notices.transports.sending import Http
     from reconciler.features.notices.transports.table import Tools, transport_of
 
@@ -88,8 +88,7 @@ def _notes(reported: Reported) -> tuple[str, ...]:
     instances = settings.profiles.instances.notify
     if not NOTIFY.of(settings) and not instances:
         return ()
-    from reconciler.features.notices.memory import failing, from_text
-    from reconciler.features.notices.stored_memory import NoticeMemory
+    from reconciler.features.notices.memory import NoticeMemory, failing, from_text
 
     try:
         memory = NoticeMemory(reported.connection, reported.target.namespace, guard=lambda: None)

@@ -17,12 +17,12 @@ from msgspec import Struct
 from reconciler.features.notices import deliveries, templates
 from reconciler.features.notices.deliveries import Delivery, due_for, letter_of
 from reconciler.features.notices.memory import Memory, messages_sent, receiver_of
+from reconciler.features.notices.messages import Message
 from reconciler.features.notices.owners import ForOwners, Namespace, for_owners
 from reconciler.features.notices.settings import Notify
 from reconciler.features.notices.silences import WantedSilences, look_again, wanted_silences
 from reconciler.features.notices.transports.sending import NotSent, Transport
 from reconciler.model.moments import shifted
-from reconciler.model.notices import Message
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Notice, Plan
 from reconciler.model.ports import Clock

@@ -15,10 +15,10 @@ from pydantic.alias_generators import to_camel
 
 from reconciler.calendar.notice_times import EVERY_DAY
 from reconciler.calendar.values import TimeOfDay, format_days, format_duration, literal, parse_time
+from reconciler.features.notices.messages import Topic
 from reconciler.features.notices.templates import LONGEST, mistake_in
+from reconciler.model.content import Secret
 from reconciler.model.event import Kind
-from reconciler.model.notices import Topic
-from reconciler.model.secret import Secret
 from reconciler.model.selector import EVERYTHING, LabelSelector
 from reconciler.model.values import replace
 from reconciler.settings.fields import (

@@ -17,9 +17,8 @@ from reconciler.features.notices.facts import kind_of
 from reconciler.features.notices.settings import Alertmanager, Matcher, Notify
 from reconciler.features.notices.transports.sending import Http, NotSent, Post, resolved
 from reconciler.model import limits
-from reconciler.model.holds import HoldCode
 from reconciler.model.moments import from_text, shifted, to_text
-from reconciler.model.outcome import Outcome
+from reconciler.model.outcome import HoldCode, Outcome
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.record import Cordon, State
 from reconciler.report import safe

@@ -17,8 +17,7 @@ from reconciler.calendar.windows import Calendar
 from reconciler.model.case_outcome import CaseResult
 from reconciler.model.ended_case import EndedCase
 from reconciler.model.explanation import Obstacle
-from reconciler.model.holds import HoldCode
-from reconciler.model.outcome import Outcome
+from reconciler.model.outcome import HoldCode, Outcome
 from reconciler.model.plan import FleetNode, NodePlan, Plan
 from reconciler.model.readiness import KnownReadiness
 from reconciler.model.record import State

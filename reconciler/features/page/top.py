@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from reconciler.calendar.values import format_duration
 from reconciler.features.page.facts import AHEAD, PageFacts
-from reconciler.model.holds import HoldCode
+from reconciler.model.outcome import HoldCode
 from reconciler.model.plan import NodePlan
 from reconciler.model.schedule import CaseForecast
 from reconciler.report.ahead import PlannedCase, Status, moment_text, plan_ahead

@@ -7,8 +7,8 @@ from enum import StrEnum
 
 from reconciler.features.publishing.settings import Showing, Sign
 from reconciler.model.event import Kind
-from reconciler.model.holds import WaitsFor
 from reconciler.model.node import Node
+from reconciler.model.outcome import WaitsFor
 from reconciler.model.record import State
 from reconciler.passes.plugin import NodeSigns, Standing
 

@@ -19,7 +19,6 @@ from reconciler.features.publishing.settings import HISTORY, PUBLISH, Sign
 from reconciler.model.case_outcome import CaseResult, outcome_of_event
 from reconciler.model.errors import ClusterError
 from reconciler.model.event import Kind
-from reconciler.model.holds import HoldCode
 from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.moments import shifted, to_text
 from reconciler.model.node import (
@@ -33,6 +32,7 @@ from reconciler.model.node import (
     Condition,
     Node,
 )
+from reconciler.model.outcome import HoldCode
 from reconciler.model.plan import JudgedEvent, NodePlan
 from reconciler.model.ports import ClusterReader
 from reconciler.model.problems import Gaps, guarded, internal

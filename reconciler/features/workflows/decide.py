@@ -14,9 +14,9 @@ from reconciler.features.workflows.run import Ran, maintained, run, waiting_drai
 from reconciler.features.workflows.situation import Members, Worked, WorkflowSituation, claim_of, members_of
 from reconciler.model.drains import DrainOrder, DrainProgress
 from reconciler.model.event import Answer
-from reconciler.model.holds import HoldCode
 from reconciler.model.keys import keys_of
 from reconciler.model.moments import shifted, to_text
+from reconciler.model.outcome import HoldCode
 from reconciler.model.plan import Actions, Hold, Notice, NoticeType, Transition
 from reconciler.model.problems import Faults
 from reconciler.model.record import Claim, ClaimedDrain, ClaimKind, Cordon, DrainRecord, Record, State

@@ -23,8 +23,7 @@ from msgspec import Struct
 from reconciler.http.bounded import BoundedClient, Bounds
 from reconciler.http.failures import cause_of, decode_json
 from reconciler.http.retrying import patiently
-from reconciler.kubernetes.connection import Connection, Request
-from reconciler.kubernetes.paths import core
+from reconciler.kubernetes.connection import Connection, Request, core
 from reconciler.kubernetes.wire.shapes import decode
 from reconciler.model import limits
 from reconciler.model.errors import ClusterError, NotFound

@@ -17,7 +17,7 @@ from reconciler.features.workflows.configured import Workflows, draining_of
 from reconciler.features.workflows.notifying import after_sent
 from reconciler.features.workflows.situation import Worked, WorkflowSituation
 from reconciler.model.expression import names
-from reconciler.model.holds import HoldCode
+from reconciler.model.outcome import HoldCode
 from reconciler.model.plan import Hold, Notice, StepAnswer, Verdict, WorkflowReport
 from reconciler.model.problems import internal
 from reconciler.model.record import ClaimKind, State

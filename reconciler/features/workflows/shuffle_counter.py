@@ -11,10 +11,9 @@ from typing import Protocol
 from msgspec import Struct, field
 
 from jobs.runtime.process import Observer, Passed
-from reconciler.model.actions import outcome_name
 from reconciler.model.errors import ClusterError, Unreachable
 from reconciler.model.outcome import Outcome, Result
-from reconciler.model.plan import Plan
+from reconciler.model.plan import Plan, outcome_name
 from reconciler.model.pod import Workload
 from reconciler.model.problems import internal
 from reconciler.model.record import State

@@ -14,8 +14,17 @@ from typing import Any, Generic, TypeVar
 from msgspec import Struct
 
 from reconciler.http.retrying import PATIENCE, patiently
-from reconciler.kubernetes.connection import GONE, JSON, PROTOBUF, Connection, Request, Stream
-from reconciler.kubernetes.paths import PODS, ApiPath, on_node
+from reconciler.kubernetes.connection import (
+    GONE,
+    JSON,
+    PODS,
+    PROTOBUF,
+    ApiPath,
+    Connection,
+    Request,
+    Stream,
+    on_node,
+)
 from reconciler.kubernetes.wire import protobuf, shapes
 from reconciler.kubernetes.wire.reducing import budget_of, node_reducer, pod_reducer
 from reconciler.model.errors import ClusterError, Rejected, TooLarge, Unreachable

@@ -21,7 +21,6 @@ from reconciler.model.workflow import upgraded_pools
 from reconciler.passes.decide.draining import holds_slot
 from reconciler.passes.decide.forecasts import with_prospects
 from reconciler.passes.decide.known import broken, last_key, look_safely, queue_key, why_out_of_service
-from reconciler.passes.decide.machines import pools_in_replacement, twins_of
 from reconciler.passes.decide.one_node import decide_safely
 from reconciler.passes.decide.reporting import (
     expiries,
@@ -36,11 +35,11 @@ from reconciler.passes.decide.reporting import (
     source_states,
 )
 from reconciler.passes.decide.scheduling import schedules
-from reconciler.passes.node_facts import NodeFacts, PassContext, Progress
+from reconciler.passes.node_facts import NodeFacts, PassContext, Progress, pools_in_replacement, twins_of
 from reconciler.passes.parts import Parts
 from reconciler.passes.plugin import Fleet, ObjectChanges
 from reconciler.profiles.budget import count_places, still_missing
-from reconciler.profiles.exemption import has_struck
+from reconciler.profiles.judging import has_struck
 from reconciler.settings.schema import Settings
 
 

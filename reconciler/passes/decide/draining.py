@@ -15,10 +15,10 @@ from reconciler.model.drains import (
     Phase,
     WaitLimit,
 )
-from reconciler.model.holds import HoldCode
 from reconciler.model.instructions import PersonHold
 from reconciler.model.moments import shifted
 from reconciler.model.node import AUTOSCALER_TAINT, Node
+from reconciler.model.outcome import HoldCode
 from reconciler.model.plan import (
     Hold,
     Notice,

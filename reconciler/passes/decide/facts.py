@@ -21,9 +21,9 @@ from reconciler.model import scheduled_events as imds
 from reconciler.model.case_outcome import counted, reports_start, struck_by, unbegun
 from reconciler.model.drains import Comebacks, DrainOptions, DrainProgress
 from reconciler.model.event import Answer, Reading
-from reconciler.model.holds import HoldCode
 from reconciler.model.moments import to_text
 from reconciler.model.node import Node
+from reconciler.model.outcome import HoldCode
 from reconciler.model.plan import Hold, Notice, NoticeType
 from reconciler.model.record import (
     CaseFacts,

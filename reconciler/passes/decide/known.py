@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 
 from reconciler.model.event import Answer
-from reconciler.model.holds import HoldCode
 from reconciler.model.instructions import instructions_of
 from reconciler.model.keys import keys_of
 from reconciler.model.node import HOSTED_LABEL, Node
+from reconciler.model.outcome import HoldCode
 from reconciler.model.plan import (
     Hold,
 )

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from reconciler.model.holds import HoldCode
 from reconciler.model.machine import Remove, ScaleUp
 from reconciler.model.node import HOSTED_LABEL, Node
+from reconciler.model.outcome import HoldCode
 from reconciler.model.plan import Actions, DrainState, Hold, NodePlan
 from reconciler.model.problems import internal
 from reconciler.model.record import CaseRecord, State
-from reconciler.model.undone import Undone
+from reconciler.model.snapshot import Undone
 from reconciler.model.values import replace
 from reconciler.model.writes import node_write
 from reconciler.passes.decide.draining import follow_drain, holds_slot, is_stuck, pods_staying, running
 from reconciler.passes.decide.facts import with_starts
 from reconciler.passes.decide.known import broken
-from reconciler.passes.decide.machines import gone_by_us
 from reconciler.passes.decide.planned import (
     Decided,
     hold,
@@ -26,13 +25,13 @@ from reconciler.passes.decide.planned import (
     repeated,
 )
 from reconciler.passes.decide.scheduling import brought_forward, schedule_beside
-from reconciler.passes.node_facts import DEFAULT, NodeFacts, PassContext, Progress, pool_key
+from reconciler.passes.node_facts import DEFAULT, NodeFacts, PassContext, Progress, gone_by_us, pool_key
 from reconciler.passes.parts import Parts
 from reconciler.passes.plugin import all_signs
 from reconciler.profiles import case as cases
 from reconciler.profiles.checks import CHECKS
 from reconciler.profiles.checks.people import is_adoptable
-from reconciler.profiles.exemption import is_exempt
+from reconciler.profiles.judging import is_exempt
 from reconciler.profiles.situation import Others, Situation, Staying
 from reconciler.profiles.state_machine import Walk, builtin, walk
 from reconciler.profiles.triggers import TRIGGERS

@@ -10,13 +10,13 @@ from msgspec import Struct
 from reconciler.model.case_outcome import outcome_of
 from reconciler.model.drains import Blocker, DrainOrder, DrainProgress, KeptPods
 from reconciler.model.event import Answer, Kind
-from reconciler.model.holds import HoldCode
 from reconciler.model.keys import keys_of
 from reconciler.model.moments import to_text
 from reconciler.model.node import Node
+from reconciler.model.outcome import HoldCode
 from reconciler.model.plan import Actions, DrainState, Hold, NodePlan, NodeStatus, Notice, NoticeType
 from reconciler.model.record import CaseRecord, Record, State, to_annotation
-from reconciler.model.undone import NOT_WRITTEN, Undone
+from reconciler.model.snapshot import NOT_WRITTEN, Undone
 from reconciler.model.values import replace
 from reconciler.model.writes import (
     REWRITTEN,

@@ -22,8 +22,7 @@ from reconciler.passes.decide.forecasts import Reasons, forecast_until
 from reconciler.passes.node_facts import NodeFacts, PassContext
 from reconciler.profiles import case as cases
 from reconciler.profiles.budget import DisruptionBudget, PlacesAhead
-from reconciler.profiles.exemption import has_struck
-from reconciler.profiles.judging import NEAR, is_taken
+from reconciler.profiles.judging import NEAR, has_struck, is_taken
 from reconciler.profiles.schedule import Case, Limits, Outage, Place, Scheduler
 from reconciler.settings.policies import NodePolicies, OutsideWindow
 from reconciler.settings.schema import Mode, Settings

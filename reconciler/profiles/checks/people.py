@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from reconciler.model.holds import WaitsFor
 from reconciler.model.hooks import HookStep
 from reconciler.model.node import MECHANIC_LABEL, Node
+from reconciler.model.outcome import WaitsFor
 from reconciler.model.plan import JudgedEvent
 from reconciler.profiles.hooks import held_step
 from reconciler.profiles.instructed import case_of

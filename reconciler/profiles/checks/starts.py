@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from reconciler.model.holds import WaitsFor
 from reconciler.model.moments import to_text
 from reconciler.model.node import CLOCK_TOLERANCE, Node
+from reconciler.model.outcome import WaitsFor
 from reconciler.model.plan import JudgedEvent
-from reconciler.profiles.exemption import exempt_from, is_exempt
+from reconciler.profiles.judging import exempt_from, is_exempt
 from reconciler.profiles.plugins import NOBODY, SETTINGS, CheckResult, check, failed, passed, unknown
 from reconciler.profiles.situation import Situation
 from reconciler.settings.schema import Mode

@@ -32,8 +32,7 @@ from reconciler.model.problems import internal
 from reconciler.model.values import replace
 from reconciler.settings.schema import Settings
 from reconciler.sources.arm import source as arm
-from reconciler.sources.arm.settings import SECTION
-from reconciler.sources.arm.source import Planned
+from reconciler.sources.arm.source import SECTION, Planned
 
 Value = TypeVar("Value")
 

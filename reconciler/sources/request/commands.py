@@ -23,12 +23,13 @@ from reconciler.report.document import Limit, limited, to_report
 from reconciler.report.text import rows_as_text, shown
 from reconciler.settings.schema import Mode, Settings
 from reconciler.sources.request.settings import SECTION
-from reconciler.sources.request.source import KINDS, parse_kind
-from reconciler.sources.request.writing import (
+from reconciler.sources.request.source import (
+    KINDS,
     Request,
     RequestRefused,
     cancelled,
     describe,
+    parse_kind,
     parse_not_before,
     requested,
 )

@@ -7,13 +7,18 @@ Only `kind` is required. The request is valid until its author removes the annot
 
 from __future__ import annotations
 
-from datetime import timedelta
+import json
+from datetime import datetime, timedelta, tzinfo
 
+from msgspec import Struct
+
+from reconciler.calendar.values import format_duration, parse_ahead
 from reconciler.model import limits
 from reconciler.model.event import REQUEST, Answer, Kind, Reading, Signal, Status
 from reconciler.model.keys import keys_of
-from reconciler.model.moments import from_text
+from reconciler.model.moments import from_text, to_text
 from reconciler.model.node import Node
+from reconciler.model.writes import NodeWrite, node_write
 from reconciler.passes.plugin import Source, SourceContext
 from reconciler.settings.schema import Settings
 from reconciler.sources.request.settings import SECTION
@@ -117,3 +122,119 @@ def _duration(value: object) -> timedelta | None:
 
 def _text(value: object) -> str:
     return value if isinstance(value, str) else limits.excerpt(value)
+
+
+_UNITS = ((86400, "d"), (3600, "h"), (60, "m"), (1, "s"))
+
+
+class Request(Struct, frozen=True):
+    """What a person requests; `not_before` is UTC, and None for as soon as the settings allow.
+
+    Raises ValueError, with what to change, for what the annotation can't hold.
+    """
+
+    kind: Kind
+    not_before: datetime | None = None
+    duration: timedelta | None = None
+    id: str = ""
+    reason: str = ""
+
+    def __post_init__(self) -> None:
+        """Check the limits that a reader of the annotation applies."""
+        for name, text, most in (("id", self.id, limits.NAME), ("reason", self.reason, limits.TEXT)):
+            if len(text) > most:
+                raise ValueError(f"the {name} has {len(text)} characters; write at most {most}")
+        if self.duration is not None and self.duration > limits.LONGEST:
+            longest = limits.LONGEST.days
+            raise ValueError(f"a duration of {format_duration(self.duration)} is longer than {longest}d")
+
+    @property
+    def text(self) -> str:
+        """The text of the annotation."""
+        found = {
+            "kind": self.kind.value,
+            "notBefore": to_text(self.not_before) if self.not_before else None,
+            "duration": _duration_text(self.duration) if self.duration is not None else None,
+            "id": limits.whole(self.id),
+            "reason": limits.whole(self.reason),
+        }
+        return json.dumps({key: value for key, value in found.items() if value}, ensure_ascii=False)
+
+
+class RequestRefused(Struct, frozen=True):
+    """Why the request of a node is not changed, and what to do about it."""
+
+    because: str
+
+
+def parse_not_before(text: str, zone: tzinfo, now: datetime) -> datetime:
+    """Return the moment in UTC: `+2h` from `now` (aware), a date, a date and time in `zone`, or RFC 3339.
+
+    Raises ValueError, with what to change, for any other text and for a moment that is not in the future.
+    """
+    instead = "leave it out to start as soon as the settings allow"
+    return parse_ahead(text, zone, now, instead=instead)
+
+
+def requested(
+    node: Node, request: Request, settings: Settings, *, replace: bool
+) -> NodeWrite | RequestRefused | None:
+    """Return the patch that requests the maintenance, None where it is requested already, or a refusal.
+
+    Refused for a node that the settings do not select, and while the node has another request, unless
+    `replace`.
+    """
+    if not settings.in_fleet(node.labels):
+        return RequestRefused("nodeSelector of the settings does not select it, so no pass would act on it")
+    key = keys_of(settings.keys.prefix).request
+    before = node.annotations.get(key)
+    if before is not None:
+        if _same(before, request):
+            return None
+        if not replace:
+            return RequestRefused(f"{_described(before)}; --replace overwrites it, --cancel removes it")
+    return node_write(node, settings.keys.prefix, annotations={key: request.text})
+
+
+def cancelled(node: Node, settings: Settings) -> NodeWrite | None:
+    """Return the patch that removes the request of the node, None where it has none."""
+    key = keys_of(settings.keys.prefix).request
+    return (
+        node_write(node, settings.keys.prefix, annotations={key: None}) if key in node.annotations else None
+    )
+
+
+def describe(text: str) -> str:
+    """Return in words what the annotation's text requests; ValueError where it can't be read."""
+    found = parse(text)
+    parts = [found.kind.value]
+    if found.not_before is not None:
+        parts.append(f"not before {to_text(found.not_before)}")
+    if found.duration is not None:
+        parts.append(f"for {format_duration(found.duration)}")
+    if found.id:
+        parts.append(f"id {found.id}")
+    if found.description:
+        parts.append(f"“{found.description}”")
+    return ", ".join(parts)
+
+
+def _described(text: str) -> str:
+    try:
+        return f"it has another request: {describe(text)}"
+    except ValueError as error:
+        return f"it has a request that can't be read: {error}"
+
+
+def _same(text: str, request: Request) -> bool:
+    try:
+        found: Signal = parse(text)
+    except ValueError:
+        return False
+    return found == parse(request.text)
+
+
+def _duration_text(length: timedelta) -> str:
+    seconds = int(length.total_seconds())
+    size, unit = next(one for one in _UNITS if seconds % one[0] == 0)
+    return f"{seconds // size}{unit}"

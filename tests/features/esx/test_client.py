@@ -13,7 +13,7 @@ import pytest
 from reconciler.features.esx.client import PATIENCE, VCenterClient
 from reconciler.features.esx.settings import EsxSource, VCenter, VCenters
 from reconciler.features.esx.source import HostState
-from reconciler.model.secret import Secret
+from reconciler.model.content import Secret
 from reconciler.model.values import replace
 
 PASSWORD = "correct horse battery"

@@ -14,8 +14,8 @@ import pytest
 from reconciler.features.esx.client import VCenterSession
 from reconciler.features.esx.settings import VCenter
 from reconciler.http.failures import report_requests
+from reconciler.model.content import Secret
 from reconciler.model.errors import CloudError
-from reconciler.model.secret import Secret
 from tests.support.controlplane.configuration import make_certificates
 from tests.support.stub import Answer, Asked, Stub
 

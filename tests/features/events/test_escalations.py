@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reconciler.features.events.escalations import Escalations
+from reconciler.features.events.process import Escalations
 from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.plan import Notice, NoticeType
 from reconciler.model.ports import Notification

@@ -11,9 +11,9 @@ from http.server import BaseHTTPRequestHandler
 import pytest
 
 from reconciler.features.hooks.requests import AT_ONCE, HookRequests
+from reconciler.model.content import Secret
 from reconciler.model.errors import LockLost
 from reconciler.model.hooks import HookAnswer, HookId, HookKey, HookKind, HookRun, HookState, HookStep
-from reconciler.model.secret import Secret
 from reconciler.settings.sections.hooks import WebhookHook
 from tests.support.builders import NOW, minutes
 from tests.support.fakes.loopback import Loopback

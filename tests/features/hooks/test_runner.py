@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.features.hooks.runner import SettingsHooks
+from reconciler.features.hooks.process import SettingsHooks
 from reconciler.model.errors import NotFound
 from reconciler.model.hooks import HookId, HookKey, HookKind, HookRun, HookStep
 from reconciler.simulation.clock import Actor

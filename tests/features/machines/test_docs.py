@@ -10,8 +10,8 @@ from reconciler.features.machines.feature import PROVIDERS
 from reconciler.model.event import Kind
 from reconciler.model.machine import CLUSTER_API_MACHINE, OPENSHIFT_MACHINE
 from reconciler.model.node import CONTROL_PLANE_LABELS, KARPENTER_LABEL
+from reconciler.settings.draining import PoolCount
 from reconciler.settings.load import parse_settings
-from reconciler.settings.sections.replace import PoolCount
 
 PAGE = (Path(__file__).parents[3] / "docs" / "replacing.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)

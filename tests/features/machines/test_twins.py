@@ -7,7 +7,7 @@ import pytest
 from reconciler.model.machine import AKS, OPENSHIFT
 from reconciler.model.node import Node
 from reconciler.model.values import replace
-from reconciler.passes.decide.machines import twins_of
+from reconciler.passes.node_facts import twins_of
 from tests.features.machines.test_replacing import SURGES, Fleet
 from tests.support import builders
 from tests.support.cases import PROVIDER_ID

@@ -6,8 +6,8 @@ from datetime import datetime
 
 from reconciler.features.notices.deriving import Pass, after_pass
 from reconciler.features.notices.memory import Memory, Pending, from_text, to_text
+from reconciler.features.notices.messages import Message, Topic
 from reconciler.features.notices.settings import NOTIFY, Notify
-from reconciler.model.notices import Message, Topic
 from reconciler.model.values import replace
 from reconciler.simulation.world import World
 from tests.support import builders

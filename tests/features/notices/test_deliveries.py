@@ -9,7 +9,7 @@ import pytest
 
 from reconciler.features.notices.deliveries import MOST, Delivery, delivery_of, due_for, failed, sent, too_old
 from reconciler.features.notices.memory import Memory
-from reconciler.model.notices import Topic
+from reconciler.features.notices.messages import Topic
 from reconciler.model.values import replace
 from tests.features.notices.following import entries, message, told
 from tests.support.builders import NOW, minutes

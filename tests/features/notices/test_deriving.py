@@ -9,9 +9,9 @@ import pytest
 from reconciler.features.notices.deliveries import ripe_at
 from reconciler.features.notices.facts import facts_of
 from reconciler.features.notices.memory import Memory
+from reconciler.features.notices.messages import Topic
 from reconciler.features.notices.settings import NOTIFY
 from reconciler.model.errors import Forbidden, Rejected
-from reconciler.model.notices import Topic
 from reconciler.model.selector import EVERYTHING
 from reconciler.model.values import replace
 from reconciler.simulation.api import Call

@@ -8,9 +8,9 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from reconciler.features.notices.deliveries import delivery_of
+from reconciler.features.notices.messages import Message, Topic
 from reconciler.features.notices.transports.mail import MailTransport
 from reconciler.features.notices.transports.sending import NotSent
-from reconciler.model.notices import Message, Topic
 from reconciler.model.values import replace
 from tests.features.notices.following import entries, message
 from tests.support.fakes.smtp import FakeSmtp

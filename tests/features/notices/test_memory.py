@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reconciler.features.notices.memory import LARGEST, PENDING, Known, Memory, Receiver, from_text, to_text
-from reconciler.model.notices import Message
+from reconciler.features.notices.messages import Message
 from reconciler.model.values import replace
 from tests.features.notices.following import message, told
 from tests.support.builders import NOW

@@ -15,6 +15,7 @@ import pytest
 from reconciler.features.notices import memory
 from reconciler.features.notices.deliveries import Delivery
 from reconciler.features.notices.memory import Memory
+from reconciler.features.notices.messages import Message, Topic
 from reconciler.features.notices.owners import Namespace
 from reconciler.features.notices.queue import NoticeQueue
 from reconciler.features.notices.receivers import Around, Silencing
@@ -22,7 +23,6 @@ from reconciler.features.notices.settings import Notify
 from reconciler.features.notices.silences import WantedSilences
 from reconciler.features.notices.transports.sending import NotSent, Transport
 from reconciler.model.errors import Forbidden, LockLost, Unreachable
-from reconciler.model.notices import Message, Topic
 from reconciler.model.plan import Notice, Plan
 from reconciler.model.workflow import WorkflowMessage
 from reconciler.settings.load import parse_settings

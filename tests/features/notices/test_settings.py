@@ -8,8 +8,8 @@ from typing import get_args
 import pytest
 
 from reconciler.features.notices.settings import NOTIFY, TRANSPORTS, Notify
+from reconciler.model.content import Secret
 from reconciler.model.errors import SettingsError
-from reconciler.model.secret import Secret
 from reconciler.settings.explain import explain_settings
 from reconciler.settings.load import parse_settings
 

@@ -15,11 +15,11 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from reconciler.features.notices.deliveries import delivery_of
+from reconciler.features.notices.messages import Message, Topic
 from reconciler.features.notices.settings import Notify
 from reconciler.features.notices.transports.sending import Http, NotSent, Post
 from reconciler.features.notices.transports.slack import LONGEST, shortened
 from reconciler.features.notices.transports.table import TRANSPORTS, Tools, transport_of
-from reconciler.model.notices import Message, Topic
 from reconciler.model.values import replace
 from reconciler.model.workflow import LeaseRef, LeaseTake
 from tests.features.notices.following import entries, message

@@ -9,8 +9,8 @@ import pytest
 from reconciler.features.publishing.node_maintenances import changes
 from reconciler.model.errors import Forbidden
 from reconciler.model.event import Kind
-from reconciler.model.holds import HoldCode
 from reconciler.model.node import MISSED
+from reconciler.model.outcome import HoldCode
 from reconciler.model.values import replace
 from reconciler.model.writes import Maintenance, Stage
 from reconciler.passes.plugin import Fleet

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.features.readiness.live import BoundedConnection
-from reconciler.kubernetes.connection import Request
-from reconciler.kubernetes.paths import VERSION
+from reconciler.kubernetes.connection import VERSION, Request
 from reconciler.model.errors import Rejected
 from tests.support.stub import Stub, json_answer
 

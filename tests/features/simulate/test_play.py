@@ -13,7 +13,7 @@ from reconciler.features.simulate.scenario import Scenario
 from reconciler.features.simulate.scorer import Fate
 from reconciler.model.event import Kind
 from reconciler.settings.schema import Mode, Settings
-from reconciler.sources.arm.settings import SECTION as ARM
+from reconciler.sources.arm.source import SECTION as ARM
 from tests.features.simulate.scenarios import START, event, node, play, scenario, scenarios
 from tests.laws.hits import Hits
 from tests.support import builders, strategies

@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from reconciler.model.errors import Conflict, Forbidden
-from reconciler.model.holds import HoldCode
 from reconciler.model.instructions import PersonHold, Word
 from reconciler.model.node import Node
-from reconciler.model.outcome import Result
+from reconciler.model.outcome import HoldCode, Result
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.values import replace
 from reconciler.model.workflow import WorkflowMessage

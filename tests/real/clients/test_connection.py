@@ -15,8 +15,7 @@ import pytest
 from reconciler import USER_AGENT
 from reconciler.http.retrying import patiently
 from reconciler.kubernetes import access, credentials
-from reconciler.kubernetes.connection import Connection, Request
-from reconciler.kubernetes.paths import NODES, ApiPath
+from reconciler.kubernetes.connection import NODES, ApiPath, Connection, Request
 from reconciler.model.errors import (
     ClusterError,
     Conflict,

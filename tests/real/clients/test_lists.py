@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.kubernetes.connection import GONE, Connection, Request
+from reconciler.kubernetes.connection import BUDGETS, GONE, NODES, PODS, ApiPath, Connection, Request
 from reconciler.kubernetes.objects import OnlyMetadata
-from reconciler.kubernetes.paths import BUDGETS, NODES, PODS, ApiPath
 from reconciler.kubernetes.wire import protobuf
 from reconciler.kubernetes.wire.lists import (
     Format,

@@ -11,7 +11,7 @@ import boto3
 import pytest
 from botocore.stub import Stubber
 
-from reconciler.kubernetes.paths import LEDGER
+from reconciler.kubernetes.connection import LEDGER
 from reconciler.sources.aws.client import PAGE, Aws
 from tests.real.passes.scene import PassReport, Scene
 from tests.support.controlplane import fill

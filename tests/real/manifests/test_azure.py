@@ -14,7 +14,7 @@ import yaml
 
 from reconciler.model.event import Kind
 from reconciler.settings.load import parse_settings
-from reconciler.sources.arm.settings import SECTION as ARM
+from reconciler.sources.arm.source import SECTION as ARM
 from tests.real.manifests.applying import K8S
 from tests.real.manifests.schemas import keeps_its_schema
 

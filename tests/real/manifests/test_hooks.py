@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from reconciler.features.hooks.runner import SettingsHooks
+from reconciler.features.hooks.process import SettingsHooks
 from reconciler.kubernetes.connection import Connection
 from reconciler.model.hooks import HookId, HookKey, HookKind, HookRun, HookState, HookStep
 from reconciler.settings.load import parse_settings

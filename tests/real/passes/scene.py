@@ -9,7 +9,7 @@ from typing import Any
 from reconciler import USER_AGENT
 from reconciler.drain.drainer import Drainer
 from reconciler.features.events.kubernetes_events import KubernetesEvents
-from reconciler.features.hooks.runner import SettingsHooks
+from reconciler.features.hooks.process import SettingsHooks
 from reconciler.kubernetes import lease
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import Connection

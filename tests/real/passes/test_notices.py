@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.features.notices.stored_memory import NAME
+from reconciler.features.notices.memory import NAME
 from tests.real.passes.processes import ENFORCE, Done, Programs, Running
 from tests.real.passes.scene import Scene
 from tests.support.stub import Answer, Asked, Stub

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.model.undone import NOT_WRITTEN
+from reconciler.model.snapshot import NOT_WRITTEN
 from tests.real.passes.scene import PREFIX, Object, Scene
 from tests.support.controlplane.api import ApiError
 from tests.support.controlplane.webhooks import changed_nodes, for_nodes, in_force

@@ -8,8 +8,8 @@ import pytest
 
 from reconciler.model.errors import SettingsError
 from reconciler.settings.load import parse_settings
-from reconciler.sources.arm.settings import SECTION as ARM
-from reconciler.sources.arm.settings import AzureCloud
+from reconciler.sources.arm.source import SECTION as ARM
+from reconciler.sources.arm.source import AzureCloud
 
 
 def test_arm_is_off_and_starts_nothing_by_default() -> None:

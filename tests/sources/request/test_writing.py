@@ -12,8 +12,15 @@ from hypothesis import strategies as st
 from reconciler.model import limits
 from reconciler.model.event import Kind, Signal, Status
 from reconciler.model.writes import NodeWrite
-from reconciler.sources.request.source import KINDS, parse
-from reconciler.sources.request.writing import Request, RequestRefused, cancelled, parse_not_before, requested
+from reconciler.sources.request.source import (
+    KINDS,
+    Request,
+    RequestRefused,
+    cancelled,
+    parse,
+    parse_not_before,
+    requested,
+)
 from tests.support import builders
 from tests.support.builders import DRAIN_NOW, NOW, PREFIX, REQUEST
 

@@ -9,10 +9,10 @@ from typing import Any
 from msgspec import Struct
 
 from reconciler.features.notices.deliveries import Delivery
+from reconciler.features.notices.messages import Message, Topic
 from reconciler.features.notices.settings import PagerDuty, Teams, Webhook
 from reconciler.features.notices.transports.sending import Http, Post, resolved
 from reconciler.model.moments import to_text
-from reconciler.model.notices import Message, Topic
 from reconciler.report import safe
 
 

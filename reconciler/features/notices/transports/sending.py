@@ -22,7 +22,7 @@ from reconciler.features.notices.settings import MOST
 from reconciler.http.bounded import BoundedClient, Bounds
 from reconciler.http.failures import in_words
 from reconciler.http.plain import SecretMissing, from_environment, from_file, retry_after
-from reconciler.model.secret import MASKED, Secret
+from reconciler.model.content import MASKED, Secret
 from reconciler.settings.fields import check_url
 
 LARGEST_SECRET = 64 << 10
