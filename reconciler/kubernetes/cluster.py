@@ -31,6 +31,7 @@ from reconciler.model.snapshot import Agents, Ledger, Remediator, ServerVersion
 from reconciler.model.workflow import Hypervisor, HypervisorWrite, LeaseRef, LeaseSeen, LeaseTake
 from reconciler.model.writes import (
     ConditionsWrite,
+    LabelsWrite,
     Maintenance,
     MaintenanceWrite,
     NodeWrite,
@@ -231,6 +232,10 @@ class Cluster:
     def patch_taint(self, write: TaintWrite) -> str:
         """Add or remove a taint of a node; see node_writing.patch_taint."""
         return node_writing.patch_taint(self._connection, self._guard, write)
+
+    def patch_labels(self, write: LabelsWrite) -> str:
+        """Set labels of a node; see node_writing.patch_labels."""
+        return node_writing.patch_labels(self._connection, self._guard, write)
 
     def write_maintenance(self, write: MaintenanceWrite) -> None:
         """Create, change or delete a NodeMaintenance."""

@@ -43,6 +43,7 @@ from reconciler.model.writes import (
     CORDON,
     LISTS,
     ConditionsWrite,
+    LabelsWrite,
     NodeWrite,
     TaintWrite,
     WriteAnswer,
@@ -196,7 +197,13 @@ def patch_conditions(connection: Connection, guard: Guard, write: ConditionsWrit
         body={"metadata": {"uid": write.uid}, "status": {"conditions": conditions}},
         content_type=STRATEGIC_PATCH,
     )
+    _show(connection, guard, request, write)
 
+
+def _show(
+    connection: Connection, guard: Guard, request: Request, write: ConditionsWrite | LabelsWrite
+) -> None:
+    """Send a patch that names the UID of the node; Conflict if that is another one."""
     try:
         objects.send(connection, guard, request, patience=SHOWN_PATIENCE)
     except Rejected as error:
@@ -204,6 +211,26 @@ def patch_conditions(connection: Connection, guard: Guard, write: ConditionsWrit
         if read_node(connection, write.node, Wanted(frozenset(), "")).uid == write.uid:
             raise
         raise Conflict(f"node {write.node} was deleted and created again", status=409) from error
+
+
+def patch_labels(connection: Connection, guard: Guard, write: LabelsWrite) -> str:
+    """Set labels of the node, and return what people should know, empty if they were written.
+
+    It names no resourceVersion: nobody else writes these labels. A denial by an admission policy is no error,
+    because they only show something. Raises Conflict if the node was deleted and created again, NotFound if
+    it is gone.
+    """
+    body = {"metadata": {"uid": write.uid, "labels": dict(write.labels)}}
+    request = Request("PATCH", NODES / write.node, body=body, content_type=MERGE_PATCH)
+    try:
+        _show(connection, guard, request, write)
+    except (Forbidden, Rejected) as error:
+        if not is_denied(error):
+            raise
+        said = f"the labels of the node stay as they are ({', '.join(sorted(write.labels))}): {error}"
+        log.warning("node %s: %s", write.node, said)
+        return said
+    return ""
 
 
 def patch_taint(connection: Connection, guard: Guard, write: TaintWrite) -> str:

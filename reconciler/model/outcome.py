@@ -31,6 +31,7 @@ class ActionName(StrEnum):
     REPLACE_MACHINE = "replace machine"
     CONDITIONS = "conditions"
     TAINT = "taint"
+    LABELS = "labels"
     NODE_MAINTENANCE = "nodemaintenance"
     WRITE_LEDGER = "write ledger"
     RUN_HOOK = "run hook"

@@ -263,7 +263,7 @@ class ReadForSettings(Struct, frozen=True):
     `ahead` is what says whether the drains of announced nodes can end. `machines` are those of the nodes that
     may be replaced, by node. `published` are the objects that publishers read, by the publisher's sign; a
     sign is missing if it is disabled or its objects can't be read. `of_features` is what a feature has read
-    of some nodes, by its name and theirs.
+    of some nodes, by its name and theirs. `server` is the version of the API server.
     """
 
     namespaces: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -274,6 +274,7 @@ class ReadForSettings(Struct, frozen=True):
     machines: Mapping[str, Machine] = field(default_factory=dict)
     published: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     of_features: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    server: ServerVersion = ServerVersion()
 
 
 class Snapshot(Struct, frozen=True):

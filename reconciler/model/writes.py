@@ -173,6 +173,20 @@ class TaintWrite(Struct, frozen=True):
         return writer.patch_taint(self)
 
 
+class LabelsWrite(Struct, frozen=True):
+    """Labels of a node that show something, under keys of other programs. It is a Publication."""
+
+    node: str
+    uid: str
+    labels: Mapping[str, str]
+
+    action: ClassVar[ActionName] = ActionName.LABELS
+
+    def send(self, writer: ClusterWriter) -> str | None:
+        """Write the labels, and return what people should know; raises ClusterError and LockLost."""
+        return writer.patch_labels(self)
+
+
 class MaintenanceWrite(Struct, frozen=True):
     """One object to create, to change (`exists`), or to delete (`wanted` is None). It is a Publication.
 
@@ -219,6 +233,12 @@ class ClusterWriter(Protocol):
 
         The other taints stay, also those that another controller changes at the same time. Raises NotFound
         if the node is gone, also if another one has its name, and Conflict if others keep writing it.
+        """
+
+    def patch_labels(self, write: LabelsWrite) -> str | None:
+        """Set labels of a node; return what people should know, if anything.
+
+        Raises Conflict if the node was deleted and created again, NotFound if it is gone.
         """
 
     def write_maintenance(self, write: MaintenanceWrite) -> None:

@@ -206,7 +206,7 @@ def _for_settings(
     # A preview reads all labels. It must not know more than the passes whose forecast it shows.
     ahead, unasked = _ahead(outside.ahead, asked, soon, busy, _labels(wants, settings), now)
     checks = context.parts.read_checks(outside, settings)
-    read = ReadForSettings(namespaces, checks, groups, calendars, ahead)
+    read = ReadForSettings(namespaces, checks, groups, calendars, ahead, server=fleet.server)
     return read, namespaces_problem, (*unread, *ungrouped, *unasked)
 
 

@@ -192,6 +192,14 @@ class Parts(Struct, frozen=True):
             tuple(sorted(sign for change in changes for sign in change.signs)),
         )
 
+    def labels(self, node: Node, fleet: Fleet) -> Mapping[str, str]:
+        """Return the labels that features want on a node."""
+        labels: dict[str, str] = {}
+        for feature in self.features:
+            if feature.labels:
+                labels |= feature.labels(node, fleet)
+        return labels
+
     def removed(self, node: Node, prefix: str) -> NodeSigns:
         """Return the changes that remove all signs from a node."""
         return all_signs(feature.removed(node, prefix) for feature in self.features if feature.removed)

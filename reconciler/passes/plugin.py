@@ -21,7 +21,7 @@ from reconciler.model.polling import AnyMemory
 from reconciler.model.ports import ClusterReader, Outside
 from reconciler.model.problems import Faults, Gaps
 from reconciler.model.record import CaseRecord, Record, State
-from reconciler.model.snapshot import Agents, ServerVersion
+from reconciler.model.snapshot import Agents, ServerVersion, Snapshot
 from reconciler.model.workflow import ReadForChecks
 from reconciler.model.writes import Publication
 from reconciler.passes.node_facts import Decider, NodeFacts, PassContext
@@ -222,12 +222,13 @@ class Observed(Struct, frozen=True):
 
 
 class Fleet(Struct, frozen=True):
-    """What objects follow from: the plans, the nodes by name, and the moment (aware, UTC)."""
+    """What objects and labels follow from: the plans, the nodes by name, and the moment (aware, UTC)."""
 
     plans: tuple[NodePlan, ...]
     nodes: Mapping[str, Node]
     settings: Settings
     now: datetime
+    snapshot: Snapshot = Snapshot(())
 
 
 class ObjectChanges(Struct, frozen=True):
@@ -264,6 +265,9 @@ class Feature(Struct, frozen=True):
     Objects show cases beside nodes. `read_objects` reads them, and notes in the gaps what we may not read;
     `object_changes` returns what to write so that they agree with the plans. Both get the signs that may have
     objects from before, though the settings may not name them any more.
+
+    `labels` returns those that a managed node should have, under keys of other programs, whether it has a
+    case or not. They are written last, and stay when the feature is switched off.
     """
 
     name: str
@@ -281,4 +285,5 @@ class Feature(Struct, frozen=True):
     object_changes: Callable[[Mapping[str, Sequence[Any]], Fleet, Collection[str]], ObjectChanges] | None = (
         None
     )
+    labels: Callable[[Node, Fleet], Mapping[str, str]] | None = None
     removed: Callable[[Node, str], NodeSigns] | None = None

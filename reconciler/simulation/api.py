@@ -19,6 +19,7 @@ from reconciler.model.values import replace
 from reconciler.model.workflow import Hypervisor, HypervisorWrite, LeaseRef, LeaseSeen, LeaseTake
 from reconciler.model.writes import (
     ConditionsWrite,
+    LabelsWrite,
     Maintenance,
     MaintenanceWrite,
     NodeWrite,
@@ -250,6 +251,16 @@ class SimulatedApi:
         taints = (*others, write.taint) if write.wanted else tuple(others)
         self.cluster.put_node(replace(node, taints=taints))
         self.cluster.note(Actor.US, ActionName.TAINT, write.node)
+        self.end_write(call)
+
+    def patch_labels(self, write: LabelsWrite) -> None:
+        """Set labels of a node."""
+        call = self.begin_write("patch_labels", write.node, content=write)
+        node = self._node_of(write.node)
+        if node.uid != write.uid:
+            raise Conflict(f"node {write.node} is another one of that name", status=409)
+        self.cluster.put_node(replace(node, labels={**node.labels, **write.labels}))
+        self.cluster.note(Actor.US, ActionName.LABELS, write.node)
         self.end_write(call)
 
     def write_maintenance(self, write: MaintenanceWrite) -> None:

@@ -19,7 +19,7 @@ from reconciler.model.errors import NotFound, Rejected
 from reconciler.model.node import Taint, Wanted
 from reconciler.model.pod import Owner, Pod, PodSpec
 from reconciler.model.workflow import HypervisorWrite
-from reconciler.model.writes import ConditionsWrite, MaintenanceWrite, NodeWrite, TaintWrite
+from reconciler.model.writes import ConditionsWrite, LabelsWrite, MaintenanceWrite, NodeWrite, TaintWrite
 from tests.support.stub import Answer, Asked, Stub, StubMaker, json_answer
 
 HOSTILE = (
@@ -94,6 +94,9 @@ USES: dict[str, Use] = {
     ),
     "patch a taint": lambda c, name: Cluster(c, guard=lambda: None).patch_taint(
         TaintWrite(name, "u", Taint("x", effect="PreferNoSchedule"), wanted=True)
+    ),
+    "patch labels": lambda c, name: Cluster(c, guard=lambda: None).patch_labels(
+        LabelsWrite(name, "u", {"x": "true"})
     ),
     "list pods": lambda c, name: Cluster(c).pods(name),
     "write the ledger": lambda c, name: Cluster(c, namespace=name).ledger(),

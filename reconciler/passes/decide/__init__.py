@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
+from itertools import islice
 
 from msgspec import Struct
 
@@ -12,12 +13,13 @@ from reconciler.model.moments import shifted
 from reconciler.model.node import Node
 from reconciler.model.plan import NodePlan, Plan, PlanSettings
 from reconciler.model.polling import Memory
-from reconciler.model.problems import Faults
+from reconciler.model.problems import Faults, guarded
 from reconciler.model.record import State
 from reconciler.model.schedule import CaseSchedule
 from reconciler.model.snapshot import Assessment, Ledger, Resting, Snapshot
 from reconciler.model.values import replace
 from reconciler.model.workflow import upgraded_pools
+from reconciler.model.writes import LabelsWrite
 from reconciler.passes.decide.draining import holds_slot
 from reconciler.passes.decide.forecasts import with_prospects
 from reconciler.passes.decide.known import broken, last_key, look_safely, queue_key, why_out_of_service
@@ -41,6 +43,9 @@ from reconciler.passes.plugin import Fleet, ObjectChanges
 from reconciler.profiles.budget import count_places, still_missing
 from reconciler.profiles.judging import has_struck
 from reconciler.settings.schema import Settings
+
+LABELS_AT_MOST = 100
+"""Nodes whose labels one pass changes: each takes a request."""
 
 
 def decide(
@@ -195,12 +200,29 @@ def _in_order(queue: Sequence[NodeFacts], progress: Progress, snapshot: Snapshot
 
 def _shown(plans: tuple[NodePlan, ...], context: PassContext, fleet: _Fleet) -> ObjectChanges:
     snapshot, nodes = context.snapshot, {node.name: node for node in context.snapshot.nodes}
-    shown = Fleet(plans, nodes, context.settings, context.now)
-    return fleet.faults.step(
+    shown = Fleet(plans, nodes, context.settings, context.now, snapshot)
+    changes = fleet.faults.step(
         "objects for other tools are not changed",
         lambda: fleet.parts.object_changes(snapshot.for_settings.published, shown, snapshot.ledger.published),
         ObjectChanges(signs=snapshot.ledger.published),
     )
+    labels = islice(_label_writes(shown, fleet), LABELS_AT_MOST)
+    return replace(changes, writes=(*changes.writes, *labels))
+
+
+def _label_writes(shown: Fleet, fleet: _Fleet) -> Iterator[LabelsWrite]:
+    """Yield what makes the labels of managed nodes as features want them."""
+    for node in fleet.selected:
+        labels, _ = guarded(
+            f"node {node.name}: its labels are not changed", partial(_labels_of, node, shown, fleet.parts), {}
+        )
+        changed = {key: value for key, value in labels.items() if node.labels.get(key) != value}
+        if changed:
+            yield LabelsWrite(node.name, node.uid, changed)
+
+
+def _labels_of(node: Node, shown: Fleet, parts: Parts) -> Mapping[str, str]:
+    return parts.labels(node, shown) if shown.settings.manages(node.labels) else {}
 
 
 def _keep(progress: Progress, plans: Iterable[NodePlan], shown: ObjectChanges, context: PassContext) -> None:
