@@ -9,6 +9,7 @@ from typing import Any
 
 from jobs.runtime.clock import ServerClock
 from jobs.runtime.environment import Target, itself
+from jobs.runtime.machines import MachineProviders
 from jobs.runtime.process import Ports, first, processes
 from reconciler.drain.ahead import PodsAhead
 from reconciler.http.retrying import Guard
@@ -46,6 +47,7 @@ class Wiring:
         self._sources = SourceClients(polled, guard)
         ports = Ports(connection, target, guard)
         self._ports = [process.ports(ports) for process in processes() if process.ports]
+        self._machines = [process.machines(ports) for process in processes() if process.machines]
         calendars = first("calendars")
         self._kept = {
             "reader": self.cluster,
@@ -71,7 +73,9 @@ class Wiring:
         """Return the kept ports, with their tokens, until other settings are loaded."""
         if self._made is None or self._made[0] is not settings:
             of_features = {name: port for of in self._ports for name, port in of(settings).items()}
-            self._made = settings, {**self._kept, **of_features}
+            makers = {provider: make for of in self._machines for provider, make in of(settings).items()}
+            machines = {"machines": MachineProviders(makers)} if makers else {}
+            self._made = settings, {**self._kept, **machines, **of_features}
         return self._made[1]
 
 

@@ -21,6 +21,7 @@ from reconciler.model.errors import ReconcilerError
 
 if TYPE_CHECKING:
     from jobs.runtime.health import Document
+    from jobs.runtime.machines import Makers
     from reconciler.http.retrying import Guard
     from reconciler.kubernetes.cluster import Cluster
     from reconciler.kubernetes.connection import Connection
@@ -320,8 +321,8 @@ class Process(Struct, frozen=True):
     `options` are those that it adds to commands, by the name of the command. `observer` returns what sees
     the process, None if nothing has to; it also gets all observers together. `companion` runs while the
     process has the lock. `ports` returns a function that returns, for settings, fields of the Outside of a
-    pass; it is asked again for other settings only. `calendars` reads calendars, those in objects only with
-    a connection.
+    pass; it is asked again for other settings only. `machines` returns likewise what makes the client of each
+    machine provider. `calendars` reads calendars, those in objects only with a connection.
 
     `own_pod` returns what writes an Event on our own Pod, with moments in this zone, and whether it was
     written. `by_hand` writes the Events of a person's commands. `readiness` returns what is known of it, read
@@ -333,6 +334,7 @@ class Process(Struct, frozen=True):
     observer: Callable[[Surroundings, Observer], Observer | None] | None = None
     companion: Callable[[Leading], Companion | None] | None = None
     ports: Callable[[Ports], Callable[[Settings], Mapping[str, Any]]] | None = None
+    machines: Callable[[Ports], Callable[[Settings], Makers]] | None = None
     calendars: Callable[[Connection | None], CalendarReader] | None = None
     own_pod: Callable[[Connection, snapshot.Self], Callable[[Notice, tzinfo], bool]] | None = None
     by_hand: Callable[[Connection], EventWriter] | None = None

@@ -139,6 +139,7 @@ class MachineRef(Struct, frozen=True):
     which is the node's name as well. `provider_id` is the node's `spec.providerID`. All of this is what the
     node says of itself, so the provider compares it with its own list before it changes anything. `drained`
     is whether its deletion may be next; only then the provider looks for what would keep it from ending.
+    `asked` is whether its deletion was requested.
     """
 
     node: str
@@ -149,6 +150,7 @@ class MachineRef(Struct, frozen=True):
     pool: str = ""
     provider_id: str = ""
     drained: bool = False
+    asked: bool = False
 
 
 class Pool(Struct, frozen=True):

@@ -619,7 +619,7 @@ def _ask(client: SourceClient, source: str, scopes: Sequence[Any]) -> Sequence[L
 
 def _machines(
     reader: MachineReader | None,
-    machine_of: Callable[[Node], MachineRef | None],
+    machine_of: Callable[[Node, Settings], MachineRef | None],
     nodes: tuple[Node, ...],
     readings: Mapping[str, tuple[Reading, ...]],
     records: Mapping[str, Record],
@@ -635,12 +635,13 @@ def _machines(
             may = settings.manages(node.labels) and _may_be_replaced(
                 node, readings[node.name], records.get(node.name), settings, wanted=wanted
             )
-            ref = machine_of(node) if may else None
+            ref = machine_of(node, settings) if may else None
         except Exception as error:  # noqa: BLE001 - one node's data harms that node only
             internal(f"node {node.name}: its machine can't be found", error)
             continue
         if ref is not None:
-            refs.append(replace(ref, drained=_is_drained(records.get(node.name))))
+            record = records.get(node.name)
+            refs.append(replace(ref, drained=_is_drained(record), asked=_is_asked(record)))
     if not refs:
         return {}
     try:
@@ -655,6 +656,11 @@ def _machines(
 def _is_drained(record: Record | None) -> bool:
     drain = record.drain if record is not None else None
     return drain is not None and drain.drain.done is not None
+
+
+def _is_asked(record: Record | None) -> bool:
+    kept = [profile.replacement for _, profile in record.profiles] if record is not None else []
+    return any(asked is not None and asked.removals for asked in kept)
 
 
 def _may_be_replaced(

@@ -106,9 +106,9 @@ class Parts(Struct, frozen=True):
         of_features = (feature.reads(settings) for feature in self.features if feature.reads)
         return all_wants([self.sources.wants(settings), *of_features])
 
-    def machine_of(self, node: Node) -> MachineRef | None:
+    def machine_of(self, node: Node, settings: Settings) -> MachineRef | None:
         """Return the machine of a node, None if no feature knows it."""
-        machines = (feature.machine_of(node) for feature in self.features if feature.machine_of)
+        machines = (feature.machine_of(node, settings) for feature in self.features if feature.machine_of)
         return next((ref for ref in machines if ref is not None), None)
 
     def adopts(self, node: Node, settings: Settings) -> str:

@@ -272,7 +272,7 @@ class Feature(Struct, frozen=True):
 
     name: str
     reads: Callable[[Settings], Wants] | None = None
-    machine_of: Callable[[Node], MachineRef | None] | None = None
+    machine_of: Callable[[Node, Settings], MachineRef | None] | None = None
     adopts: Callable[[Node, Settings], str] | None = None
     read_nodes: Callable[[Outside, Observed], Mapping[str, Any]] | None = None
     read_checks: Callable[[Outside, Settings], ReadForChecks] | None = None

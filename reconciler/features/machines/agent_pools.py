@@ -166,6 +166,9 @@ class AgentPools:
                     stopped = str(error)
         return tuple(_machine(ref, known[ref.pool]) for ref in refs)
 
+    def forget(self) -> None:
+        """Forget nothing: each pass reads all of it."""
+
     def scale_up(self, action: ScaleUp) -> None:
         """Scale the pool to `wanted`; nothing where its count is as high.
 

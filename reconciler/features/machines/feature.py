@@ -5,8 +5,9 @@ To add a provider, add how a node shows it and its line in PROVIDERS, and its cl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -25,6 +26,9 @@ from reconciler.model.machine import (
 from reconciler.model.node import Node
 from reconciler.passes.plugin import Feature, Wants
 from reconciler.settings.schema import Settings
+
+if TYPE_CHECKING:
+    from jobs.runtime.machines import Makers
 
 
 class MachineProvider(Struct, frozen=True):
@@ -94,15 +98,17 @@ def _reads(settings: Settings) -> Wants:
     return Wants(annotations=frozenset().union(*(provider.annotations for provider in PROVIDERS)))
 
 
-FEATURE = Feature("machines", reads=_reads, machine_of=machine_of)
+FEATURE = Feature("machines", reads=_reads, machine_of=lambda node, _: machine_of(node))
 
 
-def _ports(given: Ports) -> Callable[[Settings], Mapping[str, Any]]:
-    from reconciler.features.machines.providers import MachineProviders, Surroundings
+def _machines(given: Ports) -> Callable[[Settings], Makers]:
+    from reconciler.features.machines.providers import CLIENTS, Surroundings
 
-    return lambda settings: {
-        "machines": MachineProviders(Surroundings(given.connection, settings, given.guard))
-    }
+    def makers(settings: Settings) -> Makers:
+        around = Surroundings(given.connection, settings, given.guard)
+        return {provider: partial(make, around) for provider, make in CLIENTS.items()}
+
+    return makers
 
 
-PROCESS = Process(ports=_ports)
+PROCESS = Process(machines=_machines)

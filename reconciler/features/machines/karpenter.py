@@ -38,6 +38,10 @@ class Karpenter:
         """Return each machine as it is now, in order; all NodeClaims are listed once."""
         return tuple(self._machine(ref) for ref in refs)
 
+    def forget(self) -> None:
+        """Forget what was read for an earlier pass."""
+        self._access.forget()
+
     def scale_up(self, action: ScaleUp) -> None:
         """Raise Rejected: a NodePool keeps no number of machines."""
         raise Rejected(f"machine {action.machine.name}: nothing keeps a number of it")

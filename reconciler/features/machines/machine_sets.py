@@ -73,6 +73,10 @@ class MachineSets:
         """Return each machine as it is now, in order; what can't be read of one is its `problem` only."""
         return tuple(self._machine(ref) for ref in refs)
 
+    def forget(self) -> None:
+        """Forget what was read for an earlier pass."""
+        self._access.forget()
+
     def scale_up(self, action: ScaleUp) -> None:
         """Scale the pool to `wanted`; nothing where its number is as high.
 

@@ -2,33 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from msgspec import Struct
-
+from jobs.runtime.machines import MachineClient, NotSetUp
 from reconciler.http.retrying import Guard, read_only
-from reconciler.model.machine import (
-    AKS,
-    CLUSTER_API,
-    KARPENTER,
-    OPENSHIFT,
-    Machine,
-    MachineRef,
-    Remove,
-    ScaleUp,
-)
-from reconciler.model.ports import MachineReader, MachineWriter
+from reconciler.model.machine import AKS, CLUSTER_API, KARPENTER, OPENSHIFT
 
 if TYPE_CHECKING:
     from reconciler.features.machines.access import MachineAccess
     from reconciler.kubernetes.connection import Connection
     from reconciler.settings.schema import Settings
-
-
-class MachineClient(MachineReader, MachineWriter, Protocol):
-    """The client of one provider: it shows machines, scales up a pool, and deletes a machine."""
 
 
 class Surroundings:
@@ -46,11 +31,6 @@ class Surroundings:
         from reconciler.features.machines.access import MachineAccess
 
         return MachineAccess(self.connection, self.guard or read_only)
-
-    def forget(self) -> None:
-        """Forget what was read for an earlier pass."""
-        if "access" in self.__dict__:
-            self.access.forget()
 
 
 def _karpenter(around: Surroundings) -> MachineClient:
@@ -84,57 +64,3 @@ CLIENTS: Mapping[str, Callable[[Surroundings], MachineClient]] = {
     AKS: _aks,
 }
 """What makes the client of each provider, by its name in `feature.py`."""
-
-
-class NotSetUp(Struct, frozen=True):
-    """A provider without the settings that it needs; `problem` says what is missing."""
-
-    problem: str
-
-    def machines(self, refs: Sequence[MachineRef]) -> tuple[Machine, ...]:
-        """Return each machine with the problem."""
-        return tuple(Machine(ref, problem=self.problem) for ref in refs)
-
-    def scale_up(self, action: ScaleUp) -> None:
-        """Raise ValueError: every machine from here has a problem."""
-        raise ValueError(f"{action.node}: {self.problem}")
-
-    def remove(self, action: Remove) -> None:
-        """Raise ValueError, as `scale_up` does."""
-        raise ValueError(f"{action.node}: {self.problem}")
-
-
-class MachineProviders:
-    """All providers as MachineReader and MachineWriter; each request goes to the machine's own provider."""
-
-    def __init__(
-        self,
-        around: Surroundings,
-        clients: Mapping[str, Callable[[Surroundings], MachineClient]] = CLIENTS,
-    ) -> None:
-        """Create no client yet: most passes replace nothing."""
-        self._around = around
-        self._clients = clients
-        self._made: dict[str, MachineClient] = {}
-
-    def machines(self, refs: Sequence[MachineRef]) -> tuple[Machine, ...]:
-        """Return each machine as it is now, in order; raises nothing."""
-        self._around.forget()
-        found: dict[MachineRef, Machine] = {}
-        for provider in dict.fromkeys(ref.provider for ref in refs):
-            of_it = [ref for ref in refs if ref.provider == provider]
-            found |= dict(zip(of_it, self._client(provider).machines(of_it), strict=True))
-        return tuple(found[ref] for ref in refs)
-
-    def scale_up(self, action: ScaleUp) -> None:
-        """Scale the machine's pool to `wanted` machines; raises ClusterError or CloudError."""
-        self._client(action.machine.ref.provider).scale_up(action)
-
-    def remove(self, action: Remove) -> None:
-        """Delete the machine; raises ClusterError or CloudError."""
-        self._client(action.machine.ref.provider).remove(action)
-
-    def _client(self, provider: str) -> MachineClient:
-        if provider not in self._made:
-            self._made[provider] = self._clients[provider](self._around)
-        return self._made[provider]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
-from reconciler.features.machines.providers import CLIENTS, MachineClient, MachineProviders, Surroundings
+from jobs.runtime.machines import MachineClient, MachineProviders
+from reconciler.features.machines.providers import CLIENTS, Surroundings
 from reconciler.kubernetes.connection import Connection
 from reconciler.settings.schema import Settings
 from tests.support.cases import REPLACES
@@ -18,4 +20,5 @@ def all_machines(
     clients: Mapping[str, Callable[[Surroundings], MachineClient]] = CLIENTS,
 ) -> MachineProviders:
     """Every machine provider of the registry; without a guard they only read."""
-    return MachineProviders(Surroundings(connection, chosen, guard), clients)
+    around = Surroundings(connection, chosen, guard)
+    return MachineProviders({provider: partial(make, around) for provider, make in clients.items()})

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from jobs.runtime.machines import MachineProviders
 from reconciler.features.machines.feature import PROVIDERS
-from reconciler.features.machines.providers import CLIENTS, MachineProviders, Surroundings
+from reconciler.features.machines.providers import CLIENTS, Surroundings
 from reconciler.kubernetes.connection import Connection
 from reconciler.model.machine import AKS, KARPENTER, OPENSHIFT, Machine, MachineRef, Remove, ScaleUp
 from tests.features.machines.all_providers import all_machines
@@ -31,6 +32,9 @@ class Asked:
 
     def remove(self, action: Remove) -> None:
         self.did.append(f"remove {action.node}")
+
+    def forget(self) -> None:
+        pass
 
 
 def ref(node: str, provider: str) -> MachineRef:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.features.machines.providers import MachineProviders
+from jobs.runtime.machines import MachineProviders
 from reconciler.kubernetes.connection import Connection
 from reconciler.model.errors import Conflict, LockLost
 from reconciler.model.machine import (
