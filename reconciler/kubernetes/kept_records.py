@@ -117,7 +117,7 @@ def patch_node(
     empty if they are not known. For the errors, see `send`. If the patch without the record is refused, too,
     the first refusal is raised, and the node is as before.
     """
-    keys = keys_of(write.own_prefix)
+    keys = write.keys
     text = write.annotations.get(keys.record)
     if f"label:{keys.record_kept}" in write.seen_own:
         if text:
@@ -153,7 +153,7 @@ def _may_be_kept(error: ClusterError, record: str) -> bool:
 
 def _without_record(write: NodeWrite) -> NodeWrite:
     """Return the write of a node whose record our ConfigMap has: its label names the text instead."""
-    keys = keys_of(write.own_prefix)
+    keys = write.keys
     seen = dict(write.seen_own)
     if f"label:{keys.record_kept}" in seen:
         # `with_record` has put it there.
@@ -172,7 +172,7 @@ def _without_record(write: NodeWrite) -> NodeWrite:
 def _with_text(
     write: NodeWrite, text: str, nodes: Collection[str], kept: Mapping[str, Kept]
 ) -> Mapping[str, Kept]:
-    label = write.seen_own.get(f"label:{keys_of(write.own_prefix).record_kept}")
+    label = write.seen_own.get(f"label:{write.keys.record_kept}")
     before = kept.get(write.node)
     counts = before.named(label) if before is not None and before.uid == write.uid else None
     texts = (text,) if counts is None or counts == text else (counts, text)

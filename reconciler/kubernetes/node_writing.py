@@ -35,7 +35,6 @@ from reconciler.model.errors import (
     TooManyRequests,
     Unreachable,
 )
-from reconciler.model.keys import keys_of
 from reconciler.model.moments import to_text
 from reconciler.model.node import Condition, Node, Taint, Wanted
 from reconciler.model.values import replace
@@ -49,10 +48,7 @@ from reconciler.model.writes import (
     WriteAnswer,
     annotations_seen,
     changed_for_checks,
-    changes,
-    essential,
     is_as_seen,
-    labels_of_triggers,
     not_kept,
     shows_intent,
     shows_part,
@@ -95,7 +91,7 @@ def patch_node(
     except (Forbidden, Rejected) as error:
         if isinstance(error, NotKept) or not write.labels or not is_denied(error):
             raise
-        if labels_of_triggers(write) or keys_of(write.own_prefix).record_kept in write.labels:
+        if write.labels_of_triggers or write.keys.record_kept in write.labels:
             raise
         rest = replace(write, labels={})
         if rest.annotations or rest.unschedulable is not None or rest.lists.any:
@@ -103,7 +99,7 @@ def patch_node(
         keys = ", ".join(sorted(write.labels))
         said = f"the labels of the node stay as they are ({keys}): {error}; {_ADVICE}"
         log.warning("node %s: %s", write.node, said)
-        return WriteAnswer(said, changes(write) - changes(rest))
+        return WriteAnswer(said, write.changes - rest.changes)
 
 
 def is_denied(error: ClusterError) -> bool:
@@ -126,7 +122,7 @@ def _patch_whole(
     if not lost:
         return WriteAnswer("", lost)
     said = f"{_words(lost)} did not stay on the node: {_REMOVED}"
-    if lost.isdisjoint(essential(write)):
+    if lost.isdisjoint(write.essential):
         log.warning("node %s: %s", write.node, said)
         return WriteAnswer(said, lost)
     back = taken_back(answered, write)

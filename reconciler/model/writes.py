@@ -13,7 +13,7 @@ from typing import ClassVar, Protocol
 from msgspec import Struct, field
 
 from reconciler.model.instructions import hold_of
-from reconciler.model.keys import keys_of
+from reconciler.model.keys import OwnKeys, keys_of
 from reconciler.model.limits import EARLIEST
 from reconciler.model.node import MECHANIC_LABEL, Condition, Node, Taint
 from reconciler.model.outcome import ActionName
@@ -93,6 +93,13 @@ class ListChanges(Struct, frozen=True):
         return tuple(dict.fromkeys((*kept, *self.taints)))
 
 
+CORDON = "cordon"
+LISTS = "lists"
+
+REWRITTEN = "removed:record"
+"""What `NodeWrite.rewritten` names: a record that a pass writes again, because somebody has removed it."""
+
+
 class NodeWrite(Struct, frozen=True):
     """One patch of one node, with the state of the node that it was decided for.
 
@@ -115,9 +122,48 @@ class NodeWrite(Struct, frozen=True):
     seen_by_checks: Mapping[str, str | None] = field(default_factory=dict)
 
     @property
+    def keys(self) -> OwnKeys:
+        """Our labels and annotations."""
+        return keys_of(self.own_prefix)
+
+    @property
+    def changes(self) -> frozenset[str]:
+        """The names of what it changes: `cordon`, `lists`, `label:<key>` and `annotation:<key>`."""
+        named = {f"label:{key}" for key in self.labels} | {f"annotation:{key}" for key in self.annotations}
+        cordon = {CORDON} if self.unschedulable is not None else set()
+        return frozenset(named | cordon | ({LISTS} if self.lists.any else set()))
+
+    @property
+    def essential(self) -> frozenset[str]:
+        """Those of `changes` without which the action of the write has not happened.
+
+        Other labels and annotations of ours only show something.
+        """
+        keys = self.keys
+        kept = {CORDON, LISTS, f"annotation:{keys.record}", f"annotation:{keys.workflow_data}"}
+        kept.add(f"label:{keys.record_kept}")
+        return self.changes & (kept | {f"label:{key}" for key in self.labels_of_triggers})
+
+    @property
+    def rewritten(self) -> frozenset[str]:
+        """`REWRITTEN` if it only gives a node in maintenance the record that the node does not have.
+
+        The cordon or the label with the state shows the maintenance. A write that cordons waits for nothing.
+        """
+        keys, seen = self.keys, self.seen_own
+        had, shown = f"annotation:{keys.record}" in seen, f"label:{keys.state}" in seen
+        again = (self.seen_unschedulable or shown) and not had and bool(self.annotations.get(keys.record))
+        return frozenset({REWRITTEN} if again and not self.unschedulable else ())
+
+    @property
+    def labels_of_triggers(self) -> frozenset[str]:
+        """The labels that a workflow is to change: without them its step has not happened."""
+        return frozenset(key for key in self.labels if not self.keys.owns(key) and key != MECHANIC_LABEL)
+
+    @property
     def only_shows(self) -> bool:
         """Whether it changes only what other tools see."""
-        keys = keys_of(self.own_prefix)
+        keys = self.keys
         ours = any(map(keys.owns, self.annotations)) or bool(self.labels.keys() - {keys.deadline})
         return self.unschedulable is None and not ours and not self.lists.any
 
@@ -259,12 +305,6 @@ class ClusterWriter(Protocol):
 
 NO_LISTS = ListChanges()
 
-CORDON = "cordon"
-LISTS = "lists"
-
-REWRITTEN = "removed:record"
-"""What `rewritten` names: a record that a pass writes again, because somebody has removed it."""
-
 
 def own_keys(node: Node, prefix: str, extra_labels: Iterable[str] = ()) -> dict[str, str]:
     """Return our labels and annotations with their values, as `NodeWrite.seen_own` holds them.
@@ -313,44 +353,8 @@ def node_write(
     )
 
 
-def changes(write: NodeWrite) -> frozenset[str]:
-    """Return the names of what a write changes: `cordon`, `lists`, `label:<key>` and `annotation:<key>`."""
-    named = {f"label:{key}" for key in write.labels} | {f"annotation:{key}" for key in write.annotations}
-    cordon = {CORDON} if write.unschedulable is not None else set()
-    return frozenset(named | cordon | ({LISTS} if write.lists.any else set()))
-
-
-def essential(write: NodeWrite) -> frozenset[str]:
-    """Return those of `changes` without which the action of the write has not happened.
-
-    Other labels and annotations of ours only show something.
-    """
-    keys = keys_of(write.own_prefix)
-    kept = {CORDON, LISTS, f"annotation:{keys.record}", f"annotation:{keys.workflow_data}"}
-    kept.add(f"label:{keys.record_kept}")
-    of_triggers = {f"label:{key}" for key in labels_of_triggers(write)}
-    return changes(write) & (kept | of_triggers)
-
-
-def rewritten(write: NodeWrite) -> frozenset[str]:
-    """Return `REWRITTEN` if a write only gives a node in maintenance the record that it does not have.
-
-    The cordon or the label with the state shows the maintenance. A write that cordons waits for nothing.
-    """
-    keys, seen = keys_of(write.own_prefix), write.seen_own
-    had, shown = f"annotation:{keys.record}" in seen, f"label:{keys.state}" in seen
-    again = (write.seen_unschedulable or shown) and not had and bool(write.annotations.get(keys.record))
-    return frozenset({REWRITTEN} if again and not write.unschedulable else ())
-
-
-def labels_of_triggers(write: NodeWrite) -> frozenset[str]:
-    """Return the labels that a workflow is to change: without them its step has not happened."""
-    keys = keys_of(write.own_prefix)
-    return frozenset(key for key in write.labels if not keys.owns(key) and key != MECHANIC_LABEL)
-
-
 def not_kept(node: Node, write: NodeWrite) -> frozenset[str]:
-    """Return those of `changes` that the node, as the answer to the write shows it, does not have."""
+    """Return those of `write.changes` that the node, as the answer to the write shows it, does not have."""
     kept = {f"label:{key}" for key, text in write.labels.items() if node.labels.get(key) == text}
     kept |= {
         f"annotation:{key}" for key, text in write.annotations.items() if node.annotations.get(key) == text
@@ -359,7 +363,7 @@ def not_kept(node: Node, write: NodeWrite) -> frozenset[str]:
         kept.add(CORDON)
     if _has_lists(node, write):
         kept.add(LISTS)
-    return changes(write) - kept
+    return write.changes - kept
 
 
 def shows_part(node: Node, write: NodeWrite) -> bool:
@@ -367,9 +371,9 @@ def shows_part(node: Node, write: NodeWrite) -> bool:
 
     All else that the decision used is as it was seen, or as the write wants it.
     """
-    key = keys_of(write.own_prefix).record
+    key = write.keys.record
     fresh = (write.annotations.get(key) or "") != write.seen_own.get(f"annotation:{key}", "")
-    landed = fresh and f"annotation:{key}" in changes(write) - not_kept(node, write)
+    landed = fresh and f"annotation:{key}" in write.changes - not_kept(node, write)
     if node.uid != write.uid or not landed or changed_for_checks(node, write):
         return False
     wanted = {f"label:{key}" for key in write.labels} | {f"annotation:{key}" for key in write.annotations}
@@ -383,12 +387,12 @@ def taken_back(node: Node, write: NodeWrite) -> NodeWrite | None:
 
     `node` is as the answer shows it. Keys of others and lists stay: the next try sets them again.
     """
-    stayed = changes(write) - not_kept(node, write)
+    stayed = write.changes - not_kept(node, write)
     labels = {key: write.seen_own.get(f"label:{key}") for key in write.labels if f"label:{key}" in stayed}
     annotations = {
         key: write.seen_own.get(f"annotation:{key}")
         for key in write.annotations
-        if f"annotation:{key}" in stayed and keys_of(write.own_prefix).owns(key)
+        if f"annotation:{key}" in stayed and write.keys.owns(key)
     }
     cordon = write.seen_unschedulable if CORDON in stayed and not _is_quiet(write) else None
     if not labels and not annotations and cordon is None:

@@ -34,7 +34,7 @@ from reconciler.model.ports import (
 from reconciler.model.problems import guarded, internal
 from reconciler.model.snapshot import NOT_WRITTEN, Undone
 from reconciler.model.values import replace
-from reconciler.model.writes import ClusterWriter, NodeWrite, changes, essential
+from reconciler.model.writes import ClusterWriter, NodeWrite
 
 _MOST_FAILED = 3
 """After so many notices that can't be sent, or hooks that can't be run, a pass tries no more of them: each
@@ -148,7 +148,7 @@ def _take_leases(plan: Plan, writer: ClusterWriter, refused: set[str]) -> Iterat
             outcome = _attempt(node.node, ActionName.TAKE_LEASE, partial(writer.take_lease, take))
             if outcome.result is Result.FAILED and node.todo.write is not None:
                 # Without the Lease, nothing of the step is written.
-                outcome = replace(outcome, lost=tuple(sorted(changes(node.todo.write))))
+                outcome = replace(outcome, lost=tuple(sorted(node.todo.write.changes)))
             yield outcome
             if outcome.result is not Result.DONE:
                 refused.add(node.node)
@@ -196,7 +196,7 @@ def _attempt_write(action: str, write: NodeWrite, writer: ClusterWriter) -> Outc
             lost.update(error.lost)
             raise
         except (Conflict, Forbidden, Rejected):
-            lost.update(changes(write))
+            lost.update(write.changes)
             raise
         lost.update(answer.lost if answer is not None else ())
         return answer.said if answer is not None else ""
@@ -222,7 +222,7 @@ def _remember(
         # A conflict is usual, and the next pass decides again at once. One after the other is not.
         first = Undone(node.node, write.uid, (), "", -1 if outcome.result is Result.LATER else 0, plan.now)
         known[node.node] = undone = known.get(node.node, first).again(outcome.lost, outcome.detail, plan.now)
-        if undone.times and not essential(write).isdisjoint(outcome.lost):
+        if undone.times and not write.essential.isdisjoint(outcome.lost):
             notice = Notice(NOT_WRITTEN, undone.because, NoticeType.WARNING, once=undone.because)
             sender.settles(Notification(node.node, write.uid, notice))
 

@@ -10,7 +10,7 @@ from msgspec import Struct, field
 
 from reconciler.model.drains import DrainOrder
 from reconciler.model.instructions import Instructions
-from reconciler.model.keys import OwnKeys, keys_of
+from reconciler.model.keys import OwnKeys
 from reconciler.model.machine import Machine, Remove, Vm, vm_of
 from reconciler.model.node import Node, OwnTimes, own_times
 from reconciler.model.plan import (
@@ -63,7 +63,7 @@ class PassContext(Struct, frozen=True, dict=True):
     @property
     def keys(self) -> OwnKeys:
         """Our labels and annotations."""
-        return keys_of(self.settings.keys.prefix)
+        return self.settings.keys.names
 
 
 class WorkflowStep(Struct, frozen=True):

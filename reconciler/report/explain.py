@@ -13,7 +13,7 @@ from reconciler.drain.workloads import owner_of
 from reconciler.model.drains import Blocker
 from reconciler.model.event import REQUEST, Answer, Kind, Reading
 from reconciler.model.explanation import Examination, NodeExplanation, Obstacle, PodExplanation, SourceAnswer
-from reconciler.model.keys import DEFAULT_PREFIX, OwnKeys, keys_of
+from reconciler.model.keys import DEFAULT_PREFIX, OwnKeys
 from reconciler.model.node import HOSTED_LABEL, Node
 from reconciler.model.outcome import HoldCode
 from reconciler.model.plan import NodePlan, NodeStatus, Plan, PodVerdict, Preview
@@ -138,7 +138,7 @@ def explain_node(
         tuple(_source(reading) for reading in assessment.readings),
         (
             *_observed(plan),
-            *_holds(plan, keys_of(settings.keys.prefix)),
+            *_holds(plan, settings.keys.names),
             *_unknowns(node, assessment),
             *(blocked_by(one, pods.get(one.pod)) for one in _each_budget_once(blockers)),
         ),
@@ -230,7 +230,7 @@ def _unmanaged(node: Node, settings: Settings) -> str:
     if not settings.in_fleet(node.labels):
         return "nodeSelector of the settings does not select it"
     if not settings.manages(node.labels):
-        return f"its label {keys_of(settings.keys.prefix).ignore} excludes it"
+        return f"its label {settings.keys.names.ignore} excludes it"
     return ""
 
 

@@ -10,7 +10,6 @@ from reconciler.calendar.values import Limit, format_duration, format_local, in_
 from reconciler.calendar.windows import Interval, NotAllowed
 from reconciler.model.event import Kind
 from reconciler.model.hooks import HookStep
-from reconciler.model.keys import keys_of
 from reconciler.model.moments import to_text
 from reconciler.model.record import State
 from reconciler.model.selector import LabelSelector, Operator
@@ -37,7 +36,7 @@ def _lines(settings: Settings, name: str) -> Iterator[str]:
         yield ""
     yield f"Mode {_MODES[settings.mode]}."
     nodes = "All nodes" if settings.node_selector.selects_all else f"Nodes with {settings.node_selector}"
-    yield f"{nodes} are managed, except those with the label {keys_of(settings.keys.prefix).ignore}=true."
+    yield f"{nodes} are managed, except those with the label {settings.keys.names.ignore}=true."
     yield f"Times are in {settings.time_zone.key}."
     if settings.profiles.on:
         yield ""
@@ -88,7 +87,7 @@ def _lines(settings: Settings, name: str) -> Iterator[str]:
 
 
 def _workflows(settings: Settings) -> Iterator[str]:
-    found, key = settings.profiles, keys_of(settings.keys.prefix).workflows
+    found, key = settings.profiles, settings.keys.names.workflows
     names = ", ".join(profile.name for profile in found.profiles)
     yield f"  The label {key} of a node selects some of these, joined by --: {names}."
     if found.intervals.requeue is not None:

@@ -19,7 +19,7 @@ from reconciler import plugins
 from reconciler.calendar.windows import Calendar, NotAllowed, Window
 from reconciler.model.content import CalendarPlace, CalendarText, SettingsVersion
 from reconciler.model.event import Kind
-from reconciler.model.keys import DEFAULT_PREFIX, keys_of
+from reconciler.model.keys import DEFAULT_PREFIX, OwnKeys, keys_of
 from reconciler.model.node import HOSTED_LABEL
 from reconciler.model.selector import EVERYTHING, LabelSelector
 from reconciler.settings.draining import Adoptable, Budget, Coexist, Drain, Replacing
@@ -64,6 +64,11 @@ class Keys(Section):
         description="Whether the label `<keys.prefix>/state` shows a node's state. AKS Automatic denies it "
         "(docs/azure.md#9-aks-automatic).",
     )
+
+    @property
+    def names(self) -> OwnKeys:
+        """All of them."""
+        return keys_of(self.prefix)
 
 
 class Override(Section):
@@ -287,7 +292,7 @@ class Settings(Section):
 
     def manages(self, labels: Mapping[str, str]) -> bool:
         """Return whether such a node is managed: selected, without the ignore label, and not AKS's own."""
-        ignored = labels.get(keys_of(self.keys.prefix).ignore) == "true" or HOSTED_LABEL in labels
+        ignored = labels.get(self.keys.names.ignore) == "true" or HOSTED_LABEL in labels
         return self.in_fleet(labels) and not ignored
 
     def policies(self, labels: Mapping[str, str]) -> NodePolicies:

@@ -9,7 +9,7 @@ from typing import TypeVar
 from msgspec import Struct
 
 from reconciler.model.errors import ClusterError, Conflict, NotFound, NotKept, Rejected, TooManyRequests
-from reconciler.model.keys import DEFAULT_PREFIX, keys_of
+from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.node import Condition, Node, Wanted
 from reconciler.model.outcome import ActionName
 from reconciler.model.pod import Pod, PodDisruptionBudget
@@ -25,7 +25,6 @@ from reconciler.model.writes import (
     NodeWrite,
     TaintWrite,
     WriteAnswer,
-    essential,
     is_as_seen,
     not_kept,
     shows_intent,
@@ -185,7 +184,7 @@ class SimulatedApi:
         """Patch a node, and take the patch back if something essential did not stay, as the client does."""
         stored = self._patched_node(write)
         lost = not_kept(stored, write)
-        if lost.isdisjoint(essential(write)):
+        if lost.isdisjoint(write.essential):
             return WriteAnswer(f"{', '.join(sorted(lost))} did not stay on the node", lost) if lost else None
         back = taken_back(stored, write)
         if back is not None:
@@ -219,7 +218,7 @@ class SimulatedApi:
             self.cluster.our_cordons.add(node.uid)
         cordons = {True: ActionName.CORDON, False: ActionName.UNCORDON, None: ActionName.RECORD}
         what = cordons[write.unschedulable]
-        state = changed.labels.get(keys_of(write.own_prefix).state, "operational")
+        state = changed.labels.get(write.keys.state, "operational")
         self.cluster.note(Actor.US, what, write.node, detail=state)
         self.cluster.settle()
         self.end_write(call)

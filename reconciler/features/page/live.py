@@ -50,7 +50,6 @@ def page_facts(
 ) -> PageFacts:
     """Return what the page of a pass is made of."""
     from reconciler.features.page.facts import PageFacts
-    from reconciler.model.keys import keys_of
     from reconciler.model.problems import guarded
     from reconciler.model.readiness import KnownReadiness
     from reconciler.report.explain import obstacles
@@ -58,7 +57,7 @@ def page_facts(
 
     plan = passed.plan
     settings = passed.settings.with_calendars(plan.settings.calendars)
-    keys = keys_of(settings.keys.prefix)
+    keys = settings.keys.names
     return PageFacts(
         plan,
         passed.rehearsed,

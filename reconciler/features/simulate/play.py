@@ -10,7 +10,6 @@ from functools import partial
 from reconciler.features.simulate.fleet import PartialApi, TimedDrains
 from reconciler.features.simulate.scenario import FleetNode, PlayedEvent, Scenario
 from reconciler.features.simulate.scorer import Score, Scorer
-from reconciler.model.keys import keys_of
 from reconciler.model.moments import to_text
 from reconciler.model.node import Node
 from reconciler.model.outcome import Outcome
@@ -217,7 +216,7 @@ class _Play:
 
     @property
     def _key(self) -> str:
-        return keys_of(self._settings.keys.prefix).request
+        return self._settings.keys.names.request
 
     def _annotate(self, node: str, text: str | None) -> None:
         if node in self._cluster.nodes:

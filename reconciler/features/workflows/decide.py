@@ -14,7 +14,6 @@ from reconciler.features.workflows.run import Ran, maintained, run, waiting_drai
 from reconciler.features.workflows.situation import Members, Worked, WorkflowSituation, claim_of, members_of
 from reconciler.model.drains import DrainOrder, DrainProgress
 from reconciler.model.event import Answer
-from reconciler.model.keys import keys_of
 from reconciler.model.moments import shifted, to_text
 from reconciler.model.outcome import HoldCode
 from reconciler.model.plan import Actions, Hold, Notice, NoticeType, Transition
@@ -56,7 +55,7 @@ class NodeWorkflows(Decider):
         del nodes, faults
         snapshot, settings = context.snapshot, context.settings
         self._workflows = workflows_of(settings.profiles)
-        keys, read = keys_of(settings.keys.prefix), snapshot.nodes if self._workflows.on else ()
+        keys, read = settings.keys.names, snapshot.nodes if self._workflows.on else ()
         members = members_of(read, snapshot.records, self._workflows.selected, keys)
         self._members = Members(members, snapshot.for_settings.checks)
 

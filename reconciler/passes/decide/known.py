@@ -6,7 +6,6 @@ from datetime import datetime
 
 from reconciler.model.event import Answer
 from reconciler.model.instructions import instructions_of
-from reconciler.model.keys import keys_of
 from reconciler.model.node import HOSTED_LABEL, Node
 from reconciler.model.outcome import HoldCode
 from reconciler.model.plan import (
@@ -69,7 +68,7 @@ def rests(node: Node, assessment: NodeAssessment, settings: Settings, parts: Par
 
 
 def _has_news(node: Node, assessment: NodeAssessment, settings: Settings, parts: Parts) -> bool:
-    keys = keys_of(settings.keys.prefix)
+    keys = settings.keys.names
     unknown = any(reading.answer is Answer.UNKNOWN and reading.installed for reading in assessment.readings)
     marked = keys.state in node.labels
     signed = parts.bears_signs(node, keys.prefix)
@@ -150,7 +149,7 @@ def last_key(name: str) -> QueueKey:
 
 
 def _why_untouched(node: NodeFacts, unreadable: str, settings: Settings) -> Hold | None:
-    name, release = node.name, keys_of(settings.keys.prefix).release(node.name)
+    name, release = node.name, settings.keys.names.release(node.name)
     if unreadable:
         fix = f"{release} --reset removes it"
         return Hold(name, HoldCode.RECORD_READABLE, f"its record is not changed: {unreadable}; {fix}")
@@ -160,7 +159,7 @@ def _why_untouched(node: NodeFacts, unreadable: str, settings: Settings) -> Hold
     if HOSTED_LABEL in node.read.labels:
         return Hold(name, HoldCode.LOOKED_AFTER, f"AKS manages the node itself (label {HOSTED_LABEL})")
     if not settings.manages(node.read.labels):
-        return Hold(name, HoldCode.LOOKED_AFTER, f"label {keys_of(settings.keys.prefix).ignore} excludes it")
+        return Hold(name, HoldCode.LOOKED_AFTER, f"label {settings.keys.names.ignore} excludes it")
     if node.record is not None and node.record.claimed_by:
         return Hold(name, HoldCode.NOT_CLAIMED, f"it is drained by hand by {node.record.claimed_by}")
     return None

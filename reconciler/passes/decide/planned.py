@@ -10,7 +10,6 @@ from msgspec import Struct
 from reconciler.model.case_outcome import outcome_of
 from reconciler.model.drains import Blocker, DrainOrder, DrainProgress, KeptPods
 from reconciler.model.event import Answer, Kind
-from reconciler.model.keys import keys_of
 from reconciler.model.moments import to_text
 from reconciler.model.node import Node
 from reconciler.model.outcome import HoldCode
@@ -22,10 +21,7 @@ from reconciler.model.writes import (
     REWRITTEN,
     ListChanges,
     NodeWrite,
-    changes,
-    essential,
     node_write,
-    rewritten,
 )
 from reconciler.passes.decide.facts import CaseStep, left_by_case, tell
 from reconciler.passes.decide.hooks import Hooked, timed_out
@@ -338,12 +334,12 @@ def repeated(plan: NodePlan, ledger: tuple[Undone, ...]) -> Repeated:
     write = plan.todo.write or plan.todo.noted
     if write is None:
         return Repeated()
-    again, known = rewritten(write), _known(write.node, write.uid, ledger)
+    again, known = write.rewritten, _known(write.node, write.uid, ledger)
     if known is None:
         return Repeated(rewritten=again)
-    changed = changes(write)
+    changed = write.changes
     undone = None if (changed | again).isdisjoint(known.lost) else known
-    return Repeated(undone, changed, essential(write) | again, again)
+    return Repeated(undone, changed, write.essential | again, again)
 
 
 def remembering(plan: NodePlan, node: Node, again: Repeated, context: PassContext) -> NodePlan:
@@ -365,7 +361,7 @@ def remembering(plan: NodePlan, node: Node, again: Repeated, context: PassContex
 
 def _rewriting(plan: NodePlan, write: NodeWrite, before: Undone, now: datetime) -> NodePlan:
     """Return the plan that writes the record again. From the second time on a Warning Event says so."""
-    because = f"somebody removes the record of the node (annotation {keys_of(write.own_prefix).record})"
+    because = f"somebody removes the record of the node (annotation {write.keys.record})"
     undone, notices = before.again((REWRITTEN,), because, now), plan.todo.notices
     if undone.times > 1:
         notices = (*notices, Notice(NOT_WRITTEN, because, NoticeType.WARNING, once=because))
