@@ -17,7 +17,6 @@ from reconciler.model.event import Reading
 from reconciler.model.hooks import HookAnswer, HookKey, HookKind, HookRecord
 from reconciler.model.limits import EARLIEST
 from reconciler.model.machine import Machine, MachineRef
-from reconciler.model.moments import shifted
 from reconciler.model.node import (
     POOL_ANNOTATIONS,
     READ_LABELS,
@@ -516,7 +515,7 @@ def _short_and_new(
 
     Only the pass that first sees a maintenance does that. The next one reads the pods, and comes at once.
     """
-    soon = shifted(now, _SOON)
+    soon = now + _SOON
     return frozenset(name for name in waiting if name not in records and _first_date(readings[name]) <= soon)
 
 

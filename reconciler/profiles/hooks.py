@@ -22,7 +22,7 @@ from reconciler.model.hooks import (
     hooks_of,
 )
 from reconciler.model.limits import first_of
-from reconciler.model.moments import shifted, to_text
+from reconciler.model.moments import to_text
 from reconciler.model.node import Node
 from reconciler.model.record import CaseRecord
 from reconciler.model.values import replace
@@ -88,7 +88,7 @@ def _ends_at(entry: HookRecord, of: HookCase) -> datetime:
     A drain is never held beyond the latest start for an event that requires it. What follows a drain is never
     held beyond the date of an event: then the platform starts by itself. An uncordon has no such moment.
     """
-    ends = [shifted(entry.since, of.settings.hooks.timeout)]
+    ends = [entry.since + of.settings.hooks.timeout]
     asking = [one for one in of.case.present if one.asks]
     if entry.id.step is HookStep.PRE_DRAIN:
         ends += [one.lost_from for one in asking if one.lost_from is not None]

@@ -13,7 +13,6 @@ from msgspec import Struct
 from reconciler.calendar.occurrences import FOREVER
 from reconciler.model.instructions import Instructions, Kept, Wait
 from reconciler.model.keys import OwnKeys
-from reconciler.model.moments import shifted
 from reconciler.model.node import Node
 from reconciler.model.plan import JudgedEvent
 from reconciler.model.record import CaseRecord
@@ -74,7 +73,7 @@ def _kept(judged: JudgedEvent, times: StartTimes, kept: Kept, now: datetime) -> 
         judged,
         times=times,
         may_start=judged.may_start and times.earliest <= now,
-        far=now < shifted(times.earliest, -NEAR),
+        far=now < times.earliest - NEAR,
         kept=kept,
     )
 

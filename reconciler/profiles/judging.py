@@ -23,7 +23,7 @@ from reconciler.model.event import (
     WaitForNotice,
 )
 from reconciler.model.limits import EARLIEST
-from reconciler.model.moments import shifted, to_text
+from reconciler.model.moments import to_text
 from reconciler.model.node import Node
 from reconciler.model.plan import AfterDrain, JudgedEvent, Opening
 from reconciler.model.record import KnownEvent, Record, identity, same_event
@@ -89,7 +89,7 @@ def judge(
         deadline=deadline,
         opening=Opening(may, timing, overruled),
         may_start=may and times.earliest <= now,
-        far=now < shifted(times.earliest, -NEAR),
+        far=now < times.earliest - NEAR,
         until=until,
         due=bool(_due(event, policy, deadline, now)),
         lost_from=_lost_from(event, policy, settings.budget.exempt),
@@ -288,9 +288,9 @@ def start_times(
 
     `taken` says that the platform lets us begin its maintenance now, and the settings accept it.
     """
-    if event.not_before is None:
+    deadline = _deadline(event, policy)
+    if deadline is None:
         return StartTimes(EARLIEST)
-    deadline = shifted(event.not_before, -policy.lead_time)
     at_once = policy.outside_window is OutsideWindow.IMMEDIATELY
     if event.started or event.date_unreadable or deadline <= outlook.now:
         return StartTimes(EARLIEST, deadline, deadline)
@@ -305,7 +305,7 @@ def start_times(
     if times.latest is None:
         # No start is in time. The calendar alone says when it may start.
         return replace(times, earliest=deadline)
-    return replace(times, earliest=shifted(times.latest, -_ahead(event, policy)))
+    return replace(times, earliest=times.latest - _ahead(event, policy))
 
 
 def _we_decide(event: MaintenanceEvent, policy: EventPolicy) -> bool:

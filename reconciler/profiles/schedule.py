@@ -102,7 +102,7 @@ class Case(Struct, frozen=True):
     def in_time_until(self) -> datetime | None:
         """The last moment of a start that counts as in time, None if the case has no date."""
         deadline = self.times.deadline
-        return None if deadline is None else shifted(deadline, min(GRACE, self.lead / 3))
+        return None if deadline is None else deadline + min(GRACE, self.lead / 3)
 
 
 class Start(Struct, frozen=True):
@@ -176,7 +176,7 @@ class Limits(Struct):
 
     def hold(self, node: Place, begin: datetime, end: datetime | None, now: datetime) -> None:
         """Note that a node is out of service, for `OF_OTHERS` if nobody can say until when."""
-        known = shifted(now, OF_OTHERS) if end is None else end
+        known = now + OF_OTHERS if end is None else end
         for limit in self.of(node):
             limit.book(Booking(node.name, begin, known, moves=end is None))
 
@@ -294,7 +294,7 @@ class Scheduler:
         if case.times.kept and case.outage.too_late_from is not None and first > case.outage.too_late_from:
             start = None
         # Once its maintenance has begun, it takes no place from a case that can be served.
-        in_time = first if case.outage.date is None else shifted(case.outage.date, -timedelta.resolution)
+        in_time = first if case.outage.date is None else case.outage.date - timedelta.resolution
         if start is not None and start.at <= in_time:
             self._place(case, start)
             if case.kept_too_long(self._now):

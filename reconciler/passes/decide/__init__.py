@@ -9,7 +9,6 @@ from itertools import islice
 
 from msgspec import Struct
 
-from reconciler.model.moments import shifted
 from reconciler.model.node import Node
 from reconciler.model.plan import NodePlan, Plan, PlanSettings
 from reconciler.model.polling import Memory
@@ -381,4 +380,4 @@ def _turns(progress: Progress) -> Iterable[datetime]:
 
 def _eased(ledger: Ledger, settings: Settings) -> Iterable[datetime]:
     """Yield when a node that we replaced no longer holds its place."""
-    return (shifted(machine.at, settings.budget.ignore.not_ready_for) for machine in ledger.replaced)
+    return (machine.at + settings.budget.ignore.not_ready_for for machine in ledger.replaced)

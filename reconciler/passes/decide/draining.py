@@ -16,7 +16,6 @@ from reconciler.model.drains import (
     WaitLimit,
 )
 from reconciler.model.instructions import PersonHold
-from reconciler.model.moments import shifted
 from reconciler.model.node import AUTOSCALER_TAINT, Node
 from reconciler.model.outcome import HoldCode
 from reconciler.model.plan import (
@@ -323,7 +322,7 @@ def _own_turn(view: cases.CaseView, context: PassContext, progress: Progress) ->
         return first_lost_from(view.present)
     if any(event.event.started or event.event.kind in settings.budget.exempt for event in view.urgent):
         return now
-    return shifted(progress.begun or now, HEAD_START)
+    return (progress.begun or now) + HEAD_START
 
 
 def _no_slot(node: Node, context: PassContext, progress: Progress) -> Hold:

@@ -12,7 +12,6 @@ from msgspec import Struct
 from reconciler.calendar.occurrences import FOREVER
 from reconciler.model.event import Answer, Kind, Reading
 from reconciler.model.instructions import Instructions
-from reconciler.model.moments import shifted
 from reconciler.model.node import REMEDIATOR_TAINT, Node
 from reconciler.model.plan import Actions, DrainState, FleetNode, NodePlan, SourceState
 from reconciler.model.polling import AnyMemory
@@ -132,7 +131,7 @@ def _moments(plan: NodePlan, now: datetime) -> tuple[datetime, ...]:
     waits += starts
     if plan.after is State.IN_MAINTENANCE:
         # Until then the node may come back first.
-        waits += [shifted(start, -NEAR) for start in starts]
+        waits += [start - NEAR for start in starts]
     if plan.schedule is not None:
         waits += [plan.schedule.planned_start, plan.schedule.ends, plan.schedule.forecast_until]
     if plan.record is not None and plan.record.facts.will_be_missed is not None:
@@ -154,7 +153,7 @@ def _of_workflows(plan: NodePlan, now: datetime) -> Iterable[datetime | None]:
             answer.until for answer in report.answers if answer.until is not None and answer.until > now
         )
         if report.before is not report.after:
-            yield shifted(now, NEXT_STEP)
+            yield now + NEXT_STEP
     yield plan.todo.next_message
 
 

@@ -182,7 +182,7 @@ def _date(node: NodeFacts, event: MaintenanceEvent) -> datetime | None:
 def _recorded_deadline(node: NodeFacts, judged: JudgedEvent) -> datetime | None:
     date = _date(node, judged.event)
     policy = node.policies[judged.event.kind, judged.event.condition]
-    return shifted(date, -policy.lead_time) if date is not None and policy is not None else None
+    return date - policy.lead_time if date is not None and policy is not None else None
 
 
 def _outside_from(
@@ -229,8 +229,8 @@ def _back(
     lasts = event.duration if event.duration is not None else context.settings.drain.timeout
     if event.kind in (Kind.PREEMPT, Kind.TERMINATE):
         lasts = timedelta()
-    over = shifted(date, lasts)
-    return over if over <= begins else shifted(over, context.settings.uncordon.settle)
+    over = date + lasts
+    return over if over <= begins else over + context.settings.uncordon.settle
 
 
 def _expected_end(node: NodeFacts, context: PassContext) -> datetime | None:
@@ -240,7 +240,7 @@ def _expected_end(node: NodeFacts, context: PassContext) -> datetime | None:
         return None
     record: CaseRecord = node.case
     if record.quiet_since is not None:
-        return max(shifted(record.quiet_since, settings.uncordon.settle), now)
+        return max(record.quiet_since + settings.uncordon.settle, now)
     ends = [
         end
         for judged in node.judged
@@ -255,7 +255,7 @@ def _next_step(known: datetime, step: timedelta, now: datetime) -> datetime:
     """Return `known` if it is after `now`, else the first whole number of steps later that is."""
     if known > now or step <= timedelta():
         return known
-    return shifted(known, ((now - known) // step + 1) * step)
+    return known + ((now - known) // step + 1) * step
 
 
 def _limits(
@@ -309,7 +309,7 @@ def _was_short(node: NodeFacts) -> bool:
     if announced is None or not dates:
         return False
     return all(
-        shifted(event.not_before, -policy.lead_time) <= announced
+        event.not_before - policy.lead_time <= announced
         for event in cases.allowed(node.case)
         if event.not_before is not None and (policy := node.policies[event.kind, event.condition]) is not None
     )
@@ -321,7 +321,7 @@ def _freed(
     """Return when the place of a node is free again, None if nobody can say, as of a cordon by others."""
     ignore = context.settings.budget.ignore
     if replaced is not None:
-        return max(shifted(replaced, ignore.not_ready_for), context.now)
+        return max(replaced + ignore.not_ready_for, context.now)
     if node is not None and node.state is State.IN_MAINTENANCE:
         return _expected_end(node, context)
     if read is not None and not read.ready and read.ready_changed is not None:
