@@ -24,7 +24,7 @@ from reconciler.model.plan import (
 from reconciler.model.problems import Faults
 from reconciler.model.record import CaseRecord, KnownEvent, Record, State
 from reconciler.model.schedule import CaseSchedule, Urgency
-from reconciler.model.snapshot import Ledger, NodeAssessment, Replaced, Snapshot
+from reconciler.model.snapshot import Assessment, Ledger, NodeAssessment, Replaced, Snapshot
 from reconciler.model.values import replace
 from reconciler.model.workflow import WorkflowData
 from reconciler.profiles.budget import DisruptionBudget, pool_of
@@ -35,16 +35,19 @@ from reconciler.settings.schema import Settings
 
 
 class PassContext(Struct, frozen=True, dict=True):
-    """The snapshot of the cluster, the settings, and the moment of the pass (UTC).
+    """What a pass decides from: what was read, the events that it means, the settings, and the moment (UTC).
 
+    `faults` collects the errors of steps that go over all nodes: what fails holds its node only.
     `reading_names` are those of the enabled sources: no case waits for another source. `notice_names` are
     those that report maintenance minutes before it begins. `twins` are the nodes that have one VM with
     another node, each with that node's name. `upgraded` are the agent pools with a node that AKS upgrades.
     """
 
     snapshot: Snapshot
+    assessment: Assessment
     settings: Settings
     now: datetime
+    faults: Faults
     reading_names: frozenset[str] = frozenset()
     twins: Mapping[str, str] = field(default_factory=dict)
     notice_names: frozenset[str] = frozenset()
@@ -239,13 +242,11 @@ def twins_of(nodes: Iterable[Node], faults: Faults | None = None) -> Mapping[str
     return found
 
 
-def pools_in_replacement(
-    seen: Iterable[NodeFacts], machines: Mapping[str, Machine], faults: Faults
-) -> dict[PoolKey, str]:
+def pools_in_replacement(seen: Iterable[NodeFacts], context: PassContext) -> dict[PoolKey, str]:
     """Return the pools that were scaled up for a node that still exists, each with that node."""
-    found: dict[PoolKey, str] = {}
+    machines, found = context.snapshot.for_settings.machines, dict[PoolKey, str]()
     for node in seen:
-        key = faults.of(node.name, "its pool is not known", partial(_in_hand, node, machines), None)
+        key = context.faults.of(node.name, "its pool is not known", partial(_in_hand, node, machines), None)
         if key is not None:
             found.setdefault(key, node.name)
     return found

@@ -13,7 +13,7 @@ from reconciler.model.machine import MachineRef
 from reconciler.model.node import Node
 from reconciler.model.polling import AnyMemory
 from reconciler.model.ports import ClusterReader, Outside
-from reconciler.model.problems import Faults, Gaps, guarded
+from reconciler.model.problems import Gaps, guarded
 from reconciler.model.values import replace
 from reconciler.model.workflow import ReadForChecks
 from reconciler.passes.node_facts import Decider, NodeFacts, PassContext
@@ -155,11 +155,9 @@ class Parts(Struct, frozen=True):
                 problems += unread
         return objects, tuple(problems)
 
-    def deciders(
-        self, nodes: Sequence[NodeFacts], context: PassContext, faults: Faults
-    ) -> tuple[Decider, ...]:
+    def deciders(self, nodes: Sequence[NodeFacts], context: PassContext) -> tuple[Decider, ...]:
         """Return what decides about these nodes, one after the other, in the order of the features."""
-        return tuple(feature.decide(nodes, context, faults) for feature in self.features if feature.decide)
+        return tuple(feature.decide(nodes, context) for feature in self.features if feature.decide)
 
     def bears_signs(self, node: Node, prefix: str) -> bool:
         """Whether the node has a sign of ours."""

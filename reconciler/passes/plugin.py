@@ -19,7 +19,7 @@ from reconciler.model.node import Node
 from reconciler.model.plan import Hold, NodePlan, Notice
 from reconciler.model.polling import AnyMemory
 from reconciler.model.ports import ClusterReader, Outside
-from reconciler.model.problems import Faults, Gaps
+from reconciler.model.problems import Gaps
 from reconciler.model.record import CaseRecord, Record, State
 from reconciler.model.snapshot import Agents, ServerVersion, Snapshot
 from reconciler.model.workflow import ReadForChecks
@@ -277,7 +277,7 @@ class Feature(Struct, frozen=True):
     read_nodes: Callable[[Outside, Observed], Mapping[str, Any]] | None = None
     read_checks: Callable[[Outside, Settings], ReadForChecks] | None = None
     read_objects: Callable[[ClusterReader, Settings, Collection[str], Gaps], ReadObjects] | None = None
-    decide: Callable[[Sequence[NodeFacts], PassContext, Faults], Decider] | None = None
+    decide: Callable[[Sequence[NodeFacts], PassContext], Decider] | None = None
     bears_signs: Callable[[Node, str], bool] | None = None
     signs: Callable[[Node, Standing, PassContext], NodeSigns] | None = None
     outlived: Callable[[Node, str], NodeSigns] | None = None

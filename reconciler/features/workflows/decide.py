@@ -17,7 +17,6 @@ from reconciler.model.event import Answer
 from reconciler.model.moments import shifted, to_text
 from reconciler.model.outcome import HoldCode
 from reconciler.model.plan import Actions, Hold, Notice, NoticeType, Transition
-from reconciler.model.problems import Faults
 from reconciler.model.record import Claim, ClaimedDrain, ClaimKind, Cordon, DrainRecord, Record, State
 from reconciler.model.values import replace
 from reconciler.model.workflow import WorkflowData, upgrade_on
@@ -50,9 +49,9 @@ FAILED = "ChangeMaintenanceStateFailed"
 class NodeWorkflows(Decider):
     """The workflows of all nodes in one pass."""
 
-    def __init__(self, nodes: Sequence[NodeFacts], context: PassContext, faults: Faults) -> None:
+    def __init__(self, nodes: Sequence[NodeFacts], context: PassContext) -> None:
         """Read the data of all nodes; one that can't be read has a problem."""
-        del nodes, faults
+        del nodes
         snapshot, settings = context.snapshot, context.settings
         self._workflows = workflows_of(settings.profiles)
         keys, read = settings.keys.names, snapshot.nodes if self._workflows.on else ()

@@ -51,34 +51,29 @@ def decide(
     snapshot: Snapshot, assessment: Assessment, settings: Settings, now: datetime, parts: Parts
 ) -> Plan:
     """Return the plan; the same arguments give the same plan. `now` is aware, UTC."""
-    # A step that goes over all nodes has a boundary around each: what fails holds this node only.
-    faults = Faults()
-    context = _context(snapshot, settings, now, parts, faults)
-    fleet = _fleet(assessment, context, faults, parts)
-    progress = _progress(fleet, context)
-    fleet = replace(fleet, known=_queue(fleet, context))
-    for node in sorted(fleet.known, key=partial(_turn, snapshot.itself.node, fleet.ours)):
-        progress.plans.append(decide_safely(node, context, progress, parts))
-    plans = _in_order(fleet.known, progress, snapshot)
-    shown = _shown(plans, context, fleet)
-    _keep(progress, plans, shown, context)
-    return _plan(plans, shown, fleet, assessment, context, progress)
-
-
-def _context(
-    snapshot: Snapshot, settings: Settings, now: datetime, parts: Parts, faults: Faults
-) -> PassContext:
+    sources, faults = parts.sources, Faults()
     # Needed only where a pass may do something to a VM.
-    changes_vms = bool(snapshot.for_settings.machines) or parts.sources.change_vms(settings)
-    return PassContext(
+    changes_vms = bool(snapshot.for_settings.machines) or sources.change_vms(settings)
+    context = PassContext(
         snapshot,
+        assessment,
         settings,
         now,
-        parts.sources.reading_names(settings),
-        twins_of(snapshot.nodes, faults) if changes_vms else {},
-        parts.sources.notice_names(settings),
-        upgraded_pools(snapshot.nodes, faults),
+        faults,
+        reading_names=sources.reading_names(settings),
+        twins=twins_of(snapshot.nodes, faults) if changes_vms else {},
+        notice_names=sources.notice_names(settings),
+        upgraded=upgraded_pools(snapshot.nodes, faults),
     )
+    fleet = _fleet(context, parts)
+    progress = _progress(fleet, context)
+    fleet = replace(fleet, known=_queue(fleet, context))
+    for node in sorted(fleet.known, key=partial(_turn, context, fleet.ours)):
+        progress.plans.append(decide_safely(node, context, progress, parts))
+    plans = _in_order(fleet.known, progress, context)
+    shown = _shown(plans, context, fleet)
+    _keep(progress, plans, shown, context)
+    return _plan(plans, shown, fleet, context, progress)
 
 
 class _Fleet(Struct, frozen=True):
@@ -94,12 +89,11 @@ class _Fleet(Struct, frozen=True):
     marked: tuple[Node, ...]
     known: tuple[NodeFacts, ...]
     ours: Mapping[str, str]
-    faults: Faults
     parts: Parts
 
 
-def _fleet(assessment: Assessment, context: PassContext, faults: Faults, parts: Parts) -> _Fleet:
-    snapshot, settings = context.snapshot, context.settings
+def _fleet(context: PassContext, parts: Parts) -> _Fleet:
+    snapshot, settings, faults = context.snapshot, context.settings, context.faults
     selected = tuple(
         node
         for node in snapshot.nodes
@@ -114,7 +108,7 @@ def _fleet(assessment: Assessment, context: PassContext, faults: Faults, parts: 
             node.name, "it may have a record or hints", partial(_is_marked, node, context, parts), True
         )
     )
-    looked = [look_safely(node, assessment.of(node.name), context, parts) for node in marked]
+    looked = [look_safely(node, context, parts) for node in marked]
     known = tuple(facts for facts in looked if facts is not None)
     places = {facts.name: _place(facts, faults) for facts in known}
     return _Fleet(
@@ -123,13 +117,12 @@ def _fleet(assessment: Assessment, context: PassContext, faults: Faults, parts: 
         marked,
         known,
         {name: because for name, because in places.items() if because},
-        faults,
         parts,
     )
 
 
 def _progress(fleet: _Fleet, context: PassContext) -> Progress:
-    snapshot, settings, now, faults = context.snapshot, context.settings, context.now, fleet.faults
+    snapshot, settings, now, faults = context.snapshot, context.settings, context.now, context.faults
     read = snapshot.ledger.believed(context.times)
     missing = faults.step(
         "no replacement is missed",
@@ -139,20 +132,18 @@ def _progress(fleet: _Fleet, context: PassContext) -> Progress:
     ledger = _spaced(read, settings, context.second)
     places = count_places(fleet.selected, fleet.ours, settings.budget, now, missing, faults)
     places = places.beside(fleet.resting)
-    deciders = fleet.parts.deciders(fleet.known, context, faults)
+    deciders = fleet.parts.deciders(fleet.known, context)
     nothing: Mapping[str, CaseSchedule] = {}
     planned = faults.step(
         "no start is planned",
-        lambda: with_prospects(
-            schedules(fleet.known, places, ledger, context, faults), fleet.known, context, faults
-        ),
+        lambda: with_prospects(schedules(fleet.known, places, ledger, context), fleet.known, context),
         nothing,
     )
     holders = [drain for drain in snapshot.drains.values() if holds_slot(drain)]
     return Progress(
         places,
         replace(ledger, replaced=missing),
-        pools=pools_in_replacement(fleet.known, snapshot.for_settings.machines, faults),
+        pools=pools_in_replacement(fleet.known, context),
         holding={facts.name for facts in fleet.known if holds_slot(snapshot.drains.get(facts.name))},
         schedules=planned,
         deciders=deciders,
@@ -164,9 +155,8 @@ def _progress(fleet: _Fleet, context: PassContext) -> Progress:
 
 def _queue(fleet: _Fleet, context: PassContext) -> tuple[NodeFacts, ...]:
     """Return what is known of the nodes, by urgency; each with a fault is one that can't be judged."""
-    faults = fleet.faults
     keys = {
-        facts.name: faults.of(
+        facts.name: context.faults.of(
             facts.name,
             "its place in the queue is not known",
             partial(queue_key, facts, context.snapshot.itself.node),
@@ -174,11 +164,11 @@ def _queue(fleet: _Fleet, context: PassContext) -> tuple[NodeFacts, ...]:
         )
         for facts in fleet.known
     }
-    known = _with_faults(fleet.known, fleet.marked, faults, context)
+    known = _with_faults(fleet.known, fleet.marked, context)
     return tuple(sorted(known, key=lambda facts: keys.get(facts.name) or last_key(facts.name)))
 
 
-def _turn(own_node: str | None, ours: Mapping[str, str], facts: NodeFacts) -> tuple[bool, bool, bool, int]:
+def _turn(context: PassContext, ours: Mapping[str, str], facts: NodeFacts) -> tuple[bool, bool, bool, int]:
     """Return the sort key of a node in this pass.
 
     Nodes in maintenance first: their places and slots are counted before another node needs one. Those with
@@ -187,20 +177,20 @@ def _turn(own_node: str | None, ours: Mapping[str, str], facts: NodeFacts) -> tu
     """
     waits = facts.name not in ours
     struck = waits and any(map(has_struck, facts.judged))
-    return (waits, struck, facts.name == own_node, facts.attempts)
+    return (waits, struck, facts.name == context.snapshot.itself.node, facts.attempts)
 
 
-def _in_order(queue: Sequence[NodeFacts], progress: Progress, snapshot: Snapshot) -> tuple[NodePlan, ...]:
+def _in_order(queue: Sequence[NodeFacts], progress: Progress, context: PassContext) -> tuple[NodePlan, ...]:
     order = {facts.name: position for position, facts in enumerate(queue)}
     scheduled = [_with_schedule(plan, progress.schedules.get(plan.node)) for plan in progress.plans]
     reported = sorted(filter(is_reported, scheduled), key=lambda plan: order[plan.node])
-    return (*reported, *orphaned_drains(snapshot, order))
+    return (*reported, *orphaned_drains(context.snapshot, order))
 
 
 def _shown(plans: tuple[NodePlan, ...], context: PassContext, fleet: _Fleet) -> ObjectChanges:
     snapshot, nodes = context.snapshot, {node.name: node for node in context.snapshot.nodes}
     shown = Fleet(plans, nodes, context.settings, context.now, snapshot)
-    changes = fleet.faults.step(
+    changes = context.faults.step(
         "objects for other tools are not changed",
         lambda: fleet.parts.object_changes(snapshot.for_settings.published, shown, snapshot.ledger.published),
         ObjectChanges(signs=snapshot.ledger.published),
@@ -242,14 +232,13 @@ def _plan(
     plans: tuple[NodePlan, ...],
     shown: ObjectChanges,
     fleet: _Fleet,
-    assessment: Assessment,
     context: PassContext,
     progress: Progress,
 ) -> Plan:
-    snapshot, settings, now, faults = context.snapshot, context.settings, context.now, fleet.faults
+    snapshot, settings, now, faults = context.snapshot, context.settings, context.now, context.faults
     answers = faults.step(
         "the answers of the sources are not counted",
-        lambda: source_states(snapshot, assessment, context.reading_names, now),
+        lambda: source_states(context),
         (),
     )
     believed = snapshot.ledger.believed(context.times)
@@ -258,7 +247,7 @@ def _plan(
         now=now,
         mode=settings.mode.value,
         nodes=plans,
-        managed=_managed(fleet, settings, faults),
+        managed=_managed(fleet, context),
         budget=progress.places.use(),
         ledger=progress.ledger if progress.ledger != snapshot.ledger else None,
         notes=(
@@ -267,7 +256,7 @@ def _plan(
             *of_the_future(fleet.known, believed != snapshot.ledger),
             *faults.steps,
             *notes(snapshot, fleet.selected, context, fleet.resting),
-            *assessment.notes,
+            *context.assessment.notes,
         ),
         next_change=_next_change(plans, shown, fleet, context, progress),
         publications=shown.writes,
@@ -280,9 +269,10 @@ def _plan(
     )
 
 
-def _managed(fleet: _Fleet, settings: Settings, faults: Faults) -> int:
+def _managed(fleet: _Fleet, context: PassContext) -> int:
+    settings = context.settings
     managed = (
-        faults.of(node.name, "it may be managed", partial(settings.manages, node.labels), False)
+        context.faults.of(node.name, "it may be managed", partial(settings.manages, node.labels), False)
         for node in fleet.selected
     )
     resting = (part.count for part in fleet.resting if settings.manages(part.node.labels))
@@ -341,14 +331,12 @@ def _place(node: NodeFacts, faults: Faults) -> str:
     return faults.of(node.name, what, partial(_has_place, node), "an error in this program")
 
 
-def _with_faults(
-    seen: Sequence[NodeFacts], nodes: Iterable[Node], faults: Faults, context: PassContext
-) -> list[NodeFacts]:
+def _with_faults(seen: Sequence[NodeFacts], nodes: Iterable[Node], context: PassContext) -> list[NodeFacts]:
     """Return what was seen, with each node that has a fault as one that can't be judged."""
     known = {facts.name: facts for facts in seen}
     found = dict(known)
     for node in nodes:
-        problem = faults.nodes.get(node.name)
+        problem = context.faults.nodes.get(node.name)
         if problem and not (node.name in known and known[node.name].problem):
             found[node.name] = broken(node, context, problem)
     return list(found.values())

@@ -26,7 +26,6 @@ from reconciler.drain.room import Elsewhere
 from reconciler.model import limits
 from reconciler.model.moments import shifted, to_text
 from reconciler.model.pod import Pod
-from reconciler.model.problems import Faults
 from reconciler.model.record import KnownEvent
 from reconciler.model.schedule import PODS_STAY, CaseSchedule, Prospect
 from reconciler.model.values import replace
@@ -194,11 +193,11 @@ def _whole(length: timedelta) -> timedelta:
 
 
 def with_prospects(
-    schedules: Mapping[str, CaseSchedule], seen: Sequence[NodeFacts], context: PassContext, faults: Faults
+    schedules: Mapping[str, CaseSchedule], seen: Sequence[NodeFacts], context: PassContext
 ) -> Mapping[str, CaseSchedule]:
     """Return the schedules with what keeps pods on each node that is not drained.
 
-    A node whose data ends in an error is one of `faults`.
+    A node whose data ends in an error is one of the faults.
     """
     ahead = context.snapshot.for_settings.ahead
     budgets = BudgetIndex(ahead.budgets) if ahead.budgets is not None else None
@@ -208,7 +207,8 @@ def with_prospects(
         schedule = schedules.get(node.name)
         if schedule is not None and _is_expected(node, schedule, context):
             work = partial(_with_prospect, schedule, node, budgets, elsewhere, context)
-            found[node.name] = faults.of(node.name, "whether its drain can end is not known", work, schedule)
+            what = "whether its drain can end is not known"
+            found[node.name] = context.faults.of(node.name, what, work, schedule)
     return found
 
 

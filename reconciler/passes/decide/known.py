@@ -26,14 +26,12 @@ from reconciler.profiles.judging import judge, urgency_of
 from reconciler.settings.schema import Settings
 
 
-def look_safely(
-    node: Node, assessment: NodeAssessment, context: PassContext, parts: Parts
-) -> NodeFacts | None:
+def look_safely(node: Node, context: PassContext, parts: Parts) -> NodeFacts | None:
     """Return what `look` does; where that fails, or something failed before, the node with the problem."""
-    problem = context.snapshot.problems.nodes.get(node.name) or assessment.problem
+    problem = context.snapshot.problems.nodes.get(node.name) or context.assessment.of(node.name).problem
     if not problem:
         try:
-            return look(node, assessment, context, parts)
+            return look(node, context, parts)
         except Exception as error:  # noqa: BLE001 - one node's data harms that node only
             problem = internal(f"node {node.name} can't be judged", error)
     return broken(node, context, problem)
@@ -84,9 +82,9 @@ def _has_news(node: Node, assessment: NodeAssessment, settings: Settings, parts:
     )
 
 
-def look(node: Node, assessment: NodeAssessment, context: PassContext, parts: Parts) -> NodeFacts | None:
+def look(node: Node, context: PassContext, parts: Parts) -> NodeFacts | None:
     """Return what is known about a node, None if there is nothing to decide or report."""
-    snapshot, settings = context.snapshot, context.settings
+    snapshot, settings, assessment = context.snapshot, context.settings, context.assessment.of(node.name)
     runs = settings.profiles.on and settings.manages(node.labels)
     if not runs and not _has_news(node, assessment, settings, parts):
         return None

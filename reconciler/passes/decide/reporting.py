@@ -18,7 +18,7 @@ from reconciler.model.polling import AnyMemory
 from reconciler.model.problems import guarded
 from reconciler.model.record import CaseRecord, State
 from reconciler.model.scheduled_events import SOURCE
-from reconciler.model.snapshot import Assessment, Resting, Snapshot
+from reconciler.model.snapshot import Resting, Snapshot
 from reconciler.passes.decide.draining import running
 from reconciler.passes.node_facts import NodeFacts, PassContext
 from reconciler.profiles.budget import pool_of
@@ -252,18 +252,13 @@ class _Tally(Struct):
             self.last = min(at, now)
 
 
-def source_states(
-    snapshot: Snapshot, assessment: Assessment, names: Collection[str], now: datetime
-) -> tuple[SourceState, ...]:
-    """Return what the sources answered at `now` (aware, UTC), sorted by name; `names` are the enabled ones.
-
-    What is not installed on a node gives no answer there.
-    """
-    found = {name: _Tally() for name in names}
-    for name, memory in snapshot.memories.items():
+def source_states(context: PassContext) -> tuple[SourceState, ...]:
+    """Return what the sources answered, sorted by name; what is not installed on a node gives no answer."""
+    now, found = context.now, {name: _Tally() for name in context.reading_names}
+    for name, memory in context.snapshot.memories.items():
         found[name] = _Tally(_asked(memory), polled=True)
     # This loop runs for each reading of each node, so it makes no value of its own.
-    for node in assessment.nodes.values():
+    for node in context.assessment.nodes.values():
         for reading in node.readings:
             if reading.installed:
                 tally = found.get(reading.source)

@@ -13,7 +13,6 @@ from reconciler.model.limits import EARLIEST
 from reconciler.model.moments import shifted
 from reconciler.model.node import Node
 from reconciler.model.plan import JudgedEvent, NodePlan
-from reconciler.model.problems import Faults
 from reconciler.model.record import CaseRecord, State
 from reconciler.model.schedule import CaseSchedule, StartTimes
 from reconciler.model.snapshot import Ledger
@@ -32,19 +31,19 @@ _GOES_DOWN = (Kind.REBOOT, Kind.REDEPLOY)
 
 
 def schedules(
-    seen: Sequence[NodeFacts], places: DisruptionBudget, ledger: Ledger, context: PassContext, faults: Faults
+    seen: Sequence[NodeFacts], places: DisruptionBudget, ledger: Ledger, context: PassContext
 ) -> Mapping[str, CaseSchedule]:
-    """Return the schedule of each node with a case. A node whose data ends in an error is one of `faults`."""
-    found = _schedules(seen, places, ledger, context, faults)
+    """Return the schedule of each node with a case; one whose data ends in an error is one of the faults."""
+    found = _schedules(seen, places, ledger, context)
     if context.settings.mode is Mode.OBSERVE:
         return {name: replace(schedule, observed=True) for name, schedule in found.items()}
     return found
 
 
 def _schedules(
-    seen: Sequence[NodeFacts], places: DisruptionBudget, ledger: Ledger, context: PassContext, faults: Faults
+    seen: Sequence[NodeFacts], places: DisruptionBudget, ledger: Ledger, context: PassContext
 ) -> Mapping[str, CaseSchedule]:
-    waiting: dict[str, Case] = {}
+    faults, waiting = context.faults, dict[str, Case]()
     found: dict[str, CaseSchedule] = {}
     what = "its start is not planned"
     for node in seen:

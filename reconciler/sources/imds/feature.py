@@ -154,8 +154,9 @@ def _is_drained_for(node: NodeFacts, signal: Signal) -> bool:
 class Acknowledging(Decider):
     """Which events should start early, in one pass."""
 
-    def __init__(self, nodes: Sequence[NodeFacts], context: PassContext, faults: Faults) -> None:
+    def __init__(self, nodes: Sequence[NodeFacts], context: PassContext) -> None:
         """Find them; where that fails, no event is acknowledged."""
+        faults = context.faults
         nothing: Mapping[str, tuple[Acknowledgement, ...]] = {}
         self._events = faults.step(
             "no event is acknowledged",
