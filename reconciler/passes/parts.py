@@ -27,8 +27,6 @@ from reconciler.passes.plugin import (
     Source,
     Standing,
     Wants,
-    all_signs,
-    all_wants,
 )
 from reconciler.passes.polled import PolledSource
 from reconciler.settings.schema import Settings
@@ -75,7 +73,7 @@ class Sources:
         needs a separate request is read only for enabled sources.
         """
         wanted = [(source.enabled(settings), source.wants(settings)) for source in self.all]
-        return all_wants(
+        return _all_wants(
             each if on else replace(each, agents=False, remediator=False, server=False) for on, each in wanted
         )
 
@@ -104,7 +102,7 @@ class Parts(Struct, frozen=True):
     def wants(self, settings: Settings) -> Wants:
         """Return what sources and features read."""
         of_features = (feature.reads(settings) for feature in self.features if feature.reads)
-        return all_wants([self.sources.wants(settings), *of_features])
+        return _all_wants([self.sources.wants(settings), *of_features])
 
     def machine_of(self, node: Node, settings: Settings) -> MachineRef | None:
         """Return the machine of a node, None if no feature knows it."""
@@ -171,9 +169,13 @@ class Parts(Struct, frozen=True):
         """Return the changes that remove what must not stay on a node that has left the fleet."""
         return all_signs(feature.outlived(node, prefix) for feature in self.features if feature.outlived)
 
-    def taken_back(self, node: Node, prefix: str) -> NodeSigns:
-        """Return the changes that take back what must not stay on a node that is not ours to change."""
-        return all_signs(feature.taken_back(node, prefix) for feature in self.features if feature.taken_back)
+    def taken_back(self, node: Node, prefix: str, *, has_left: bool) -> NodeSigns:
+        """Return the changes that take back what must not stay on a node that is not ours to change.
+
+        A node that `has_left` the fleet also loses what it has outlived.
+        """
+        signs = [feature.taken_back(node, prefix) for feature in self.features if feature.taken_back]
+        return all_signs([*signs, self.outlived(node, prefix)] if has_left else signs)
 
     def object_changes(
         self, published: Mapping[str, Sequence[Any]], fleet: Fleet, earlier: Collection[str]
@@ -201,3 +203,35 @@ class Parts(Struct, frozen=True):
     def removed(self, node: Node, prefix: str) -> NodeSigns:
         """Return the changes that remove all signs from a node."""
         return all_signs(feature.removed(node, prefix) for feature in self.features if feature.removed)
+
+
+def _all_wants(parts: Iterable[Wants]) -> Wants:
+    """Return what all of these want."""
+    parts = tuple(parts)
+    return Wants(
+        conditions=frozenset().union(*(part.conditions for part in parts)),
+        annotations=frozenset().union(*(part.annotations for part in parts)),
+        labels=frozenset().union(*(part.labels for part in parts)),
+        agents=any(part.agents for part in parts),
+        remediator=any(part.remediator for part in parts),
+        server=any(part.server for part in parts),
+        system_uuid=any(part.system_uuid for part in parts),
+    )
+
+
+def all_signs(parts: Iterable[NodeSigns]) -> NodeSigns:
+    """Return all of these changes as one, with the first request."""
+    annotations: dict[str, str | None] = {}
+    labels: dict[str, str | None] = {}
+    parts = tuple(parts)
+    for part in parts:
+        annotations |= part.annotations
+        labels |= part.labels
+    return NodeSigns(
+        annotations,
+        tuple(write for part in parts for write in part.writes),
+        labels,
+        next((part.request for part in parts if part.request is not None), None),
+        tuple(hold for part in parts for hold in part.holds),
+        tuple(notice for part in parts for notice in part.notices),
+    )

@@ -7,7 +7,7 @@ source that queries a service is a PolledSource, see polled.py.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -49,20 +49,6 @@ class Wants(Struct, frozen=True):
 
 
 _NOTHING = Wants()
-
-
-def all_wants(parts: Iterable[Wants]) -> Wants:
-    """Return what all of these want."""
-    parts = tuple(parts)
-    return Wants(
-        conditions=frozenset().union(*(part.conditions for part in parts)),
-        annotations=frozenset().union(*(part.annotations for part in parts)),
-        labels=frozenset().union(*(part.labels for part in parts)),
-        agents=any(part.agents for part in parts),
-        remediator=any(part.remediator for part in parts),
-        server=any(part.server for part in parts),
-        system_uuid=any(part.system_uuid for part in parts),
-    )
 
 
 class SourceContext(Struct, frozen=True):
@@ -188,24 +174,6 @@ class NodeSigns(Struct, frozen=True):
     def any(self) -> bool:
         """Whether anything changes on the node."""
         return bool(self.annotations or self.writes or self.labels)
-
-
-def all_signs(parts: Iterable[NodeSigns]) -> NodeSigns:
-    """Return all of these changes as one, with the first request."""
-    annotations: dict[str, str | None] = {}
-    labels: dict[str, str | None] = {}
-    parts = tuple(parts)
-    for part in parts:
-        annotations |= part.annotations
-        labels |= part.labels
-    return NodeSigns(
-        annotations,
-        tuple(write for part in parts for write in part.writes),
-        labels,
-        next((part.request for part in parts if part.request is not None), None),
-        tuple(hold for part in parts for hold in part.holds),
-        tuple(notice for part in parts for notice in part.notices),
-    )
 
 
 class Observed(Struct, frozen=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from reconciler.model.drains import (
@@ -23,7 +23,7 @@ from reconciler.model.selector import LabelSelector
 from reconciler.model.snapshot import Snapshot
 from reconciler.model.values import replace
 from reconciler.settings.draining import EscalationSettings
-from reconciler.settings.policies import Treatment
+from reconciler.settings.policies import NodePolicies, Treatment
 from reconciler.settings.schema import Settings
 
 LATEST_WARNING = timedelta(minutes=5)
@@ -31,31 +31,29 @@ EARLIEST_WARNING = timedelta(seconds=10)
 """Even where no time is left: before it, the pods of any drain are still there."""
 
 
-def drain_options(
-    events: Iterable[KnownEvent], settings: Settings, labels: Mapping[str, str]
-) -> DrainOptions:
-    """Return how a drain for these events treats pods; a pod that one event allows to evict is evicted."""
+def drain_options(events: Iterable[KnownEvent], settings: Settings, policies: NodePolicies) -> DrainOptions:
+    """Return how a drain for these events treats pods; a pod that one event allows to evict is evicted.
+
+    `policies` are those of the node.
+    """
     known = tuple(events)
-    of_node = settings.policies(labels)
-    found = (of_node[event.kind, event.condition] for event in known)
-    policies = [policy for policy in found if policy is not None]
+    found = (policies[event.kind, event.condition] for event in known)
+    meant = [policy for policy in found if policy is not None]
     drain = settings.drain
     return DrainOptions(
         ignore_daemonsets=drain.ignore_daemon_sets,
-        evict_empty_dir=any(policy.empty_dir is Treatment.EVICT for policy in policies),
-        evict_unmanaged=any(policy.unmanaged_pods is Treatment.EVICT for policy in policies),
+        evict_empty_dir=any(policy.empty_dir is Treatment.EVICT for policy in meant),
+        evict_unmanaged=any(policy.unmanaged_pods is Treatment.EVICT for policy in meant),
         grace=Grace(longest=drain.max_grace_period),
         rules=pod_rules(settings),
         prefix=settings.keys.prefix,
-        refusals=_refusals(known, settings, labels),
+        refusals=_refusals(known, policies),
     )
 
 
-def _refusals(events: Iterable[KnownEvent], settings: Settings, labels: Mapping[str, str]) -> Refusals:
-    known = tuple(events)
-
+def _refusals(events: tuple[KnownEvent, ...], policies: NodePolicies) -> Refusals:
     def remedy(field: str) -> str:
-        setting = evicting_setting(known, settings, labels, field)
+        setting = evicting_setting(events, policies, field)
         if not setting:
             return "it stays, because the settings have no policy for an event of the node"
         return f"to evict it, set {setting}"
@@ -67,16 +65,14 @@ def _refusals(events: Iterable[KnownEvent], settings: Settings, labels: Mapping[
     )
 
 
-def evicting_setting(
-    events: Iterable[KnownEvent], settings: Settings, labels: Mapping[str, str], field: str
-) -> str:
+def evicting_setting(events: Iterable[KnownEvent], policies: NodePolicies, field: str) -> str:
     """Return which setting evicts the pods that `field` (`empty_dir`, `unmanaged_pods`) keeps.
 
-    For example `events.Reboot.emptyDir: Evict`. Empty if the settings have no policy for these events on a
-    node with these labels.
+    For example `events.Reboot.emptyDir: Evict`. Empty if the settings have no policy for these events on the
+    node.
     """
     kinds = tuple(dict.fromkeys((event.kind, event.condition) for event in events))
-    paths = [path for one in kinds if (path := settings.policy_path(*one, labels, field))]
+    paths = [path for one in kinds if (path := policies.path(*one, field))]
     return " or ".join(f"{path}: {Treatment.EVICT}" for path in paths)
 
 
@@ -124,14 +120,15 @@ def drain_order(
     deadline = min((one.not_before for one in events if one.not_before), default=None)
     began, timeout = begun or since, settings.hooks.timeout
     own_wait = WaitLimit(began, settings.drain.pods_may_wait, _lost_from(events, began, settings))
-    latest = _latest_start(events, began, settings, node)
+    policies = settings.policies(node.labels)
+    latest = _latest_start(events, began, settings, policies)
     hook_wait = WaitLimit(began, timeout, latest) if timeout else None
     return DrainOrder(
         node=node.name,
         uid=node.uid,
         since=since,
         timeout=settings.drain.timeout,
-        options=replace(drain_options(events, settings, node.labels), waits=PodWaits(own_wait, hook_wait)),
+        options=replace(drain_options(events, settings, policies), waits=PodWaits(own_wait, hook_wait)),
         escalation=Escalation(
             warn_after=_warn_after(escalation, since, deadline),
             delete_before_deadline=escalation.delete_before_deadline,
@@ -174,12 +171,12 @@ def _lost_from(events: Iterable[KnownEvent], begun: datetime, settings: Settings
 
 
 def _latest_start(
-    events: Iterable[KnownEvent], begun: datetime, settings: Settings, node: Node
+    events: Iterable[KnownEvent], begun: datetime, settings: Settings, policies: NodePolicies
 ) -> datetime | None:
     """Return when the drain for the first of the events has to start at the latest (UTC), as `_lost_from`."""
     found = []
     for event in events:
-        policy = settings.policies(node.labels)[event.kind, event.condition]
+        policy = policies[event.kind, event.condition]
         lost = _lost_from((event,), begun, settings)
         if lost is not None:
             found.append(lost - (policy.lead_time if policy is not None else timedelta()))

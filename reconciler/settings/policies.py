@@ -252,17 +252,28 @@ class Events(Section):
         return meaning
 
 
+class Meanings(Struct, frozen=True):
+    """`events` and `conditions` in one place of the file; `path` is where that is, empty for the top."""
+
+    events: Events
+    conditions: Mapping[str, ConditionMeaning]
+    path: str = ""
+
+    def of(self, kind: Kind, condition: str) -> Meaning | None:
+        """Return what stands there about a condition, or, without one, about a kind."""
+        return self.conditions.get(condition) if condition else self.events.of(kind)
+
+
 class NodePolicies(dict[tuple[Kind, str], EventPolicy | None]):
     """What events mean on some nodes, by kind and node condition; each is resolved when it is first read.
 
     An event of the platform has no condition. None means that the settings do not name the condition there.
     """
 
-    def __init__(self, *given: tuple[Events, Mapping[str, ConditionMeaning]]) -> None:
-        """Take `events` and `conditions` of the file, then those of each override that selects the nodes."""
+    def __init__(self, *given: Meanings) -> None:
+        """Take what the top of the file says, then each override that selects the nodes."""
         super().__init__()
-        self._events = tuple(events for events, _ in given)
-        self._conditions = tuple(conditions for _, conditions in given)
+        self._given = given
 
     def __missing__(self, key: tuple[Kind, str]) -> EventPolicy | None:
         """Return what an event of this kind, or about this condition, means."""
@@ -275,17 +286,31 @@ class NodePolicies(dict[tuple[Kind, str], EventPolicy | None]):
 
     def of_kind(self, kind: Kind) -> EventPolicy:
         """Return what an event of the platform means."""
-        return reduce(lambda below, events: events.of(kind).over(below), self._events, DEFAULTS[kind])
+        return reduce(lambda below, given: given.events.of(kind).over(below), self._given, DEFAULTS[kind])
 
     def of_condition(self, condition: str) -> EventPolicy | None:
         """Return what a condition means that is True, None if the settings do not name it there."""
-        meanings = [given[condition] for given in self._conditions if condition in given]
+        meanings = [given.conditions[condition] for given in self._given if condition in given.conditions]
         if not meanings:
             return None
         return reduce(lambda below, meaning: meaning.over(below), meanings, CONDITION_DEFAULT)
 
+    def path(self, kind: Kind, condition: str, field: str) -> str:
+        """Return which key of the file decides a field of such a policy.
+
+        For example `events.Reboot.emptyDir` for `empty_dir`, whether or not the file has that key. The last
+        override that sets it wins. Empty if the settings do not name the condition there.
+        """
+        name = f"conditions.{condition}" if condition else f"events.{kind.value}"
+        found = ""
+        for given in self._given:
+            meaning = given.of(kind, condition)
+            if meaning is not None and (not found or getattr(meaning, field) is not None):
+                found = f"{given.path}{name}.{to_camel(field)}"
+        return found
+
     @cached_property
     def user_initiated(self) -> UserInitiated:
         """What to do about an event that a user started."""
-        given = [events.user_initiated for events in self._events if events.user_initiated is not None]
+        given = [each.events.user_initiated for each in self._given if each.events.user_initiated is not None]
         return given[-1] if given else UserInitiated.REPORT

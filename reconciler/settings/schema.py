@@ -13,7 +13,6 @@ from zoneinfo import ZoneInfo
 
 from msgspec import Struct
 from pydantic import Field, PrivateAttr, create_model, model_validator
-from pydantic.alias_generators import to_camel
 
 from reconciler import plugins
 from reconciler.calendar.windows import Calendar, NotAllowed, Window
@@ -26,7 +25,7 @@ from reconciler.settings.draining import Adoptable, Budget, Coexist, Drain, Repl
 from reconciler.settings.fields import ConditionType, Duration, Flag, Prefix, Section, Selector, Zone
 from reconciler.settings.mistakes import Mistake, Mistakes, Warned
 from reconciler.settings.mistakes import Path as KeyPath
-from reconciler.settings.policies import ConditionMeaning, Events, NodePolicies
+from reconciler.settings.policies import ConditionMeaning, Events, Meanings, NodePolicies
 from reconciler.settings.sections.hooks import Hooks
 from reconciler.settings.sections.workflows import WorkflowSettings
 from reconciler.settings.times import NotAllowedSettings, WindowSettings, ends_before_it_starts, times_of
@@ -303,34 +302,16 @@ class Settings(Section):
         selected = tuple(override.node_selector.matches(labels) for override in self.overrides)
         policies = self._policies.get(selected)
         if policies is None:
-            overrides = compress(self.overrides, selected)
-            policies = NodePolicies(
-                (self.events, self.conditions), *((one.events, one.conditions) for one in overrides)
+            overrides = compress(enumerate(self.overrides), selected)
+            policies = self._policies[selected] = NodePolicies(
+                Meanings(self.events, self.conditions),
+                *(Meanings(one.events, one.conditions, f"overrides[{index}].") for index, one in overrides),
             )
-            self._policies[selected] = policies
         return policies
 
     @cached_property
     def _policies(self) -> dict[tuple[bool, ...], NodePolicies]:
         return {}
-
-    def policy_path(self, kind: Kind, condition: str, labels: Mapping[str, str], field: str) -> str:
-        """Return which key of the file decides a field of an event's policy on a node with these labels.
-
-        For example `events.Reboot.emptyDir` for `empty_dir`, whether or not the file has that key. The last
-        override that sets it wins. Empty if the settings do not name the condition there.
-        """
-        places = [("", self.events, self.conditions)]
-        for index, override in enumerate(self.overrides):
-            if override.node_selector.matches(labels):
-                places.append((f"overrides[{index}].", override.events, override.conditions))
-        found = ""
-        for prefix, events, conditions in places:
-            meaning = conditions.get(condition) if condition else events.of(kind)
-            if meaning is not None and (not found or getattr(meaning, field) is not None):
-                name = f"conditions.{condition}" if condition else f"events.{kind.value}"
-                found = f"{prefix}{name}.{to_camel(field)}"
-        return found
 
     def condition_types(self) -> frozenset[str]:
         """Return every condition type in the settings, overrides included."""

@@ -18,7 +18,7 @@ BLOCKS = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
 
 def test_the_rule_of_the_page_evicts_pods_that_karpenter_does_not() -> None:
     (rules,) = (parse_settings(block, "maintenance.yaml") for block in BLOCKS)
-    options = drain_options((known(),), rules, {})
+    options = drain_options((known(),), rules, rules.policies({}))
     asking = replace(pod(), annotations={DO_NOT_DISRUPT: "true"})
 
     assert judge(asking, options, now=NOW).action == "evict"

@@ -154,7 +154,7 @@ def _why_not(event_id: str, cluster: SimulatedCluster, policy: Settings, now: da
         if why := _not_ready_for_it(node, published.get(node.name, []), policy):
             return f"{node.name} {why}"
         # No pod goes for an event for which the drain may not begin yet.
-        options = drain_options(allowed(case_of(node)), policy, node.labels)
+        options = drain_options(allowed(case_of(node)), policy, policy.policies(node.labels))
         left = survey(cluster.pods_on(node.name), options, now=now)
         if not left.drained:
             return f"{node.name} still has {[one.pod.key for one in (*left.to_go, *left.waiting)]}"

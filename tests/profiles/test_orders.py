@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
+from types import MappingProxyType
 
 import pytest
 
-from reconciler.model.drains import Behavior, PodRule
+from reconciler.model.drains import Behavior, DrainOptions, PodRule
 from reconciler.model.event import Kind
 from reconciler.model.moments import to_text
 from reconciler.model.record import KnownEvent
 from reconciler.model.selector import LabelSelector
 from reconciler.profiles.orders import drain_options, drain_order, pod_rules
+from reconciler.settings.schema import Settings
 from tests.support.builders import NOW, known, minutes, node, settings, snapshot
 
 JOBS = LabelSelector.of({"app": "job"})
+
+
+def options_of(
+    events: Iterable[KnownEvent], chosen: Settings, labels: Mapping[str, str] = MappingProxyType({})
+) -> DrainOptions:
+    return drain_options(events, chosen, chosen.policies(labels))
 
 
 @pytest.mark.parametrize(
@@ -105,7 +114,7 @@ KEPT = [
 def test_the_reason_of_a_kept_pod_names_the_setting_that_lets_it_go(
     text: str, labels: dict[str, str], setting: str
 ) -> None:
-    refusals = drain_options([known()], settings(text), labels).refusals
+    refusals = options_of([known()], settings(text), labels).refusals
 
     assert refusals.empty_dir == f"has local storage (to evict it, set {setting.format('emptyDir')})"
     assert refusals.unmanaged == f"has no controller (to evict it, set {setting.format('unmanagedPods')})"
@@ -116,14 +125,14 @@ def test_the_reason_names_a_condition_and_each_of_several_events() -> None:
     events = [known(), known(Kind.UNKNOWN, condition="Broken")]
     chosen = settings("overrides: [{nodeSelector: {}, conditions: {Broken: {}}}]")
 
-    assert drain_options(events, chosen, {}).refusals.empty_dir == (
+    assert options_of(events, chosen).refusals.empty_dir == (
         "has local storage (to evict it, set events.Reboot.emptyDir: Evict "
         "or overrides[0].conditions.Broken.emptyDir: Evict)"
     )
 
 
 def test_without_a_policy_the_reason_says_that_no_setting_helps() -> None:
-    assert drain_options([], settings(""), {}).refusals.empty_dir == (
+    assert options_of([], settings("")).refusals.empty_dir == (
         "has local storage (it stays, because the settings have no policy for an event of the node)"
     )
 
@@ -133,11 +142,11 @@ def test_without_a_policy_the_reason_says_that_no_setting_helps() -> None:
 def test_the_named_setting_lets_the_pod_go(kind: Kind, field: str) -> None:
     """What the reason says to write is written, and then the pod is evicted."""
     base = settings(f"events: {{{kind}: {{emptyDir: Keep, unmanagedPods: Keep}}}}")
-    refusals = drain_options([known(kind)], base, {}).refusals
+    refusals = options_of([known(kind)], base).refusals
     text = refusals.empty_dir if field == "emptyDir" else refusals.unmanaged
     path, _, value = text.partition("set ")[2].rstrip(")").partition(": ")
     section, name, key = path.split(".")
-    changed = drain_options([known(kind)], settings(f"{section}: {{{name}: {{{key}: {value}}}}}"), {})
+    changed = options_of([known(kind)], settings(f"{section}: {{{name}: {{{key}: {value}}}}}"))
 
     assert changed.evict_empty_dir if field == "emptyDir" else changed.evict_unmanaged
 

@@ -16,7 +16,8 @@ from reconciler.features.publishing.settings import HINTS, PUBLISH, Showing, Sig
 from reconciler.model.node import LIFECYCLE, Node
 from reconciler.model.problems import guarded
 from reconciler.passes.node_facts import PassContext
-from reconciler.passes.plugin import Feature, NodeSigns, Standing, Wants, all_signs
+from reconciler.passes.parts import all_signs
+from reconciler.passes.plugin import Feature, NodeSigns, Standing, Wants
 from reconciler.settings.schema import Settings
 
 

@@ -285,10 +285,11 @@ def _policy(node: Node, around: _Circumstances) -> Policy:
     settings = around.settings
     snapshot = Snapshot((), for_settings=ReadForSettings(around.seen.namespaces))
     order = drain_order(node, _EVENTS, around.now, settings, snapshot)
+    policies = settings.policies(node.labels)
     return Policy(
         order=replace(order, options=replace(order.options, refusals=REFUSALS)),
-        evict_empty_dir=evicting_setting(_EVENTS, settings, node.labels, "empty_dir"),
-        evict_unmanaged=evicting_setting(_EVENTS, settings, node.labels, "unmanaged_pods"),
+        evict_empty_dir=evicting_setting(_EVENTS, policies, "empty_dir"),
+        evict_unmanaged=evicting_setting(_EVENTS, policies, "unmanaged_pods"),
     )
 
 

@@ -13,7 +13,6 @@ from reconciler.model.drains import (
     DrainProgress,
     KeptPods,
     Phase,
-    WaitLimit,
 )
 from reconciler.model.instructions import PersonHold
 from reconciler.model.node import AUTOSCALER_TAINT, Node
@@ -33,8 +32,7 @@ from reconciler.profiles import case as cases
 from reconciler.profiles.checks.people import not_stopped
 from reconciler.profiles.checks.platform import AUTOSCALER_DELETES, left_to_us
 from reconciler.profiles.checks.starts import first_lost_from, others_first
-from reconciler.profiles.orders import drain_options, drain_order
-from reconciler.profiles.situation import Staying
+from reconciler.profiles.orders import drain_order
 from reconciler.profiles.state_machine import Walk
 
 DRAINED = "MaintenanceDrained"
@@ -329,20 +327,6 @@ def _no_slot(node: Node, context: PassContext, progress: Progress) -> Hold:
     limit = context.settings.drain.max_concurrent_nodes
     reason = f"{limit} nodes are drained at once (drain.maxConcurrentNodes)"
     return Hold(node.name, HoldCode.DRAIN_SLOT, reason, progress.slot_free_at)
-
-
-def pods_staying(node: Node, record: CaseRecord, context: PassContext) -> Staying:
-    """Return the pods that a finished drain left on the node, and why they are not known, if so."""
-    if record.drain is None or record.drain.done is None:
-        return Staying()
-    snapshot = context.snapshot
-    unread = snapshot.problems.pods.get(node.name) or snapshot.problems.namespaces
-    options = drain_options(cases.allowed(record), context.settings, node.labels)
-    limit = WaitLimit(record.since or record.drain.since, context.settings.drain.pods_may_wait)
-    found = pods_left(node, replace(options, waits=replace(options.waits, own=limit)), context)
-    if found is None or unread:
-        return Staying(unknown=unread or "they were not read")
-    return Staying((*found.kept, *found.spared))
 
 
 def _blocked(drained: DrainProgress | None) -> str:

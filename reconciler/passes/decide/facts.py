@@ -19,7 +19,7 @@ from reconciler.drain.refusal import BudgetIndex
 from reconciler.model import limits
 from reconciler.model import scheduled_events as imds
 from reconciler.model.case_outcome import counted, reports_start, struck_by, unbegun
-from reconciler.model.drains import Comebacks, DrainOptions, DrainProgress
+from reconciler.model.drains import Comebacks, DrainOptions, DrainProgress, WaitLimit
 from reconciler.model.event import Answer, Reading
 from reconciler.model.moments import to_text
 from reconciler.model.node import Node
@@ -39,6 +39,7 @@ from reconciler.model.values import replace
 from reconciler.passes.node_facts import NodeFacts, PassContext
 from reconciler.profiles import case as cases
 from reconciler.profiles.orders import drain_options
+from reconciler.profiles.situation import Staying
 from reconciler.settings.schema import Mode
 
 
@@ -245,10 +246,24 @@ def left_by_case(
     context: PassContext,
 ) -> Survey | None:
     """Return what the drain of the case for these events finds, None if the pods were not read."""
-    options = drain_options(events, context.settings, node.read.labels)
+    options = drain_options(events, context.settings, node.policies)
     if record.drain is not None:
         options = with_returns(options, record.drain, record.since, drained)
     return pods_left(node.read, options, context)
+
+
+def pods_staying(node: NodeFacts, record: CaseRecord, context: PassContext) -> Staying:
+    """Return the pods that a finished drain left on the node, and why they are not known, if so."""
+    if record.drain is None or record.drain.done is None:
+        return Staying()
+    snapshot = context.snapshot
+    unread = snapshot.problems.pods.get(node.name) or snapshot.problems.namespaces
+    options = drain_options(cases.allowed(record), context.settings, node.policies)
+    limit = WaitLimit(record.since or record.drain.since, context.settings.drain.pods_may_wait)
+    found = pods_left(node.read, replace(options, waits=replace(options.waits, own=limit)), context)
+    if found is None or unread:
+        return Staying(unknown=unread or "they were not read")
+    return Staying((*found.kept, *found.spared))
 
 
 def _survey(

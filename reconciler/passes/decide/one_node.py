@@ -13,8 +13,8 @@ from reconciler.model.record import CaseRecord, State
 from reconciler.model.snapshot import Undone
 from reconciler.model.values import replace
 from reconciler.model.writes import node_write
-from reconciler.passes.decide.draining import follow_drain, holds_slot, is_stuck, pods_staying, running
-from reconciler.passes.decide.facts import with_starts
+from reconciler.passes.decide.draining import follow_drain, holds_slot, is_stuck, running
+from reconciler.passes.decide.facts import pods_staying, with_starts
 from reconciler.passes.decide.known import broken
 from reconciler.passes.decide.planned import (
     Decided,
@@ -27,7 +27,6 @@ from reconciler.passes.decide.planned import (
 from reconciler.passes.decide.scheduling import brought_forward, schedule_beside
 from reconciler.passes.node_facts import DEFAULT, NodeFacts, PassContext, Progress, gone_by_us, pool_key
 from reconciler.passes.parts import Parts
-from reconciler.passes.plugin import all_signs
 from reconciler.profiles import case as cases
 from reconciler.profiles.checks import CHECKS
 from reconciler.profiles.checks.people import is_adoptable
@@ -90,7 +89,7 @@ def decide_node(node: NodeFacts, context: PassContext, progress: Progress, parts
     machine = snapshot.for_settings.machines.get(read.name)
     key = pool_key(machine)
     before_us = progress.pools.get(key, "") if key is not None else ""
-    staying = pods_staying(read, record, context) if machine is not None else Staying()
+    staying = pods_staying(node, record, context) if machine is not None else Staying()
     situation = Situation(
         node=read,
         record=record,
@@ -146,10 +145,9 @@ def _untouched(node: NodeFacts, because: Hold, context: PassContext, parts: Part
     read, settings = node.read, context.settings
     drained = context.snapshot.drains.get(read.name)
     prefix = settings.keys.prefix
-    signs = parts.taken_back(read, prefix)
     # Nodes that AKS manages itself deny every change.
-    if not settings.manages(read.labels) and HOSTED_LABEL not in read.labels:
-        signs = all_signs((signs, parts.outlived(read, prefix)))
+    has_left = not settings.manages(read.labels) and HOSTED_LABEL not in read.labels
+    signs = parts.taken_back(read, prefix, has_left=has_left)
     write = node_write(read, prefix, labels=signs.labels, annotations=signs.annotations)
     todo = Actions(
         write=write if signs.labels or signs.annotations else None,
