@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from abc import abstractmethod
 from collections import defaultdict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -25,124 +26,117 @@ PATIENCE = 600.0
 def loop(plane: ControlPlane, nodes: list[str]) -> None:
     """Evict one pod per budget at a time, the next one as soon as the budget allows it."""
     with Api(plane.kubeconfig, user_agent=LOOP, connections=60) as api:
-        left: set[str] = set()
-        queued: dict[str, list[str]] = defaultdict(list)
-        for node in nodes:
-            for pod in api.list("pods", fields=f"spec.nodeName={node}"):
-                left.add(pod["metadata"]["name"])
-                queued[pod["metadata"]["labels"]["app"]].append(pod["metadata"]["name"])
-        changed = threading.Condition()
-        allows: dict[str, int] = defaultdict(int)
-        busy: set[str] = set()
-        over = threading.Event()
-        threads = ThreadPoolExecutor(50)
-
-        def go_on(app: str) -> None:
-            with changed:
-                if app in busy or allows[app] <= 0 or not queued[app]:
-                    return
-                busy.add(app)
-                allows[app] -= 1
-                pod = queued[app].pop()
-            threads.submit(evict, app, pod)
-
-        def evict(app: str, pod: str) -> None:
-            try:
-                api.evict(pod)
-            except ApiError as error:
-                if error.status not in (404, 429):
-                    raise
-                if error.status == 429:
-                    with changed:
-                        queued[app].append(pod)
-            with changed:
-                busy.discard(app)
-            go_on(app)
-
-        def on_budget(event: Changed) -> None:
-            app = event["object"]["metadata"]["name"]
-            with changed:
-                allows[app] = int(event["object"].get("status", {}).get("disruptionsAllowed", 0))
-            go_on(app)
-
-        def on_pod(event: Changed) -> None:
-            if str(event["type"]) == "DELETED":
-                with changed:
-                    left.discard(event["object"]["metadata"]["name"])
-                    changed.notify_all()
-
-        watches = [PlainWatch(api, "apis/policy/v1/poddisruptionbudgets", on_budget, over)]
-        watches += [
-            PlainWatch(api, f"api/v1/pods?fieldSelector=spec.nodeName%3D{node}", on_pod, over)
-            for node in nodes
-        ]
-        with changed:
-            assert changed.wait_for(lambda: not left, PATIENCE)
-        over.set()
-        for watch in watches:
-            watch.close()
-        threads.shutdown()
+        _OneByOne(api, nodes).drain()
 
 
 def floor(plane: ControlPlane, nodes: list[str]) -> None:
     """All evictions at once, a refused one again when its budget allows one; then until all are gone."""
     with Api(plane.kubeconfig, user_agent=FLOOR, connections=60) as api:
-        left: dict[str, str] = {}
+        _AllAtOnce(api, nodes).drain()
+
+
+class _Bare:
+    """The pods that are left on the nodes, those that wait for their budget, and what the budgets allow."""
+
+    def __init__(self, api: Api, nodes: list[str]) -> None:
+        self.api, self.nodes = api, nodes
+        self.left: dict[str, str] = {}
         for node in nodes:
             for pod in api.list("pods", fields=f"spec.nodeName={node}"):
-                left[pod["metadata"]["name"]] = pod["metadata"]["labels"]["app"]
-        changed = threading.Condition()
-        refused: dict[str, set[str]] = defaultdict(set)
-        allows: dict[str, int] = defaultdict(int)
+                self.left[pod["metadata"]["name"]] = pod["metadata"]["labels"]["app"]
+        self.waiting: dict[str, list[str]] = defaultdict(list)
+        self.allows: dict[str, int] = defaultdict(int)
+        self.changed = threading.Condition()
+        self.threads = ThreadPoolExecutor(50)
+
+    def begin(self) -> None:
+        """Do what waits for no budget, once changes are watched."""
+
+    @abstractmethod
+    def go_on(self, app: str) -> None:
+        """Evict what the budget allows now."""
+
+    def drain(self) -> None:
+        """Evict the pods, and return when all are gone."""
         over = threading.Event()
-        threads = ThreadPoolExecutor(50)
-
-        def evict(name: str) -> None:
-            try:
-                api.evict(name)
-            except ApiError as error:
-                if error.status == 404:
-                    return
-                if error.status != 429:
-                    raise
-                with changed:
-                    app = left[name]
-                    refused[app].add(name)
-                again(app)
-
-        def on_budget(event: Changed) -> None:
-            app = event["object"]["metadata"]["name"]
-            allows[app] = int(event["object"].get("status", {}).get("disruptionsAllowed", 0))
-            again(app)
-
-        def again(app: str) -> None:
-            with changed:
-                waiting = refused[app]
-                now = [waiting.pop() for _ in range(min(allows[app], len(waiting)))]
-                allows[app] -= len(now)
-            for pod in now:
-                threads.submit(evict, pod)
-
-        def on_pod(event: Changed) -> None:
-            if str(event["type"]) == "DELETED":
-                with changed:
-                    left.pop(event["object"]["metadata"]["name"], None)
-                    changed.notify_all()
-
-        names = list(left)
-        watches = [PlainWatch(api, "apis/policy/v1/poddisruptionbudgets", on_budget, over)]
+        watches = [PlainWatch(self.api, "apis/policy/v1/poddisruptionbudgets", self._on_budget, over)]
         watches += [
-            PlainWatch(api, f"api/v1/pods?fieldSelector=spec.nodeName%3D{node}", on_pod, over)
-            for node in nodes
+            PlainWatch(self.api, f"api/v1/pods?fieldSelector=spec.nodeName%3D{node}", self._on_pod, over)
+            for node in self.nodes
         ]
-        for name in names:
-            threads.submit(evict, name)
-        with changed:
-            assert changed.wait_for(lambda: not left, PATIENCE)
+        self.begin()
+        with self.changed:
+            assert self.changed.wait_for(lambda: not self.left, PATIENCE)
         over.set()
         for watch in watches:
             watch.close()
-        threads.shutdown()
+        self.threads.shutdown()
+
+    def evicted(self, app: str, pod: str) -> bool:
+        """Evict a pod, and return whether it goes; a refused one waits for its budget."""
+        try:
+            self.api.evict(pod)
+        except ApiError as error:
+            if error.status not in (404, 429):
+                raise
+            if error.status == 429:
+                with self.changed:
+                    self.waiting[app].append(pod)
+                return False
+        return True
+
+    def _on_budget(self, event: Changed) -> None:
+        app = event["object"]["metadata"]["name"]
+        with self.changed:
+            self.allows[app] = int(event["object"].get("status", {}).get("disruptionsAllowed", 0))
+        self.go_on(app)
+
+    def _on_pod(self, event: Changed) -> None:
+        if str(event["type"]) == "DELETED":
+            with self.changed:
+                self.left.pop(event["object"]["metadata"]["name"], None)
+                self.changed.notify_all()
+
+
+class _OneByOne(_Bare):
+    def __init__(self, api: Api, nodes: list[str]) -> None:
+        super().__init__(api, nodes)
+        self.busy: set[str] = set()
+        for pod, app in self.left.items():
+            self.waiting[app].append(pod)
+
+    def go_on(self, app: str) -> None:
+        with self.changed:
+            if app in self.busy or self.allows[app] <= 0 or not self.waiting[app]:
+                return
+            self.busy.add(app)
+            self.allows[app] -= 1
+            pod = self.waiting[app].pop()
+        self.threads.submit(self._evict, app, pod)
+
+    def _evict(self, app: str, pod: str) -> None:
+        self.evicted(app, pod)
+        with self.changed:
+            self.busy.discard(app)
+        self.go_on(app)
+
+
+class _AllAtOnce(_Bare):
+    def begin(self) -> None:
+        for pod, app in list(self.left.items()):
+            self.threads.submit(self._evict, app, pod)
+
+    def go_on(self, app: str) -> None:
+        with self.changed:
+            waiting = self.waiting[app]
+            now = [waiting.pop() for _ in range(min(self.allows[app], len(waiting)))]
+            self.allows[app] -= len(now)
+        for pod in now:
+            self.threads.submit(self._evict, app, pod)
+
+    def _evict(self, app: str, pod: str) -> None:
+        if not self.evicted(app, pod):
+            self.go_on(app)
 
 
 class PlainWatch:

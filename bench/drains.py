@@ -1,10 +1,9 @@
 """Drains side by side on a real API server: ours, `kubectl drain`, and two bare loops.
 
-    python -m bench.drains [--rounds N] [--pods 20,100,250] [--nodes 50] [--fleet-rounds N] [--timeline]
+    python -m bench.drains [--rounds N] [--pods 20,100,250] [--nodes 50] [--fleet-rounds N]
 
 `ours` is the drainer, `command` is `reconciler drain`, measured from its first write to the node on. `floor`
-evicts everything at once, and `loop` one pod per budget at a time. `--timeline` prints when
-evictions were asked for, and when budgets allowed one, by tenths of a second.
+evicts everything at once, and `loop` one pod per budget at a time.
 
 Every row starts from the same: one cordoned node, pods of as many Deployments as there are budgets (each with
 maxUnavailable 10 %), replacements ready after 0.2 s, pods gone 0.6 s after their deletion. Rows alternate
@@ -27,9 +26,9 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 from bench import bare
-from bench.timeline import BudgetNews, Timeline, as_table
 from reconciler import USER_AGENT
 from reconciler.drain.drainer import Drainer
 from reconciler.kubernetes.connection import Connection
@@ -44,6 +43,7 @@ from tests.support.fakes.clock import SystemClock
 
 _POOL = Pool("np")
 _PATIENCE = 600.0
+_FLAGS = ("--ignore-daemonsets", "--delete-emptydir-data", "--force", f"--timeout={_PATIENCE:.0f}s")
 _TURNS = itertools.count()
 
 
@@ -55,7 +55,6 @@ class Result:
     cpu: float
     requests: int
     overdrawn: int
-    timeline: Timeline
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,50 +67,35 @@ class Row:
 
 def main() -> None:
     """Run all rows and print the medians."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--pods", default="20,100,250")
     parser.add_argument("--nodes", type=int, default=50, help="drained at once in the end, 10 pods each")
     parser.add_argument("--fleet-rounds", type=int, default=1)
-    parser.add_argument("--without", default="", help="rows to leave out, comma-separated")
-    parser.add_argument("--timeline", action="store_true", help="evictions and news of budgets by time")
     asked = parser.parse_args()
-    rows = {name: row for name, row in _ROWS.items() if name not in asked.without.split(",")}
     with ControlPlane(ready_after=0.2, deleted_after=0.6) as plane:
         lines = [
             "| nodes | pods | row | seconds | by round | CPU s | requests | overdrawn | of loop | of floor |",
             "|---|---|---|---|---|---|---|---|---|---|",
         ]
-        measured = []
-        for pods in (int(text) for text in asked.pods.split(",") if text):
-            results = _measure(plane, rows, asked.rounds, pods=pods, budgets=20)
-            lines += _lines(1, pods, results)
-            measured.append((f"{pods} pods on 1 node", results))
-        if asked.nodes:
-            pods = asked.nodes * 10
-            results = _measure(plane, rows, asked.fleet_rounds, pods=pods, budgets=50, nodes=asked.nodes)
-            lines += _lines(asked.nodes, pods, results)
-            measured.append((f"{pods} pods on {asked.nodes} nodes", results))
+        sizes = [(1, int(text), 20, asked.rounds) for text in asked.pods.split(",") if text]
+        sizes += [(asked.nodes, asked.nodes * 10, 50, asked.fleet_rounds)] if asked.nodes else []
+        for nodes, pods, budgets, rounds in sizes:
+            results = _measure(plane, rounds, pods=pods, budgets=budgets, nodes=nodes)
+            lines += _lines(nodes, pods, results)
         print("\n".join(lines))
-        if asked.timeline:
-            for what, results in measured:
-                for number in range(max(map(len, results.values()))):
-                    print(f"\n{what}, round {number + 1}\n")
-                    print(as_table({name: runs[number].timeline for name, runs in results.items()}))
 
 
 def _measure(
-    plane: ControlPlane, rows: dict[str, Row], rounds: int, *, pods: int, budgets: int, nodes: int = 1
+    plane: ControlPlane, rounds: int, *, pods: int, budgets: int, nodes: int
 ) -> dict[str, list[Result]]:
     results: dict[str, list[Result]] = defaultdict(list)
     for number in range(rounds):
         # The first one has cold caches, so each has its turn.
-        names = list(rows)
+        names = list(_ROWS)
         for name in names[number % len(names) :] + names[: number % len(names)]:
             leaving = _prepare(plane, pods, budgets=budgets, nodes=nodes)
-            results[name].append(_run(plane, rows[name], leaving))
+            results[name].append(_run(plane, _ROWS[name], leaving))
             print(f"{pods} pods, {name}: {results[name][-1].seconds:.2f} s", file=sys.stderr, flush=True)
     return results
 
@@ -121,11 +105,9 @@ def _lines(nodes: int, pods: int, results: dict[str, list[Result]]) -> list[str]
     lines = []
     for name, runs in results.items():
         shown = [nodes, pods, name, f"{medians[name]:.2f}", " ".join(f"{one.seconds:.2f}" for one in runs)]
-        shown.append(f"{statistics.median(one.cpu for one in runs):.1f}")
-        shown += [
-            f"{statistics.median(one.requests for one in runs):.0f}",
-            sum(one.overdrawn for one in runs),
-        ]
+        shown += [f"{statistics.median(run.cpu for run in runs):.1f}"]
+        shown += [f"{statistics.median(run.requests for run in runs):.0f}"]
+        shown += [sum(run.overdrawn for run in runs)]
         shown += [f"{medians[name] / medians.get(other, math.nan):.2f}" for other in ("loop", "floor")]
         lines.append(f"| {' | '.join(map(str, shown))} |")
     return lines
@@ -141,12 +123,14 @@ def _prepare(plane: ControlPlane, pods: int, *, budgets: int, nodes: int) -> lis
     apps = {f"app{number}x{turn}": len(range(number, pods, budgets)) for number in range(min(pods, budgets))}
     with ThreadPoolExecutor(16) as threads:
         list(threads.map(lambda app: api.create("deployments", _deployment(app, apps[app])), apps))
-        wait_for("ready pods", lambda: _ready(api) >= pods, seconds=300, every=0.2)
-        list(
-            threads.map(
-                lambda app: api.create("poddisruptionbudgets", budget(app, max_unavailable="10%")), apps
-            )
+        wait_for(
+            "ready pods",
+            lambda: sum(map(_is_ready, api.list("pods", "default"))) >= pods,
+            seconds=300,
+            every=0.2,
         )
+        budgeted = [budget(app, max_unavailable="10%") for app in apps]
+        list(threads.map(partial(api.create, "poddisruptionbudgets"), budgeted))
     wait_for("counted budgets", lambda: _settled(api, apps), seconds=300, every=0.2)
     for node in leaving:
         api.patch("nodes", node, {"spec": {"unschedulable": True}})
@@ -161,10 +145,6 @@ def _deployment(app: str, replicas: int) -> dict[str, object]:
     return made
 
 
-def _ready(api: Api) -> int:
-    return sum(_is_ready(pod) for pod in api.list("pods", "default"))
-
-
 def _is_ready(pod: dict[str, object]) -> bool:
     status: dict[str, list[dict[str, str]]] = pod["status"]  # type: ignore[assignment]  # JSON
     return any(one["type"] == "Ready" and one["status"] == "True" for one in status.get("conditions", []))
@@ -172,12 +152,10 @@ def _is_ready(pod: dict[str, object]) -> bool:
 
 def _settled(api: Api, apps: dict[str, int]) -> bool:
     """Whether every budget has counted all of its pods, and allows a tenth of them, rounded up."""
-    found = {
-        one["metadata"]["name"]: one.get("status", {}) for one in api.list("poddisruptionbudgets", "default")
-    }
-    return all(
-        found[app].get("disruptionsAllowed", 0) == math.ceil(count / 10) for app, count in apps.items()
-    )
+    listed = api.list("poddisruptionbudgets", "default")
+    found = {each["metadata"]["name"]: each.get("status", {}) for each in listed}
+    allowed = {app: found[app].get("disruptionsAllowed", 0) for app in apps}
+    return all(allowed[app] == math.ceil(count / 10) for app, count in apps.items())
 
 
 class Sampler:
@@ -212,13 +190,12 @@ class Sampler:
 
 def _run(plane: ControlPlane, row: Row, nodes: list[str]) -> Result:
     since = datetime.now(UTC)
-    sampler, news = Sampler(plane), BudgetNews(plane)
+    sampler = Sampler(plane)
     cpu = _cpu()
     row.drain(plane, nodes)
     cpu = _cpu() - cpu
     until = datetime.now(UTC)
     overdrawn = sampler.stop()
-    allowed = news.stop()
     left = [pod for node in nodes for pod in plane.api.list("pods", fields=f"spec.nodeName={node}")]
     assert not left, f"{len(left)} pods are left"
     # The log is written a moment after the answer.
@@ -226,10 +203,7 @@ def _run(plane: ControlPlane, row: Row, nodes: list[str]) -> Result:
     if row.drain is _command:
         # Its start is measured by bench.start.
         since = min(entry.timestamp for entry in requests if entry.verb == "patch")
-    evictions = [entry for entry in requests if entry.subresource == "eviction"]
-    return Result(
-        (until - since).total_seconds(), cpu, len(requests), overdrawn, Timeline(since, evictions, allowed)
-    )
+    return Result((until - since).total_seconds(), cpu, len(requests), overdrawn)
 
 
 def _cpu() -> float:
@@ -255,15 +229,13 @@ def _ours(plane: ControlPlane, nodes: list[str]) -> None:
 
 
 def _command(plane: ControlPlane, nodes: list[str]) -> None:
-    flags = ["--ignore-daemonsets", "--delete-emptydir-data", "--force", f"--timeout={_PATIENCE:.0f}s"]
-    command = [sys.executable, "-m", "jobs", "drain", *nodes, *flags]
+    command = [sys.executable, "-m", "jobs", "drain", *nodes, *_FLAGS]
     environment = {**os.environ, "KUBECONFIG": str(plane.kubeconfig)}
     subprocess.run(command, env=environment, check=True, capture_output=True)
 
 
 def _kubectl(plane: ControlPlane, nodes: list[str]) -> None:
-    flags = ["--ignore-daemonsets", "--delete-emptydir-data", "--force", f"--timeout={_PATIENCE:.0f}s"]
-    command = [str(plane.kubectl), f"--kubeconfig={plane.kubeconfig}", "drain", *nodes, *flags]
+    command = [str(plane.kubectl), f"--kubeconfig={plane.kubeconfig}", "drain", *nodes, *_FLAGS]
     subprocess.run(command, check=True, capture_output=True)
 
 

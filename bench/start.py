@@ -10,44 +10,32 @@ from __future__ import annotations
 
 import argparse
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
+from bench import Row, spread
 from tests.support.controlplane.fill import Pool, fill
 from tests.support.controlplane.server import ControlPlane
 
 POOL = Pool("np")
 
 
-@dataclass(slots=True)
-class Start:
-    """One command's starts, in seconds to the first request and to the end."""
-
-    name: str
-    command: list[str]
-    user_agent: str
-    to_first_request: list[float] = field(default_factory=list)
-    to_end: list[float] = field(default_factory=list)
-
-
-def starts(server: ControlPlane, settings: Path) -> list[Start]:
+def starts(server: ControlPlane, settings: Path) -> list[Row]:
     """Return the commands that are compared."""
     node = POOL.node_name(0)
     ours = [sys.executable, "-m", "jobs"]
     flags = ["--ignore-daemonsets"]
     return [
-        Start("reconciler drain", [*ours, "drain", node, *flags, "--dry-run"], "node-maintenance-reconciler"),
-        Start("kubectl drain", [str(server.kubectl), "drain", node, *flags, "--dry-run=client"], "kubectl"),
-        Start("reconciler sweep", [*ours, "sweep", "--config", str(settings)], "node-maintenance-reconciler"),
+        Row("reconciler drain", [*ours, "drain", node, *flags, "--dry-run"], "node-maintenance-reconciler"),
+        Row("kubectl drain", [str(server.kubectl), "drain", node, *flags, "--dry-run=client"], "kubectl"),
+        Row("reconciler sweep", [*ours, "sweep", "--config", str(settings)], "node-maintenance-reconciler"),
     ]
 
 
-def run(server: ControlPlane, row: Start) -> tuple[float, float]:
+def run(server: ControlPlane, row: Row) -> tuple[float, float]:
     """Run the command; return the seconds to its first request and to its end."""
     environment = {**os.environ, "KUBECONFIG": str(server.kubeconfig)}
     began = datetime.now(UTC)
@@ -59,15 +47,10 @@ def run(server: ControlPlane, row: Start) -> tuple[float, float]:
     return (first - began).total_seconds(), (ended - began).total_seconds()
 
 
-def table(rows: list[Start]) -> str:
+def table(rows: list[Row]) -> str:
     """Return the rows as Markdown."""
     lines = ["| command | seconds to the first request (median, least–most) | to the end |", "|---|---|---|"]
-    for row in rows:
-        first = row.to_first_request
-        lines.append(
-            f"| {row.name} | {statistics.median(first):.2f} ({min(first):.2f}–{max(first):.2f})"
-            f" | {statistics.median(row.to_end):.2f} |"
-        )
+    lines += [f"| {row.name} | {' | '.join(map(spread, row.measured.values()))} |" for row in rows]
     return "\n".join(lines)
 
 
@@ -85,8 +68,8 @@ def main() -> None:
             for row in rows:
                 first, end = run(server, row)
                 if number:
-                    row.to_first_request.append(first)
-                    row.to_end.append(end)
+                    row.measured["first"].append(first)
+                    row.measured["end"].append(end)
         print(table(rows), flush=True)
 
 

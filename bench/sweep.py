@@ -13,27 +13,15 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import yaml
 
+from bench import Row, spread
 from tests.support.controlplane.fill import Pool, fill
 from tests.support.controlplane.server import ControlPlane
 
 POOLS = (Pool("np"), Pool("batch"))
-
-
-@dataclass(slots=True)
-class Row:
-    """One program's runs: seconds, peak MiB, requests."""
-
-    name: str
-    command: list[str]
-    user_agent: str
-    seconds: list[float] = field(default_factory=list)
-    peaks: list[float] = field(default_factory=list)
-    requests: list[int] = field(default_factory=list)
 
 
 # Started bare, so that what is measured is not hidden behind this process's own memory: a child's peak
@@ -93,26 +81,26 @@ def measure(server: ControlPlane, settings: Path, rounds: int) -> list[Row]:
             seconds, peak = run_once(row.command, environment)
             asked = len(server.audit_entries(user_agent=row.user_agent)) - before
             if number:
-                row.seconds.append(seconds)
-                row.peaks.append(peak)
-                row.requests.append(asked)
+                for what, value in (("seconds", seconds), ("peak", peak), ("requests", asked)):
+                    row.measured[what].append(value)
     return rows
 
 
 def table(nodes: int, rows: list[Row]) -> str:
     """Return the rows as Markdown: medians, and the median of the ratios to curl round by round."""
     lines = [
-        f"{nodes} nodes, medians of {len(rows[0].seconds)} rounds in turn:",
+        f"{nodes} nodes, medians of {len(rows[0].measured['seconds'])} rounds in turn:",
         "",
         "| program | seconds | to curl | peak MiB | requests |",
         "|---|---|---|---|---|",
     ]
     for row in rows:
-        ratio = statistics.median(a / b for a, b in zip(row.seconds, rows[1].seconds, strict=True))
+        seconds, peaks, requests = (row.measured[what] for what in ("seconds", "peak", "requests"))
+        to_curl = zip(seconds, rows[1].measured["seconds"], strict=True)
+        ratio = statistics.median(own / curl for own, curl in to_curl)
         lines.append(
-            f"| {row.name} | {statistics.median(row.seconds):.2f} ({min(row.seconds):.2f}–"
-            f"{max(row.seconds):.2f}) | {ratio:.2f} | {statistics.median(row.peaks):.0f} | "
-            f"{statistics.median(row.requests):.0f} |"
+            f"| {row.name} | {spread(seconds)} | {ratio:.2f} | "
+            f"{statistics.median(peaks):.0f} | {statistics.median(requests):.0f} |"
         )
     return "\n".join(lines)
 

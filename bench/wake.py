@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import random
-import statistics
 import tempfile
 import time
 from collections import defaultdict
@@ -21,6 +20,7 @@ from datetime import UTC, datetime
 from itertools import product
 from pathlib import Path
 
+from bench import spread
 from reconciler.model.node import SPOT_LABEL
 from tests.agent.running import AgentProcess, as_admin
 from tests.real.passes.processes import Programs
@@ -36,9 +36,7 @@ _OTHERS = Pool("others")
 
 def main() -> None:
     """Run the rounds and print a table."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--nodes", type=int, default=1000)
     chosen = parser.parse_args()
@@ -47,7 +45,7 @@ def main() -> None:
     print(f"\n{chosen.rounds} rounds among {chosen.nodes} nodes\n")
     print("| reported by | seconds to the cordon (median, least–most) |\n|---|---|")
     for source, seconds in took.items():
-        print(f"| {source} | {statistics.median(seconds):.2f} ({min(seconds):.2f}–{max(seconds):.2f}) |")
+        print(f"| {source} | {spread(seconds)} |")
 
 
 def measure(

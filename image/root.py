@@ -23,14 +23,8 @@ from pathlib import Path
 
 # pip (as a package, and as the wheel in ensurepip), tests, and what needs a screen.
 _LEFT_OUT = (
-    "ensurepip",
-    "idlelib",
-    "lib2to3",
-    "pydoc_data",
-    "site-packages",
-    "test",
-    "tkinter",
-    "turtledemo",
+    *("ensurepip", "idlelib", "lib2to3", "pydoc_data"),
+    *("site-packages", "test", "tkinter", "turtledemo"),
 )
 # Modules whose libraries an image of Python may not have: those of tkinter are not in the slim ones.
 _NOT_LOADED = ("_tkinter.", "nis.")

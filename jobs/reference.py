@@ -16,16 +16,14 @@ import click
 
 from jobs.cli import commands
 from jobs.commands import COMMANDS
+from reconciler.settings.reference import regenerated
 
 MARKER = "<!-- Generated from jobs/commands: run `nox -s docs`, do not edit below this line. -->"
 
 
 def update(page: str) -> str:
     """Return the page with its generated part replaced. Raises ValueError if it has no marker line."""
-    introduction, marker, _ = page.partition(MARKER)
-    if not marker:
-        raise ValueError(f"the page has no line {MARKER!r}")
-    return introduction + marker + "\n\n" + "\n\n".join(_blocks()) + "\n"
+    return regenerated(page, MARKER, "\n\n".join(_blocks()))
 
 
 def _blocks() -> Iterator[str]:

@@ -56,8 +56,7 @@ def write(new: str, root: Path = ROOT) -> None:
     """Write a version into each place; ValueError if it is not three numbers."""
     # Python, Helm and image tags each allow more, but not the same.
     if not re.fullmatch(_NUMBERS, new):
-        msg = f"{new} is not a version of three numbers, such as 0.2.0"
-        raise ValueError(msg)
+        raise ValueError(f"{new} is not a version of three numbers, such as 0.2.0")
     for files, before in PLACES:
         for file in sorted(root.glob(files)):
             text = file.read_text(encoding="utf-8")

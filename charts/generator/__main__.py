@@ -17,14 +17,12 @@ CHART = ROOT / "charts" / "node-maintenance-reconciler"
 def generated() -> dict[Path, str]:
     """Return the text of each generated file, by its path."""
     settings = (ROOT / "k8s" / "base" / "maintenance.yaml").read_text(encoding="utf-8")
-    page = CHART / "README.md"
+    board, page = ROOT / "k8s" / "monitoring" / "dashboard.json", CHART / "README.md"
     return {
         CHART / "Chart.yaml": _chart(),
         CHART / "values.yaml": values_yaml(settings),
         CHART / "values.schema.json": schema_json(),
-        CHART / "dashboard.json": (ROOT / "k8s" / "monitoring" / "dashboard.json").read_text(
-            encoding="utf-8"
-        ),
+        CHART / "dashboard.json": board.read_text(encoding="utf-8"),
         page: readme(page.read_text(encoding="utf-8")),
         **{CHART / "templates" / name: text for name, text in templates(ROOT / "k8s").items()},
     }

@@ -1,14 +1,87 @@
-"""The templates of the chart, from the manifests in k8s/: when each is rendered, and what values change."""
+"""The templates of the chart, from the manifests in k8s/: when each is rendered, and what values change.
+
+An edit replaces text of the manifest that must be there, and once.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import yaml
 
-from charts.generator.edits import Edit, after, extended, labelled, replaced
 from charts.generator.values import Agent, Monitoring, NetworkPolicies, Pods
+
+
+class NoSuchText(Exception):
+    """A manifest has changed, so that an edit of the chart no longer fits; the message names both."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Replaces the text `old` by `new`, where it is there once, or `everywhere`."""
+
+    old: str
+    new: str
+    everywhere: bool = False
+
+    def on(self, text: str, name: str) -> str:
+        """Return the text of the manifest `name` with this edit; NoSuchText if `old` is not there so."""
+        count = text.count(self.old)
+        if count == 0 or (count > 1 and not self.everywhere):
+            raise NoSuchText(
+                f"k8s/{name} has {count} times what an edit in charts/generator replaces:\n{self.old}"
+            )
+        return text.replace(self.old, self.new)
+
+
+def after(old: str, new: str) -> Edit:
+    """Return the edit that adds whole lines behind the text `old`, which ends with a line."""
+    return Edit(old, old + new)
+
+
+def extended(old: str, path: str, indent: int, key: str = "") -> Edit:
+    """Return the edit that adds the value at `path`, unless it is empty, behind `old`, and below `key`."""
+    space = " " * indent
+    inner = indent + 2 if key else indent
+    lines = [f"{{{{- with {path} }}}}"]
+    lines += [f"{key}:"] if key else []
+    lines += [f"{{{{- toYaml . | nindent {inner} }}}}", "{{- end }}"]
+    return after(old, "".join(f"{space}{line}\n" for line in lines))
+
+
+def replaced(key: str, default: dict[str, Any], path: str, indent: int) -> Edit:
+    """Return the edit that puts the value at `path` in the place of its default below `key`."""
+    space = " " * indent
+    written = yaml.safe_dump(default, sort_keys=False).splitlines()
+    old = "".join(f"{line}\n" for line in (f"{space}{key}:", *(f"{space}  {line}" for line in written)))
+    return Edit(old, f"{space}{key}: {{{{- toYaml {path} | nindent {indent + 2} }}}}\n")
+
+
+def labelled(text: str, labels: str) -> str:
+    """Return the text with the line `labels` among the labels of each object."""
+    return "---\n".join("".join(_labelled(one, labels)) for one in text.split("---\n"))
+
+
+def _labelled(text: str, labels: str) -> Iterator[str]:
+    inside = done = False
+    for line in text.splitlines(keepends=True):
+        if inside and not line.startswith("  "):
+            inside = False
+            if not done:
+                yield f"  labels:\n    {labels}\n"
+                done = True
+        inside = inside or line.startswith("metadata:")
+        yield line
+        if inside and line.startswith("  labels:"):
+            yield f"    {labels}\n"
+            done = True
+    if inside and not done:
+        yield f"  labels:\n    {labels}\n"
+
 
 CONDITIONS = {
     "agent": ".Values.agent.enabled",
@@ -42,7 +115,6 @@ ELSEWHERE = {
 }
 """What of k8s/ has no template, and why."""
 
-_NAME = "app.kubernetes.io/name: node-maintenance-reconciler"
 _IMAGE = re.compile(r"^( *)image: node-maintenance-reconciler:\S+\n", re.MULTILINE)
 _FROM_VALUES = r"""\1image: {{ include "node-maintenance.image" . }}
 \1{{- with .Values.image.pullPolicy }}
@@ -61,7 +133,7 @@ def _pull_secrets(column: int) -> Edit:
 def _reconciler(space: int, last: str) -> tuple[Edit, ...]:
     """Return the edits of the reconciler's Pod: the column of its spec's keys, and its last argument."""
     indent = " " * space
-    labels = f"{indent}labels:\n{indent}  {_NAME}\n"
+    labels = f"{indent}labels:\n{indent}  app.kubernetes.io/name: node-maintenance-reconciler\n"
     return (
         Edit(
             f"{labels}{indent[2:]}spec:\n",
@@ -125,7 +197,6 @@ def _keys_of(what: str) -> Edit:
     return Edit(f'{old}"[]"\n', f"{old}{{{{ .Values.admissionPolicies.trigger{what} | toJson | quote }}}}\n")
 
 
-_ACCOUNT = "  name: reconciler\n  namespace: node-maintenance\n"
 _MONITORING = f"values: [{', '.join(NetworkPolicies().monitoring_namespaces)}]\n"
 _FROM_MONITORING = Edit(_MONITORING, "values: {{ .Values.networkPolicies.monitoringNamespaces | toJson }}\n")
 
@@ -148,7 +219,7 @@ EDITS: dict[str, tuple[Edit, ...]] = {
     ),
     "base/service-account.yaml": (
         after(
-            _ACCOUNT,
+            "  name: reconciler\n  namespace: node-maintenance\n",
             '  {{- with include "node-maintenance.accountAnnotations" . }}\n'
             "  annotations: {{- . | nindent 4 }}\n"
             "  {{- end }}\n",

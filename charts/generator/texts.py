@@ -11,10 +11,9 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from charts.generator.values import Values
-from reconciler.settings.reference import json_schema
+from reconciler.settings.reference import json_schema, regenerated
 
 MARKER = "<!-- Generated from charts/generator: run `nox -s chart`, do not edit below this line. -->"
-_HIDDEN = ("global",)
 
 
 def values_yaml(settings: str) -> str:
@@ -42,16 +41,13 @@ def schema_json() -> str:
 
 def readme(page: str) -> str:
     """Return the page with its generated part replaced. Raises ValueError if it has no marker line."""
-    introduction, marker, _ = page.partition(MARKER)
-    if not marker:
-        raise ValueError(f"the page has no line {MARKER!r}")
     rows = ["| value | default | meaning |", "|---|---|---|", *_rows(Values(), "")]
-    return introduction + marker + "\n\n" + "\n".join(rows) + "\n"
+    return regenerated(page, MARKER, "\n".join(rows))
 
 
 def _fields(part: BaseModel) -> Iterator[tuple[str, FieldInfo, Any]]:
     for name, field in type(part).model_fields.items():
-        if field.alias not in _HIDDEN:
+        if field.alias != "global":
             yield str(field.alias), field, getattr(part, name)
 
 

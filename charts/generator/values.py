@@ -50,6 +50,11 @@ class Azure(Part):
     client_id: str = Field(default="", description="The client ID of the managed identity.")
 
 
+_NODE_SELECTOR: Any = Field(
+    default={}, description="Labels that a node must have, in addition to `kubernetes.io/os: linux`."
+)
+
+
 class Pods(Part):
     """The Pods of the reconciler."""
 
@@ -57,9 +62,7 @@ class Pods(Part):
         default={"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": "256Mi"}},
         description="Requests and limits of the container.",
     )
-    node_selector: dict[str, str] = Field(
-        default={}, description="Labels that a node must have, in addition to `kubernetes.io/os: linux`."
-    )
+    node_selector: dict[str, str] = _NODE_SELECTOR
     tolerations: Objects = Field(
         default=[], description="Tolerations, in addition to the one for system pools of AKS."
     )
@@ -92,9 +95,7 @@ class Agent(Part):
         default={"requests": {"cpu": "5m", "memory": "25Mi"}, "limits": {"memory": "48Mi"}},
         description="Requests and limits of the container.",
     )
-    node_selector: dict[str, str] = Field(
-        default={}, description="Labels that a node must have, in addition to `kubernetes.io/os: linux`."
-    )
+    node_selector: dict[str, str] = _NODE_SELECTOR
     tolerations: Objects = Field(default=[], description="Tolerations for the taints of your own pools.")
 
 

@@ -65,10 +65,15 @@ _COLUMNS = ("drain", "leadTime", "outsideWindow", "emptyDir", "unmanagedPods")
 
 def update(page: str) -> str:
     """Return the page with its generated part replaced. Raises ValueError if it has no marker line."""
-    introduction, marker, _ = page.partition(MARKER)
-    if not marker:
-        raise ValueError(f"the page has no line {MARKER!r}")
-    return introduction + marker + "\n\n" + "\n\n".join(_blocks()) + "\n"
+    return regenerated(page, MARKER, "\n\n".join(_blocks()))
+
+
+def regenerated(page: str, marker: str, text: str) -> str:
+    """Return the page with this text behind its marker. Raises ValueError if it has no such line."""
+    introduction, line, _ = page.partition(marker)
+    if not line:
+        raise ValueError(f"the page has no line {marker!r}")
+    return f"{introduction}{marker}\n\n{text}\n"
 
 
 class _Row(Struct, frozen=True):

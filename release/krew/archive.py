@@ -1,4 +1,7 @@
-"""Packs the plugin for one platform: the program, the start file, and all libraries for each Python."""
+"""Packs the plugin for one platform, and fills in the manifest that krew reads.
+
+An archive has the program, the start file, and all libraries for each Python.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,11 @@ import tempfile
 import zipfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
+from string import Template
 from types import MappingProxyType
 
 from release.packing import pack
-from release.version import ROOT
+from release.version import ROOT, version
 
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 
@@ -92,3 +96,18 @@ def _download(python: str, tags: Iterable[str], to: Path) -> None:
     words += [word for tag in tags for word in ("--platform", tag)]
     words += ["--require-hashes", "--requirement", str(ROOT / "requirements.lock")]
     subprocess.run([sys.executable, "-m", "pip", *words], check=True)
+
+
+def archive_name(platform: str) -> str:
+    """Return the name of the archive for a platform."""
+    return f"kubectl-maintenance-{version()}-{platform}.tar.gz"
+
+
+def manifest(uri: str, homepage: str, digests: Mapping[str, str]) -> str:
+    """Return the manifest. `uri` is the folder of the archives, `digests` are their SHA-256 by platform.
+
+    Raises KeyError if the template names a platform that has no digest.
+    """
+    named = {platform.replace("-", "_"): digest for platform, digest in digests.items()}
+    text = (_OWN / "maintenance.yaml").read_text(encoding="utf-8")
+    return Template(text).substitute(named, version=version(), uri=uri.rstrip("/"), homepage=homepage)

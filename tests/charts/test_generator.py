@@ -14,8 +14,7 @@ import pytest
 import yaml
 
 from charts.generator.__main__ import CHART, ROOT, generated
-from charts.generator.edits import NoSuchText
-from charts.generator.templates import CONDITIONS, ELSEWHERE, NotInTheChart, templates
+from charts.generator.templates import CONDITIONS, ELSEWHERE, NoSuchText, NotInTheChart, templates
 from charts.generator.values import Values
 
 BY_HAND = {

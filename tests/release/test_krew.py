@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from release.krew.archive import PLATFORMS, Differs, unpack
-from release.krew.manifest import archive_name, manifest
+from release.krew.archive import PLATFORMS, Differs, archive_name, manifest, unpack
 from release.packing import pack
 from release.version import ROOT, version
 

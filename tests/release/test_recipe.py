@@ -7,8 +7,7 @@ import tomllib
 
 import pytest
 
-from release.provenance import Source, statement
-from release.recipe import LOCKS, problems
+from release.recipe import LOCKS, Source, problems, statement
 from release.version import ROOT, version
 
 DATED = f"# Changelog\n\n## {version()} — 2026-11-22\n"

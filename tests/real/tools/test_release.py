@@ -15,8 +15,7 @@ from pathlib import Path
 import pytest
 
 from release import recipe
-from release.krew.archive import PLATFORMS
-from release.krew.manifest import archive_name, manifest
+from release.krew.archive import PLATFORMS, archive_name, manifest
 from release.recipe import digest
 from release.version import version
 from tests.support.tools.building import OF_RELEASES, NoTool, find_environment
