@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from msgspec import Struct, field
 
 from reconciler.model.keys import DEFAULT_PREFIX
+from reconciler.settings.check_types import HypervisorCheck, HypervisorConditionCheck, StaggerCheck
+from reconciler.settings.notify_types import SlackThread
 from reconciler.settings.schema import Settings
-from reconciler.settings.sections.check_types import HypervisorCheck, HypervisorConditionCheck, StaggerCheck
-from reconciler.settings.sections.notify_types import SlackThread
-from reconciler.settings.sections.trigger_types import (
+from reconciler.settings.trigger_types import (
     AlterAnnotation,
     AlterFinalizer,
     AlterHypervisor,

@@ -36,7 +36,7 @@ from reconciler.settings.policies import (
     EventPolicy,
 )
 from reconciler.settings.schema import whole_settings
-from reconciler.settings.sections.workflows import Chain
+from reconciler.settings.workflows import Chain
 
 MARKER = "<!-- Generated from reconciler/settings: run `nox -s docs`, do not edit below this line. -->"
 

@@ -23,12 +23,12 @@ from reconciler.model.node import HOSTED_LABEL
 from reconciler.model.selector import EVERYTHING, LabelSelector
 from reconciler.settings.draining import Adoptable, Budget, Coexist, Drain, Replacing
 from reconciler.settings.fields import ConditionType, Duration, Flag, Prefix, Section, Selector, Zone
+from reconciler.settings.hooks import Hooks
 from reconciler.settings.mistakes import Mistake, Mistakes, Warned
 from reconciler.settings.mistakes import Path as KeyPath
 from reconciler.settings.policies import ConditionMeaning, Events, Meanings, NodePolicies
-from reconciler.settings.sections.hooks import Hooks
-from reconciler.settings.sections.workflows import WorkflowSettings
 from reconciler.settings.times import NotAllowedSettings, WindowSettings, ends_before_it_starts, times_of
+from reconciler.settings.workflows import WorkflowSettings
 
 
 class Mode(StrEnum):

@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from reconciler.features.workflows.checks import CHECK_TYPES
+from reconciler.settings.check_types import CheckConfig
 from reconciler.settings.load import parse_settings
-from reconciler.settings.sections.check_types import CheckConfig
 
 PAGE = (Path(__file__).parents[2] / "docs" / "checks.md").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"^### (\w+)\n(.*?)(?=^##|\Z)", PAGE, re.MULTILINE | re.DOTALL))

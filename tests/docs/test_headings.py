@@ -23,7 +23,7 @@ from reconciler.profiles.triggers import TRIGGERS
 from reconciler.report.document import to_report
 from reconciler.report.explained import Explanation
 from reconciler.report.values import plain
-from reconciler.settings.sections.notify_types import NOTIFY_TYPES, SCHEDULE_TYPES
+from reconciler.settings.notify_types import NOTIFY_TYPES, SCHEDULE_TYPES
 
 ROOT = Path(__file__).parents[2]
 

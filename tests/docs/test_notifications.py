@@ -9,7 +9,7 @@ import pytest
 
 from reconciler.settings.load import parse_settings
 from reconciler.settings.loose import LooseSection
-from reconciler.settings.sections.notify_types import NOTIFY_TYPES, SCHEDULE_TYPES
+from reconciler.settings.notify_types import NOTIFY_TYPES, SCHEDULE_TYPES
 
 PAGE = (Path(__file__).parents[2] / "docs" / "workflows.md").read_text(encoding="utf-8")
 NOTIFICATIONS = PAGE.partition("\n## Notifications\n")[2].partition("\n## ")[0]

@@ -9,9 +9,9 @@ import pytest
 import yaml
 
 from reconciler.features.workflows.triggers import TRIGGER_TYPES
+from reconciler.settings import trigger_types
 from reconciler.settings.load import parse_settings
 from reconciler.settings.loose import LooseSection
-from reconciler.settings.sections import trigger_types
 from tests.docs.test_checks import examples, indented
 
 PAGE = (Path(__file__).parents[2] / "docs" / "workflows.md").read_text(encoding="utf-8")

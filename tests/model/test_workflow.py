@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from reconciler.model.workflow import SPEC, STATUS
-from reconciler.settings.sections.check_types import HypervisorCheck
-from reconciler.settings.sections.trigger_types import AlterHypervisor
+from reconciler.settings.check_types import HypervisorCheck
+from reconciler.settings.trigger_types import AlterHypervisor
 
 
 def test_the_settings_have_each_field_that_is_read_and_no_other() -> None:

@@ -16,7 +16,7 @@ from reconciler.settings.loose import (
     LooseTexts,
     parse_go_duration,
 )
-from reconciler.settings.sections.trigger_types import LabelValue
+from reconciler.settings.trigger_types import LabelValue
 from reconciler.settings.yaml import GoFloat
 
 

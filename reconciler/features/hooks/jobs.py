@@ -23,7 +23,7 @@ from reconciler.model.errors import ClusterError, Conflict, NotFound, Unreachabl
 from reconciler.model.hooks import HookAnswer, HookKey, HookRun, HookState
 from reconciler.model.keys import OwnKeys, keys_of
 from reconciler.model.moments import to_text
-from reconciler.settings.sections.hooks import JobHook
+from reconciler.settings.hooks import JobHook
 
 PATIENCE = 2.0
 """Seconds. The next pass tries again."""

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from reconciler.features.hooks.requests import HookRequests
     from reconciler.http.retrying import Guard
     from reconciler.kubernetes.connection import Connection
+    from reconciler.settings.hooks import ConfiguredHook
     from reconciler.settings.schema import Settings
-    from reconciler.settings.sections.hooks import ConfiguredHook
 
 
 class SettingsHooks:

@@ -24,7 +24,7 @@ from reconciler.model.content import Secret
 from reconciler.model.hooks import HookAnswer, HookKey, HookRun, HookState
 from reconciler.model.moments import to_text
 from reconciler.settings.fields import check_url
-from reconciler.settings.sections.hooks import WebhookHook
+from reconciler.settings.hooks import WebhookHook
 
 AT_ONCE = 8
 """Requests in flight. Further ones wait for a later pass."""

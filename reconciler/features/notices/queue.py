@@ -27,7 +27,7 @@ from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Notice, NoticeType, Plan
 from reconciler.model.problems import internal
 from reconciler.model.workflow import WorkflowMessage
-from reconciler.settings.sections.workflows import NotifyInstance
+from reconciler.settings.workflows import NotifyInstance
 
 log = logging.getLogger(__name__)
 

@@ -18,8 +18,8 @@ from reconciler.model.problems import internal
 from reconciler.model.workflow import LeaseTake, Needs
 from reconciler.profiles.plugins import Check, Trigger, unknown
 from reconciler.profiles.state_machine import Profile, profile_of
-from reconciler.settings.sections import notify_types
-from reconciler.settings.sections.trigger_types import (
+from reconciler.settings import notify_types
+from reconciler.settings.trigger_types import (
     AlterAnnotation,
     AlterHypervisor,
     AlterLabel,
@@ -27,7 +27,7 @@ from reconciler.settings.sections.trigger_types import (
     Eviction,
     EvictionAction,
 )
-from reconciler.settings.sections.workflows import (
+from reconciler.settings.workflows import (
     DEFAULT_PROFILE,
     SEPARATOR,
     NotifyInstance,

@@ -28,7 +28,7 @@ from reconciler.profiles.checks.people import not_held
 from reconciler.profiles.checks.platform import left_to_us
 from reconciler.profiles.situation import Situation, Work
 from reconciler.settings.schema import Mode
-from reconciler.settings.sections.trigger_types import Draining
+from reconciler.settings.trigger_types import Draining
 
 PLATFORM = "the maintenance of the platform"
 """What the profile of platform events is called where a workflow waits for it."""

@@ -33,7 +33,7 @@ from reconciler.profiles.state_machine import (
     first_open,
     verdicts_of,
 )
-from reconciler.settings.sections.trigger_types import Draining
+from reconciler.settings.trigger_types import Draining
 
 CHANGED = "ChangedMaintenanceState"
 """The reason of maintenance-controller's Event about a step."""

@@ -1,7 +1,7 @@
 """Triggers: what a step of a workflow changes.
 
 A trigger changes values: the node as it should be, and its record. `decide` makes one patch of all changes.
-The configuration of a type is a section of the settings, in `reconciler/settings/sections/trigger_types.py`.
+The configuration of a type is a section of the settings, in `reconciler/settings/trigger_types.py`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from reconciler.model.node import Taint
 from reconciler.model.record import Cordon, DrainRecord
 from reconciler.model.values import replace
 from reconciler.model.workflow import HypervisorWrite, upgrade_of
-from reconciler.settings.sections.trigger_types import (
+from reconciler.settings.trigger_types import (
     AlterAnnotation,
     AlterFinalizer,
     AlterHypervisor,

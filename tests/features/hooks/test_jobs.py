@@ -8,7 +8,7 @@ from datetime import timedelta
 from reconciler.features.hooks.jobs import job
 from reconciler.model.hooks import HookId, HookKey, HookKind, HookRun, HookStep
 from reconciler.model.keys import OwnKeys
-from reconciler.settings.sections.hooks import JobHook
+from reconciler.settings.hooks import JobHook
 from tests.support.builders import NOW, minutes
 
 KEY = HookKey("a", "uid-a", HookId(HookStep.POST_DRAIN, "flash", HookKind.JOB), NOW)

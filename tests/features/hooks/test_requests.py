@@ -14,7 +14,7 @@ from reconciler.features.hooks.requests import AT_ONCE, HookRequests
 from reconciler.model.content import Secret
 from reconciler.model.errors import LockLost
 from reconciler.model.hooks import HookAnswer, HookId, HookKey, HookKind, HookRun, HookState, HookStep
-from reconciler.settings.sections.hooks import WebhookHook
+from reconciler.settings.hooks import WebhookHook
 from tests.support.builders import NOW, minutes
 from tests.support.fakes.loopback import Loopback
 

@@ -11,7 +11,7 @@ import pytest
 from reconciler.features.notices.settings import NOTIFY, TRANSPORTS
 from reconciler.features.notices.transports import table
 from reconciler.settings.load import parse_settings
-from reconciler.settings.sections.notify_types import NOTIFY_TYPES
+from reconciler.settings.notify_types import NOTIFY_TYPES
 
 PAGE = (Path(__file__).parents[3] / "docs" / "notices.md").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"^### `(\w+)`\n(.*?)(?=^##|\Z)", PAGE, re.MULTILINE | re.DOTALL))

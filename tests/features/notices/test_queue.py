@@ -26,7 +26,7 @@ from reconciler.model.errors import Forbidden, LockLost, Unreachable
 from reconciler.model.plan import Notice, Plan
 from reconciler.model.workflow import WorkflowMessage
 from reconciler.settings.load import parse_settings
-from reconciler.settings.sections.workflows import NotifyInstance
+from reconciler.settings.workflows import NotifyInstance
 from tests.features.notices.following import asking, entries, message, told
 from tests.support import builders
 from tests.support.controlplane.processes import wait_for

@@ -17,7 +17,7 @@ from reconciler.model.errors import Forbidden
 from reconciler.model.values import replace
 from reconciler.model.workflow import LeaseRef, LeaseSeen, LeaseTake
 from reconciler.settings.load import parse_settings
-from reconciler.settings.sections.workflows import NotifyInstance
+from reconciler.settings.workflows import NotifyInstance
 from tests.support.builders import NOW
 from tests.support.fakes.smtp import FakeSmtp
 from tests.support.stub import Answer, Asked, Stub, json_answer

@@ -15,8 +15,8 @@ from reconciler.features.notices.deliveries import Delivery
 from reconciler.features.notices.settings import Mail, Tls
 from reconciler.features.notices.transports.sending import NotSent, masked, resolved, tls_failure
 from reconciler.report import safe
+from reconciler.settings import notify_types
 from reconciler.settings.fields import LINK_LOCAL, is_address
-from reconciler.settings.sections import notify_types
 
 PATIENCE = 10.0
 """Seconds for each answer of the server."""

@@ -16,7 +16,7 @@ from reconciler.model.errors import ClusterError
 from reconciler.model.limits import without_slack_markup
 from reconciler.model.moments import shifted
 from reconciler.model.workflow import LeaseRef, LeaseSeen, LeaseTake
-from reconciler.settings.sections import notify_types
+from reconciler.settings import notify_types
 
 LONGEST = 12_000
 """Characters of a message. Slack recommends 4,000, and cuts off what is above 40,000 without a word."""

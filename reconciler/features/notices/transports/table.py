@@ -14,7 +14,7 @@ from reconciler.features.notices.settings import Notify
 from reconciler.features.notices.transports.posts import Posting
 from reconciler.features.notices.transports.sending import Http, Transport
 from reconciler.model.workflow import LeaseRef, LeaseSeen, LeaseTake
-from reconciler.settings.sections.workflows import NotifyInstance
+from reconciler.settings.workflows import NotifyInstance
 
 TRANSPORTS: Mapping[str, str] = {
     "slack": "slack:SlackTransport",

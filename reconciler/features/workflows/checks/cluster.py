@@ -18,7 +18,7 @@ from reconciler.model.value_expression import ValueExpressionError, parse_value_
 from reconciler.model.workflow import LeaseRef, LeaseTake, Needs, PrometheusQuery
 from reconciler.profiles.checks.starts import place_for
 from reconciler.profiles.plugins import CheckResult, failed, passed, unknown
-from reconciler.settings.sections.check_types import (
+from reconciler.settings.check_types import (
     ClusterHealthyCheck,
     ClusterSemverCheck,
     KeylessCheck,

@@ -11,7 +11,7 @@ from reconciler.calendar.values import MIDNIGHT
 from reconciler.features.workflows.situation import WorkflowSituation, check_type
 from reconciler.model.moments import shifted, to_text
 from reconciler.profiles.plugins import CheckResult, failed, passed, unknown
-from reconciler.settings.sections.check_types import (
+from reconciler.settings.check_types import (
     DeadlineCheck,
     KeylessCheck,
     TimeWindowCheck,

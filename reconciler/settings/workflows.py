@@ -26,11 +26,11 @@ from reconciler.calendar.values import literal, near
 from reconciler.model import limits
 from reconciler.model.expression import ExpressionError, names, parse
 from reconciler.model.record import State
+from reconciler.settings import check_types as checks
 from reconciler.settings.loose import GoDuration, LooseFlag, LooseSection, LooseText, RequiredText
 from reconciler.settings.mistakes import Mistake, Mistakes, Path, keys_at, mistakes_of
-from reconciler.settings.sections import check_types as checks
-from reconciler.settings.sections.notify_types import NOTIFY_TYPES, SCHEDULE_TYPES, Periodic
-from reconciler.settings.sections.trigger_types import TRIGGER_TYPES
+from reconciler.settings.notify_types import NOTIFY_TYPES, SCHEDULE_TYPES, Periodic
+from reconciler.settings.trigger_types import TRIGGER_TYPES
 
 DEFAULT_PROFILE = "default"
 """The profile of nodes without the label that selects one. It has no transitions unless the file has it."""
