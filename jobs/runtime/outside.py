@@ -141,14 +141,15 @@ def factory(source: PolledSource[Any, Any]) -> Factory:
 class Keeping:
     """A client that repeats its answers for `seconds`, for a process that can't write the ledger.
 
-    A problem is kept for as long as its service asks, but no longer than `seconds` or KEPT_PROBLEM.
+    A problem is kept for as long as its service asks, but no longer than `seconds` or KEPT_PROBLEM. `behind`
+    is the client itself, for what a feature reads besides.
     """
 
     def __init__(
         self, client: SourceClient, seconds: float, *, clock: Callable[[], float] = time.monotonic
     ) -> None:
         """Use this client for queries; `clock` is in seconds."""
-        self._client = client
+        self.behind = client
         self._seconds = seconds
         self._clock = clock
         self._kept: dict[Any, tuple[float, Listing[Any, Any]]] = {}
@@ -160,7 +161,7 @@ class Keeping:
         self._kept = {scope: one for scope, one in self._kept.items() if one[0] > now}
         kept = {scope: self._kept[scope][1] for scope in scopes if scope in self._kept}
         asked = [scope for scope in scopes if scope not in kept]
-        fresh = {one.scope: one for one in (self._client.ask(asked) if asked else ())}
+        fresh = {one.scope: one for one in (self.behind.ask(asked) if asked else ())}
         now = self._clock()
         for scope, listing in fresh.items():
             if listing.asked:

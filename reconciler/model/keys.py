@@ -50,6 +50,7 @@ NODE_KEYS = (
     NodeKey("acknowledge", Writer.PASS, with_case=True),
     NodeKey("deadline", Writer.PASS, with_case=True),
     NodeKey("maintenance", Writer.PASS, with_case=True),
+    NodeKey("power", Writer.PASS, with_case=True),
     NodeKey("workflow_state", Writer.PASS),
     NodeKey("workflow_data", Writer.PASS),
     NodeKey("said_before", Writer.COMMAND, with_case=True),
@@ -125,6 +126,9 @@ class OwnKeys:
 
     acknowledge = _key("acknowledge")
     """The annotation with the events that the node agent acknowledges."""
+
+    power = _key("power")
+    """The annotation with what was done with the power of the node's VM."""
 
     deadline = _key("deadline")
     """The label with the deadline of announced maintenance, a scheduling hint (`hints.label`)."""

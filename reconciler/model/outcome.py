@@ -81,6 +81,7 @@ class HoldCode(StrEnum):
     ONE_PROFILE = "oneProfile"
     PODS_READABLE = "podsReadable"
     RECORD_READABLE = "recordReadable"
+    VM_POWER = "vmPower"
     WORKFLOW = "workflow"
     WORKFLOW_DATA_READABLE = "workflowDataReadable"
     WORKFLOW_GONE = "workflowGone"

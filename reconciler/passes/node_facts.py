@@ -217,6 +217,11 @@ class Decider:
         del context
         return node, situation
 
+    def order(self, order: DrainOrder, node: NodeFacts, context: PassContext) -> DrainOrder:
+        """Return the order for the drain of a node, with what changes in it."""
+        del node, context
+        return order
+
     def note(self, node: NodeFacts, progress: Progress) -> None:
         """Show the nodes that come later in the pass what was decided about this one."""
 

@@ -53,6 +53,7 @@ WHO: Mapping[str, str] = MappingProxyType(
         HoldCode.ONE_PROFILE: f"{NOBODY} when the other profile is done",
         HoldCode.PODS_READABLE: "the administrator of the cluster: the reconciler must list pods",
         HoldCode.RECORD_READABLE: "a person: {release} --reset removes the record",
+        HoldCode.VM_POWER: "the administrator of the host under {node}, and of its VM",
         HoldCode.WORKFLOW: f"whoever can change what the check reads; or {SETTINGS}: `profiles`",
         HoldCode.WORKFLOW_DATA_READABLE: "whoever wrote the annotation; a person can remove it",
         HoldCode.WORKFLOW_GONE: "a person: {release} uncordons the node",

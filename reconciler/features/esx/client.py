@@ -16,18 +16,16 @@ from typing import Any
 from urllib.parse import urlsplit
 from xml.etree import ElementTree
 
-from reconciler.features.esx.settings import AZ, SECTION, VCenter, VCenters
+from reconciler.features.esx.settings import AZ, VCenter, VCenters
 from reconciler.features.esx.source import HostState
 from reconciler.http.bounded import LARGEST, Bounds, answers_within
 from reconciler.http.failures import report
 from reconciler.http.plain import SecretMissing, from_environment, from_file
-from reconciler.http.retrying import Guard
 from reconciler.model import limits
 from reconciler.model.content import MASKED, Secret
 from reconciler.model.errors import CloudError
 from reconciler.model.polling import Listing
 from reconciler.model.problems import internal
-from reconciler.settings.schema import Settings
 
 log = logging.getLogger(__name__)
 
@@ -222,12 +220,6 @@ _ENTER, _ENTER_ID = "EnterMaintenanceMode_Task", "HostSystem.enterMaintenanceMod
 Found = Listing[str, HostState]
 
 
-def for_source(settings: Settings, guard: Guard | None) -> VCenterClient:
-    """Return the client of the source `vcenter`; it only reads."""
-    del guard
-    return VCenterClient(SECTION.of(settings).polled)
-
-
 class VCenterClient:
     """vCenter servers as a SourceClient. A scope is a zone."""
 
@@ -242,7 +234,7 @@ class VCenterClient:
         answers: dict[str, tuple[dict[str, HostState], frozenset[str], str]] = {}
         done: list[Found] = []
         for zone in scopes:
-            server = self._server_of(zone)
+            server = self.server_of(zone)
             if server is None:
                 done.append(
                     Listing(zone, problem=f"sources.esx.vcenters has none for zone {zone or '(none)'}")
@@ -259,7 +251,7 @@ class VCenterClient:
             done.append(Listing(zone, tuple(sorted(found.items(), key=_by_name)), seen, problem))
         return tuple(done)
 
-    def _server_of(self, zone: str) -> VCenter | None:
+    def server_of(self, zone: str) -> VCenter | None:
         """Return the vCenter of a zone: that of its name, else of its last character, else of all zones."""
         last = zone[-1:]
         servers = {server.zone: server for server in reversed(self._section.servers)}
@@ -272,13 +264,13 @@ class VCenterClient:
         return server.model_copy(update={"url": server.url.replace(AZ, letter)}) if letter else None
 
     def _query(self, server: VCenter, left: float) -> tuple[dict[str, HostState], frozenset[str], str]:
-        """Return the hosts that are in maintenance or have alarms, the names of all, and the problem."""
+        """Return what is known of the hosts, the names of all, and the problem."""
         try:
             return (*self._hosts(server, left), "")
         except Exception as error:  # noqa: BLE001 - one vCenter harms itself only
             if not is_expected(error):
                 internal(f"the answer of {server.url} can't be read", error)
-            words = _words(error, server)
+            words = words_of(error, server)
             log.warning("vCenter can't be asked: url=%s error=%s", server.url, words)
             return {}, frozenset(), f"{server.url} can't be asked: {words}"
 
@@ -286,7 +278,7 @@ class VCenterClient:
         with VCenterSession(server, left) as content:
             found = {}
             entering = set()
-            for each in self._properties(content, _view(content)):
+            for each in properties(content, _of_hosts(_view(content))):
                 if "info.state" not in each:
                     found[_name(each.get("name"))] = each
                 elif _enters(each):
@@ -303,8 +295,7 @@ class VCenterClient:
             )
             for name, each in known.items()
         }
-        busy = {name: one for name, one in states.items() if one.maintenance or one.entering or one.alarms}
-        return busy, frozenset(states)
+        return {name: one for name, one in states.items() if one != HostState()}, frozenset(states)
 
     def _alarms(self, content: Any, hosts: dict[str, dict[str, Any]]) -> dict[str, tuple[str, ...]]:
         if not self._section.alarms:
@@ -318,7 +309,7 @@ class VCenterClient:
             raise CloudError(f"more than {MOST_ALARMS} different alarms are triggered")
         names: dict[str, str] = {}
         if distinct:
-            for each in self._properties(content, tuple(distinct.values())):
+            for each in properties(content, _of_alarms(tuple(distinct.values()))):
                 names[each["id"]] = str(each.get("info.name", ""))
         wanted = set(self._section.alarms)
         return {
@@ -326,38 +317,68 @@ class VCenterClient:
             for name, each in triggered.items()
         }
 
-    def _properties(self, content: Any, of: Any) -> Iterator[dict[str, Any]]:
-        """Yield the properties of each object by their paths, and its ID as `id`."""
-        from pyVmomi import vim, vmodl
 
-        query = vmodl.query.PropertyCollector
-        if isinstance(of, tuple):
-            objects = [query.ObjectSpec(obj=one, skip=False) for one in of]
-            wanted = [query.PropertySpec(type=vim.alarm.Alarm, pathSet=["info.name"])]
-        else:
-            # One query for hosts and tasks: a query that names a task which is just gone fails as a whole.
-            tasks = query.TraversalSpec(name="tasks", type=vim.HostSystem, path="recentTask", skip=False)
-            through = query.TraversalSpec(
-                name="all", type=vim.view.ContainerView, path="view", skip=False, selectSet=[tasks]
-            )
-            objects = [query.ObjectSpec(obj=of, skip=True, selectSet=[through])]
-            wanted = [
-                query.PropertySpec(type=vim.HostSystem, pathSet=list(_PROPERTIES)),
-                query.PropertySpec(type=vim.Task, pathSet=list(_TASK_PROPERTIES)),
-            ]
-        spec = query.FilterSpec(objectSet=objects, propSet=wanted)
-        collector = content.propertyCollector
-        page = collector.RetrievePropertiesEx([spec], query.RetrieveOptions(maxObjects=PAGE))
-        count = 0
-        while page is not None:
-            count += len(page.objects)
-            if count > MOST_HOSTS:
-                raise CloudError(f"it lists more than {MOST_HOSTS} objects")
-            for one in page.objects:
-                yield {"id": one.obj._moId, **{each.name: each.val for each in one.propSet}}
-            if not page.token:
-                return
-            page = collector.ContinueRetrievePropertiesEx(page.token)
+def properties(content: Any, spec: Any, most: int | None = None) -> Iterator[dict[str, Any]]:
+    """Yield the properties of each object that a filter names, by their paths, and its ID as `id`.
+
+    Raises CloudError for more than `most` objects, by default as many as a vCenter has hosts and tasks.
+    """
+    from pyVmomi import vmodl
+
+    query, collector, most = vmodl.query.PropertyCollector, content.propertyCollector, most or MOST_HOSTS
+    page = collector.RetrievePropertiesEx([spec], query.RetrieveOptions(maxObjects=PAGE))
+    count = 0
+    while page is not None:
+        count += len(page.objects)
+        if count > most:
+            raise CloudError(f"it lists more than {most} objects")
+        for one in page.objects:
+            yield {"id": one.obj._moId, **{each.name: each.val for each in one.propSet}}
+        if not page.token:
+            return
+        page = collector.ContinueRetrievePropertiesEx(page.token)
+
+
+def objects(kind: Any, paths: Sequence[str], of: Sequence[Any]) -> Any:
+    """Return the filter of these properties of these objects of one kind."""
+    from pyVmomi import vmodl
+
+    query = vmodl.query.PropertyCollector
+    return query.FilterSpec(
+        objectSet=[query.ObjectSpec(obj=one, skip=False) for one in of],
+        propSet=[query.PropertySpec(type=kind, pathSet=list(paths))],
+    )
+
+
+def through(view: Any, wanted: Sequence[Any], further: Sequence[Any] = ()) -> Any:
+    """Return the filter of these properties of what is in a view, and of what leads on from there."""
+    from pyVmomi import vim, vmodl
+
+    query = vmodl.query.PropertyCollector
+    path = query.TraversalSpec(
+        name="all", type=vim.view.ContainerView, path="view", skip=False, selectSet=list(further)
+    )
+    start = query.ObjectSpec(obj=view, skip=True, selectSet=[path])
+    return query.FilterSpec(objectSet=[start], propSet=list(wanted))
+
+
+def _of_alarms(alarms: Sequence[Any]) -> Any:
+    from pyVmomi import vim
+
+    return objects(vim.alarm.Alarm, ["info.name"], alarms)
+
+
+def _of_hosts(view: Any) -> Any:
+    """Return the filter of hosts and tasks: one that names a task which is just gone fails as a whole."""
+    from pyVmomi import vim, vmodl
+
+    query = vmodl.query.PropertyCollector
+    tasks = query.TraversalSpec(name="tasks", type=vim.HostSystem, path="recentTask", skip=False)
+    wanted = [
+        query.PropertySpec(type=vim.HostSystem, pathSet=list(_PROPERTIES)),
+        query.PropertySpec(type=vim.Task, pathSet=list(_TASK_PROPERTIES)),
+    ]
+    return through(view, wanted, [tasks])
 
 
 def _view(content: Any) -> Any:
@@ -387,7 +408,7 @@ def _name(value: object) -> str:
     return limits.text(str(value or ""), limits.NAME).casefold()
 
 
-def _words(error: Exception, server: VCenter) -> str:
+def words_of(error: Exception, server: VCenter) -> str:
     """Return the error in one line, without the password."""
     words = str(getattr(error, "msg", "") or error) or type(error).__name__
     try:

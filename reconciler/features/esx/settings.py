@@ -13,7 +13,7 @@ from reconciler.model import limits
 from reconciler.model.event import Kind
 from reconciler.settings.fields import LINK_LOCAL, Duration, Flag, SecretText, Section, Text
 from reconciler.settings.mistakes import Mistake, Mistakes, Warned
-from reconciler.settings.schema import Settings, SourceSection
+from reconciler.settings.schema import FeatureSection, Settings, SourceSection
 
 AZ = "$AZ"
 """In the address of a vCenter: the last character of the zone of a node."""
@@ -106,6 +106,10 @@ class EsxSource(Section):
         default=Kind.REBOOT,
         description="The kind of the event while the host is in maintenance.",
     )
+    reboot_ok: Flag = Field(
+        default=False,
+        description='Whether only nodes with the label `cloud.sap/esx-reboot-ok: "true"` have these events.',
+    )
     alarm: Kind = Field(
         default=Kind.REDEPLOY,
         description="The same while it has an alarm. `Preempt` drains outside of windows and budgets.",
@@ -148,4 +152,33 @@ SECTION: SourceSection[EsxSource] = SourceSection(
     warnings=_warnings,
 )
 
-SECTIONS = (SECTION,)
+
+class Esx(Section):
+    """What is done with the nodes of ESX hosts beside their drain."""
+
+    enabled: Flag = Field(
+        default=False,
+        description="Whether nodes get the labels of maintenance-controller's ESX controller, and the VMs of "
+        'drained nodes with the label `cloud.sap/esx-reboot-ok: "true"` are powered off, and on again later. '
+        "It needs `sources.esx.vcenters`.",
+    )
+    shutdown_timeout: Duration = Field(
+        default=timedelta(minutes=2),
+        description="How long a guest may take to shut down; then its VM is powered off.",
+    )
+
+
+def _mistakes(settings: Settings) -> Iterator[Mistake]:
+    if POWER.of(settings).enabled and not SECTION.of(settings).polled.enabled:
+        yield Mistake(("esx", "enabled"), "needs sources.esx.enabled, and entries in sources.esx.vcenters")
+
+
+POWER: FeatureSection[Esx] = FeatureSection(
+    key="esx",
+    type=Esx,
+    default=Esx(),
+    description="Labels of nodes on ESX hosts, and the power of their VMs. See docs/esx.md.",
+    mistakes=_mistakes,
+)
+
+SECTIONS = (SECTION, POWER)

@@ -8,7 +8,7 @@ because each zone may have a vCenter of its own.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Annotated
@@ -19,6 +19,8 @@ from reconciler.features.esx.settings import SECTION, EsxSource, VCenters
 from reconciler.model import limits
 from reconciler.model.event import ESX, VCENTER, Answer, Initiator, Kind, Reading, Signal, Status
 from reconciler.model.node import Node
+from reconciler.model.polling import AnyMemory, Memory
+from reconciler.model.record import Record
 from reconciler.model.values import Name
 from reconciler.passes.plugin import Source, SourceContext, Wants
 from reconciler.passes.polled import PolledSource
@@ -27,6 +29,9 @@ from reconciler.settings.schema import Settings
 LABEL = "cloud.sap/esx-in-maintenance"
 VERSION = "cloud.sap/esx-version"
 HOST = "kubernetes.cloud.sap/host"
+
+REBOOT_OK = "cloud.sap/esx-reboot-ok"
+"""The label of a node that may go while its host is in maintenance."""
 
 MAINTENANCE, ALARM, NONE = "true", "alarm", "false"
 
@@ -42,6 +47,11 @@ class HostState(Struct, frozen=True):
     version: Name = ""
     entering: bool = False
 
+    @property
+    def label(self) -> str:
+        """What the label says of the host; an alarm wins."""
+        return ALARM if self.alarms else MAINTENANCE if self.maintenance or self.entering else NONE
+
 
 class EsxHosts(Source):
     """Maintenance and alarms of ESX hosts, as the label of each node reports them."""
@@ -56,13 +66,14 @@ class EsxHosts(Source):
         return section.enabled and not section.vcenters
 
     def wants(self, settings: Settings) -> Wants:
-        """Return the label, and those that describe the host."""
+        """Return the label, those that describe the host, and the one that lets the node go."""
         del settings
-        return Wants(labels=frozenset({LABEL, VERSION, HOST}))
+        return Wants(labels=frozenset({LABEL, VERSION, HOST, REBOOT_OK}))
 
     def read(self, node: Node, context: SourceContext) -> tuple[Reading, ...]:
         """Return what the label reports. Without it, nobody reports about a host of this node."""
-        return (read(node, SECTION.of(context.settings)),)
+        section = SECTION.of(context.settings)
+        return (_permitted(read(node, section), node, section),)
 
 
 def read(node: Node, section: EsxSource) -> Reading:
@@ -79,6 +90,12 @@ def read(node: Node, section: EsxSource) -> Reading:
     state = "is in maintenance" if value == MAINTENANCE else "has an alarm"
     found = signal(kinds[value], node.labels.get(HOST, ""), node.labels.get(VERSION, ""), state)
     return Reading(ESX, Answer.EVENT, (found,))
+
+
+def _permitted(reading: Reading, node: Node, section: EsxSource) -> Reading:
+    """Return the reading; without its event if the settings want a label for it that the node lacks."""
+    waits = section.reboot_ok and node.labels.get(REBOOT_OK) != "true"
+    return Reading(reading.source, Answer.NO_EVENT) if waits and reading.signals else reading
 
 
 def signal(kind: Kind, host: str, version: str, state: str) -> Signal:
@@ -103,9 +120,10 @@ class VCenterHosts(PolledSource[str, HostState]):
     name = VCENTER
     reports_start = False
     who = "the administrator of vCenter: does it list the host of {node}? See docs/esx.md"
-    client = "reconciler.features.esx.client"
+    client = "reconciler.features.esx.power_client"
     fact = HostState
     retry = timedelta(minutes=2)
+    follow = timedelta(minutes=1)
 
     def section(self, settings: Settings) -> VCenters:
         """Return what `sources.esx` asks of vCenter servers."""
@@ -119,6 +137,19 @@ class VCenterHosts(PolledSource[str, HostState]):
     def describe(self, scope: str) -> str:
         """Return the vCenter in words."""
         return f"the vCenter of zone {scope}" if scope else "the vCenter"
+
+    def follows(self, record: Record) -> bool:
+        """Whether a node is out of service because of its host, which may leave maintenance soon."""
+        return any(self.name in event.sources for _, kept in record.profiles for event in kept.events)
+
+    def host(self, node: Node, memories: Mapping[str, AnyMemory], now: datetime) -> HostState | None:
+        """Return the host of the node as vCenter has reported it, None if that is not known."""
+        memory, place = memories.get(self.name, Memory()), self.locate(node)
+        reading = self.reading(node, memory, now)
+        answer = memory.of(place[0]) if place is not None else None
+        if reading is None or reading.answer is Answer.UNKNOWN or answer is None or place is None:
+            return None
+        return next((fact for name, fact in answer.found if name == place[1]), HostState())
 
     def signals(self, name: str, facts: Sequence[HostState], now: datetime) -> tuple[Signal, ...]:
         """Return one signal: an alarm is reported before maintenance."""
@@ -137,10 +168,13 @@ class VCenterHosts(PolledSource[str, HostState]):
         """Return what vCenter reports about the host, with the kinds that the settings choose."""
         section = SECTION.of(context.settings)
         kinds = {_MAINTENANCE: section.maintenance, _ALARM: section.alarm}
-        return tuple(
+        readings = (
             replace(one, signals=tuple(replace(each, kind=kinds[each.kind]) for each in one.signals))
             for one in super().read(node, context)
         )
+        return tuple(_permitted(reading, node, section) for reading in readings)
 
 
-SOURCES = (EsxHosts(), VCenterHosts())
+HOSTS = VCenterHosts()
+
+SOURCES = (EsxHosts(), HOSTS)

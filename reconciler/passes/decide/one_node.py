@@ -116,6 +116,11 @@ def decide_node(node: NodeFacts, context: PassContext, progress: Progress, parts
     walked = walk(_PROFILE, situation, CHECKS)
     _account(read, walked, situation, context, progress)
     drain = follow_drain(node, record, walked, view, context, progress)
+    if drain.order is not None:
+        order = drain.order
+        for decider in progress.deciders:
+            order = decider.order(order, node, context)
+        drain = replace(drain, order=order)
     plan = plan_of(node, walked, drain, context, parts)
     for decider in progress.deciders:
         decider.note(node, progress)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.features.esx.client import VCenterClient, for_source
+from reconciler.features.esx.power_client import PowerClient, for_source
 from reconciler.features.esx.source import HOST
 from reconciler.run import run_pass
 from reconciler.settings.load import parse_settings
@@ -34,7 +34,7 @@ def chosen(vcenter: RunningVCenter, *, password: str = "secret", alarms: str = "
     return parse_settings(f"{text}\nuncordon: {{settle: 0s}}\nbudget: {{maxUnavailable: 100%}}", "f")
 
 
-def client(settings: Settings) -> VCenterClient:
+def client(settings: Settings) -> PowerClient:
     return for_source(settings, None)
 
 

@@ -1,0 +1,329 @@
+"""What happens to the VM of a node beside its drain: it goes off with its host, and comes back with it.
+
+The annotations of the node say what was done, and each is written before what it describes. Only a drained
+node goes off, only one that has maintenance-controller's annotation comes back, and one that a person has
+switched on is left alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Protocol, runtime_checkable
+
+from msgspec import Struct
+
+from reconciler.features.esx.settings import POWER
+from reconciler.features.esx.source import ALARM, HOST, HOSTS, LABEL, NONE, REBOOT_OK, VERSION, HostState
+from reconciler.features.esx.vm import OFF, ON, Named, NodeVm, Power, Switch, Vm, power_of
+from reconciler.model.drains import DrainOrder, Grace
+from reconciler.model.event import VCENTER
+from reconciler.model.hooks import HookStep
+from reconciler.model.instructions import instructions_of
+from reconciler.model.keys import keys_of
+from reconciler.model.moments import to_text
+from reconciler.model.node import Condition, Node
+from reconciler.model.outcome import ActionName, HoldCode
+from reconciler.model.plan import Hold, Notice, NoticeType
+from reconciler.model.ports import Outside
+from reconciler.model.record import State
+from reconciler.model.values import replace
+from reconciler.passes.node_facts import Decider, NodeFacts, PassContext
+from reconciler.passes.plugin import Feature, Fleet, NodeSigns, Observed, Standing, Wants
+from reconciler.profiles.checks.people import HOOKS_DONE
+from reconciler.profiles.situation import Situation
+from reconciler.settings.schema import Settings
+
+NAME = "esx"
+INITIATED = "cloud.sap/esx-reboot-initiated"
+"""The annotation of a node that goes off with its host, and comes back with it."""
+
+TRUE = "true"
+THEM = "maintenance-controller"
+
+MOST_VMS = 500
+"""Nodes whose VMs a pass reads, the first ones by name."""
+
+AGAIN = timedelta(seconds=30)
+"""After so long, a VM that is not in the state that was asked for is asked for again."""
+
+_SOON, _LATER = timedelta(seconds=5), timedelta(minutes=1)
+_NOTHING = NodeSigns()
+
+
+@runtime_checkable
+class VmReader(Protocol):
+    """The client of vCenter servers, as a reader of VMs."""
+
+    def vms(self, nodes: Sequence[Named]) -> Mapping[str, NodeVm]:
+        """Return the VM of each node by the node's name. Raises nothing."""
+
+
+def _reads(settings: Settings) -> Wants:
+    """Return the labels and the annotation that decide; the UUID only where VMs are switched."""
+    return Wants(
+        labels=frozenset({HOST, REBOOT_OK}),
+        annotations=frozenset({INITIATED}),
+        system_uuid=POWER.of(settings).enabled,
+    )
+
+
+def _adopts(node: Node, settings: Settings) -> str:
+    """Return whose cordon a node has whose reboot began before: it is taken off with the annotation."""
+    return THEM if POWER.of(settings).enabled and _initiated(node) else ""
+
+
+def _read_nodes(outside: Outside, observed: Observed) -> Mapping[str, NodeVm]:
+    """Return the VMs of the nodes that go off, are off, or come back."""
+    settings = observed.settings
+    if not POWER.of(settings).enabled:
+        return {}
+    key = keys_of(settings.keys.prefix).power
+
+    def concerned(node: Node) -> bool:
+        if HOST not in node.labels or not settings.manages(node.labels):
+            return False
+        if _initiated(node) or key in node.annotations:
+            return True
+        host = HOSTS.host(node, observed.memories, observed.now)
+        return _willing(node) and host is not None and host.label != NONE
+
+    nodes = [_named(node) for node in observed.nodes if concerned(node)][:MOST_VMS]
+    if not nodes:
+        return {}
+    client = outside.clients.get(VCENTER)
+    reader = getattr(client, "behind", client)
+    if not isinstance(reader, VmReader):
+        return {node.node: NodeVm(problem="this process reads no VMs") for node in nodes}
+    return reader.vms(nodes)
+
+
+def _named(node: Node) -> Named:
+    return Named(node.name, node.zone, node.system_uuid)
+
+
+def _initiated(node: Node) -> bool:
+    return node.annotations.get(INITIATED) == TRUE
+
+
+def _willing(node: Node) -> bool:
+    return node.labels.get(REBOOT_OK) == TRUE
+
+
+class _Going(Struct, frozen=True):
+    """One node with all that decides about its VM. `host` is None if it is not known."""
+
+    node: Node
+    standing: Standing
+    context: PassContext
+    host: HostState | None
+    vm: Vm
+    done: Power | None
+
+    @property
+    def now(self) -> datetime:
+        return self.context.second
+
+    @property
+    def busy(self) -> bool:
+        """Whether vCenter waits for the VM to go off, or has an alarm for its host."""
+        return self.host is not None and self.host.label != NONE
+
+    def hold(self, reason: str, *, until: datetime | None = None, asks: timedelta = _LATER) -> Hold:
+        return Hold(self.node.name, HoldCode.VM_POWER, reason, until, asks=self.now + asks)
+
+    def keep(self, power: Power | None) -> Mapping[str, str | None]:
+        """Return the change of the annotation with what was done."""
+        key = self.context.keys.power
+        text = power.text if power is not None else None
+        return {key: text} if self.node.annotations.get(key) != text else {}
+
+    def ask(self, action: ActionName, done: Power, reason: str, until: datetime | None = None) -> NodeSigns:
+        """Return the request, unless it was sent a moment ago, and the hold until the VM is in that state."""
+        due = done.asked + AGAIN if done.asked is not None else self.now
+        if self.now < due:
+            ends = min(due, until) if until is not None and until > self.now else due
+            return NodeSigns(holds=(self.hold(reason, until=ends, asks=_SOON),))
+        return NodeSigns(
+            self.keep(replace(done, asked=self.now)),
+            request=Switch(_named(self.node), self.vm.id, action),
+            holds=(self.hold(reason, until=until, asks=_SOON),),
+            notices=(_notice(reason),),
+        )
+
+
+def _notice(message: str, type_: NoticeType = NoticeType.NORMAL) -> Notice:
+    return Notice("MaintenancePower", message, type_)
+
+
+def _signs(node: Node, standing: Standing, context: PassContext) -> NodeSigns:
+    """Return what changes on the node, what is asked of its VM, and what that waits for."""
+    key, settings = context.keys.power, context.settings
+    done = power_of(node.annotations.get(key))
+    if not POWER.of(settings).enabled:
+        return (
+            NodeSigns({key: None}) if done is not None and standing.state is State.OPERATIONAL else _NOTHING
+        )
+    host = HOSTS.host(node, context.snapshot.memories, context.now)
+    goes = _willing(node) and host is not None and host.label != NONE and _for_host(standing)
+    if not _initiated(node) and not goes and done is None:
+        return _NOTHING
+    found: NodeVm = context.snapshot.for_settings.of_features.get(NAME, {}).get(
+        node.name, NodeVm(problem="it was not read")
+    )
+    if found.vm is None:
+        return _unknown(node, standing, context, found.problem)
+    going = _Going(node, standing, context, host, found.vm, done)
+    if not _initiated(node):
+        return _begin(going, goes=goes)
+    if standing.state is State.OPERATIONAL and going.vm.state == ON:
+        return _over(node, context)
+    instructions = instructions_of(node, settings.keys.prefix, context.now, context.snapshot.ledger.holds)
+    if instructions.hold is not None and instructions.hold.stops:
+        return _NOTHING
+    return _go_off(going) if going.busy else _come_back(going)
+
+
+def _for_host(standing: Standing) -> bool:
+    """Whether the node is out of service because of its host."""
+    return standing.state is State.IN_MAINTENANCE and any(
+        VCENTER in event.sources for event in standing.record.events
+    )
+
+
+def _unknown(node: Node, standing: Standing, context: PassContext, problem: str) -> NodeSigns:
+    if standing.state is State.OPERATIONAL and node.ready:
+        # It runs, whichever VM it is.
+        return _over(node, context)
+    reason = f"the power of its VM is not changed: {problem}"
+    return NodeSigns(holds=(Hold(node.name, HoldCode.VM_POWER, reason, asks=context.second + _LATER),))
+
+
+def _over(node: Node, context: PassContext) -> NodeSigns:
+    keys = (INITIATED, context.keys.power)
+    return NodeSigns({key: None for key in keys if key in node.annotations})
+
+
+def _begin(going: _Going, *, goes: bool) -> NodeSigns:
+    """Return the annotation of a node that goes off with its host; none for a VM that others switched off."""
+    if going.done is not None:
+        if going.standing.state is State.OPERATIONAL:
+            return NodeSigns(going.keep(None))
+        reason = f"somebody removed the annotation {INITIATED}, so its VM is left as it is"
+        return NodeSigns(holds=(going.hold(reason),))
+    if not goes or going.vm.state == ON:
+        return NodeSigns({INITIATED: TRUE} if goes else {})
+    return NodeSigns(holds=(going.hold(f"its VM is left as it is: somebody else made it {going.vm.state}"),))
+
+
+def _go_off(going: _Going) -> NodeSigns:
+    """Return the next step of a node whose host waits for it: shut down, power off, and keep it off."""
+    done = going.done or Power()
+    if going.vm.state == OFF:
+        off = going.keep(replace(done, asked=None, off=done.off or going.now))
+        return NodeSigns(off, holds=(going.hold("its VM is off until the host leaves maintenance"),))
+    if done.off is not None:
+        reason = (
+            f"somebody switched its VM on after {to_text(done.off)}, so it is left on while the host waits"
+        )
+        told = () if done.asked is not None else (_notice(reason, NoticeType.WARNING),)
+        return NodeSigns(
+            going.keep(replace(done, asked=done.asked or going.now)),
+            (),
+            {},
+            None,
+            (going.hold(reason),),
+            told,
+        )
+    standing = going.standing
+    waits = not _willing(going.node) or not standing.drained or not standing.cordoned
+    hooked = any(hold.code == HOOKS_DONE[HookStep.POST_DRAIN].name for hold in standing.holds)
+    if waits or hooked or going.vm.state != ON:
+        return _NOTHING
+    if done.since is None:
+        # The next pass sees that it is on the node before anything is asked.
+        return NodeSigns(
+            going.keep(Power(going.now)), holds=(going.hold("its guest is to shut down", asks=_SOON),)
+        )
+    ends = done.since + POWER.of(going.context.settings).shutdown_timeout
+    if going.vm.tools and going.now < ends:
+        reason = f"its guest shuts down since {to_text(done.since)}; its VM is powered off at {to_text(ends)}"
+        return going.ask(ActionName.SHUT_DOWN, done, reason, ends)
+    why = "no guest tools run" if not going.vm.tools else f"its guest did not shut down by {to_text(ends)}"
+    if done.asked is not None and done.asked < ends <= going.now:
+        done = replace(done, asked=None)
+    return going.ask(ActionName.POWER_OFF, done, f"its VM is powered off: {why}")
+
+
+def _come_back(going: _Going) -> NodeSigns:
+    """Return the next step of a node whose host has left maintenance: on, and Ready before its uncordon."""
+    if going.host is None:
+        return NodeSigns(
+            holds=(going.hold("what its host does is not known"),) if going.vm.state == OFF else ()
+        )
+    if going.vm.state == ON:
+        return _NOTHING
+    if going.vm.state != OFF:
+        return NodeSigns(holds=(going.hold(f"its VM is {going.vm.state}, which a person has to end"),))
+    return going.ask(
+        ActionName.POWER_ON, going.done or Power(), "its VM is powered on: the host left maintenance"
+    )
+
+
+class _Powered(Decider):
+    """What the profile of the platform has to know: nodes that can't be Ready, and drains in haste."""
+
+    def decide(
+        self, node: NodeFacts, situation: Situation, context: PassContext
+    ) -> tuple[NodeFacts, Situation]:
+        """Return both; a node whose VM is off is not Ready, although its kubelet has said so a moment ago."""
+        found: NodeVm | None = context.snapshot.for_settings.of_features.get(NAME, {}).get(node.name)
+        if found is None or found.vm is None or found.vm.state == ON or not situation.node.ready:
+            return node, situation
+        off = Condition("Ready", "Unknown", "PoweredOff")
+        others = (one for one in situation.node.conditions if one.type != "Ready")
+        return node, replace(situation, node=replace(situation.node, conditions=(*others, off)))
+
+    def order(self, order: DrainOrder, node: NodeFacts, context: PassContext) -> DrainOrder:
+        """Return the order; while the host has an alarm, pods get no time to end."""
+        host = HOSTS.host(node.read, context.snapshot.memories, context.now)
+        alarm = host is not None and host.label == ALARM and POWER.of(context.settings).enabled
+        return replace(order, options=replace(order.options, grace=Grace(0))) if alarm else order
+
+
+def _labels(node: Node, fleet: Fleet) -> Mapping[str, str]:
+    """Return what the labels of a node say of its host; one that is not known leaves them as they are."""
+    if not POWER.of(fleet.settings).enabled:
+        return {}
+    host = HOSTS.host(node, fleet.snapshot.memories, fleet.now)
+    if host is None:
+        return {}
+    version = {VERSION: host.version} if is_label_value(host.version) else {}
+    return {LABEL: host.label, **version}
+
+
+def _decide(nodes: Sequence[NodeFacts], context: PassContext) -> Decider:
+    del nodes, context
+    return _Powered()
+
+
+def _bears_signs(node: Node, prefix: str) -> bool:
+    return INITIATED in node.annotations or keys_of(prefix).power in node.annotations
+
+
+def _removed(node: Node, prefix: str) -> NodeSigns:
+    keys = (INITIATED, keys_of(prefix).power)
+    return NodeSigns({key: None for key in keys if key in node.annotations})
+
+
+FEATURE = Feature(
+    NAME,
+    reads=_reads,
+    adopts=_adopts,
+    read_nodes=_read_nodes,
+    decide=_decide,
+    labels=_labels,
+    bears_signs=_bears_signs,
+    signs=_signs,
+    removed=_removed,
+)
