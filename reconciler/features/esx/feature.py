@@ -7,6 +7,7 @@ switched on is left alone.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Protocol, runtime_checkable
@@ -27,6 +28,7 @@ from reconciler.model.outcome import ActionName, HoldCode
 from reconciler.model.plan import Hold, Notice, NoticeType
 from reconciler.model.ports import Outside
 from reconciler.model.record import State
+from reconciler.model.selector import VALUE
 from reconciler.model.values import replace
 from reconciler.passes.node_facts import Decider, NodeFacts, PassContext
 from reconciler.passes.plugin import Feature, Fleet, NodeSigns, Observed, Standing, Wants
@@ -172,7 +174,7 @@ def _signs(node: Node, standing: Standing, context: PassContext) -> NodeSigns:
         node.name, NodeVm(problem="it was not read")
     )
     if found.vm is None:
-        return _unknown(node, standing, context, found.problem)
+        return _not_known(node, standing, context, found.problem)
     going = _Going(node, standing, context, host, found.vm, done)
     if not _initiated(node):
         return _begin(going, goes=goes)
@@ -191,7 +193,7 @@ def _for_host(standing: Standing) -> bool:
     )
 
 
-def _unknown(node: Node, standing: Standing, context: PassContext, problem: str) -> NodeSigns:
+def _not_known(node: Node, standing: Standing, context: PassContext, problem: str) -> NodeSigns:
     if standing.state is State.OPERATIONAL and node.ready:
         # It runs, whichever VM it is.
         return _over(node, context)
@@ -298,7 +300,7 @@ def _labels(node: Node, fleet: Fleet) -> Mapping[str, str]:
     host = HOSTS.host(node, fleet.snapshot.memories, fleet.now)
     if host is None:
         return {}
-    version = {VERSION: host.version} if is_label_value(host.version) else {}
+    version = {VERSION: host.version} if host.version and re.fullmatch(VALUE, host.version) else {}
     return {LABEL: host.label, **version}
 
 

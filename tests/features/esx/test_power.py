@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from reconciler.features.esx.feature import AGAIN, INITIATED
-from reconciler.features.esx.source import REBOOT_OK, HostState
+from reconciler.features.esx.source import LABEL, REBOOT_OK, VERSION, HostState
 from reconciler.features.esx.vm import OFF, ON, Power, power_of
 from reconciler.model.node import Node
 from reconciler.model.outcome import ActionName
@@ -65,6 +65,25 @@ def off(world: World, there: FakeVCenter) -> None:
     power = power_of(n0(world).annotations[POWER])
     assert power is not None
     assert power.off is not None
+
+
+# Labels.
+
+
+def test_every_node_of_a_host_has_its_state_and_version_as_labels() -> None:
+    world, there = esx_world(willing=False)
+
+    def labels() -> set[tuple[str | None, str | None]]:
+        run(world, SETTINGS, most=timedelta(seconds=20))
+        return {(node.labels.get(LABEL), node.labels.get(VERSION)) for node in world.cluster.nodes.values()}
+
+    assert labels() == {("false", "8.0.1")}
+    there.host = replace(ENTERS, version="8.0.1 (build)")
+    assert labels() == {("true", "8.0.1")}
+    there.host = HostState(maintenance=True, alarms=("Host memory usage",), version="8.0.2")
+    assert labels() == {("alarm", "8.0.2")}
+    there.problem = "it is away"
+    assert labels() == {("alarm", "8.0.2")}
 
 
 # The whole.
