@@ -178,7 +178,7 @@ def lock(session: nox.Session) -> None:
     session.run(*compile_, "-o", "requirements.lock", external=True)
     session.run(*compile_, "--group", "dev", "-o", "requirements-dev.lock", external=True)
     images = ["requirements.lock"]
-    for extra in ("aws", "notify", "esx", "otel"):
+    for extra in ("aws", "notify", "esx", "openstack", "otel"):
         images.append(f"requirements-{extra}.lock")
         session.run(*compile_, "--extra", extra, "-o", images[-1], external=True)
     # The image is built from wheels alone, for two architectures. This installs nothing.

@@ -20,4 +20,5 @@ FEATURES = (
     "simulate",
     "tracing",
     "esx",
+    "kubernikus",
 )

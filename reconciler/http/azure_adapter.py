@@ -1,4 +1,4 @@
-"""The HTTP adapter below Azure's SDK: each answer has a total time, and a size when it is decoded."""
+"""The HTTP adapter of `requests` below SDKs: each answer has a total time, and a size when it is decoded."""
 
 from __future__ import annotations
 
@@ -12,19 +12,24 @@ from reconciler.http.bounded import LARGEST, bound
 
 
 class BoundedAdapter(HTTPAdapter):
-    """requests' own adapter with limits; nothing is tried twice."""
+    """requests' own adapter with limits; nothing is tried twice. Metrics show `api`."""
+
+    def __init__(self, api: str = "arm") -> None:
+        """Create it without connections."""
+        self._api = api
+        super().__init__()
 
     def init_poolmanager(self, *arguments: Any, **named: Any) -> None:
         """Make the pool, of bounded connections."""
         super().init_poolmanager(*arguments, **named)
-        bound(self.poolmanager, "arm")
+        bound(self.poolmanager, self._api)
 
     def proxy_manager_for(self, proxy: str, **named: Any) -> Any:
         """Return the pool for a proxy, of bounded connections."""
         known = proxy in self.proxy_manager
         manager = super().proxy_manager_for(proxy, **named)
         if not known:
-            bound(manager, "arm")
+            bound(manager, self._api)
         return manager
 
     def build_response(self, req: Any, resp: Any) -> Any:

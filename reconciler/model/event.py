@@ -21,7 +21,10 @@ VCENTER = "vcenter"
 KUBERNIKUS = "kubernikus"
 """The source of kubelets that have another version than the control plane."""
 
-WITHOUT_START = frozenset({REQUEST, ESX, VCENTER, KUBERNIKUS})
+KUBERNIKUS_DELETE = "kubernikusDelete"
+"""The source of nodes whose servers a label asks to delete."""
+
+WITHOUT_START = frozenset({REQUEST, ESX, VCENTER, KUBERNIKUS, KUBERNIKUS_DELETE})
 """The sources that report no start: their maintenance begins once the node is drained."""
 
 AWS = "aws"

@@ -70,6 +70,7 @@ POOL_LABELS = (
     "cluster.x-k8s.io/pool-name",
     "cluster.x-k8s.io/set-name",
     "hypershift.openshift.io/nodePool",
+    "ccloud.sap.com/nodepool",
 )
 # The MachineSet or MachinePool of the Machine (Cluster API), and the Machine as `namespace/name` (OpenShift).
 OWNER_ANNOTATION = "cluster.x-k8s.io/owner-name"

@@ -1,4 +1,4 @@
-"""What workflows need beyond `k8s/base`: keys in the admission policy, Roles for Leases, other folders."""
+"""What settings need beyond `k8s/base`: keys in the admission policy, Roles for Leases, other folders."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Grants(Struct, frozen=True):
 
 
 def grants_of(settings: Settings) -> Grants:
-    """Return what the workflows of the settings need. The prefix counts for all of the settings."""
+    """Return what workflows and features of the settings need. The prefix counts for all of the settings."""
     given, prefix = settings.profiles.instances, settings.keys.prefix
     keys: dict[str, set[str]] = {kind: set() for kind in _KINDS}
     leases: dict[str, set[str]] = {}
@@ -67,6 +67,8 @@ def grants_of(settings: Settings) -> Grants:
                     leases.setdefault(namespace, set()).add(name)
             case SlackThread(unusable=()) as thread:
                 leases.setdefault(thread.lease_namespace, set()).add(thread.lease_name)
+    for section in settings.of_features:
+        keys["Labels"].update(section.labels(settings))
     if settings.profiles.shuffle_counts:
         folders.add("k8s/shuffles")
     return Grants(

@@ -4,4 +4,4 @@ The names are in the order of a node's readings in reports. `reconciler/plugins.
 that a program needs.
 """
 
-SOURCES = ("condition", "imds", "request", "named_condition", "arm", "aws", "kubernikus")
+SOURCES = ("condition", "imds", "request", "named_condition", "arm", "aws")

@@ -14,6 +14,7 @@ LOCKS = (
     "requirements.lock",
     "requirements-aws.lock",
     "requirements-esx.lock",
+    "requirements-openstack.lock",
     "requirements-notify.lock",
     "requirements-otel.lock",
     "requirements-build.lock",

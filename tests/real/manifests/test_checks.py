@@ -15,7 +15,8 @@ from reconciler.features.notices.transports.sending import Http, NotSent
 from reconciler.features.notices.transports.table import Tools, transport_of
 from reconciler.features.workflows.checks import CHECK_TYPES
 from reconciler.features.workflows.feature import read_for_checks
-from reconciler.features.workflows.kubernikus import KEY, Kubernikus
+from reconciler.features.workflows.kubernikus import Kubernikus
+from reconciler.kubernetes.cloud_provider import KEY
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import Connection
 from reconciler.model.errors import ClusterError, Forbidden

@@ -82,7 +82,7 @@ class JsonLoopback(Loopback):
                     self.end_headers()
                     self.wfile.write(sent)
 
-            do_GET = do_PUT = do_POST = _serve  # noqa: N815 - http.server's names
+            do_GET = do_PUT = do_POST = do_DELETE = _serve  # noqa: N815 - http.server's names
 
             def log_message(self, *_: object) -> None:
                 """Say nothing."""

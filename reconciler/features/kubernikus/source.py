@@ -1,45 +1,27 @@
-"""The version of the kubelet as a source: Kubernikus replaces nodes that differ from the control plane.
+"""Kubernikus replaces nodes that differ from the control plane, and deletes those with a label.
 
-It compares major, minor and patch version, because vendors add builds of their own after these. A kubelet
-that is newer differs, too, because a control plane may be downgraded.
+The major, minor and patch version of the kubelet are compared, because vendors add builds of their own after
+these. A kubelet that is newer differs, too, because a control plane may be downgraded.
 """
 
 from __future__ import annotations
 
-import re
-
-from pydantic import Field
-
+from reconciler.features.kubernikus.feature import CONTROLLER, DELETE_LABEL, SECTION, Numbers, numbers_of
 from reconciler.model import limits
-from reconciler.model.event import KUBERNIKUS, Answer, Initiator, Kind, Reading, Signal, Status
+from reconciler.model.event import (
+    KUBERNIKUS,
+    KUBERNIKUS_DELETE,
+    Answer,
+    Initiator,
+    Kind,
+    Reading,
+    Signal,
+    Status,
+)
 from reconciler.model.node import TYPE_LABEL, Node
 from reconciler.model.snapshot import ServerVersion
 from reconciler.passes.plugin import Source, SourceContext, Wants
-from reconciler.settings.fields import Flag, Section
-from reconciler.settings.schema import Settings, SourceSection
-
-_VERSION = re.compile(r"v?(\d{1,6})\.(\d{1,6})\.(\d{1,6})(?:[-+.][0-9A-Za-z.+~_-]*)?", re.ASCII)
-
-Numbers = tuple[int, int, int]
-
-
-class KubernikusSource(Section):
-    """Nodes of Kubernikus whose kubelet has another version than the control plane."""
-
-    enabled: Flag = Field(
-        default=False,
-        description="Whether such a node gets an event of the kind `Redeploy`.",
-    )
-
-
-SECTION: SourceSection[KubernikusSource] = SourceSection(
-    key="kubernikus",
-    type=KubernikusSource,
-    default=KubernikusSource(),
-    description="Kubelets with another version than the control plane. See docs/esx.md#kubernikus.",
-)
-
-SECTIONS = (SECTION,)
+from reconciler.settings.schema import Settings
 
 
 class KubeletVersions(Source):
@@ -65,7 +47,40 @@ class KubeletVersions(Source):
         return (read(node, context.server),)
 
 
-SOURCES = (KubeletVersions(),)
+class NodesToDelete(Source):
+    """Nodes with the label that asks for the deletion of their servers."""
+
+    name = KUBERNIKUS_DELETE
+    reports_start = False
+    who = f"whoever set the label {DELETE_LABEL} of {{node}}"
+
+    def enabled(self, settings: Settings) -> bool:
+        """Whether `kubernikus` is on."""
+        return CONTROLLER.of(settings).enabled
+
+    def wants(self, settings: Settings) -> Wants:
+        """Return the label."""
+        del settings
+        return Wants(labels=frozenset({DELETE_LABEL}))
+
+    def read(self, node: Node, context: SourceContext) -> tuple[Reading, ...]:
+        """Return a Redeploy without a date that asks for a new machine, if the label says so."""
+        del context
+        if node.labels.get(DELETE_LABEL) != "true":
+            return (Reading(self.name, Answer.NO_EVENT),)
+        description = f"the label {DELETE_LABEL} asks for a new server"
+        signal = Signal(
+            self.name,
+            Kind.REDEPLOY,
+            Status.SCHEDULED,
+            id="delete-node",
+            description=description,
+            replaces=True,
+        )
+        return (Reading(self.name, Answer.EVENT, (signal,)),)
+
+
+SOURCES = (KubeletVersions(), NodesToDelete())
 
 
 def read(node: Node, server: ServerVersion) -> Reading:
@@ -91,12 +106,6 @@ def read(node: Node, server: ServerVersion) -> Reading:
         initiator=Initiator.PLATFORM,
     )
     return Reading(KUBERNIKUS, Answer.EVENT, (signal,))
-
-
-def numbers_of(text: str) -> Numbers | None:
-    """Return major, minor and patch version of a text like `v1.33.2-gke.1`; None if it can't be read."""
-    found = _VERSION.fullmatch(text)
-    return (int(found[1]), int(found[2]), int(found[3])) if found else None
 
 
 def _text(version: Numbers) -> str:

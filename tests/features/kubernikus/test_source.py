@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from reconciler.features.kubernikus.source import KubeletVersions, read
 from reconciler.model.errors import Unreachable
 from reconciler.model.event import Answer, Kind, Reading
 from reconciler.model.node import TYPE_LABEL
@@ -11,7 +12,6 @@ from reconciler.model.snapshot import ServerVersion
 from reconciler.model.values import replace
 from reconciler.passes.plugin import SourceContext
 from reconciler.simulation.api import Call
-from reconciler.sources.kubernikus import KubeletVersions, read
 from tests.laws.histories import History, small_world
 from tests.support import builders
 from tests.support.builders import NOW, minutes
