@@ -114,9 +114,9 @@ def _machine_of(node: Node, settings: Settings) -> MachineRef | None:
 
 def _labels(node: Node, fleet: Fleet) -> Mapping[str, str]:
     """Return whether the kubelet needs an update. Where a version can't be read, the label stays as it is."""
-    server = fleet.snapshot.for_settings.server
-    wanted, have = numbers_of(server.text), numbers_of(node.kubelet_version)
-    if not CONTROLLER.of(fleet.settings).enabled or server.problem or wanted is None or have is None:
+    version = fleet.snapshot.for_settings.server.text
+    wanted, have = numbers_of(version), numbers_of(node.kubelet_version)
+    if not CONTROLLER.of(fleet.settings).enabled or wanted is None or have is None:
         return {}
     if node.labels.get(TYPE_LABEL) == "virtual-kubelet":
         return {}

@@ -109,6 +109,16 @@ def test_a_dot_in_a_name_is_a_dot(cloud: FakeOpenStack, servers: Servers) -> Non
     assert seen(servers, replace(REF, name="a.b", node="a.b", provider_id="")).uid == identity(1)
 
 
+def test_a_list_of_more_than_was_asked_for_has_one_server_of_the_name(
+    cloud: FakeOpenStack, servers: Servers
+) -> None:
+    cloud.add("n10")
+    cloud.add("n1", 2)
+    cloud.filters = False
+
+    assert seen(servers, replace(REF, provider_id="")).uid == identity(2)
+
+
 def test_two_servers_of_one_name_are_refused(cloud: FakeOpenStack, servers: Servers) -> None:
     cloud.add("n1")
     cloud.add("n1", 2)

@@ -52,7 +52,8 @@ def test_without_the_version_of_the_server_the_label_stays(cloud: FakeOpenStack)
 
 
 def test_switched_off_it_writes_no_label_and_deletes_nothing(cloud: FakeOpenStack) -> None:
-    kluster = Kluster(cloud, "budget: {maxUnavailable: 1}", count=1)
+    # The version of the API server is read for the source.
+    kluster = Kluster(cloud, "sources: {kubernikus: {enabled: true}}", count=1)
     (name,) = kluster.names()
     kluster.delete(name)
     for _ in range(4):

@@ -58,7 +58,10 @@ class Refusal:
 
 
 class FakeOpenStack(JsonLoopback):
-    """`refuse` has answers for the next requests by the beginning of their paths, the first one first."""
+    """`refuse` has answers for the next requests by the beginning of their paths, the first one first.
+
+    Without `filters`, a list has servers of all names.
+    """
 
     def __init__(self) -> None:
         super().__init__(self._respond)
@@ -68,6 +71,7 @@ class FakeOpenStack(JsonLoopback):
         self.tokens: list[str] = []
         self.password = PASSWORD
         self.compute = f"{self.address}/compute/v2.1"
+        self.filters = True
 
     @property
     def access(self) -> Access:
@@ -143,7 +147,7 @@ class FakeOpenStack(JsonLoopback):
         return 201, {"token": said}, {"X-Subject-Token": token}
 
     def _listed(self, query: dict[str, list[str]]) -> list[Object]:
-        pattern = re.compile(query.get("name", [""])[0])
+        pattern = re.compile(query.get("name", [""])[0] if self.filters else "")
         return [_shown(server) for server in self.servers.values() if pattern.search(server.name)]
 
     def _of(self, method: str, server: FakeServer | None) -> JsonAnswer:
