@@ -146,6 +146,8 @@ _ACTIONS = {
     ActionName.DRAIN: "drain",
     ActionName.STOP_DRAIN: "stop the drain",
     ActionName.RECORD: "update its annotation",
+    ActionName.TAKE_LEASE: "take a Lease",
+    ActionName.CHANGE_HYPERVISOR: "change its Hypervisor",
     ActionName.RUN_HOOK: "run a hook",
     ActionName.PERFORM_MAINTENANCE: "ask Azure to do its maintenance now",
     ActionName.SHUT_DOWN: "shut down its guest",
@@ -155,6 +157,9 @@ _ACTIONS = {
     ActionName.REPLACE_MACHINE: "delete its machine, so that its pool creates a new one",
     ActionName.PUBLISH: "update its published state",
     ActionName.CONDITIONS: "update its lifecycle conditions",
+    ActionName.TAINT: "update its taint",
+    ActionName.LABELS: "update its labels",
+    ActionName.NODE_MAINTENANCE: "update its NodeMaintenances",
 }
 
 

@@ -12,11 +12,11 @@ import pytest
 
 from reconciler import __version__
 from reconciler.calendar.values import in_zone
-from reconciler.model.outcome import Outcome, Result
+from reconciler.model.outcome import ActionName, Outcome, Result
 from reconciler.model.plan import PlanSettings, PodVerdict, Preview
 from reconciler.model.record import State
 from reconciler.model.values import replace
-from reconciler.report.columns import COLUMNS, FOR_PEOPLE
+from reconciler.report.columns import _ACTIONS, COLUMNS, FOR_PEOPLE
 from reconciler.report.document import Report, as_json, summed, to_report
 from reconciler.report.text import as_markdown, as_text
 from tests.report.scene import plan, report
@@ -199,3 +199,7 @@ def test_every_moment_of_the_document_is_utc() -> None:
     for text in found:
         for moment in re.findall(r"\d{4}-\d\d-\d\dT\S*?(?=[\s,;)]|$)", text):
             assert moment.endswith("Z"), text
+
+
+def test_every_action_about_a_node_has_words() -> None:
+    assert {*ActionName} - {ActionName.WRITE_LEDGER} == _ACTIONS.keys()

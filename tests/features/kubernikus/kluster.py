@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from textwrap import indent
 
 from msgspec import structs
 
@@ -24,6 +25,40 @@ from tests.support.worlds import carry_on, world_of
 
 OLD, NEW = "v1.32.1", "v1.33.2"
 ON = "kubernikus: {enabled: true}\nuncordon: {settle: 0s}\nbudget: {maxUnavailable: 1}\n"
+
+EXAMPLE = """\
+intervals: {requeue: 60s, notify: 6h}
+instances:
+  check:
+  - {type: hasAnnotation, name: reboot_needed, config: {key: flatcar/reboot-needed, value: "true"}}
+  - {type: hasLabel, name: replace_needed, config: {key: cloud.sap/kubelet-needs-update, value: "true"}}
+  - {type: maxMaintenance, name: count, config: {max: 1}}
+  - {type: condition, name: node_ready, config: {type: Ready, status: "True"}}
+  - type: stagger
+    name: stagger
+    config: {duration: 8m, leaseName: maintenance-controller-stagger, leaseNamespace: kube-system}
+  trigger:
+  - {type: alterAnnotation, name: reboot_ok, config: {key: flatcar/reboot-ok, value: "true"}}
+  - {type: alterAnnotation, name: remove_reboot_ok, config: {key: flatcar/reboot-ok, remove: true}}
+  - {type: alterLabel, name: delete_node, config: {key: cloud.sap/delete-node, value: "true"}}
+  - {type: alterLabel, name: remove_delete_node, config: {key: cloud.sap/delete-node, remove: true}}
+profiles:
+- name: kubelet
+  operational:
+    transitions: [{check: replace_needed, next: maintenance-required}]
+  maintenance-required:
+    transitions: [{check: count && stagger, trigger: delete_node, next: in-maintenance}]
+  in-maintenance:
+    transitions: [{check: "!replace_needed", trigger: remove_delete_node, next: operational}]
+- name: flatcar
+  operational:
+    transitions: [{check: reboot_needed, next: maintenance-required}]
+  maintenance-required:
+    transitions: [{check: count && stagger, trigger: reboot_ok, next: in-maintenance}]
+  in-maintenance:
+    transitions: [{check: "!reboot_needed && node_ready", trigger: remove_reboot_ok, next: operational}]
+"""
+PROFILES = f"{ON}keys: {{prefix: cloud.sap}}\nprofiles:\n{indent(EXAMPLE, '  ')}"
 
 
 class Kluster:

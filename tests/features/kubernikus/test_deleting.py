@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from textwrap import indent
 
 import pytest
 
 from reconciler.model.snapshot import ServerVersion
 from reconciler.model.values import replace
 from reconciler.simulation.api import Call, Killed
-from tests.features.kubernikus.kluster import NEW, OLD, ON, Kluster
+from tests.features.kubernikus.kluster import NEW, OLD, PROFILES, Kluster
 from tests.support.builders import minutes
 from tests.support.fakes.openstack import FakeOpenStack, Refusal, identity
 from tests.support.searching import kills
@@ -151,40 +150,6 @@ def test_a_cloud_that_is_away_holds_its_node_until_it_is_back(cloud: FakeOpenSta
 
 
 # The example of the Kubernikus controller.
-
-EXAMPLE = """\
-intervals: {requeue: 60s, notify: 6h}
-instances:
-  check:
-  - {type: hasAnnotation, name: reboot_needed, config: {key: flatcar/reboot-needed, value: "true"}}
-  - {type: hasLabel, name: replace_needed, config: {key: cloud.sap/kubelet-needs-update, value: "true"}}
-  - {type: maxMaintenance, name: count, config: {max: 1}}
-  - {type: condition, name: node_ready, config: {type: Ready, status: "True"}}
-  - type: stagger
-    name: stagger
-    config: {duration: 8m, leaseName: maintenance-controller-stagger, leaseNamespace: kube-system}
-  trigger:
-  - {type: alterAnnotation, name: reboot_ok, config: {key: flatcar/reboot-ok, value: "true"}}
-  - {type: alterAnnotation, name: remove_reboot_ok, config: {key: flatcar/reboot-ok, remove: true}}
-  - {type: alterLabel, name: delete_node, config: {key: cloud.sap/delete-node, value: "true"}}
-  - {type: alterLabel, name: remove_delete_node, config: {key: cloud.sap/delete-node, remove: true}}
-profiles:
-- name: kubelet
-  operational:
-    transitions: [{check: replace_needed, next: maintenance-required}]
-  maintenance-required:
-    transitions: [{check: count && stagger, trigger: delete_node, next: in-maintenance}]
-  in-maintenance:
-    transitions: [{check: "!replace_needed", trigger: remove_delete_node, next: operational}]
-- name: flatcar
-  operational:
-    transitions: [{check: reboot_needed, next: maintenance-required}]
-  maintenance-required:
-    transitions: [{check: count && stagger, trigger: reboot_ok, next: in-maintenance}]
-  in-maintenance:
-    transitions: [{check: "!reboot_needed && node_ready", trigger: remove_reboot_ok, next: operational}]
-"""
-PROFILES = f"{ON}keys: {{prefix: cloud.sap}}\nprofiles:\n{indent(EXAMPLE, '  ')}"
 
 
 def test_kubelets_are_updated_one_after_the_other_by_the_example(cloud: FakeOpenStack) -> None:
