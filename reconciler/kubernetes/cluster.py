@@ -80,6 +80,7 @@ class Cluster:
         self._need_agents = 0
         self._names: frozenset[str] = frozenset()
         self._cordons = CordonOwner(connection)
+        self._labels = node_writing.LabelWriter(connection, self._guard)
         self._field_manager = field_manager
         self._memories = memories
         self._ahead: dict[str, Future[Any]] = {}
@@ -234,8 +235,8 @@ class Cluster:
         return node_writing.patch_taint(self._connection, self._guard, write)
 
     def patch_labels(self, write: LabelsWrite) -> str:
-        """Set labels of a node; see node_writing.patch_labels."""
-        return node_writing.patch_labels(self._connection, self._guard, write)
+        """Set labels of a node; see LabelWriter."""
+        return self._labels.write(write)
 
     def write_maintenance(self, write: MaintenanceWrite) -> None:
         """Create, change or delete a NodeMaintenance."""

@@ -37,6 +37,7 @@ from reconciler.model.errors import (
 )
 from reconciler.model.moments import to_text
 from reconciler.model.node import Condition, Node, Taint, Wanted
+from reconciler.model.snapshot import FIRST_PAUSE
 from reconciler.model.values import replace
 from reconciler.model.writes import (
     CORDON,
@@ -209,24 +210,46 @@ def _show(
         raise Conflict(f"node {write.node} was deleted and created again", status=409) from error
 
 
-def patch_labels(connection: Connection, guard: Guard, write: LabelsWrite) -> str:
-    """Set labels of the node, and return what people should know, empty if they were written.
+class LabelWriter:
+    """Sets labels that only show something. After one that did not stay, each pause is longer than the last."""
 
-    It names no resourceVersion: nobody else writes these labels. A denial by an admission policy is no error,
-    because they only show something. Raises Conflict if the node was deleted and created again, NotFound if
-    it is gone.
-    """
-    body = {"metadata": {"uid": write.uid, "labels": dict(write.labels)}}
-    request = Request("PATCH", NODES / write.node, body=body, content_type=MERGE_PATCH)
-    try:
-        _show(connection, guard, request, write)
-    except (Forbidden, Rejected) as error:
-        if not is_denied(error):
-            raise
-        said = f"the labels of the node stay as they are ({', '.join(sorted(write.labels))}): {error}"
-        log.warning("node %s: %s", write.node, said)
-        return said
-    return ""
+    def __init__(
+        self, connection: Connection, guard: Guard, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Use this connection; `clock` is in seconds."""
+        self._connection, self._guard, self._clock = connection, guard, clock
+        self._written: dict[str, tuple[Mapping[str, str], int, float]] = {}
+
+    def write(self, write: LabelsWrite) -> str:
+        """Set the labels, and return what people should know, empty if they were written.
+
+        A pass asks for the same again only if it did not stay. A denial by an admission policy is no error.
+        Raises Conflict if the node was deleted and created again, NotFound if it is gone.
+        """
+        now = self._clock()
+        labels, times, until = self._written.get(write.uid, (write.labels, 0, now))
+        if labels != write.labels:
+            times = 0
+        elif now < until:
+            names = ", ".join(sorted(labels))
+            return f"the labels did not stay ({names}), and are written again in {int(until - now) + 1}s"
+        pause = FIRST_PAUSE.total_seconds() * 2 ** min(times, 20)
+        self._written[write.uid] = (write.labels, times + 1, now + pause)
+        return self._send(write)
+
+    def _send(self, write: LabelsWrite) -> str:
+        # Without a resourceVersion: nobody else writes these labels.
+        body = {"metadata": {"uid": write.uid, "labels": dict(write.labels)}}
+        request = Request("PATCH", NODES / write.node, body=body, content_type=MERGE_PATCH)
+        try:
+            _show(self._connection, self._guard, request, write)
+        except (Forbidden, Rejected) as error:
+            if not is_denied(error):
+                raise
+            said = f"the labels of the node stay as they are ({', '.join(sorted(write.labels))}): {error}"
+            log.warning("node %s: %s", write.node, said)
+            return said
+        return ""
 
 
 def patch_taint(connection: Connection, guard: Guard, write: TaintWrite) -> str:

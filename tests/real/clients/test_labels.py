@@ -8,6 +8,7 @@ import pytest
 
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import Connection
+from reconciler.kubernetes.node_writing import LabelWriter
 from reconciler.model.errors import Conflict, Forbidden, LockLost, NotFound
 from reconciler.model.node import Node
 from reconciler.model.values import replace
@@ -17,7 +18,7 @@ from tests.support.controlplane.api import ApiError
 from tests.support.controlplane.fill import Pool, fill
 from tests.support.controlplane.server import ControlPlane
 from tests.support.controlplane.webhooks import for_nodes, in_force
-from tests.support.stub import Answer, Asked, StubMaker, status
+from tests.support.stub import Answer, Asked, StubMaker, json_answer, status
 
 NAME = Pool("np").node_name(0)
 KEY = "cloud.sap/example"
@@ -97,3 +98,18 @@ def test_a_missing_right_is_an_error(stub: StubMaker) -> None:
     _, connection = stub(answer)
     with pytest.raises(Forbidden):
         Cluster(connection, guard=lambda: None).patch_labels(LabelsWrite("n", "u", {KEY: "true"}))
+
+
+def test_labels_that_do_not_stay_are_written_less_and_less_often(stub: StubMaker) -> None:
+    server, connection = stub(lambda asked: json_answer({"metadata": {"name": "n", "uid": "u"}}))
+    seconds = [0.0]
+    writer = LabelWriter(connection, lambda: None, lambda: seconds[0])
+    said = set()
+    for _ in range(3600):
+        said.add(writer.write(LabelsWrite("n", "u", {KEY: "true"})))
+        seconds[0] += 1
+
+    assert len(server.asked) == 9
+    assert any("did not stay" in text for text in said)
+    assert writer.write(LabelsWrite("n", "u", {KEY: "false"})) == ""
+    assert len(server.asked) == 10
