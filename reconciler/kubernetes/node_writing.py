@@ -211,7 +211,7 @@ def _show(
 
 
 class LabelWriter:
-    """Sets labels that only show something. After one that did not stay, each pause is longer than the last."""
+    """Sets labels that only show something. After each try that does not stay, the pause is longer."""
 
     def __init__(
         self, connection: Connection, guard: Guard, clock: Callable[[], float] = time.monotonic
