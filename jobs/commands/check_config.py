@@ -43,6 +43,10 @@ def command(config: SettingsSource, strict: bool, permissions: bool, target: Tar
     if permissions:
         echo(grants_as_manifests(grants_of(settings)), nl=False)
     else:
+        for line in settings.origin.meanings:
+            echo(line)
+        if settings.origin.block:
+            echo(f"\nThe same in settings of the reconciler:\n\n{settings.origin.block}")
         echo(explain_settings(settings, str(config)), nl=False)
     found = [*map(str, warnings(settings, now)), *_missing(config, settings, target)]
     for warning in found:

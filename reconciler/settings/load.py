@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path as FilePath
 from types import MappingProxyType
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -17,6 +18,7 @@ from reconciler.model.errors import SettingsError
 from reconciler.model.limits import LARGEST_SETTINGS
 from reconciler.model.values import replace
 from reconciler.settings.mistakes import Mistake, Path, keys_at, mistakes_of, spelt
+from reconciler.settings.originals import Translated, original_of
 from reconciler.settings.schema import Origin, Settings, whole_settings
 from reconciler.settings.yaml import Place, plain, read_go_yaml, read_yaml, unlike
 
@@ -45,12 +47,25 @@ def is_of_maintenance_controller(value: Mapping[str, object]) -> bool:
 
 
 def around(value: Mapping[str, object]) -> dict[str, object]:
-    """Return settings of ours with this file as their workflows, and nothing else.
+    """Return settings of ours with this file as their workflows, and nothing else."""
+    return {**_alone(), "profiles": dict(value)}
 
-    It acts and keeps its labels, as maintenance-controller does, and reads no maintenance of the platform.
-    """
+
+def _alone() -> dict[str, Any]:
+    """Return settings that act and keep labels as maintenance-controller does, and read no maintenance."""
     off = {name: {"enabled": False} for name in keys_at(whole_settings(), ("sources",))}
-    return {"mode": "Enforce", "keys": {"prefix": PREFIX}, "sources": off, "profiles": dict(value)}
+    return {"mode": "Enforce", "keys": {"prefix": PREFIX}, "sources": off}
+
+
+def _translated(value: Mapping[str, Any]) -> Translated | None:
+    """Return what a file says that a feature knows, None for any other."""
+    original = None if any(key in value for key in _OURS) else original_of(value)
+    if original is None:
+        return None
+    found = original.translate(value)
+    base = _alone()
+    sources = {**base["sources"], **found.settings.get("sources", {})}
+    return replace(found, settings={**base, **found.settings, "sources": sources})
 
 
 def load_settings(
@@ -119,12 +134,15 @@ def parse_settings(text: str, name: str, environment: Mapping[str, str] = NO_VAR
     """Return the settings in a text. Raises SettingsError with every mistake, in the file `name`.
 
     A file that was written for maintenance-controller gives settings with its workflows and nothing else, and
-    its YAML means what it means there.
+    its YAML means what it means there. So does a file of another of its parts that a feature knows.
     `environment` has the variables for `${NAME}` in workflows.
     """
     theirs = read_go_yaml(text)
-    foreign = isinstance(theirs.value, dict) and is_of_maintenance_controller(theirs.value)
-    document = theirs if foreign else read_yaml(text)
+    translated = _translated(theirs.value) if isinstance(theirs.value, dict) else None
+    foreign = (
+        translated is None and isinstance(theirs.value, dict) and is_of_maintenance_controller(theirs.value)
+    )
+    document = theirs if foreign or translated is not None else read_yaml(text)
     found = list(document.mistakes)
     value = {} if document.value is None else document.value
     settings: Settings | None = None
@@ -133,9 +151,14 @@ def parse_settings(text: str, name: str, environment: Mapping[str, str] = NO_VAR
 
         def in_file(mistake: Mistake) -> tuple[Place, Mistake]:
             path = mistake.path[1:] if foreign and mistake.path[:1] == below else mistake.path
+            if translated is not None:
+                path = translated.place_of(path)
             return document.place(path), Mistake(path, mistake.message)
 
         sections = around(value) if foreign else value
+        if translated is not None:
+            sections = translated.settings
+            found += [(document.place(each.path), each) for each in translated.mistakes]
         found += [in_file(mistake) for mistake in _named_twice(sections)]
         if "profiles" in sections:
             content, unset = with_variables(sections["profiles"], environment, below)
@@ -149,7 +172,13 @@ def parse_settings(text: str, name: str, environment: Mapping[str, str] = NO_VAR
                 for details in error.errors(include_url=False)
                 for mistake in mistakes_of(details, lambda path: keys_at(whole_settings(), path))
             ]
-        if settings is not None and foreign:
+        if settings is not None and translated is not None:
+            meanings = [
+                (document.place(path), f"{spelt(path)} {words}") for path, words in translated.meanings
+            ]
+            lines = tuple(f"{name}:{line}: {words}" for (line, _), words in sorted(meanings))
+            settings = settings.read_from(Origin(meanings=lines, block=translated.block))
+        elif settings is not None and foreign:
             settings = settings.read_from(Origin(foreign=True))
         elif settings is not None and isinstance(theirs.value, dict):
             found_unlike = unlike(value.get("profiles"), theirs.value.get("profiles"), below)

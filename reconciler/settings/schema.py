@@ -86,13 +86,16 @@ class Origin(Struct, frozen=True):
     """Where settings are from: the version of their file, and its folder, where relative paths begin.
 
     A `foreign` file was written for maintenance-controller. `unlike` is what that reads in another way in
-    `profiles`: the path, and both readings.
+    `profiles`: the path, and both readings. `meanings` say what each line of a file of another program means
+    here, and `block` is what says the same in a file of ours.
     """
 
     version: SettingsVersion | None = None
     folder: Path | None = None
     foreign: bool = False
     unlike: tuple[tuple[KeyPath, str], ...] = ()
+    meanings: tuple[str, ...] = ()
+    block: str = ""
 
 
 T = TypeVar("T")

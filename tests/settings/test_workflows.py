@@ -149,9 +149,9 @@ def test_the_end_of_a_line_at_the_end_of_a_variable_does_not_count() -> None:
 
 
 def test_check_config_warns_of_a_file_of_another_controller() -> None:
-    found = warnings(parse_settings("intervals: {check: 5m}\nvCenters: {}\n", "esx.yaml"), NOW)
+    found = warnings(parse_settings("intervals: {check: 5m}\nothers: {}\n", "their.yaml"), NOW)
 
-    assert [one.key for one in found] == ["profiles", "vCenters", "intervals.check"]
+    assert [one.key for one in found] == ["profiles", "others", "intervals.check"]
     assert "--enable-esx-maintenance" in found[0].message
 
 

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from msgspec import Struct
 from pydantic import Field, model_validator
 
+from reconciler.features.esx.original import ESX_YAML
 from reconciler.model import limits
 from reconciler.model.event import Kind
 from reconciler.settings.fields import LINK_LOCAL, Duration, Flag, SecretText, Section, Text
@@ -182,3 +183,5 @@ POWER: FeatureSection[Esx] = FeatureSection(
 )
 
 SECTIONS = (SECTION, POWER)
+
+ORIGINALS = (ESX_YAML,)
