@@ -6,10 +6,13 @@ from collections.abc import Iterator
 
 import pytest
 
+from reconciler.features.kubernikus.feature import UPDATE_LABEL
 from reconciler.model.snapshot import ServerVersion
 from reconciler.model.values import replace
+from reconciler.settings.grants import grants_of
 from reconciler.simulation.api import Call, Killed
-from tests.features.kubernikus.kluster import NEW, OLD, PROFILES, Kluster
+from tests.features.kubernikus.kluster import NEW, OLD, ON, PROFILES, Kluster
+from tests.support import builders
 from tests.support.builders import minutes
 from tests.support.fakes.openstack import FakeOpenStack, Refusal, identity
 from tests.support.searching import kills
@@ -42,12 +45,13 @@ def test_each_node_says_whether_its_kubelet_needs_an_update(
 
 
 def test_without_the_version_of_the_server_the_label_stays(cloud: FakeOpenStack) -> None:
-    kluster = Kluster(cloud, count=1)
+    kluster = Kluster(cloud, count=0)
+    kluster.add(NEW)
     kluster.look()
     kluster.cluster.server_version = ServerVersion(problem="no answer")
     kluster.look()
 
-    assert list(kluster.marks().values()) == ["true"]
+    assert list(kluster.marks().values()) == ["false"]
 
 
 def test_switched_off_it_writes_no_label_and_deletes_nothing(cloud: FakeOpenStack) -> None:
@@ -197,3 +201,8 @@ def test_killed_at_any_write_it_ends_the_same(when: str) -> None:
         kluster, _ = run(kill_at)
         assert set(kluster.marks().values()) == {"false"}, kill_at
         assert len(kluster.names()) == 2, kill_at
+
+
+def test_the_label_is_among_what_check_config_asks_for() -> None:
+    assert grants_of(builders.settings(ON)).keys == {"Labels": (UPDATE_LABEL,)}
+    assert not grants_of(builders.settings()).any
