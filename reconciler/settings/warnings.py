@@ -220,6 +220,7 @@ def _drain(settings: Settings) -> Iterator[Warned]:
 
 def _sources(settings: Settings) -> Iterator[Warned]:
     enabled = any(section.enabled for _, section in settings.sources)
+    enabled = enabled or any(section.sees(settings) for section in settings.of_features)
     if not enabled and not settings.conditions and not settings.only_workflows:
         yield Warned("sources", "none is enabled: no maintenance is ever seen", "enable one of them")
 

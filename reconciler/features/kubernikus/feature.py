@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from jobs.runtime.process import Ports, Process
+from reconciler.features.kubernikus.original import KUBERNIKUS_YAML
 from reconciler.model.machine import MachineRef
 from reconciler.model.node import TYPE_LABEL, Node
 from reconciler.passes.plugin import Feature, Fleet, Wants
@@ -80,6 +81,7 @@ CONTROLLER: FeatureSection[Kubernikus] = FeatureSection(
     default=Kubernikus(),
     description="What the Kubernikus controller of maintenance-controller does (docs/esx.md).",
     labels=_written,
+    sees=lambda settings: CONTROLLER.of(settings).enabled,
 )
 
 SECTION: SourceSection[KubernikusSource] = SourceSection(
@@ -90,6 +92,8 @@ SECTION: SourceSection[KubernikusSource] = SourceSection(
 )
 
 SECTIONS = (CONTROLLER, SECTION)
+
+ORIGINALS = (KUBERNIKUS_YAML,)
 
 
 def numbers_of(text: str) -> Numbers | None:
