@@ -135,9 +135,12 @@ def _machines(given: Ports) -> Callable[[Settings], Makers]:
 
 
 def _client(given: Ports, section: Kubernikus) -> MachineClient:
-    from reconciler.features.kubernikus.client import for_section
+    from reconciler.features.kubernikus.client import at_place
+    from reconciler.kubernetes.cloud_provider import Place
 
-    return for_section(section, given.connection, given.guard)
+    secret = section.cloud_provider_secret
+    named = (secret.namespace, secret.name) if secret is not None else ()
+    return at_place(Place(section.credentials_file, *named), given.connection, given.guard)
 
 
 PROCESS = Process(machines=_machines)

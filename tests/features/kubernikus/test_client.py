@@ -12,8 +12,9 @@ from collections.abc import Iterator
 import pytest
 
 from jobs.runtime.machines import MachineClient
-from reconciler.features.kubernikus.client import PAUSE, Servers, for_section
-from reconciler.features.kubernikus.feature import OPENSTACK, Kubernikus
+from reconciler.features.kubernikus.client import PAUSE, Servers, at_place
+from reconciler.features.kubernikus.feature import OPENSTACK
+from reconciler.kubernetes.cloud_provider import Place
 from reconciler.model.errors import CloudError, LockLost
 from reconciler.model.machine import Machine, MachineRef, Remove
 from reconciler.model.values import replace
@@ -269,7 +270,7 @@ def test_without_the_extra_every_machine_says_so(
         "reconciler.features.kubernikus.client.find_spec",
         lambda name: None if name == "keystoneauth1" else importlib.util.find_spec(name),
     )
-    client = for_section(Kubernikus(), None, None)  # type: ignore[arg-type]  # it is not used
+    client = at_place(Place("x"), None, None)  # type: ignore[arg-type]  # it is not used
 
     assert "the extra `openstack`" in seen(client).problem
 
