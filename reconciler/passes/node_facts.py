@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from reconciler.model.drains import DrainOrder
 from reconciler.model.instructions import Instructions
 from reconciler.model.keys import OwnKeys
-from reconciler.model.machine import Machine, Remove, Vm, vm_of
+from reconciler.model.machine import Machine, Vm, vm_of
 from reconciler.model.node import Node, OwnTimes, own_times
 from reconciler.model.plan import (
     Actions,
@@ -24,10 +24,10 @@ from reconciler.model.plan import (
 from reconciler.model.problems import Faults
 from reconciler.model.record import CaseRecord, KnownEvent, Record, State
 from reconciler.model.schedule import CaseSchedule, Urgency
-from reconciler.model.snapshot import Assessment, Ledger, NodeAssessment, Replaced, Snapshot
+from reconciler.model.snapshot import Assessment, Ledger, NodeAssessment, Snapshot
 from reconciler.model.values import replace
 from reconciler.model.workflow import WorkflowData
-from reconciler.profiles.budget import DisruptionBudget, pool_of
+from reconciler.profiles.budget import DisruptionBudget
 from reconciler.profiles.case import not_dismissed
 from reconciler.profiles.situation import Acknowledgement, Situation
 from reconciler.settings.policies import NodePolicies
@@ -260,27 +260,3 @@ def pools_in_replacement(seen: Iterable[NodeFacts], context: PassContext) -> dic
 def _in_hand(node: NodeFacts, machines: Mapping[str, Machine]) -> PoolKey | None:
     asked = node.case.replacement
     return pool_key(machines.get(node.name)) if asked is not None and asked.wanted is not None else None
-
-
-def gone_by_us(
-    node: Node,
-    action: Remove,
-    record: CaseRecord,
-    nodes: Iterable[Node],
-    before: tuple[Replaced, ...],
-    now: datetime,
-) -> tuple[Replaced, ...]:
-    """Return the ledger's replaced nodes once this node's machine is deleted.
-
-    A node whose replacement already exists, because its pool was scaled up first, is not one of them.
-    """
-    pool, asked = action.machine.pool, record.replacement
-    others = tuple(known for known in before if known.uid != node.uid)
-    wanted = asked.wanted if asked is not None else None
-    if wanted is not None and pool is not None and pool.ready is not None and pool.ready >= wanted:
-        return others
-    there = [other for other in nodes if pool_of(other) == node.pool]
-    uids = {other.uid for other in there}
-    missing = sum(1 for other in others if other.pool == node.pool and other.uid not in uids)
-    at = now.replace(microsecond=0)
-    return (*others, Replaced(node.name, node.uid, node.zone, node.pool, len(there) + missing, at))

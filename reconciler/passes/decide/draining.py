@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from msgspec import Struct
 
 from reconciler.drain.filters import Survey
+from reconciler.model import scheduled_events as imds
 from reconciler.model.drains import (
     Blocker,
     DrainOrder,
@@ -14,6 +16,8 @@ from reconciler.model.drains import (
     KeptPods,
     Phase,
 )
+from reconciler.model.event import Answer, Reading
+from reconciler.model.hooks import HookRecord, HookStep
 from reconciler.model.instructions import PersonHold
 from reconciler.model.node import AUTOSCALER_TAINT, Node
 from reconciler.model.outcome import HoldCode
@@ -24,8 +28,8 @@ from reconciler.model.plan import (
 )
 from reconciler.model.record import CaseRecord, DrainRecord, KnownEvent, State
 from reconciler.model.values import replace
-from reconciler.passes.decide.facts import CaseStep, pods_left, unattended, with_moved, with_returns
-from reconciler.passes.decide.hooks import begun_after_hooks, follow_hooks, was_held
+from reconciler.passes.decide.facts import CaseStep, pods_left, with_returns
+from reconciler.passes.decide.hooks import follow_hooks
 from reconciler.passes.decide.planned import NodeDrain
 from reconciler.passes.node_facts import NodeFacts, PassContext, Progress
 from reconciler.profiles import case as cases
@@ -109,7 +113,7 @@ def follow_drain(
     # While a node is drained, what holds its uncordon does not matter yet.
     holds = [] if goes_on else list(hooked.holds)
     if not goes_on and _waits_for_its_end(walked.state, view):
-        holds += unattended(node, step.record, context)
+        holds += _unattended(node, step.record, context)
     unread = context.snapshot.problems.pods.get(read.name)
     if unread and under_way:
         holds.append(Hold(read.name, HoldCode.PODS_READABLE, f"its pods can't be read: {unread}"))
@@ -130,6 +134,39 @@ def follow_drain(
     shown = drained if drain is not None or running(drained) else None
     stop = ordered.order is None and not _unjudged(ordered.stopped) and running(found)
     return NodeDrain(case, ordered.order, step.kept, step.notices, shown, stop, hooked)
+
+
+def _unattended(node: NodeFacts, record: CaseRecord, context: PassContext) -> tuple[Hold, ...]:
+    """Return the hold that names the silent sources and how to end the case; empty if no source is silent."""
+    found = tuple(_silent(node, record, context))
+    if not found:
+        return ()
+    annotation = context.keys.imds
+    outdated = not context.snapshot.agents.installed and annotation in node.read.annotations
+    first = f"remove the annotation {annotation} from the node and " if outdated else ""
+    reason = f"nothing may report the end of the maintenance ({'; '.join(found)})"
+    remedy = f"if it is over, {first}run {context.keys.release(node.name)}"
+    return (Hold(node.name, HoldCode.END_REPORTED, f"{reason}; {remedy}"),)
+
+
+def _silent(node: NodeFacts, record: CaseRecord, context: PassContext) -> Iterator[str]:
+    """Yield each source of the case's events that nothing updates any more, with the reason."""
+    for source in sorted({source for event in record.events for source in event.sources}):
+        if source not in context.reading_names:
+            continue
+        readings = [reading for reading in node.assessment.readings if reading.source == source]
+        if not readings:
+            yield f"{source} reports nothing about the node any more"
+        for reading in readings:
+            if because := _why_silent(reading, context):
+                yield f"{source}: {because}"
+
+
+def _why_silent(reading: Reading, context: PassContext) -> str:
+    if reading.answer is Answer.UNKNOWN:
+        return "" if reading.installed else reading.because
+    published = reading.source == imds.SOURCE and reading.answer is Answer.EVENT
+    return "no node agent is installed" if published and not context.snapshot.agents.installed else ""
 
 
 class _Ordered(Struct, frozen=True):
@@ -218,15 +255,15 @@ def _go_on(begun: _Begun, context: PassContext, progress: Progress) -> _Step:
     )
     if after.done is not None:
         after = replace(after, done=_ended_at(record, drained, context))
-        record = replace(with_moved(record, drained, context), drain=after)
+        record = replace(_with_moved(record, drained, context), drain=after)
         return _Step(record, kept=kept, notices=(Notice(DRAINED, str(after.kept)),))
-    if begun.hooked is None and was_held(begun.told, drain):
+    if begun.hooked is None and _was_held(begun.told, drain):
         # The time limit of a drain is for evictions, not for hooks.
-        record = begun_after_hooks(begun.told, record, context.second)
+        record = _begun_after_hooks(begun.told, record, context.second)
         order = _order(replace(begun, record=record), context)
         return _Step(record, order, held, kept=kept)
     if after != drain:
-        record = with_moved(record, drained, context)
+        record = _with_moved(record, drained, context)
         message = f"not drained after {settings.drain.timeout}, trying again{_blocked(drained)}"
         return _Step(
             replace(record, drain=after),
@@ -256,6 +293,53 @@ def followed(
     if timeout is not None and context.now - drain.since >= timeout:
         return DrainRecord(context.second, drain.attempt + 1)
     return drain
+
+
+def _with_moved(record: CaseRecord, drained: DrainProgress | None, context: PassContext) -> CaseRecord:
+    """Return the record with the pods that its drains have moved, at the end of an attempt.
+
+    A process counts only what it drains itself. If another one drained the node in this case, too, the number
+    is not known.
+    """
+    return replace(record, facts=replace(record.facts, moved=_moved(record, drained, context)))
+
+
+def _moved(record: CaseRecord, drained: DrainProgress | None, context: PassContext) -> int | None:
+    drain, facts, leads = record.drain, record.facts, context.snapshot.itself.leads_since
+    if drain is None or leads is None:
+        return None
+    first = drain.attempt == 1 and drain.since == (facts.drain_began or context.second)
+    if drain.since < leads.replace(microsecond=0) or (facts.moved is None and not first):
+        return None
+    before = facts.moved or 0
+    if drained is not None and drained.finished is None:
+        # This attempt goes on in the next one, with all that it has moved.
+        return before
+    # The drainer shows the drain of an earlier case until the next one begins.
+    if drained is not None and drained.finished is not None and drained.finished >= drain.since:
+        return before + drained.gone
+    return before if drain.since == context.second else None
+
+
+def _was_held(told: CaseRecord, drain: DrainRecord) -> bool:
+    """Whether the case that this pass has read says that a hook holds this drain."""
+    return told.drain == drain and any(map(_holds_drain, told.hooks))
+
+
+def _begun_after_hooks(told: CaseRecord, record: CaseRecord, second: datetime) -> CaseRecord:
+    """Return the record with the drain that begins at `second` (UTC), because no hook holds it any more.
+
+    If a hook of `told`, the case that this pass has read, held it from the start, it has not begun before.
+    """
+    drain, facts = record.drain, record.facts
+    assert drain is not None
+    if any(_holds_drain(hook) and hook.since <= drain.since for hook in told.hooks):
+        facts = replace(facts, drain_began=second)
+    return replace(record, drain=replace(drain, since=second), facts=facts)
+
+
+def _holds_drain(hook: HookRecord) -> bool:
+    return hook.id.step is HookStep.PRE_DRAIN and hook.end is None
 
 
 def _ended_at(record: CaseRecord, drained: DrainProgress | None, context: PassContext) -> datetime:

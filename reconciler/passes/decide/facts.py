@@ -17,13 +17,10 @@ from reconciler.drain.filters import Survey, survey
 from reconciler.drain.prospect import whose
 from reconciler.drain.refusal import BudgetIndex
 from reconciler.model import limits
-from reconciler.model import scheduled_events as imds
 from reconciler.model.case_outcome import counted, reports_start, struck_by, unbegun
 from reconciler.model.drains import Comebacks, DrainOptions, DrainProgress, WaitLimit
-from reconciler.model.event import Answer, Reading
 from reconciler.model.moments import to_text
 from reconciler.model.node import Node
-from reconciler.model.outcome import HoldCode
 from reconciler.model.plan import Hold, Notice, NoticeType
 from reconciler.model.record import (
     CaseFacts,
@@ -70,39 +67,6 @@ def with_returns(
     return replace(
         options, comebacks=Comebacks(since, drained.returned if drained is not None else frozenset())
     )
-
-
-def unattended(node: NodeFacts, record: CaseRecord, context: PassContext) -> tuple[Hold, ...]:
-    """Return the hold that names the silent sources and how to end the case; empty if no source is silent."""
-    found = tuple(_silent(node, record, context))
-    if not found:
-        return ()
-    annotation = context.keys.imds
-    outdated = not context.snapshot.agents.installed and annotation in node.read.annotations
-    first = f"remove the annotation {annotation} from the node and " if outdated else ""
-    reason = f"nothing may report the end of the maintenance ({'; '.join(found)})"
-    remedy = f"if it is over, {first}run {context.keys.release(node.name)}"
-    return (Hold(node.name, HoldCode.END_REPORTED, f"{reason}; {remedy}"),)
-
-
-def _silent(node: NodeFacts, record: CaseRecord, context: PassContext) -> Iterator[str]:
-    """Yield each source of the case's events that nothing updates any more, with the reason."""
-    for source in sorted({source for event in record.events for source in event.sources}):
-        if source not in context.reading_names:
-            continue
-        readings = [reading for reading in node.assessment.readings if reading.source == source]
-        if not readings:
-            yield f"{source} reports nothing about the node any more"
-        for reading in readings:
-            if because := _why_silent(reading, context):
-                yield f"{source}: {because}"
-
-
-def _why_silent(reading: Reading, context: PassContext) -> str:
-    if reading.answer is Answer.UNKNOWN:
-        return "" if reading.installed else reading.because
-    published = reading.source == imds.SOURCE and reading.answer is Answer.EVENT
-    return "no node agent is installed" if published and not context.snapshot.agents.installed else ""
 
 
 DEADLINE_PASSED = "MaintenanceDeadlinePassed"
@@ -159,7 +123,7 @@ def with_starts(
         if started and facts.start_of(event) is None and facts.start_of(seen) is None:
             starts.append(PlatformStart(event, context.second, pods))
     for old in node.gone:
-        if not reports_start(old) or _is_left(old, node, context) or facts.start_of(old) is not None:
+        if facts.start_of(old) is not None or not reports_start(old) or _is_left(old, node, context):
             continue
         if old.not_before is not None and old.not_before <= context.now:
             starts.append(PlatformStart(old, old.not_before, pods))
@@ -337,32 +301,6 @@ def _planned(record: CaseRecord, told: CaseRecord, schedule: CaseSchedule | None
     fresh = record.drain is None and (record.state is not told.state or record.events != told.events)
     starts = before is None and record.drain is not None and told.drain is None
     return schedule.planned_start.replace(microsecond=0) if fresh or starts else before
-
-
-def with_moved(record: CaseRecord, drained: DrainProgress | None, context: PassContext) -> CaseRecord:
-    """Return the record with the pods that its drains have moved, at the end of an attempt.
-
-    A process counts only what it drains itself. If another one drained the node in this case, too, the number
-    is not known.
-    """
-    return replace(record, facts=replace(record.facts, moved=_moved(record, drained, context)))
-
-
-def _moved(record: CaseRecord, drained: DrainProgress | None, context: PassContext) -> int | None:
-    drain, facts, leads = record.drain, record.facts, context.snapshot.itself.leads_since
-    if drain is None or leads is None:
-        return None
-    first = drain.attempt == 1 and drain.since == (facts.drain_began or context.second)
-    if drain.since < leads.replace(microsecond=0) or (facts.moved is None and not first):
-        return None
-    before = facts.moved or 0
-    if drained is not None and drained.finished is None:
-        # This attempt goes on in the next one, with all that it has moved.
-        return before
-    # The drainer shows the drain of an earlier case until the next one begins.
-    if drained is not None and drained.finished is not None and drained.finished >= drain.since:
-        return before + drained.gone
-    return before if drain.since == context.second else None
 
 
 def _knows(told: CaseRecord, case: CaseRecord, reason: str) -> bool:

@@ -8,7 +8,6 @@ process reports it once more rather than not at all.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from datetime import datetime
 
 from msgspec import Struct
 
@@ -16,7 +15,7 @@ from reconciler.calendar.values import format_duration
 from reconciler.model.hooks import HookEnd, HookRecord, HookRun, HookStep
 from reconciler.model.moments import to_text
 from reconciler.model.plan import Hold, Notice, NoticeType
-from reconciler.model.record import CaseRecord, DrainRecord, State
+from reconciler.model.record import CaseRecord, State
 from reconciler.model.values import replace
 from reconciler.passes.node_facts import NodeFacts, PassContext
 from reconciler.profiles import hooks as engine
@@ -91,27 +90,6 @@ def _hold(node: str, step: HookStep, waiting: Iterable[Waiting], asked: HookCase
 def drain_hold(node: str, waiting: Iterable[Waiting], asked: HookCase) -> Hold | None:
     """Return what `pre-drain` hooks hold of a drain that has been recorded, None if there is none."""
     return next(_hold(node, HookStep.PRE_DRAIN, waiting, asked), None)
-
-
-def was_held(told: CaseRecord, drain: DrainRecord) -> bool:
-    """Whether the case that this pass has read says that a hook holds this drain."""
-    return told.drain == drain and any(map(_holds_drain, told.hooks))
-
-
-def begun_after_hooks(told: CaseRecord, record: CaseRecord, second: datetime) -> CaseRecord:
-    """Return the record with the drain that begins at `second` (UTC), because no hook holds it any more.
-
-    If a hook of `told`, the case that this pass has read, held it from the start, it has not begun before.
-    """
-    drain, facts = record.drain, record.facts
-    assert drain is not None
-    if any(_holds_drain(hook) and hook.since <= drain.since for hook in told.hooks):
-        facts = replace(facts, drain_began=second)
-    return replace(record, drain=replace(drain, since=second), facts=facts)
-
-
-def _holds_drain(hook: HookRecord) -> bool:
-    return hook.id.step is HookStep.PRE_DRAIN and hook.end is None
 
 
 def timed_out(over: Iterable[HookRecord], record: CaseRecord, context: PassContext) -> tuple[Notice, ...]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from collections.abc import Iterable
+from datetime import datetime, timedelta
 
 from reconciler.model.machine import Remove, ScaleUp
 from reconciler.model.node import HOSTED_LABEL, Node
@@ -10,7 +11,7 @@ from reconciler.model.outcome import HoldCode
 from reconciler.model.plan import Actions, DrainState, Hold, NodePlan
 from reconciler.model.problems import internal
 from reconciler.model.record import CaseRecord, State
-from reconciler.model.snapshot import Undone
+from reconciler.model.snapshot import Replaced, Undone
 from reconciler.model.values import replace
 from reconciler.model.writes import node_write
 from reconciler.passes.decide.draining import follow_drain, holds_slot, is_stuck, running
@@ -25,9 +26,10 @@ from reconciler.passes.decide.planned import (
     repeated,
 )
 from reconciler.passes.decide.scheduling import brought_forward, schedule_beside
-from reconciler.passes.node_facts import DEFAULT, NodeFacts, PassContext, Progress, gone_by_us, pool_key
+from reconciler.passes.node_facts import DEFAULT, NodeFacts, PassContext, Progress, pool_key
 from reconciler.passes.parts import Parts
 from reconciler.profiles import case as cases
+from reconciler.profiles.budget import pool_of
 from reconciler.profiles.checks import CHECKS
 from reconciler.profiles.checks.people import is_adoptable
 from reconciler.profiles.judging import is_exempt
@@ -173,7 +175,7 @@ def _account(
         progress.pools[key] = node.name
     if isinstance(action, Remove):
         fleet = [other for other in context.snapshot.nodes if settings.in_fleet(other.labels)]
-        gone = gone_by_us(node, action, walked.effects.record, fleet, progress.ledger.replaced, context.now)
+        gone = _gone_by_us(node, action, walked.effects.record, fleet, progress.ledger.replaced, context.now)
         progress.ledger = replace(progress.ledger, replaced=gone)
     if any(step.begins for step in walked.transitions):
         progress.places = progress.places.take(node, "ours, starting")
@@ -182,3 +184,27 @@ def _account(
     # Starts that wait for no spacing delay no others: spot VMs that go all the time would stop them.
     if first and settings.budget.spacing > timedelta() and not is_exempt(situation):
         progress.ledger = replace(progress.ledger, last_start=context.second, unread="")
+
+
+def _gone_by_us(
+    node: Node,
+    action: Remove,
+    record: CaseRecord,
+    nodes: Iterable[Node],
+    before: tuple[Replaced, ...],
+    now: datetime,
+) -> tuple[Replaced, ...]:
+    """Return the ledger's replaced nodes once this node's machine is deleted.
+
+    A node whose replacement already exists, because its pool was scaled up first, is not one of them.
+    """
+    pool, asked = action.machine.pool, record.replacement
+    others = tuple(known for known in before if known.uid != node.uid)
+    wanted = asked.wanted if asked is not None else None
+    if wanted is not None and pool is not None and pool.ready is not None and pool.ready >= wanted:
+        return others
+    there = [other for other in nodes if pool_of(other) == node.pool]
+    uids = {other.uid for other in there}
+    missing = sum(1 for other in others if other.pool == node.pool and other.uid not in uids)
+    at = now.replace(microsecond=0)
+    return (*others, Replaced(node.name, node.uid, node.zone, node.pool, len(there) + missing, at))
