@@ -101,6 +101,18 @@ def test_a_node_is_drained_and_deleted_and_the_next_waits_for_its_replacement(cl
     assert len(cloud.deletions()) == 2
 
 
+def test_a_deletion_that_the_original_had_begun_goes_on(cloud: FakeOpenStack) -> None:
+    kluster = Kluster(cloud, count=2)
+    first, _ = kluster.names()
+    kluster.delete(first)
+    kluster.cluster.cordon(first)
+    for _ in range(4):
+        kluster.look()
+
+    assert len(cloud.deletions()) == 1
+    assert first not in {pod.node for pod in kluster.cluster.pods.values()}
+
+
 def test_a_label_that_goes_and_another_value_delete_nothing(cloud: FakeOpenStack) -> None:
     kluster = Kluster(cloud, count=1)
     (name,) = kluster.names()
