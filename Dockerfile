@@ -14,7 +14,7 @@ WORKDIR /build
 RUN python -m venv --without-pip /app
 
 # Wheels only, each by its hash: nothing is compiled, and nothing arrives that the lock does not name.
-# requirements-aws.lock, -esx.lock, -notify.lock and -otel.lock are the same with one extra each.
+# requirements-aws.lock, -esx.lock, -notify.lock, -openstack.lock and -otel.lock have one extra each.
 ARG LOCK=requirements.lock
 COPY ${LOCK} requirements.lock
 RUN pip --python /app/bin/python install --no-cache-dir --no-compile --no-deps --require-hashes \

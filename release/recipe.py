@@ -27,7 +27,7 @@ NAME = "node-maintenance-reconciler"
 CHART = ROOT / "charts" / NAME
 # The image is built with one of these, see docs/install.md.
 LOCKS = {"": "requirements.lock"} | {
-    f"-{extra}": f"requirements-{extra}.lock" for extra in ("aws", "esx", "notify", "otel")
+    f"-{extra}": f"requirements-{extra}.lock" for extra in ("aws", "esx", "notify", "openstack", "otel")
 }
 
 
