@@ -113,9 +113,9 @@ class PowerClient(VCenterClient):
                 index, at = (before.index, before.index_at) if before is not None else ((), 0.0)
                 complete = all(any(map(node.may_be, index)) for node in nodes)
                 if not complete or self._clock() >= at + INDEX:
-                    index, at = _all_vms(content), self._clock()
-                states = _states(content, [vm.id for vm in index if any(node.may_be(vm) for node in nodes)])
-            return _Known(self._clock(), at, index, {node: identify(node, states) for node in nodes})
+                    index, at = all_vms(content), self._clock()
+                found = states(content, [vm.id for vm in index if any(node.may_be(vm) for node in nodes)])
+            return _Known(self._clock(), at, index, {node: identify(node, found) for node in nodes})
         except Exception as error:  # noqa: BLE001 - one vCenter harms itself only
             if not is_expected(error):
                 internal(f"the answer of {server.url} about VMs can't be read", error)
@@ -147,14 +147,13 @@ class PowerClient(VCenterClient):
     def _switch(self, content: Any, request: Switch) -> None:
         from pyVmomi import vim
 
-        states = _states(content, [request.vm])
-        found = identify(request.named, states)
+        found = identify(request.named, states(content, [request.vm]))
         if found.vm is None:
             raise CloudError(f"the VM of {request.node} is not switched: {found.problem}", status=409)
         wanted = ON if request.action is ActionName.POWER_ON else OFF
         if found.vm.state == wanted:
             return
-        vm = vim.VirtualMachine(request.vm, content._stub)
+        vm = vim.VirtualMachine(request.vm, content.propertyCollector._stub)
         assert self._guard is not None
         self._guard()
         match request.action:
@@ -166,7 +165,8 @@ class PowerClient(VCenterClient):
                 vm.PowerOnVM_Task(None)
 
 
-def _all_vms(content: Any) -> tuple[Vm, ...]:
+def all_vms(content: Any) -> tuple[Vm, ...]:
+    """Return all VMs by their names and UUIDs."""
     from pyVmomi import vim, vmodl
 
     view = content.viewManager.CreateContainerView(content.rootFolder, [vim.VirtualMachine], True)
@@ -174,7 +174,8 @@ def _all_vms(content: Any) -> tuple[Vm, ...]:
     return tuple(map(_vm, properties(content, through(view, [wanted]), MOST)))
 
 
-def _states(content: Any, ids: Sequence[str]) -> tuple[Vm, ...]:
+def states(content: Any, ids: Sequence[str]) -> tuple[Vm, ...]:
+    """Return these VMs as they are now."""
     from pyVmomi import vim
 
     if not ids:

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import socket
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from reconciler.features.esx.power_client import PowerClient, for_source
+from reconciler.features.esx.settings import SECTION
 from reconciler.features.esx.source import HOST
+from reconciler.features.esx.vm import OFF, ON, Named, Switch
+from reconciler.model.errors import CloudError, LockLost
+from reconciler.model.outcome import ActionName
 from reconciler.run import run_pass
 from reconciler.settings.load import parse_settings
 from reconciler.settings.schema import Settings
 from reconciler.simulation.world import World
 from tests.laws.histories import small_world
 from tests.support.builders import minutes
+from tests.support.controlplane.processes import wait_for
 from tests.support.tools.vcsim import RunningVCenter
 
 pytestmark = pytest.mark.tools
@@ -99,3 +106,88 @@ def test_a_node_is_drained_while_vcenter_waits_for_its_vm(vcsim_program: Path, t
             assert cordoned(world, settings) == ["n0"]
         # The cancelled task is still in the list of recent tasks.
         assert cordoned(world, settings) == []
+
+
+def switcher(vcenter: RunningVCenter, guard: Callable[[], None] = lambda: None) -> PowerClient:
+    return PowerClient(SECTION.of(chosen(vcenter)).polled, guard)
+
+
+def test_the_vms_of_nodes_are_found_and_switched(vcsim_program: Path, tmp_path: Path) -> None:
+    with RunningVCenter(vcsim_program, tmp_path) as vcenter:
+        uuid = vcenter.rename("DC0_H0_VM0", "n0")
+        asked, client = Named("n0", "a", uuid), switcher(vcenter)
+        found = client.vms([asked, Named("dc0_h0_vm1", "a"), Named("n0", "b", "4203-no")])
+        vm = found["dc0_h0_vm1"].vm
+        assert vm is not None
+        assert (vm.name, vm.state, vm.tools) == ("DC0_H0_VM1", ON, True)
+        assert "and the VM of its name has" in found["n0"].problem
+
+        vm = client.vms([asked])["n0"].vm
+        assert vm is not None
+        client.perform(Switch(asked, vm.id, ActionName.SHUT_DOWN))
+        wait_for("its end", lambda: vcenter.power()["n0"] == OFF)
+        # What a killed process has asked for before does no harm.
+        client.perform(Switch(asked, vm.id, ActionName.SHUT_DOWN))
+        client.perform(Switch(asked, vm.id, ActionName.POWER_OFF))
+        client.perform(Switch(asked, vm.id, ActionName.POWER_ON))
+        wait_for("its start", lambda: vcenter.power()["n0"] == ON)
+        client.perform(Switch(asked, vm.id, ActionName.POWER_OFF))
+        wait_for("its end", lambda: vcenter.power()["n0"] == OFF)
+
+
+def test_a_vm_of_another_node_is_not_switched_whatever_was_read_before(
+    vcsim_program: Path, tmp_path: Path
+) -> None:
+    with RunningVCenter(vcsim_program, tmp_path) as vcenter:
+        uuid, client = vcenter.rename("DC0_H0_VM0", "n0"), switcher(vcenter)
+        vm = client.vms([Named("n0", "a", uuid)])["n0"].vm
+        assert vm is not None
+        vcenter.rename("n0", "n1")
+
+        for action in (ActionName.SHUT_DOWN, ActionName.POWER_OFF):
+            with pytest.raises(CloudError, match=f"reports the UUID {uuid}, which the VM n1 has"):
+                client.perform(Switch(Named("n0", "a", uuid), vm.id, action))
+        assert vcenter.power()["n1"] == ON
+
+
+def test_without_the_lock_nothing_is_switched(vcsim_program: Path, tmp_path: Path) -> None:
+    with RunningVCenter(vcsim_program, tmp_path) as vcenter:
+        uuid = vcenter.rename("DC0_H0_VM0", "n0")
+        named = Named("n0", "a", uuid)
+        vm = switcher(vcenter).vms([named])["n0"].vm
+        assert vm is not None
+        left = [None]
+
+        def guard() -> None:
+            # The lock is lost between the beginning and the switch.
+            if not left:
+                raise LockLost("it is lost")
+            left.pop()
+
+        with pytest.raises(LockLost):
+            switcher(vcenter, guard).perform(Switch(named, vm.id, ActionName.POWER_OFF))
+        with pytest.raises(CloudError, match="not switched by this process"):
+            for_source(chosen(vcenter), None).perform(Switch(named, vm.id, ActionName.POWER_OFF))
+        assert vcenter.power()["n0"] == ON
+
+
+def test_a_vcenter_that_hangs_keeps_only_its_own_zone_waiting(
+    vcsim_program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reconciler.features.esx.power_client.PATIENCE", 2.0)
+    with socket.create_server(("127.0.0.1", 0)) as silent, RunningVCenter(vcsim_program, tmp_path) as vcenter:
+        uuid = vcenter.rename("DC0_H0_VM0", "n0")
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        servers = f"[{{zone: a, url: '{vcenter.url}', username: a, password: b}},"
+        servers += f" {{zone: b, url: '{url}', username: a, password: b}}]"
+        settings = parse_settings(f"sources: {{esx: {{enabled: true, vcenters: {servers}}}}}", "f")
+        client = PowerClient(SECTION.of(settings).polled)
+        nodes = [Named("n0", "a", uuid), Named("n1", "b")]
+        began = time.monotonic()
+        found = client.vms(nodes)
+
+        assert found["n0"].vm is not None
+        assert found["n1"].problem.startswith(f"{url} can't be asked")
+        # It is not asked again before a pause.
+        client.vms(nodes)
+        assert time.monotonic() - began < 4

@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from reconciler.features.esx.power_client import all_vms, states
+from reconciler.features.esx.vm import OFF
 from tests.support.controlplane.processes import wait_for
 from tests.support.tools.running import Running
 
@@ -17,15 +19,21 @@ class RunningVCenter(Running):
 
     name = "vcsim"
 
-    def __init__(self, program: Path, folder: Path, *, entering: str = "0s") -> None:
-        """Use this program, and this folder for its log; a host takes so long to enter maintenance mode."""
+    def __init__(self, program: Path, folder: Path, *, entering: str = "0s", machines: int = 2) -> None:
+        """Use this program, and this folder for its log.
+
+        A host with VMs that run takes so long to enter maintenance mode. The host alone, `DC0_H0`, has so
+        many VMs, whose guest tools run.
+        """
         super().__init__(program, folder / "vcsim.log")
+        self._machines = machines
         self._alarms = ["alarm-11", "alarm-12"]
         self._entering = entering
 
     def arguments(self) -> list[str]:
         """Return its arguments."""
-        return ["-listen", self.address, "-entering", self._entering]
+        machines = ["-machines", str(self._machines), "-tools"]
+        return ["-listen", self.address, "-entering", self._entering, *machines]
 
     def serves(self) -> bool:
         """Whether it has printed its address."""
@@ -45,6 +53,40 @@ class RunningVCenter(Running):
             task = _hosts(content)[host][0].EnterMaintenanceMode_Task(0)
             yield
             task.CancelTask()
+
+    def enter(self, host: str) -> None:
+        """Begin to put a host into maintenance mode."""
+        with self._content() as content:
+            _hosts(content)[host][0].EnterMaintenanceMode_Task(0)
+
+    def is_in_maintenance(self, host: str) -> bool:
+        """Whether a host is in maintenance mode."""
+        with self._content() as content:
+            return _hosts(content)[host][1]
+
+    def rename(self, vm: str, name: str) -> str:
+        """Give a VM a name; return its UUID."""
+        from pyVmomi import vim
+
+        with self._content() as content:
+            (found,) = (each for each in all_vms(content) if each.name == vm)
+            vim.VirtualMachine(found.id, content.propertyCollector._stub).Rename_Task(name)
+            return found.uuid
+
+    def power(self) -> dict[str, str]:
+        """Return the power state of each VM by its name."""
+        with self._content() as content:
+            ids = [each.id for each in all_vms(content)]
+            return {each.name: each.state for each in states(content, ids)}
+
+    def power_off(self, vm: str) -> None:
+        """Power a VM off, as somebody does."""
+        from pyVmomi import vim
+
+        with self._content() as content:
+            (found,) = (each for each in all_vms(content) if each.name == vm)
+            vim.VirtualMachine(found.id, content.propertyCollector._stub).PowerOffVM_Task()
+        wait_for("its end", lambda: self.power()[vm] == OFF)
 
     def define_alarm(self, name: str) -> None:
         """Define an alarm of hosts, which events of its own trigger and clear.
