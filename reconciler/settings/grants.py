@@ -69,6 +69,7 @@ def grants_of(settings: Settings) -> Grants:
                 leases.setdefault(thread.lease_namespace, set()).add(thread.lease_name)
     for section in settings.of_features:
         keys["Labels"].update(section.labels(settings))
+        keys["Annotations"].update(section.annotations(settings))
     if settings.profiles.shuffle_counts:
         folders.add("k8s/shuffles")
     return Grants(

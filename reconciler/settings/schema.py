@@ -111,8 +111,8 @@ class FeatureSection(Struct, Generic[T], frozen=True, kw_only=True):
     `type` is that of its value, with pydantic's limits, if any. The functions get the whole settings, and
     return what is wrong with them although each section is valid, what to warn of at a moment, what they do
     in words (under the heading `title`), the selectors of nodes whose labels have to be read, where calendars
-    are, the windows and freezes beside those of the file, the labels without our prefix that it writes, and
-    whether it sees maintenance without a section below `sources`.
+    are, the windows and freezes beside those of the file, the labels and annotations without our prefix that
+    it writes, and whether it sees maintenance without a section below `sources`.
     """
 
     key: str
@@ -127,6 +127,7 @@ class FeatureSection(Struct, Generic[T], frozen=True, kw_only=True):
     places: Callable[[Settings], Iterable[CalendarPlace]] = _nothing
     rules: Callable[[Settings], Iterable[Window | NotAllowed]] = _nothing
     labels: Callable[[Settings], Iterable[str]] = _nothing
+    annotations: Callable[[Settings], Iterable[str]] = _nothing
     sees: Callable[[Settings], bool] = lambda _: False
 
     def of(self, settings: Settings) -> T:

@@ -14,8 +14,8 @@ from typing import Protocol, runtime_checkable
 
 from msgspec import Struct
 
-from reconciler.features.esx.settings import POWER
-from reconciler.features.esx.source import ALARM, HOST, HOSTS, LABEL, NONE, REBOOT_OK, VERSION, HostState
+from reconciler.features.esx.settings import INITIATED, LABEL, POWER, VERSION
+from reconciler.features.esx.source import ALARM, HOST, HOSTS, NONE, REBOOT_OK, HostState
 from reconciler.features.esx.vm import OFF, ON, Named, NodeVm, Power, Switch, Vm, power_of
 from reconciler.model.drains import DrainOrder, Grace
 from reconciler.model.event import VCENTER
@@ -37,9 +37,6 @@ from reconciler.profiles.situation import Situation
 from reconciler.settings.schema import Settings
 
 NAME = "esx"
-INITIATED = "cloud.sap/esx-reboot-initiated"
-"""The annotation of a node that goes off with its host, and comes back with it."""
-
 TRUE = "true"
 THEM = "maintenance-controller"
 
@@ -267,9 +264,9 @@ def _come_back(going: _Going) -> NodeSigns:
         return _NOTHING
     if going.vm.state != OFF:
         return NodeSigns(holds=(going.hold(f"its VM is {going.vm.state}, which a person has to end"),))
-    return going.ask(
-        ActionName.POWER_ON, going.done or Power(), "its VM is powered on: the host left maintenance"
-    )
+    # From here on it is not off because of its host: the next maintenance begins anew.
+    done = Power(asked=going.done.asked if going.done is not None else None)
+    return going.ask(ActionName.POWER_ON, done, "its VM is powered on: the host left maintenance")
 
 
 class _Powered(Decider):

@@ -16,6 +16,11 @@ from reconciler.settings.fields import LINK_LOCAL, Duration, Flag, SecretText, S
 from reconciler.settings.mistakes import Mistake, Mistakes, Warned
 from reconciler.settings.schema import FeatureSection, Settings, SourceSection
 
+LABEL = "cloud.sap/esx-in-maintenance"
+VERSION = "cloud.sap/esx-version"
+INITIATED = "cloud.sap/esx-reboot-initiated"
+"""The annotation of a node that goes off with its host, and comes back with it."""
+
 AZ = "$AZ"
 """In the address of a vCenter: the last character of the zone of a node."""
 
@@ -180,6 +185,8 @@ POWER: FeatureSection[Esx] = FeatureSection(
     default=Esx(),
     description="Labels of nodes on ESX hosts, and the power of their VMs. See docs/esx.md.",
     mistakes=_mistakes,
+    labels=lambda settings: (LABEL, VERSION) if POWER.of(settings).enabled else (),
+    annotations=lambda settings: (INITIATED,) if POWER.of(settings).enabled else (),
 )
 
 SECTIONS = (SECTION, POWER)

@@ -15,7 +15,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from reconciler.features.esx.settings import SECTION, EsxSource, VCenters
+from reconciler.features.esx.settings import LABEL, SECTION, VERSION, EsxSource, VCenters
 from reconciler.model import limits
 from reconciler.model.event import ESX, VCENTER, Answer, Initiator, Kind, Reading, Signal, Status
 from reconciler.model.node import Node
@@ -26,8 +26,6 @@ from reconciler.passes.plugin import Source, SourceContext, Wants
 from reconciler.passes.polled import PolledSource
 from reconciler.settings.schema import Settings
 
-LABEL = "cloud.sap/esx-in-maintenance"
-VERSION = "cloud.sap/esx-version"
 HOST = "kubernetes.cloud.sap/host"
 
 REBOOT_OK = "cloud.sap/esx-reboot-ok"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.features.esx.settings import EsxSource
-from reconciler.features.esx.source import HOST, LABEL, VERSION, read
+from reconciler.features.esx.settings import LABEL, VERSION, EsxSource
+from reconciler.features.esx.source import HOST, read
 from reconciler.model.case_outcome import CaseResult
 from reconciler.model.errors import SettingsError
 from reconciler.model.event import Answer, Kind

@@ -7,8 +7,9 @@ from datetime import timedelta
 import pytest
 import yaml
 
-from reconciler.features.esx.settings import POWER, SECTION
+from reconciler.features.esx.settings import INITIATED, LABEL, POWER, SECTION, VERSION
 from reconciler.model.errors import SettingsError
+from reconciler.settings.grants import grants_of
 from reconciler.settings.load import parse_settings
 from reconciler.settings.schema import Mode
 
@@ -106,3 +107,11 @@ def test_an_unknown_key_is_said_to_have_no_effect() -> None:
     origin = parse_settings(f"{FILE}surprise: 1\n", "f").origin
 
     assert any(line.startswith("f:16: surprise has no effect") for line in origin.meanings)
+
+
+def test_the_labels_and_the_annotation_need_a_grant() -> None:
+    assert grants_of(parse_settings(FILE, "f")).keys == {
+        "Labels": (LABEL, VERSION),
+        "Annotations": (INITIATED,),
+    }
+    assert not grants_of(parse_settings("", "f")).any

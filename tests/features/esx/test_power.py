@@ -6,8 +6,9 @@ from datetime import timedelta
 
 import pytest
 
-from reconciler.features.esx.feature import AGAIN, INITIATED
-from reconciler.features.esx.source import LABEL, REBOOT_OK, VERSION, HostState
+from reconciler.features.esx.feature import AGAIN
+from reconciler.features.esx.settings import INITIATED, LABEL, VERSION
+from reconciler.features.esx.source import REBOOT_OK, HostState
 from reconciler.features.esx.vm import OFF, ON, Power, power_of
 from reconciler.model.node import Node
 from reconciler.model.outcome import ActionName
@@ -227,6 +228,19 @@ def test_a_post_drain_hook_is_waited_for() -> None:
 
     world.cluster.annotate("n0", key, None)
     run(world, SETTINGS, lambda: is_off(there))
+
+
+def test_a_host_that_enters_maintenance_again_takes_its_nodes_along() -> None:
+    world, there = single()
+    off(world, there)
+    there.host = IDLE
+    run(world, SETTINGS, lambda: not is_off(there))
+    there.host = ENTERS
+    run(world, SETTINGS, lambda: there.host.maintenance)
+
+    there.host = IDLE
+    run(world, SETTINGS, lambda: back(world))
+    assert there.requests == [("n0", SHUT), ("n0", START)] * 2
 
 
 # What people do meanwhile.

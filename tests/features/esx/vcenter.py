@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from reconciler.features.esx.feature import INITIATED
+from reconciler.features.esx.settings import INITIATED
 from reconciler.features.esx.source import HOST, REBOOT_OK, HostState
 from reconciler.features.esx.vm import OFF, ON, Named, NodeVm, Switch, Vm, identify
 from reconciler.model.errors import CloudError

@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from reconciler.features.esx.feature import INITIATED
 from reconciler.features.esx.power_client import PowerClient
-from reconciler.features.esx.settings import SECTION
-from reconciler.features.esx.source import HOST, LABEL, REBOOT_OK, VERSION
+from reconciler.features.esx.settings import INITIATED, LABEL, SECTION, VERSION
+from reconciler.features.esx.source import HOST, REBOOT_OK
 from reconciler.features.esx.vm import OFF, ON
 from tests.real.passes.scene import POOL, PREFIX, Scene
 from tests.support.controlplane.processes import wait_for
