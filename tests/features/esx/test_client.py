@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from reconciler.features.esx.client import PATIENCE, VCenterClient
+from reconciler.features.esx.power_client import PowerClient
 from reconciler.features.esx.settings import EsxSource, VCenter, VCenters
 from reconciler.features.esx.source import HostState
+from reconciler.features.esx.vm import Named
 from reconciler.model.content import Secret
 from reconciler.model.values import replace
 
@@ -106,6 +108,15 @@ def test_without_the_package_the_problem_names_the_extra(monkeypatch: pytest.Mon
     (found,) = client(server()).ask([""])
 
     assert "install node-maintenance-reconciler[esx]" in found.problem
+
+
+def test_without_the_package_no_vm_is_read_and_the_problem_names_the_extra(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyVmomi", None)
+    found = PowerClient(section(server())).vms([Named("n", "a")])
+
+    assert "install node-maintenance-reconciler[esx]" in found["n"].problem
 
 
 def test_after_its_patience_a_pass_asks_no_more_servers() -> None:

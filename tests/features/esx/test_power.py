@@ -18,6 +18,7 @@ from reconciler.settings.schema import Settings
 from reconciler.simulation.api import Call, Killed
 from reconciler.simulation.world import World
 from tests.features.esx.vcenter import POWER, FakeVCenter, chosen, esx_world, run, uuid
+from tests.laws.histories import patches
 from tests.support.builders import minutes
 from tests.support.searching import kills
 
@@ -155,6 +156,16 @@ def test_an_alarm_drains_without_grace(alarms: tuple[str, ...]) -> None:
     assert there.requests == [("n0", SHUT)]
 
 
+def test_nothing_more_is_written_on_a_node_that_is_off() -> None:
+    world, there = single()
+    off(world, there)
+    run(world, SETTINGS, most=minutes(2))
+    before = len(patches(world.api))
+    run(world, SETTINGS, most=minutes(10))
+
+    assert len(patches(world.api)) == before
+
+
 # Shutting down.
 
 
@@ -235,6 +246,8 @@ def test_a_host_that_enters_maintenance_again_takes_its_nodes_along() -> None:
     off(world, there)
     there.host = IDLE
     run(world, SETTINGS, lambda: not is_off(there))
+    # Its kubelet does not answer yet.
+    world.cluster.node_down("n0")
     there.host = ENTERS
     run(world, SETTINGS, lambda: there.host.maintenance)
 
