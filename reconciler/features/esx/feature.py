@@ -284,9 +284,10 @@ class _Powered(Decider):
         return node, replace(situation, node=replace(situation.node, conditions=(*others, off)))
 
     def order(self, order: DrainOrder, node: NodeFacts, context: PassContext) -> DrainOrder:
-        """Return the order; while the host has an alarm, pods get no time to end."""
+        """Return the order; for a host that has an alarm, pods get no time to end."""
         host = HOSTS.host(node.read, context.snapshot.memories, context.now)
         alarm = host is not None and host.label == ALARM and POWER.of(context.settings).enabled
+        alarm = alarm and any(VCENTER in judged.event.sources for judged in node.current)
         return replace(order, options=replace(order.options, grace=Grace(0))) if alarm else order
 
 

@@ -156,6 +156,23 @@ def test_an_alarm_drains_without_grace(alarms: tuple[str, ...]) -> None:
     assert there.requests == [("n0", SHUT)]
 
 
+def test_an_alarm_takes_no_grace_from_a_drain_for_something_else() -> None:
+    world, there = single()
+    there.host = HostState(alarms=("Host memory usage",))
+    world.cluster.annotate("n1", "node-maintenance.dev/request", '{"kind": "Reboot"}')
+
+    graces: dict[str, int | None] = {}
+
+    def ordered() -> bool:
+        plan, _ = run_pass(world.outside, SETTINGS, world.now)
+        orders = (each.todo.drain for each in plan.nodes if each.todo.drain is not None)
+        graces.update({order.node: order.options.grace.seconds for order in orders})
+        return len(graces) == 2
+
+    run(world, SETTINGS, ordered)
+    assert graces == {"n0": 0, "n1": None}
+
+
 def test_nothing_more_is_written_on_a_node_that_is_off() -> None:
     world, there = single()
     off(world, there)
