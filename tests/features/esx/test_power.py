@@ -406,6 +406,39 @@ def test_a_cordon_without_the_annotation_is_not_taken_off() -> None:
     assert n0(world).unschedulable
 
 
+def check_of_the_original(world: World, there: FakeVCenter) -> None:
+    """Do once what the ESX controller does at each check, by its README."""
+    world.cluster.label("n0", LABEL, there.host.label)
+    node = n0(world)
+    if there.host.label != "false" and node.labels.get(REBOOT_OK) == "true":
+        world.cluster.annotate("n0", INITIATED, "true")
+        world.cluster.cordon("n0")
+        there.switch("n0", OFF)
+    elif there.host.label == "false" and node.annotations.get(INITIATED) == "true":
+        there.switch("n0", ON)
+        world.cluster.cordon("n0", on=False)
+        world.cluster.annotate("n0", INITIATED, None)
+
+
+@pytest.mark.parametrize("seconds", range(0, 60, 10))
+def test_what_has_begun_here_goes_on_there_and_here_again(seconds: int) -> None:
+    world, there = single()
+    there.host = ENTERS
+    run(world, SETTINGS, lambda: INITIATED in n0(world).annotations)
+    run(world, SETTINGS, most=timedelta(seconds=seconds))
+
+    check_of_the_original(world, there)
+    assert is_off(there)
+    there.host = IDLE
+    check_of_the_original(world, there)
+    assert not is_off(there)
+    assert not n0(world).unschedulable
+
+    sent = list(there.requests)
+    run(world, SETTINGS, lambda: back(world))
+    assert there.requests == sent
+
+
 # Killed.
 
 
