@@ -42,7 +42,8 @@ def test_they_are_written_where_they_differ() -> None:
 
 
 def test_only_managed_nodes_get_them() -> None:
-    nodes = [node("ours", labels={"team": "a"}), node("theirs")]
+    ignored = node("ignored", labels={"team": "a", "node-maintenance.dev/ignore": "true"})
+    nodes = [node("ours", labels={"team": "a"}), node("theirs"), ignored]
     chosen = settings("nodeSelector: {matchLabels: {team: a}}")
 
     assert [write.node for write in _writes(nodes, chosen)] == ["ours"]
