@@ -69,7 +69,9 @@ def _module(package: str, own: str, stage: str) -> str:
 
     if has(stage):
         return f"{package}.{stage}"
-    small = stage in _OTHERS and has(own) and not any(map(has, _OTHERS))
+    # A source has no parts of a process and no commands, and its module imports much.
+    served = _OTHERS if own == "feature" else ("settings",)
+    small = stage in served and has(own) and not any(map(has, _OTHERS))
     return f"{package}.{own}" if small else ""
 
 

@@ -113,5 +113,5 @@ def test_what_is_no_date_is_left_out(date: str | None) -> None:
 @pytest.mark.heavy
 def test_the_plugin_of_a_mac_has_a_clock() -> None:
     without = "import time; del time.CLOCK_BOOTTIME; "
-    program = f"{without}from jobs.runtime.outside import SystemClock; SystemClock().now()"
+    program = f"{without}from jobs.runtime.clock import SystemClock; SystemClock().now()"
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)

@@ -6,7 +6,8 @@ these. A kubelet that is newer differs, too, because a control plane may be down
 
 from __future__ import annotations
 
-from reconciler.features.kubernikus.feature import CONTROLLER, DELETE_LABEL, SECTION, Numbers, numbers_of
+from reconciler.features.kubernikus.feature import DELETE_LABEL, Numbers, numbers_of
+from reconciler.features.kubernikus.settings import CONTROLLER, SECTION
 from reconciler.model import limits
 from reconciler.model.event import (
     KUBERNIKUS,

@@ -1,17 +1,14 @@
 """Whose machine a node has: the node itself says it, without a request.
 
-To add a provider, add how a node shows it and its line in PROVIDERS, and its client in `providers.py`.
+To add a provider, add how a node shows it and its line in PROVIDERS, and its client in `process.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from jobs.runtime.process import Ports, Process
 from reconciler.model.machine import (
     AKS,
     CLUSTER_API,
@@ -26,9 +23,6 @@ from reconciler.model.machine import (
 from reconciler.model.node import Node
 from reconciler.passes.plugin import Feature, Wants
 from reconciler.settings.schema import Settings
-
-if TYPE_CHECKING:
-    from jobs.runtime.machines import Makers
 
 
 class MachineProvider(Struct, frozen=True):
@@ -99,16 +93,3 @@ def _reads(settings: Settings) -> Wants:
 
 
 FEATURE = Feature("machines", reads=_reads, machine_of=lambda node, _: machine_of(node))
-
-
-def _machines(given: Ports) -> Callable[[Settings], Makers]:
-    from reconciler.features.machines.providers import CLIENTS, Surroundings
-
-    def makers(settings: Settings) -> Makers:
-        around = Surroundings(given.connection, settings, given.guard)
-        return {provider: partial(make, around) for provider, make in CLIENTS.items()}
-
-    return makers
-
-
-PROCESS = Process(machines=_machines)

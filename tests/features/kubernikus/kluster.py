@@ -9,7 +9,9 @@ from msgspec import structs
 
 from jobs.runtime.machines import MachineProviders
 from reconciler.features.kubernikus.client import Servers
-from reconciler.features.kubernikus.feature import DELETE_LABEL, OPENSTACK, POOL_LABEL, UPDATE_LABEL
+from reconciler.features.kubernikus.feature import DELETE_LABEL, POOL_LABEL
+from reconciler.features.kubernikus.process import OPENSTACK
+from reconciler.features.kubernikus.settings import UPDATE_LABEL
 from reconciler.model.node import Node
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import ServerVersion

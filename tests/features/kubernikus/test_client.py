@@ -13,7 +13,7 @@ import pytest
 
 from jobs.runtime.machines import MachineClient
 from reconciler.features.kubernikus.client import PAUSE, Servers, at_place
-from reconciler.features.kubernikus.feature import OPENSTACK
+from reconciler.features.kubernikus.process import OPENSTACK
 from reconciler.kubernetes.cloud_provider import Place
 from reconciler.model.errors import CloudError, LockLost
 from reconciler.model.machine import Machine, MachineRef, Remove

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from reconciler.features.kubernikus.feature import UPDATE_LABEL
+from reconciler.features.kubernikus.settings import UPDATE_LABEL
 from reconciler.model.snapshot import ServerVersion
 from reconciler.model.values import replace
 from reconciler.settings.grants import grants_of

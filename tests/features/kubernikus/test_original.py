@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from reconciler.features.kubernikus.feature import CONTROLLER
 from reconciler.features.kubernikus.original import KUBERNIKUS_YAML
+from reconciler.features.kubernikus.settings import CONTROLLER
 from reconciler.settings.load import parse_settings
 from reconciler.settings.schema import Mode, Settings
 from reconciler.settings.warnings import warnings

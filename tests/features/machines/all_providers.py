@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from jobs.runtime.machines import MachineClient, MachineProviders
-from reconciler.features.machines.providers import CLIENTS, Surroundings
+from reconciler.features.machines.process import CLIENTS, Surroundings
 from reconciler.kubernetes.connection import Connection
 from reconciler.settings.schema import Settings
 from tests.support.cases import REPLACES

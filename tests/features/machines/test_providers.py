@@ -9,7 +9,7 @@ import pytest
 
 from jobs.runtime.machines import MachineProviders
 from reconciler.features.machines.feature import PROVIDERS
-from reconciler.features.machines.providers import CLIENTS, Surroundings
+from reconciler.features.machines.process import CLIENTS, Surroundings
 from reconciler.kubernetes.connection import Connection
 from reconciler.model.machine import AKS, KARPENTER, OPENSHIFT, Machine, MachineRef, Remove, ScaleUp
 from tests.features.machines.all_providers import all_machines

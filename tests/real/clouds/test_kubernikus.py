@@ -8,7 +8,8 @@ import pytest
 
 from jobs.runtime.machines import MachineProviders
 from reconciler.features.kubernikus.client import Servers
-from reconciler.features.kubernikus.feature import OPENSTACK, UPDATE_LABEL
+from reconciler.features.kubernikus.process import OPENSTACK
+from reconciler.features.kubernikus.settings import UPDATE_LABEL
 from tests.features.kubernikus.kluster import PROFILES
 from tests.real.passes.scene import POOL, Scene
 from tests.support.fakes.openstack import FakeOpenStack

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from reconciler.features.machines.agent_pools import AgentPools
-from reconciler.features.machines.providers import CLIENTS
+from reconciler.features.machines.process import CLIENTS
 from tests.features.machines import fake_agent_pools as agent_pools
 from tests.features.machines.all_providers import all_machines
 from tests.features.machines.fake_agent_pools import FakeAgentPools

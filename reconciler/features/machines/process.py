@@ -7,10 +7,12 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from jobs.runtime.machines import MachineClient, NotSetUp
+from jobs.runtime.process import Ports, Process
 from reconciler.http.retrying import Guard, read_only
 from reconciler.model.machine import AKS, CLUSTER_API, KARPENTER, OPENSHIFT
 
 if TYPE_CHECKING:
+    from jobs.runtime.machines import Makers
     from reconciler.features.machines.access import MachineAccess
     from reconciler.kubernetes.connection import Connection
     from reconciler.settings.schema import Settings
@@ -64,3 +66,14 @@ CLIENTS: Mapping[str, Callable[[Surroundings], MachineClient]] = {
     AKS: _aks,
 }
 """What makes the client of each provider, by its name in `feature.py`."""
+
+
+def _machines(given: Ports) -> Callable[[Settings], Makers]:
+    def makers(settings: Settings) -> Makers:
+        around = Surroundings(given.connection, settings, given.guard)
+        return {provider: partial(make, around) for provider, make in CLIENTS.items()}
+
+    return makers
+
+
+PROCESS = Process(machines=_machines)
