@@ -54,6 +54,12 @@ class Access(Struct, frozen=True):
     def __repr__(self) -> str:
         return f"the access of {self.user}"
 
+    @property
+    def identity(self) -> str:
+        """The address of version 3 of Keystone, which the file may name without the version."""
+        base = self.auth_url.rstrip("/")
+        return base if base.endswith("/v3") else f"{base}/v3"
+
 
 def access_at(place: Place, connection: Connection) -> Access:
     """Return the access that is there now; ValueError with the reason if it can't be used."""

@@ -275,7 +275,7 @@ def _connected(access: Access, answer: float) -> _Connected:
     for scheme in ("https://", "http://"):
         http.mount(scheme, BoundedAdapter("openstack"))
     auth = Password(
-        access.auth_url.rstrip("/"),
+        access.identity,
         access.password,
         username=access.user,
         user_domain_name=access.domain,

@@ -102,9 +102,7 @@ class Kubernikus:
         user = {"name": access.user, "password": access.password, "domain": {"name": access.domain}}
         identity = {"methods": ["password"], "password": {"user": user}}
         body = {"auth": {"identity": identity, "scope": {"project": {"id": access.project}}}}
-        base = access.auth_url.rstrip("/")
-        base = base if base.endswith("/v3") else f"{base}/v3"
-        answer = self._send("POST", f"{base}/auth/tokens", ends, body=msgspec.json.encode(body))
+        answer = self._send("POST", f"{access.identity}/auth/tokens", ends, body=msgspec.json.encode(body))
         token = answer.headers.get("X-Subject-Token", "")
         if answer.status not in (200, 201) or not _TOKEN.fullmatch(token):
             raise ValueError(f"OpenStack gives no token: HTTP {answer.status}")

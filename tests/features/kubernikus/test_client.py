@@ -103,6 +103,13 @@ def test_another_server_is_refused_with_both_values(
     assert seen(servers, ref).problem == problem
 
 
+def test_the_address_of_keystone_may_be_without_its_version(cloud: FakeOpenStack) -> None:
+    access = cloud.access
+    without = replace(access, auth_url=access.auth_url.removesuffix("/v3"))
+
+    assert access.identity == without.identity == f"{cloud.address}/v3"
+
+
 def test_a_dot_in_a_name_is_a_dot(cloud: FakeOpenStack, servers: Servers) -> None:
     cloud.add("a.b")
     cloud.add("axb", 2)
