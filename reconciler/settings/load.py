@@ -138,10 +138,9 @@ def parse_settings(text: str, name: str, environment: Mapping[str, str] = NO_VAR
     `environment` has the variables for `${NAME}` in workflows.
     """
     theirs = read_go_yaml(text)
-    translated = _translated(theirs.value) if isinstance(theirs.value, dict) else None
-    foreign = (
-        translated is None and isinstance(theirs.value, dict) and is_of_maintenance_controller(theirs.value)
-    )
+    keys = theirs.value if isinstance(theirs.value, dict) else {}
+    translated = _translated(keys)
+    foreign = translated is None and is_of_maintenance_controller(keys)
     document = theirs if foreign or translated is not None else read_yaml(text)
     found = list(document.mistakes)
     value = {} if document.value is None else document.value

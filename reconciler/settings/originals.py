@@ -64,6 +64,17 @@ class Key(Struct, frozen=True):
         return f"is {spelt(self.ours)}{f'; {self.words}' if self.words else ''}" if self.ours else self.words
 
 
+_STEPS = [(step, key) for step in ("podDeletion", "podEviction") for key in ("period", "timeout")]
+_DRAIN = "has no effect: a drain goes on until the node is empty (drain.timeout)"
+_FORCE = "has no effect: a PodDisruptionBudget is never ignored; see drain.escalation"
+
+OF_DRAINS = (
+    *(Key(("intervals", *step), words=_DRAIN) for step in _STEPS),
+    Key(("intervals", "podEviction", "force"), words=_FORCE),
+)
+"""What both files of controllers beside maintenance-controller's own say of drains."""
+
+
 def original_of(value: Mapping[str, Any]) -> Original | None:
     """Return which of the files that features know this is, None for any other."""
     known = (each for module in plugins.modules("settings") for each in getattr(module, "ORIGINALS", ()))

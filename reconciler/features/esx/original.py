@@ -7,25 +7,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from reconciler.settings.mistakes import Mistake, Path
-from reconciler.settings.originals import UNKNOWN, Key, Original, Translated, put, translate
+from reconciler.settings.originals import OF_DRAINS, UNKNOWN, Key, Original, Translated, put, translate
 
 _CENTERS = "vCenters"
 _PERIOD = "has no effect: it is looked at each 5 s"
-_DRAIN = "has no effect: a drain goes on until the node is empty (drain.timeout)"
 
 _KEYS = (
     Key(("intervals", "check", "period"), ("sources", "esx", "every")),
     Key(("intervals", "check", "jitter"), words="has no effect: vCenter is asked by one process only"),
     Key(("intervals", "vmShutdown", "timeout"), ("esx", "shutdownTimeout")),
     Key(("intervals", "vmShutdown", "period"), words=_PERIOD),
-    Key(("intervals", "podDeletion", "period"), words=_DRAIN),
-    Key(("intervals", "podDeletion", "timeout"), words=_DRAIN),
-    Key(("intervals", "podEviction", "period"), words=_DRAIN),
-    Key(("intervals", "podEviction", "timeout"), words=_DRAIN),
-    Key(
-        ("intervals", "podEviction", "force"),
-        words="has no effect: a PodDisruptionBudget is never ignored; see drain.escalation",
-    ),
+    *OF_DRAINS,
     Key(("alarms",), ("sources", "esx", "alarms")),
 )
 _LOGIN = ("username", "password")

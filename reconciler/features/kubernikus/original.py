@@ -5,21 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from reconciler.settings.originals import Key, Original, Translated, translate
+from reconciler.settings.originals import OF_DRAINS, Key, Original, Translated, translate
 
 _SECRET = "cloudProviderSecret"
-_DRAIN = "has no effect: a drain goes on until the node is empty (drain.timeout)"
 
 _KEYS = (
     Key(("intervals", "requeue"), words="has no effect: a pass follows each change of a node"),
-    Key(("intervals", "podDeletion", "period"), words=_DRAIN),
-    Key(("intervals", "podDeletion", "timeout"), words=_DRAIN),
-    Key(("intervals", "podEviction", "period"), words=_DRAIN),
-    Key(("intervals", "podEviction", "timeout"), words=_DRAIN),
-    Key(
-        ("intervals", "podEviction", "force"),
-        words="has no effect: a PodDisruptionBudget is never ignored; see drain.escalation",
-    ),
+    *OF_DRAINS,
 )
 _PARTS = (
     Key((_SECRET, "name"), ("kubernikus", _SECRET, "name")),
