@@ -210,6 +210,19 @@ def _show(
         raise Conflict(f"node {write.node} was deleted and created again", status=409) from error
 
 
+def _unless_denied(node: str, kept: str, send: Callable[[], object], advice: str = "") -> str:
+    """Send a write that only shows something; return what people should know if a policy denies it."""
+    try:
+        send()
+    except (Forbidden, Rejected) as error:
+        if not is_denied(error):
+            raise
+        said = f"{kept}: {error}{advice}"
+        log.warning("node %s: %s", node, said)
+        return said
+    return ""
+
+
 class LabelWriter:
     """Sets labels that only show something. After each try that does not stay, the pause is longer."""
 
@@ -241,15 +254,8 @@ class LabelWriter:
         # Without a resourceVersion: nobody else writes these labels.
         body = {"metadata": {"uid": write.uid, "labels": dict(write.labels)}}
         request = Request("PATCH", NODES / write.node, body=body, content_type=MERGE_PATCH)
-        try:
-            _show(self._connection, self._guard, request, write)
-        except (Forbidden, Rejected) as error:
-            if not is_denied(error):
-                raise
-            said = f"the labels of the node stay as they are ({', '.join(sorted(write.labels))}): {error}"
-            log.warning("node %s: %s", write.node, said)
-            return said
-        return ""
+        what = f"the labels of the node stay as they are ({', '.join(sorted(write.labels))})"
+        return _unless_denied(write.node, what, partial(_show, self._connection, self._guard, request, write))
 
 
 def patch_taint(connection: Connection, guard: Guard, write: TaintWrite) -> str:
@@ -275,17 +281,10 @@ def patch_taint(connection: Connection, guard: Guard, write: TaintWrite) -> str:
         guard()
         connection.send(Request("PATCH", NODES / write.node, body=body, content_type=MERGE_PATCH))
 
-    try:
-        write_until_settled(
-            lambda: patiently(send, patience=SHOWN_PATIENCE, sleep=connection.sleep), sleep=connection.sleep
-        )
-    except (Forbidden, Rejected) as error:
-        if not is_denied(error):
-            raise
-        said = f"the taints of the node stay as they are ({write.taint.key}): {error}; {_TAINT_ADVICE}"
-        log.warning("node %s: %s", write.node, said)
-        return said
-    return ""
+    tries = partial(patiently, send, patience=SHOWN_PATIENCE, sleep=connection.sleep)
+    settled = partial(write_until_settled, tries, sleep=connection.sleep)
+    what = f"the taints of the node stay as they are ({write.taint.key})"
+    return _unless_denied(write.node, what, settled, f"; {_TAINT_ADVICE}")
 
 
 class _TaintedSpec(msgspec.Struct):
