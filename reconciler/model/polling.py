@@ -6,7 +6,11 @@ compared and sorted. `F` is one fact about one VM, as the source reads it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
+from functools import cached_property
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from msgspec import Struct
@@ -55,7 +59,7 @@ class Alone(Struct, frozen=True):
     problem: str = ""
 
 
-class ScopeAnswer(Struct, Generic[S, F], frozen=True):
+class ScopeAnswer(Struct, Generic[S, F], frozen=True, dict=True):
     """The last answer for one scope. It was queried at `asked` and is valid until `again` (UTC).
 
     `unseen` are VMs of managed nodes that are missing in the answer. `alone` are those of which it has the
@@ -70,6 +74,12 @@ class ScopeAnswer(Struct, Generic[S, F], frozen=True):
     unseen: tuple[str, ...] = ()
     problem: str = ""
     alone: tuple[Alone, ...] = ()
+
+    @cached_property
+    def facts(self) -> Mapping[str, tuple[F, ...]]:
+        """What was found, by VM."""
+        grouped = groupby(sorted(self.found, key=itemgetter(0)), itemgetter(0))
+        return {name: tuple(fact for _, fact in group) for name, group in grouped}
 
 
 class Memory(Struct, Generic[S, F], frozen=True):

@@ -230,9 +230,7 @@ class PolledSource(Source, Generic[S, Fact]):
         if not answer.alone:
             return answer
         alone: list[Alone] = []
-        facts: dict[str, list[Fact]] = {}
-        for name, fact in answer.found:
-            facts.setdefault(name, []).append(fact)
+        facts = dict(answer.facts)
         for one in answer.alone:
             if one.name not in names:
                 facts.pop(one.name, None)
@@ -248,7 +246,7 @@ class PolledSource(Source, Generic[S, Fact]):
                 problem = listing.problem or f"the answer of {self.describe(listing.scope)} can't be read"
                 alone.append(Alone(one.name, self._next_try(listing, every, now), now, problem))
             else:
-                facts[one.name] = [fact for of, fact in listing.found if of == one.name]
+                facts[one.name] = tuple(fact for of, fact in listing.found if of == one.name)
                 alone.append(Alone(one.name, now + every, now))
         found = self.in_order((name, fact) for name, of_it in facts.items() for fact in of_it)
         return replace(answer, found=found, alone=tuple(alone))
@@ -325,7 +323,7 @@ class PolledSource(Source, Generic[S, Fact]):
         alone = next((one for one in answer.alone if one.name == name), None)
         if alone is not None and (why := self._not_known(scope, alone, now)):
             return self._unknown(why)
-        signals = self.signals(name, [fact for vm, fact in answer.found if vm == name], now)
+        signals = self.signals(name, answer.facts.get(name, ()), now)
         return Reading(self.name, Answer.EVENT, signals) if signals else Reading(self.name, Answer.NO_EVENT)
 
     def _not_known(self, scope: S, alone: Alone, now: datetime) -> str:

@@ -147,7 +147,7 @@ class VCenterHosts(PolledSource[str, HostState]):
         answer = memory.of(place[0]) if place is not None else None
         if reading is None or reading.answer is Answer.UNKNOWN or answer is None or place is None:
             return None
-        return next((fact for name, fact in answer.found if name == place[1]), HostState())
+        return next(iter(answer.facts.get(place[1], ())), HostState())
 
     def signals(self, name: str, facts: Sequence[HostState], now: datetime) -> tuple[Signal, ...]:
         """Return one signal: an alarm is reported before maintenance."""
