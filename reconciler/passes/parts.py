@@ -20,6 +20,7 @@ from reconciler.passes.node_facts import Decider, NodeFacts, PassContext
 from reconciler.passes.plugin import (
     Feature,
     Fleet,
+    LabelsOf,
     NodeSigns,
     ObjectChanges,
     Observed,
@@ -192,13 +193,12 @@ class Parts(Struct, frozen=True):
             tuple(sorted(sign for change in changes for sign in change.signs)),
         )
 
-    def labels(self, node: Node, fleet: Fleet) -> Mapping[str, str]:
-        """Return the labels that features want on a node."""
-        labels: dict[str, str] = {}
-        for feature in self.features:
-            if feature.labels:
-                labels |= feature.labels(node, fleet)
-        return labels
+    def labels(self, fleet: Fleet) -> LabelsOf | None:
+        """Return what gives the labels that features want on a node, None if no feature wants any."""
+        wanted = [of for feature in self.features if feature.labels and (of := feature.labels(fleet))]
+        if not wanted:
+            return None
+        return lambda node: {key: value for of in wanted for key, value in of(node).items()}
 
     def removed(self, node: Node, prefix: str) -> NodeSigns:
         """Return the changes that remove all signs from a node."""

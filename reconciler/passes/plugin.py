@@ -214,6 +214,10 @@ ReadObjects = tuple[Mapping[str, Sequence[Any]], tuple[str, ...]]
 """Objects by sign, and a message for each kind that can't be read."""
 
 
+LabelsOf = Callable[[Node], Mapping[str, str]]
+"""Returns the labels that a node should have."""
+
+
 class Feature(Struct, frozen=True):
     """What a feature gives to a pass, in the order of the flow. `prefix` is that of our keys.
 
@@ -234,8 +238,8 @@ class Feature(Struct, frozen=True):
     `object_changes` returns what to write so that they agree with the plans. Both get the signs that may have
     objects from before, though the settings may not name them any more.
 
-    `labels` returns those that a managed node should have, under keys of other programs, whether it has a
-    case or not. They are written last, and stay when the feature is switched off.
+    `labels` returns, once in a pass, what gives the labels of a managed node, with a case or without, under
+    keys of other programs; None while the feature is off. They are written last, and stay then.
     """
 
     name: str
@@ -253,5 +257,5 @@ class Feature(Struct, frozen=True):
     object_changes: Callable[[Mapping[str, Sequence[Any]], Fleet, Collection[str]], ObjectChanges] | None = (
         None
     )
-    labels: Callable[[Node, Fleet], Mapping[str, str]] | None = None
+    labels: Callable[[Fleet], LabelsOf | None] | None = None
     removed: Callable[[Node, str], NodeSigns] | None = None

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Protocol, runtime_checkable
 
 from msgspec import Struct
@@ -31,7 +32,7 @@ from reconciler.model.record import State
 from reconciler.model.selector import VALUE
 from reconciler.model.values import replace
 from reconciler.passes.node_facts import Decider, NodeFacts, PassContext
-from reconciler.passes.plugin import Feature, Fleet, NodeSigns, Observed, Standing, Wants
+from reconciler.passes.plugin import Feature, Fleet, LabelsOf, NodeSigns, Observed, Standing, Wants
 from reconciler.profiles.checks.people import HOOKS_DONE
 from reconciler.profiles.situation import Situation
 from reconciler.settings.schema import Settings
@@ -167,12 +168,10 @@ def _signs(node: Node, standing: Standing, context: PassContext) -> NodeSigns:
     goes = _willing(node) and host is not None and host.label != NONE and _for_host(standing)
     if not _initiated(node) and not goes and done is None:
         return _NOTHING
-    found: NodeVm = context.snapshot.for_settings.of_features.get(NAME, {}).get(
-        node.name, NodeVm(problem="it was not read")
-    )
-    if found.vm is None:
-        return _not_known(node, standing, context, found.problem)
-    going = _Going(node, standing, context, host, found.vm, done)
+    read = _vm_of(node, context)
+    if read.vm is None:
+        return _not_known(node, standing, context, read.problem)
+    going = _Going(node, standing, context, host, read.vm, done)
     if not _initiated(node):
         return _begin(going, goes=goes)
     if standing.state is State.OPERATIONAL and going.vm.state == ON:
@@ -181,6 +180,11 @@ def _signs(node: Node, standing: Standing, context: PassContext) -> NodeSigns:
     if instructions.hold is not None and instructions.hold.stops:
         return _NOTHING
     return _go_off(going) if going.busy else _come_back(going)
+
+
+def _vm_of(node: Node, context: PassContext) -> NodeVm:
+    read: Mapping[str, NodeVm] = context.snapshot.for_settings.of_features.get(NAME, {})
+    return read.get(node.name, NodeVm(problem="it was not read"))
 
 
 def _for_host(standing: Standing) -> bool:
@@ -199,8 +203,7 @@ def _not_known(node: Node, standing: Standing, context: PassContext, problem: st
 
 
 def _over(node: Node, context: PassContext) -> NodeSigns:
-    keys = (INITIATED, context.keys.power)
-    return NodeSigns({key: None for key in keys if key in node.annotations})
+    return _removed(node, context.settings.keys.prefix)
 
 
 def _begin(going: _Going, *, goes: bool) -> NodeSigns:
@@ -225,15 +228,9 @@ def _go_off(going: _Going) -> NodeSigns:
         reason = (
             f"somebody switched its VM on after {to_text(done.off)}, so it is left on while the host waits"
         )
-        told = () if done.asked is not None else (_notice(reason, NoticeType.WARNING),)
-        return NodeSigns(
-            going.keep(replace(done, asked=done.asked or going.now)),
-            (),
-            {},
-            None,
-            (going.hold(reason),),
-            told,
-        )
+        notices = () if done.asked is not None else (_notice(reason, NoticeType.WARNING),)
+        kept = going.keep(replace(done, asked=done.asked or going.now))
+        return NodeSigns(kept, holds=(going.hold(reason),), notices=notices)
     standing = going.standing
     waits = not _willing(going.node) or not standing.drained or not standing.cordoned
     hooked = any(hold.code == HOOKS_DONE[HookStep.POST_DRAIN].name for hold in standing.holds)
@@ -264,7 +261,7 @@ def _come_back(going: _Going) -> NodeSigns:
         return _NOTHING
     if going.vm.state != OFF:
         return NodeSigns(holds=(going.hold(f"its VM is {going.vm.state}, which a person has to end"),))
-    # From here on it is not off because of its host: the next maintenance begins anew.
+    # What was done in this maintenance of the host does not count in the next one.
     done = Power(asked=going.done.asked if going.done is not None else None)
     return going.ask(ActionName.POWER_ON, done, "its VM is powered on: the host left maintenance")
 
@@ -276,8 +273,8 @@ class _Powered(Decider):
         self, node: NodeFacts, situation: Situation, context: PassContext
     ) -> tuple[NodeFacts, Situation]:
         """Return both; a node whose VM is off is not Ready, although its kubelet has said so a moment ago."""
-        found: NodeVm | None = context.snapshot.for_settings.of_features.get(NAME, {}).get(node.name)
-        if found is None or found.vm is None or found.vm.state == ON or not situation.node.ready:
+        vm = _vm_of(node.read, context).vm
+        if vm is None or vm.state == ON or not situation.node.ready:
             return node, situation
         off = Condition("Ready", "Unknown", "PoweredOff")
         others = (one for one in situation.node.conditions if one.type != "Ready")
@@ -285,16 +282,21 @@ class _Powered(Decider):
 
     def order(self, order: DrainOrder, node: NodeFacts, context: PassContext) -> DrainOrder:
         """Return the order; for a host that has an alarm, pods get no time to end."""
+        for_host = any(VCENTER in judged.event.sources for judged in node.current)
+        if not for_host or not POWER.of(context.settings).enabled:
+            return order
         host = HOSTS.host(node.read, context.snapshot.memories, context.now)
-        alarm = host is not None and host.label == ALARM and POWER.of(context.settings).enabled
-        alarm = alarm and any(VCENTER in judged.event.sources for judged in node.current)
+        alarm = host is not None and host.label == ALARM
         return replace(order, options=replace(order.options, grace=Grace(0))) if alarm else order
 
 
-def _labels(node: Node, fleet: Fleet) -> Mapping[str, str]:
+def _labels(fleet: Fleet) -> LabelsOf | None:
+    """Return what says of a node in which state its host is."""
+    return partial(_labels_of, fleet=fleet) if POWER.of(fleet.settings).enabled else None
+
+
+def _labels_of(node: Node, fleet: Fleet) -> Mapping[str, str]:
     """Return what the labels of a node say of its host; one that is not known leaves them as they are."""
-    if not POWER.of(fleet.settings).enabled:
-        return {}
     host = HOSTS.host(node, fleet.snapshot.memories, fleet.now)
     if host is None:
         return {}

@@ -9,7 +9,7 @@ from reconciler.features.kubernikus.process import OPENSTACK
 from reconciler.features.kubernikus.settings import CONTROLLER, UPDATE_LABEL
 from reconciler.model.machine import MachineRef
 from reconciler.model.node import TYPE_LABEL, Node
-from reconciler.passes.plugin import Feature, Fleet, Wants
+from reconciler.passes.plugin import Feature, Fleet, LabelsOf, Wants
 from reconciler.settings.schema import Settings
 
 DELETE_LABEL = "cloud.sap/delete-node"
@@ -43,15 +43,20 @@ def _machine_of(node: Node, settings: Settings) -> MachineRef | None:
     return MachineRef(node.name, node.uid, OPENSTACK, node.name, pool=pool, provider_id=node.provider_id)
 
 
-def _labels(node: Node, fleet: Fleet) -> Mapping[str, str]:
-    """Return whether the kubelet needs an update. Where a version can't be read, the label stays as it is."""
-    version = fleet.snapshot.for_settings.server.text
-    wanted, have = numbers_of(version), numbers_of(node.kubelet_version)
-    if not CONTROLLER.of(fleet.settings).enabled or wanted is None or have is None:
-        return {}
-    if node.labels.get(TYPE_LABEL) == "virtual-kubelet":
-        return {}
-    return {UPDATE_LABEL: "true" if have != wanted else "false"}
+def _labels(fleet: Fleet) -> LabelsOf | None:
+    """Return what says whether a kubelet needs an update; None where the server's version is not known."""
+    wanted = numbers_of(fleet.snapshot.for_settings.server.text)
+    if not CONTROLLER.of(fleet.settings).enabled or wanted is None:
+        return None
+
+    def labels(node: Node) -> Mapping[str, str]:
+        """Return the label. Where the version of the kubelet can't be read, it stays as it is."""
+        have = numbers_of(node.kubelet_version)
+        if have is None or node.labels.get(TYPE_LABEL) == "virtual-kubelet":
+            return {}
+        return {UPDATE_LABEL: "true" if have != wanted else "false"}
+
+    return labels
 
 
 FEATURE = Feature("kubernikus", reads=_reads, machine_of=_machine_of, labels=_labels)

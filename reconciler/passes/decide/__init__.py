@@ -38,7 +38,7 @@ from reconciler.passes.decide.reporting import (
 from reconciler.passes.decide.scheduling import schedules
 from reconciler.passes.node_facts import NodeFacts, PassContext, Progress, pools_in_replacement, twins_of
 from reconciler.passes.parts import Parts
-from reconciler.passes.plugin import Fleet, ObjectChanges
+from reconciler.passes.plugin import Fleet, LabelsOf, ObjectChanges
 from reconciler.profiles.budget import count_places, still_missing
 from reconciler.profiles.judging import has_struck
 from reconciler.settings.schema import Settings
@@ -195,23 +195,20 @@ def _shown(plans: tuple[NodePlan, ...], context: PassContext, fleet: _Fleet) -> 
         lambda: fleet.parts.object_changes(snapshot.for_settings.published, shown, snapshot.ledger.published),
         ObjectChanges(signs=snapshot.ledger.published),
     )
-    labels = islice(_label_writes(shown, fleet), LABELS_AT_MOST)
+    labels_of = context.faults.step("no labels are changed", lambda: fleet.parts.labels(shown), None)
+    if labels_of is None:
+        return changes
+    labels = islice(_label_writes(fleet.selected, labels_of, context.settings), LABELS_AT_MOST)
     return replace(changes, writes=(*changes.writes, *labels))
 
 
-def _label_writes(shown: Fleet, fleet: _Fleet) -> Iterator[LabelsWrite]:
+def _label_writes(nodes: Iterable[Node], labels_of: LabelsOf, settings: Settings) -> Iterator[LabelsWrite]:
     """Yield what makes the labels of managed nodes as features want them."""
-    for node in fleet.selected:
-        labels, _ = guarded(
-            f"node {node.name}: its labels are not changed", partial(_labels_of, node, shown, fleet.parts), {}
-        )
+    for node in filter(lambda node: settings.manages(node.labels), nodes):
+        labels, _ = guarded(f"node {node.name}: its labels are not changed", partial(labels_of, node), {})
         changed = {key: value for key, value in labels.items() if node.labels.get(key) != value}
         if changed:
             yield LabelsWrite(node.name, node.uid, changed)
-
-
-def _labels_of(node: Node, shown: Fleet, parts: Parts) -> Mapping[str, str]:
-    return parts.labels(node, shown) if shown.settings.manages(node.labels) else {}
 
 
 def _keep(progress: Progress, plans: Iterable[NodePlan], shown: ObjectChanges, context: PassContext) -> None:

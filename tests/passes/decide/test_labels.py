@@ -11,17 +11,20 @@ from reconciler.model.writes import LabelsWrite, Publication
 from reconciler.passes.assess import assess
 from reconciler.passes.decide import LABELS_AT_MOST, decide
 from reconciler.passes.parts import Parts, Sources
-from reconciler.passes.plugin import Feature, Fleet
+from reconciler.passes.plugin import Feature, Fleet, LabelsOf
 from reconciler.settings.schema import Settings
 from tests.support.builders import NOW, node, settings, snapshot
 
 KEY = "example.com/server"
 
 
-def _wanted(node: Node, fleet: Fleet) -> Mapping[str, str]:
-    if node.name == "broken":
-        raise RuntimeError("its data is wrong")
-    return {KEY: fleet.snapshot.for_settings.server.text}
+def _wanted(fleet: Fleet) -> LabelsOf:
+    def labels(node: Node) -> Mapping[str, str]:
+        if node.name == "broken":
+            raise RuntimeError("its data is wrong")
+        return {KEY: fleet.snapshot.for_settings.server.text}
+
+    return labels
 
 
 PARTS = Parts(Sources(), (Feature("toy", labels=_wanted),))
