@@ -20,7 +20,7 @@ _NOT_CORE = ("features", "simulation", "sources")
 _STAGES = ("commands", "feature", "process", "settings", "source")
 """Files of features and sources that the core loads by these names."""
 
-_TOOLS = ("bench", "charts", "image", "release", "website")
+_TOOLS = ("charts", "image", "release", "website")
 
 
 class Part(NamedTuple):

@@ -31,7 +31,7 @@ def put(root: Path, place: str, text: str) -> None:
         ("reconciler/sources/a.py", "\n" * 40, {"lines of source": 40, "files of source": 1}),
         ("jobs/a.py", "\n" * 40, {"lines of source": 40, "files of source": 1}),
         ("tests/a.py", "\n" * 40, {"lines of tests": 40}),
-        ("bench/a.py", "\n" * 40, {"lines of tools": 40}),
+        ("release/a.py", "\n" * 40, {"lines of tools": 40}),
         ("docs/runbooks/a.md", "two words", {"words of docs": 2}),
     ],
 )

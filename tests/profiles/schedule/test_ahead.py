@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bench.ahead import DAY, play
+from tests.bench.ahead import DAY, play
 
 
 @pytest.mark.heavy

@@ -1,6 +1,6 @@
 """Drains side by side on a real API server: ours, `kubectl drain`, and two bare loops.
 
-    python -m bench.drains [--rounds N] [--pods 20,100,250] [--nodes 50] [--fleet-rounds N]
+    python -m tests.bench.drains [--rounds N] [--pods 20,100,250] [--nodes 50] [--fleet-rounds N]
 
 `ours` is the drainer, `command` is `reconciler drain`, measured from its first write to the node on. `floor`
 evicts everything at once, and `loop` one pod per budget at a time.
@@ -28,12 +28,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
-from bench import bare
 from reconciler import USER_AGENT
 from reconciler.drain.drainer import Drainer
 from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.eviction import Evictions
 from reconciler.model.drains import DrainOptions, DrainOrder, Phase
+from tests.bench import bare
 from tests.support.controlplane.api import Api
 from tests.support.controlplane.fill import Pool
 from tests.support.controlplane.processes import wait_for
@@ -201,7 +201,7 @@ def _run(plane: ControlPlane, row: Row, nodes: list[str]) -> Result:
     # The log is written a moment after the answer.
     requests = plane.audit_entries(user_agent=row.user_agent, since=since)
     if row.drain is _command:
-        # Its start is measured by bench.start.
+        # Its start is measured by tests.bench.start.
         since = min(entry.timestamp for entry in requests if entry.verb == "patch")
     return Result((until - since).total_seconds(), cpu, len(requests), overdrawn)
 

@@ -1,6 +1,6 @@
 """What a pass costs that has nothing to do: whole processes, alternating, on a real API server.
 
-`python -m bench.sweep [--nodes 5000,10000] [--rounds 6]` prints time, peak memory and number of
+`python -m tests.bench.sweep [--nodes 5000,10000] [--rounds 6]` prints time, peak memory and number of
 requests of `reconciler sweep`, of curl fetching the same list as JSON, and of `kubectl get nodes -o name`.
 """
 
@@ -17,7 +17,7 @@ from pathlib import Path
 
 import yaml
 
-from bench import Row, spread
+from tests.bench import Row, spread
 from tests.support.controlplane.fill import Pool, fill
 from tests.support.controlplane.server import ControlPlane
 

@@ -1,6 +1,6 @@
 """How much memory the node agent takes, as a process of its own between an IMDS and a Node.
 
-`python -m bench.agent [--events 20]` lets it poll a hundred times a second, and announces events of its
+`python -m tests.bench.agent [--events 20]` lets it poll a hundred times a second, and announces events of its
 VM among those of a hundred others. The Node has 25 KB, as on AKS. What is printed is its resident memory.
 """
 

@@ -1,6 +1,6 @@
 """How long a command takes to its first request: what a person waits for before anything happens.
 
-`python -m bench.start [--rounds 15]` starts `reconciler drain`, `kubectl drain` and `reconciler sweep`
+`python -m tests.bench.start [--rounds 15]` starts `reconciler drain`, `kubectl drain` and `reconciler sweep`
 in turn on a real API server with one empty node. The time runs from the start of the process to the moment
 at which the API server receives its first request, by the audit log. Both drains are dry runs, so that all
 rounds are alike; a dry run differs from a drain only after its first requests.
@@ -16,7 +16,7 @@ import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bench import Row, spread
+from tests.bench import Row, spread
 from tests.support.controlplane.fill import Pool, fill
 from tests.support.controlplane.server import ControlPlane
 

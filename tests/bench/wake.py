@@ -1,6 +1,6 @@
 """The time from an event to the cordon: a serving program and the node agent with a fake IMDS.
 
-    python -m bench.wake [--rounds N] [--nodes N]
+    python -m tests.bench.wake [--rounds N] [--nodes N]
 
 Each round reports a Preempt on one node, in turn by its condition and by IMDS, at a random moment of the
 agent's second, waits for the cordon, and lets the event pass. The node is a spot node of a real API server
@@ -20,9 +20,9 @@ from datetime import UTC, datetime
 from itertools import product
 from pathlib import Path
 
-from bench import spread
 from reconciler.model.node import SPOT_LABEL
 from tests.agent.running import AgentProcess, as_admin
+from tests.bench import spread
 from tests.real.passes.processes import Programs
 from tests.real.passes.scene import Scene
 from tests.real.passes.test_serving import serving

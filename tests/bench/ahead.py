@@ -1,6 +1,6 @@
 """What planning ahead is worth: ten nodes, ten days, one planned reboot a day, and forty short notices.
 
-Run it with `python -m bench.ahead`. It plays whole passes on the simulation, with a budget of one
+Run it with `python -m tests.bench.ahead`. It plays whole passes on the simulation, with a budget of one
 place, and prints for each way of starting how many short notices and reboots met a drained node, and how many
 node-hours stood empty. It measures no time, so a busy machine prints the same.
 """
@@ -111,7 +111,7 @@ def rows(seed: int) -> Iterator[tuple[str, Result]]:
 
 def main() -> None:
     """Print the table."""
-    arguments = argparse.ArgumentParser(prog="python -m bench.ahead", description=__doc__)
+    arguments = argparse.ArgumentParser(prog="python -m tests.bench.ahead", description=__doc__)
     arguments.add_argument("--seed", type=int, default=1, help="which short notices come (default: 1)")
     seed: int = arguments.parse_args().seed
     print(f"| start | short notices in time, of {NOTICES} | reboots in time, of {DAYS} | node-hours empty |")
