@@ -9,17 +9,22 @@ from __future__ import annotations
 import http.client
 import io
 import socket
+import ssl
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, cast
 
 from msgspec import Struct
 from urllib3 import BaseHTTPResponse, HTTPConnectionPool, HTTPSConnectionPool, PoolManager, Timeout
 from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.exceptions import SSLError
+from urllib3.util.ssl_ import create_urllib3_context, resolve_cert_reqs, resolve_ssl_version
 
 from reconciler import USER_AGENT
 from reconciler.http.failures import report
@@ -156,6 +161,70 @@ class _Answer(http.client.HTTPResponse):
         super().__init__(cast("socket.socket", _Socket(sock, bounds)), *arguments, **named)
 
 
+def fingerprint(file: Path | str | None) -> tuple[int, ...] | None:
+    """Return what changes with the file, None if there is no file."""
+    try:
+        found = Path(file).stat() if file is not None else None
+    except OSError:
+        return None
+    return (found.st_mtime_ns, found.st_ino, found.st_size) if found is not None else None
+
+
+class SharedTls:
+    """One TLS context for all connections of a pool. To load authorities costs more than the handshake."""
+
+    def __init__(self) -> None:
+        """Start without a context: the first connection makes it."""
+        self._lock = threading.Lock()
+        self._key: tuple[object, ...] = ()
+        self._context: ssl.SSLContext | None = None
+
+    def context(self, connection: HTTPSConnection) -> ssl.SSLContext:
+        """Return the context with what the connection names, read again if a file has changed.
+
+        Raises SSLError if a file can't be used.
+        """
+        named = (connection.ca_certs, connection.ca_cert_dir, connection.cert_file, connection.key_file)
+        system = ssl.get_default_verify_paths()
+        files = (*named, system.cafile, system.capath)
+        # Taken before the files are read: a change in the meantime is seen by the next connection.
+        key = (*named, *map(fingerprint, files), connection.cert_reqs, connection.ca_cert_data)
+        with self._lock:
+            if self._context is None or key != self._key:
+                try:
+                    self._context = _load(connection)
+                except OSError as error:
+                    raise SSLError(error) from error
+                self._key = key
+            return self._context
+
+
+def _load(connection: HTTPSConnection) -> ssl.SSLContext:
+    authorities = (connection.ca_certs, connection.ca_cert_dir, connection.ca_cert_data)
+    wanted = resolve_cert_reqs(connection.cert_reqs)
+    context = connection.ssl_context
+    if context is None:
+        context = create_urllib3_context(
+            resolve_ssl_version(connection.ssl_version),
+            wanted,
+            ssl_minimum_version=connection.ssl_minimum_version,
+            ssl_maximum_version=connection.ssl_maximum_version,
+        )
+        if not any(authorities) and wanted != ssl.CERT_NONE:
+            context.load_default_certs()
+    if any(authorities):
+        context.load_verify_locations(*authorities)
+    if connection.cert_file:
+        password = connection.key_password or _no_password
+        context.load_cert_chain(connection.cert_file, connection.key_file, password)
+    return context
+
+
+def _no_password() -> str:
+    # Without this function OpenSSL would ask for the key's password on the terminal.
+    raise SSLError("the client's private key needs a password")
+
+
 class _Http(HTTPConnection):
     def getresponse(self) -> Any:
         self.response_class = answers_within(_bounds.get())
@@ -163,6 +232,24 @@ class _Http(HTTPConnection):
 
 
 class _Https(HTTPSConnection):
+    tls: SharedTls
+
+    def connect(self) -> None:
+        if self.proxy is not None:
+            # The proxy's own certificate is checked with the same files.
+            super().connect()
+            return
+        own = self.ssl_context, self.ca_certs, self.ca_cert_dir, self.ca_cert_data
+        chain = self.cert_file, self.key_file
+        self.ssl_context = self.tls.context(self)
+        self.ca_certs = self.ca_cert_dir = self.ca_cert_data = self.cert_file = self.key_file = None
+        try:
+            super().connect()
+        finally:
+            # A connection that was closed connects again, perhaps after its files have changed.
+            self.ssl_context, self.ca_certs, self.ca_cert_dir, self.ca_cert_data = own
+            self.cert_file, self.key_file = chain
+
     def getresponse(self) -> Any:
         self.response_class = answers_within(_bounds.get())
         return super().getresponse()
@@ -189,3 +276,12 @@ class _HttpPool(_Reported):
 
 class _HttpsPool(_Reported, HTTPSConnectionPool):
     ConnectionCls = _Https
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._tls = SharedTls()
+
+    def _new_conn(self) -> Any:
+        connection = cast("_Https", super()._new_conn())
+        connection.tls = self._tls
+        return connection

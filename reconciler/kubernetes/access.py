@@ -129,7 +129,7 @@ def _access(cluster: Mapping[str, Any], user: Mapping[str, Any], folder: Path) -
 def _tls(cluster: Mapping[str, Any], user: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """Return the pool's arguments for TLS.
 
-    Files are named, not read: they may be renewed, and every new connection reads them again.
+    Files are named, not read: they may be renewed, and a new connection reads those that have changed.
     """
     insecure = cluster.get("insecure-skip-tls-verify", False)
     tls: dict[str, Any] = {"cert_reqs": ssl.CERT_NONE if insecure else ssl.CERT_REQUIRED}

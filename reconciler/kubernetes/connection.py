@@ -9,7 +9,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlencode
 
@@ -19,7 +18,7 @@ from msgspec import Struct, field
 from msgspec.structs import force_setattr
 
 from reconciler import USER_AGENT
-from reconciler.http.bounded import Bounds, bound, within_bounds
+from reconciler.http.bounded import Bounds, bound, fingerprint, within_bounds
 from reconciler.http.failures import decode_json
 from reconciler.http.plain import retry_after
 from reconciler.kubernetes.access import load_access
@@ -402,7 +401,7 @@ class Connection:
         access = within(LOAD_LIMIT, lambda: load_access(self._kubeconfig, self._context))
         self._credentials = Credentials(access.authorization, clock=self._clock)
         self._host, self._pool = access.host, access.pool
-        self._authority, self._seen = access.authority, _fingerprint(access.authority)
+        self._authority, self._seen = access.authority, fingerprint(access.authority)
         bound(self._pool, "kubernetes")
 
     def _notice_authority(self) -> None:
@@ -410,7 +409,7 @@ class Connection:
 
         New connections read it. The old ones were verified by an authority that may be trusted no more.
         """
-        now = _fingerprint(self._authority)
+        now = fingerprint(self._authority)
         if now is not None and now != self._seen:
             self._seen = now
             self._pool.clear()
@@ -433,15 +432,6 @@ class Connection:
 
 class _Untrusted(Unreachable):
     """The server's certificate, or ours, was refused: the kubeconfig may hold a new authority by now."""
-
-
-def _fingerprint(file: Path | None) -> tuple[int, ...] | None:
-    """Return what changes with the file, None if there is no file."""
-    try:
-        found = file.stat() if file is not None else None
-    except OSError:
-        return None
-    return (found.st_mtime_ns, found.st_ino, found.st_size) if found is not None else None
 
 
 @contextmanager

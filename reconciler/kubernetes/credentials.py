@@ -15,8 +15,8 @@ from urllib3.connection import HTTPConnection
 
 from reconciler.model.errors import Unauthorized
 
-POOL = 64
-"""Connections that are kept open: parallel evictions, and one more for the watch of every drain."""
+POOL = 256
+"""Connections that are kept open: more than threads use at once, because each new one costs a handshake."""
 
 # A watch whose server disappears without a word would otherwise be noticed by its timeout alone. The numbers
 # are those of client-go (k8s.io/client-go, transport): probe after 30 s, every 15 s, 9 times.

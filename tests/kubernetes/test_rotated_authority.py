@@ -2,9 +2,11 @@
 
 import base64
 import json
+import os
 import shutil
 import ssl
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -106,6 +108,46 @@ def test_a_missing_file_does_not_close_connections(server: Stub, mounted: Path) 
     connection.close()
 
     assert len(server.asked) == 2
+
+
+def test_the_authority_is_loaded_once_for_all_connections(server: Stub, mounted: Path) -> None:
+    connection, authority = Connection(), mounted / "ca.crt"
+    before = authority.stat()
+    connection.send(REQUEST)
+    # Whoever reads it now fails. By its status, the file has not changed.
+    authority.write_bytes(b"?" * before.st_size)
+    os.utime(authority, ns=(before.st_atime_ns, before.st_mtime_ns))
+    with ExitStack() as opened:
+        for _ in range(20):
+            opened.enter_context(connection.stream(REQUEST))
+    assert len(server.asked) == 21
+
+    os.utime(authority)
+    with pytest.raises(Unreachable, match="no TLS"):
+        connection.send(REQUEST)
+    connection.close()
+
+
+def test_a_client_certificate_that_was_renewed_is_read_by_the_next_connection(
+    server: Stub, tls: ssl.SSLContext, tmp_path: Path, old: Certificates, new: Certificates
+) -> None:
+    tls.verify_mode = ssl.CERT_REQUIRED
+    tls.load_verify_locations(new.authority)
+    mine = shutil.copy(old.serving, tmp_path / "tls.crt"), shutil.copy(old.serving_key, tmp_path / "tls.key")
+    user = {"client-certificate": str(mine[0]), "client-key": str(mine[1])}
+    document = kubeconfig(server.url, user)
+    document["clusters"][0]["cluster"]["certificate-authority"] = str(old.authority)
+    path = tmp_path / "config"
+    path.write_text(json.dumps(document), encoding="utf-8")
+    connection = Connection(str(path))
+    with pytest.raises(Unreachable):
+        connection.send(REQUEST)
+    for renewed, file in zip((new.serving, new.serving_key), mine, strict=True):
+        shutil.copy(renewed, file)
+    connection.send(REQUEST)
+    connection.close()
+
+    assert len(server.asked) == 1
 
 
 def test_an_authority_inside_the_kubeconfig_is_read_again_when_tls_fails(
