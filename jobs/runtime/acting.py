@@ -15,6 +15,7 @@ from reconciler.drain.drainer.requests import refusal_reason
 from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.eviction import Evictions
 from reconciler.kubernetes.lease import Lock
+from reconciler.kubernetes.side_by_side import SideBySide
 from reconciler.model.drains import DrainOrder, DrainProgress, Phase
 from reconciler.model.ended_case import EndedCase, ended_case
 from reconciler.model.errors import ReconcilerError
@@ -59,6 +60,7 @@ class Acting:
         self._lock = Lock(connection, namespace=target.namespace, identity=self.identity, earlier=earlier)
         self._wiring = Wiring(connection, target, self._lock.check)
         self._itself = self._wiring.itself
+        self._side_by_side = SideBySide(lambda: connection.throttled)
         self._leaving = False
         self.drainer = DrainerWhenNeeded(self._make_drainer, observers.ordered)
         leading = Leading(
@@ -117,7 +119,14 @@ class Acting:
             for name, port in companion.before(self.settings).items()
         }
         outside = self._wiring.to_act(
-            self.settings, self.drainer, **{**ports, "history": self._observers, "itself": self._itself}
+            self.settings,
+            self.drainer,
+            **{
+                **ports,
+                "history": self._observers,
+                "itself": self._itself,
+                "side_by_side": self._side_by_side,
+            },
         )
         plan, outcomes = run_pass(outside, self.settings, self._clock.now())
         if deleted := self._open_cases.after(plan):

@@ -26,7 +26,15 @@ from reconciler.kubernetes.credentials import Credentials, within
 from reconciler.kubernetes.server_time import ServerTime
 from reconciler.kubernetes.wire import protobuf
 from reconciler.kubernetes.wire.protobuf import MAGIC
-from reconciler.model.errors import ClusterError, Rejected, TooLarge, Unauthorized, Unreachable, error_for
+from reconciler.model.errors import (
+    ClusterError,
+    Rejected,
+    TooLarge,
+    TooManyRequests,
+    Unauthorized,
+    Unreachable,
+    error_for,
+)
 from reconciler.model.limits import is_object_name, quoted
 
 
@@ -319,6 +327,8 @@ class Connection:
         self._context = context
         self._clock = clock
         self.time = ServerTime(wall=wall)
+        self.throttled = 0
+        """How often the API server has asked for fewer requests."""
         self.sleep = sleep
         self._reload_lock = threading.Lock()
         self._load()
@@ -394,7 +404,11 @@ class Connection:
                 f"{name}: the answer is encoded as {encoding[:20]!r}, which was not requested;"
                 " is there a proxy before the API server?"
             )
-        raise to_error(request.method, request.path, response.status, response.headers, content)
+        error = to_error(request.method, request.path, response.status, response.headers, content)
+        # The refusal of a budget names its cause.
+        if isinstance(error, TooManyRequests) and not error.causes:
+            self.throttled += 1
+        raise error
 
     def _load(self) -> None:
         self._loaded = self._clock()

@@ -5,11 +5,11 @@ Every call may raise the errors of `reconciler.model.errors.ClusterError`. Reads
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
 from threading import Condition
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from msgspec import Struct, field
 
@@ -33,6 +33,8 @@ from reconciler.model.workflow import (
     WorkflowMessage,
 )
 from reconciler.model.writes import ClusterWriter, Maintenance
+
+Value = TypeVar("Value")
 
 
 class Notification(Struct, frozen=True):
@@ -337,6 +339,18 @@ class Evictor(Protocol):
         """The names of the VolumeAttachments that are still on the node."""
 
 
+class SideBySide(Protocol):
+    """Does works of which none waits for another, maybe several at once."""
+
+    def __call__(self, works: Sequence[Callable[[], Value]], /) -> Sequence[Value]:
+        """Return the results in the order of the works; raises the first error, and then begins no other."""
+
+
+def one_by_one(works: Sequence[Callable[[], Value]], /) -> Sequence[Value]:
+    """Do the works in their order; see SideBySide."""
+    return [work() for work in works]
+
+
 class Outside(Struct, frozen=True, kw_only=True):
     """What a pass reads.
 
@@ -361,7 +375,8 @@ class Outside(Struct, frozen=True, kw_only=True):
 class WritableOutside(Outside, frozen=True, kw_only=True):
     """What a pass reads and changes: every writer checks the lock first.
 
-    `history` gets the cases that end, `outbox` the messages of workflows. None: nobody keeps them.
+    `history` gets the cases that end, `outbox` the messages of workflows. None: nobody keeps them. Writes of
+    different nodes go through `side_by_side`.
     """
 
     writer: ClusterWriter
@@ -371,3 +386,4 @@ class WritableOutside(Outside, frozen=True, kw_only=True):
     hooks: HookRunner | None = None
     history: CaseHistory | None = None
     outbox: Outbox | None = None
+    side_by_side: SideBySide = one_by_one

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 from reconciler.model.ended_case import ended_case
@@ -61,7 +61,7 @@ def act(plan: Plan, outside: WritableOutside) -> tuple[Outcome, ...]:
         *_write_ledger(plan, outside.writer, refused),
         *_take_leases(plan, outside.writer, refused),
         *_change_hypervisors(plan, outside.writer, refused),
-        *_write_nodes(others, outside.writer, refused),
+        *_write_nodes(others, outside, refused),
         *_start_drains(plan, outside, refused),
         *_run_hooks(plan, outside.hooks, refused),
     )
@@ -70,13 +70,13 @@ def act(plan: Plan, outside: WritableOutside) -> tuple[Outcome, ...]:
     put_off = tuple(_put_off(closing, untold, refused))
     _keep([node for node in closing if node.node not in refused], plan, outside.history)
     done = (
-        *_write_nodes(closing, outside.writer, refused),
+        *_write_nodes(closing, outside, refused),
         # Clouds answer slowly, too.
         *_ask_platforms(plan, outside, refused),
         *_publish(plan, outside.writer, refused),
     )
     untold |= _notify(plan, sender, lambda node: node.todo.notices, refused)
-    noted = tuple(_note(plan, outside.writer, refused | untold))
+    noted = _note(plan, outside, refused | untold)
     remembered = _remember(plan, (*begun, *done, *noted), outside, sender)
     return (*begun, *put_off, *done, *(one for one in noted if one.notable), *remembered)
 
@@ -170,19 +170,19 @@ def _change_hypervisors(plan: Plan, writer: ClusterWriter, refused: set[str]) ->
         yield outcome
 
 
-def _write_nodes(nodes: Iterable[NodePlan], writer: ClusterWriter, refused: set[str]) -> Iterator[Outcome]:
-    """Write all of these nodes, so that all cordons come before the first drain.
+def _write_nodes(nodes: Iterable[NodePlan], outside: WritableOutside, refused: set[str]) -> Sequence[Outcome]:
+    """Write all of these nodes, side by side, so that all cordons come before the first drain.
 
     After a failed write, the node's other actions are skipped.
     """
-    for node in nodes:
-        write = node.todo.write
-        if write is None or node.node in refused:
-            continue
-        outcome = _attempt_write(outcome_name(node), write, writer)
-        if outcome.result is not Result.DONE:
-            refused.add(node.node)
-        yield outcome
+    writes = [
+        partial(_attempt_write, outcome_name(node), node.todo.write, outside.writer)
+        for node in nodes
+        if node.todo.write is not None and node.node not in refused
+    ]
+    outcomes = outside.side_by_side(writes)
+    refused.update(outcome.node for outcome in outcomes if outcome.result is not Result.DONE)
+    return outcomes
 
 
 def _attempt_write(action: str, write: NodeWrite, writer: ClusterWriter) -> Outcome:
@@ -288,17 +288,21 @@ def _ask_platforms(plan: Plan, outside: WritableOutside, refused: Collection[str
 
 
 def _publish(plan: Plan, writer: ClusterWriter, refused: Collection[str]) -> Iterator[Outcome]:
-    on_nodes = (one for node in plan.nodes for one in node.todo.publications)
-    for one in (*on_nodes, *plan.publications):
-        if one.node not in refused:
-            yield _attempt(one.node, one.action, partial(one.send, writer))
+    on_nodes = (write for node in plan.nodes for write in node.todo.publications)
+    for write in (*on_nodes, *plan.publications):
+        if write.node not in refused:
+            yield _attempt(write.node, write.action, partial(write.send, writer))
 
 
-def _note(plan: Plan, writer: ClusterWriter, refused: Collection[str]) -> Iterator[Outcome]:
+def _note(plan: Plan, outside: WritableOutside, refused: Collection[str]) -> Sequence[Outcome]:
     """Record which facts were reported; where that fails, the next pass reports them again."""
-    for node in plan.nodes:
-        if node.todo.noted is not None and node.node not in refused:
-            yield _attempt_write("update record", node.todo.noted, writer)
+    return outside.side_by_side(
+        [
+            partial(_attempt_write, "update record", node.todo.noted, outside.writer)
+            for node in plan.nodes
+            if node.todo.noted is not None and node.node not in refused
+        ]
+    )
 
 
 class _Sender:
