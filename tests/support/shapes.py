@@ -41,6 +41,7 @@ metadata = sometimes(
     ownerReferences=some(
         sometimes(kind=texts, name=texts, apiVersion=texts, uid=texts, controller=st.booleans())
     ),
+    finalizers=some(texts),
 )
 requests = sometimes(requests=quantities)
 containers = some(sometimes(resources=requests, restartPolicy=st.sampled_from(["Always", ""])))

@@ -4,7 +4,7 @@ The decoder skips the fields that a message class does not name: most of a node 
 Field numbers are part of the API and never change. They come from the files generated.proto of k8s.io/api
 (core/v1, policy/v1) and k8s.io/apimachinery (apis/meta/v1, runtime, api/resource) at v0.36. The table below
 replaces a .proto file and its build step. A line is `name number type`; `*` repeats, `<V>` is a map from
-string to V.
+string to V. `GlancedNode` is a Node of which most messages stay encoded: they are compared, not read.
 
 Lists are cut from the stream item by item, so that memory stays flat. The body is `k8s\\0`, then a
 runtime.Unknown. Its field 2 (raw) holds the list: ListMeta (1) and the items (2), one after the other
@@ -102,6 +102,22 @@ NodeSystemInfo
   systemUUID 2 string
   bootID 3 string
   kubeletVersion 7 string
+
+GlancedNode
+  metadata 1 GlancedMeta
+  spec 2 bytes
+  status 3 GlancedStatus
+GlancedMeta
+  name 1 bytes
+  uid 5 bytes
+  resourceVersion 6 bytes
+  labels 11 *bytes
+  annotations 12 *bytes
+  finalizers 14 *bytes
+GlancedStatus
+  allocatable 2 *bytes
+  conditions 4 *bytes
+  nodeInfo 7 bytes
 
 PodDisruptionBudget
   metadata 1 BudgetMeta
@@ -246,6 +262,8 @@ ListMeta = _message("ListMeta")
 Status = _message("Status")
 WatchEvent = _message("WatchEvent")
 Node = _message("Node")
+GlancedNode = _message("GlancedNode")
+NodeCondition = _message("NodeCondition")
 Pod = _message("Pod")
 PodDisruptionBudget = _message("PodDisruptionBudget")
 

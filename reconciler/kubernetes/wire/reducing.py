@@ -64,7 +64,7 @@ _LARGEST_SUM = 2**63 // 10**9
 Value = TypeVar("Value")
 
 
-def _moment(time: Any) -> datetime | None:
+def moment_of(time: Any) -> datetime | None:
     """Return a time, None if there is none, `limits.UNREADABLE` for what no calendar has.
 
     It is never an exception: it is one object's problem.
@@ -117,8 +117,8 @@ def node_reducer(wanted: Wanted) -> Callable[[Any], Node]:
                     status=intern(condition.status),
                     reason=intern(limits.text(condition.reason)),
                     message=intern(limits.text(condition.message, limits.MESSAGE)),
-                    heartbeat=_moment(condition.lastHeartbeatTime),
-                    transition=_moment(condition.lastTransitionTime),
+                    heartbeat=moment_of(condition.lastHeartbeatTime),
+                    transition=moment_of(condition.lastTransitionTime),
                 )
                 for condition in status.conditions
                 if condition.type in conditions
@@ -151,10 +151,10 @@ def pod_reducer(*, placement: bool) -> Callable[[Any], Pod]:
                 condition.type == "Ready" and condition.status == "True" for condition in status.conditions
             ),
             spec=_spec(spec),
-            deleting_until=_end(_moment(meta.deletionTimestamp), meta.deletionGracePeriodSeconds),
+            deleting_until=_end(moment_of(meta.deletionTimestamp), meta.deletionGracePeriodSeconds),
             resource_version=meta.resourceVersion,
             placement=_placement(spec) if placement else None,
-            created=_moment(meta.creationTimestamp),
+            created=moment_of(meta.creationTimestamp),
         )
 
     return _mending(reduce)
