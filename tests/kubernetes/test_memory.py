@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.kubernetes.connection import BUDGETS, CORE, LARGEST
+from reconciler.kubernetes.connection import BUDGETS, CORE, LARGEST, PODS
 from reconciler.kubernetes.objects import OnlyMetadata
 from reconciler.kubernetes.wire import protobuf
 from reconciler.kubernetes.wire.lists import budget_format, json_format, list_all, pod_format
@@ -232,6 +232,42 @@ def test_a_selector_that_is_too_large_selects_its_whole_namespace() -> None:
 
     assert found.covers(Pod("default", "p", "u", "n"))
     assert not found.covers(Pod("other", "p", "u", "n"))
+
+
+@pytest.mark.parametrize(
+    ("size", "limits"),
+    [
+        pytest.param(100, [100, 400, 1600, 5000, 5000], id="small objects come in many a page, step by step"),
+        pytest.param(26 << 10, [100, 157, 157], id="nodes of AKS in 4 MB"),
+        pytest.param(1 << 20, [100, 3, 3], id="large objects in the same bytes"),
+    ],
+)
+def test_pages_are_chosen_by_the_bytes_of_what_was_listed(
+    stub: StubMaker, size: int, limits: list[int]
+) -> None:
+    item = field(2, field(1, field(1, "x") + field(12, entry("a", "x" * size))))
+
+    def answer(asked: Asked) -> Answer:
+        token = "" if asked.number == len(limits) - 1 else str(asked.number + 1)
+        listed = field(1, field(2, "7") + field(3, token)) + item * int(asked.query["limit"])
+        return Answer(b"k8s\x00" + field(1, field(2, "PodList")) + field(2, listed), content_type=PROTOBUF)
+
+    server, connection = stub(answer)
+
+    assert len(list_all(connection, PODS, pod_format()).items) == sum(limits)
+    assert [int(asked.query["limit"]) for asked in server.asked] == limits
+
+
+def test_a_page_without_objects_changes_nothing(stub: StubMaker) -> None:
+    def answer(asked: Asked) -> Answer:
+        token = "" if asked.number == 2 else str(asked.number + 1)
+        listed = field(1, field(2, "7") + field(3, token))
+        return Answer(b"k8s\x00" + field(1, field(2, "PodList")) + field(2, listed), content_type=PROTOBUF)
+
+    server, connection = stub(answer)
+
+    assert list_all(connection, PODS, pod_format()).items == []
+    assert {asked.query["limit"] for asked in server.asked} == {"100"}
 
 
 def test_an_object_that_is_too_large_alone_is_refused_and_pages_shrink_to_it(stub: StubMaker) -> None:

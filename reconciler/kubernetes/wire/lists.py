@@ -1,7 +1,8 @@
 """Lists: requested in pages, in protobuf where the API has it, else in JSON.
 
 They are consistent reads (no resourceVersion=0): decisions need the current list, not an old one of a cache.
-Pages limit what the server encodes at once and, in JSON, what we hold.
+Pages limit what the server encodes at once and, in JSON, what we hold. Their size is chosen by the bytes of
+the objects seen so far: a Node may have 1 KB or 60.
 """
 
 from __future__ import annotations
@@ -31,8 +32,17 @@ from reconciler.model.errors import ClusterError, Rejected, TooLarge, Unreachabl
 from reconciler.model.node import Node, Wanted
 from reconciler.model.pod import Pod, PodDisruptionBudget
 
-PAGE = 500
-"""Objects per page, as kubectl has it; bigger pages were no faster."""
+PAGE = 100
+"""Objects of the first page, when nothing is known of their size."""
+
+PAGE_BYTES = 4 << 20
+"""Bytes of the pages after it. The API server weighs a list by its bytes; bigger pages were no faster."""
+
+MOST = 5000
+"""Objects of one page."""
+
+GROWTH = 4
+"""How many times as many objects as the page before a page has at most: later objects may be larger."""
 
 RESTARTS = 3
 
@@ -61,7 +71,7 @@ class Format(Struct, Generic[Value], frozen=True):
 
 
 class Asking(Struct, frozen=True):
-    """How a list is requested: selectors, objects per page, and the seconds for retries."""
+    """How a list is requested: selectors, objects of the first page, and the seconds for retries."""
 
     query: dict[str, str]
     page: int
@@ -126,7 +136,7 @@ def list_all(
 ) -> ListResult[Value]:
     """Return every object under the path that matches both selectors, from one consistent read.
 
-    `page` is the number of objects per request, `patience` the seconds that retries of a page may take.
+    `page` is the number of objects of the first page, `patience` the seconds that retries of a page may take.
     Raises Unreachable if the server does not answer, Rejected for an answer in another format.
     """
     selectors = {"fieldSelector": fields, "labelSelector": labels}
@@ -160,42 +170,60 @@ def _pages(connection: Connection, path: ApiPath, form: Format[Value], asking: A
         more |= {"continue": token} if token else {}
         request = Request("GET", path, query={**asking.query, **more}, accept=form.accept)
 
-        def ask(request: Request) -> tuple[list[Value], str, str]:
+        def ask(request: Request) -> _Page[Value]:
             with connection.stream(request) as stream:
                 return _one_page(stream, form)
 
         try:
-            items, resource_version, following = patiently(
-                partial(ask, request), patience=asking.patience, sleep=connection.sleep
-            )
+            page = patiently(partial(ask, request), patience=asking.patience, sleep=connection.sleep)
         except TooLarge:
             # A page of JSON is held as a whole. Large objects come in smaller pages.
             if size <= 1:
                 raise
             size //= 2
             continue
-        if following and (following == token or time.monotonic() > ends):
+        if page.next and (page.next == token or time.monotonic() > ends):
             raise Unreachable(f"GET {path}: the list has no end")
-        token = following
-        result.items.extend(items)
+        token = page.next
+        result.items.extend(page.items)
         # Every page has the same one: that of the snapshot from which all pages are cut.
-        result.resource_version = resource_version
+        result.resource_version = page.resource_version
         if not token:
             return result
+        if page.items:
+            size = _fitting(len(page.items), page.size)
 
 
-def _one_page(stream: Stream, form: Format[Value]) -> tuple[list[Value], str, str]:
-    """Return the page's items, its resourceVersion, and the token of the next page, empty at the end."""
+def _fitting(objects: int, size: int) -> int:
+    """Return how many objects the next page may have, after a page of so many objects and bytes."""
+    return max(1, min(MOST, GROWTH * objects, PAGE_BYTES * objects // max(size, 1)))
+
+
+class _Page(Struct, Generic[Value]):
+    """A page: its objects, its resourceVersion, the token of the next page or "", and its size in bytes."""
+
+    items: list[Value]
+    resource_version: str
+    next: str
+    size: int
+
+
+def _one_page(stream: Stream, form: Format[Value]) -> _Page[Value]:
     if stream.content_type != form.accept:
         raise Rejected(
             f"asked for {form.accept}, the answer is {stream.content_type or 'of no type'};"
             " is there a proxy before the API server?"
         )
     if form.page is not None:
-        meta, items = form.page(stream.read_all())
-        return items, meta.resourceVersion, meta.next
+        body = stream.read_all()
+        meta, items = form.page(body)
+        # Held as a whole, so with room below the limit of an answer.
+        return _Page(items, meta.resourceVersion, meta.next, 2 * len(body))
     metas: list[Any] = []
-    items = [form.read(item) for item in protobuf.items(stream.read, form.kind, metas.append)]
+    items, size = [], 0
+    for item in protobuf.items(stream.read, form.kind, metas.append):
+        size += len(item)
+        items.append(form.read(item))
     if not metas:
         raise Rejected(f"the {form.kind} has no metadata")
-    return items, metas[0].resourceVersion, getattr(metas[0], "continue")
+    return _Page(items, metas[0].resourceVersion, getattr(metas[0], "continue"), size)

@@ -154,7 +154,7 @@ def test_pages_are_put_together(stub: StubMaker) -> None:
 
     assert [node.name for node in listed.items] == ["n0", "n1", "n2"]
     assert listed.resource_version == "7"
-    assert [asked.query["limit"] for asked in server.asked] == ["1", "1", "1"]
+    assert [asked.query["limit"] for asked in server.asked] == ["1", "4", "4"]
 
 
 def encode(items: list[shapes.Object], token: str = "") -> bytes:
