@@ -97,6 +97,7 @@ CONDITIONS = {
     "deployment": 'eq .Values.runAs "Deployment"',
     "deployment/network-policy.yaml": 'and (eq .Values.runAs "Deployment") .Values.networkPolicies.enabled',
     "escalation": ".Values.permissions.escalation",
+    "flow-control": ".Values.flowControl.enabled",
     "hooks": ".Values.permissions.hooks",
     "hypervisors": ".Values.permissions.hypervisors",
     "metrics": "and .Values.networkPolicies.enabled .Values.networkPolicies.monitoringByLabel",

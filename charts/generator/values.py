@@ -156,6 +156,15 @@ class NetworkPolicies(Part):
     )
 
 
+class FlowControl(Part):
+    """FlowSchemas: the priority of the reconciler where the API server is busy."""
+
+    enabled: bool = Field(
+        default=False,
+        description="Whether its lock, evictions and patches of nodes go before other workloads.",
+    )
+
+
 class Crd(Part):
     """The kind NodeMaintenance, for `publish: [nodemaintenances]`."""
 
@@ -224,6 +233,7 @@ class Values(Part):
     network_policies: NetworkPolicies = Field(
         default=NetworkPolicies(), description=str(NetworkPolicies.__doc__)
     )
+    flow_control: FlowControl = Field(default=FlowControl(), description=str(FlowControl.__doc__))
     monitoring: Monitoring = Field(default=Monitoring(), description=str(Monitoring.__doc__))
     global_: dict[str, Any] = Field(
         default={}, alias="global", description="Not used. A chart that has this one as a part may set it."

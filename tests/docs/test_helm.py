@@ -36,7 +36,7 @@ def test_each_generated_file_of_the_chart_is_current() -> None:
 def test_the_table_has_each_folder_of_manifests() -> None:
     folders = {f"k8s/{file.parent.name}" for file in (ROOT / "k8s").glob("*/kustomization.yaml")}
 
-    assert {name for first, _ in ROWS for name in re.findall(r"`(k8s/\w+)`", first)} == folders
+    assert {name for first, _ in ROWS for name in re.findall(r"`(k8s/[\w-]+)`", first)} == folders
 
 
 def test_four_commands_of_the_readme_lead_to_the_page() -> None:

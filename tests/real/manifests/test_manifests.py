@@ -25,6 +25,7 @@ FOLDERS = (
         "cronjob",
         "deployment",
         "escalation",
+        "flow-control",
         "hooks",
         "hypervisors",
         "metrics",

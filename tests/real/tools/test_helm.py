@@ -116,6 +116,7 @@ PAIRS = {
         ("deployment", "monitoring"),
         {"runAs": "Deployment", "monitoring": {"podMonitor": True, "rules": True, "dashboard": True}},
     ),
+    "priority for what it writes": Same(("cronjob", "flow-control"), {"flowControl": {"enabled": True}}),
     "objects that are published": Same(
         ("cronjob", "publish", "crd"), {"permissions": {"publish": True}, "crd": {"enabled": True}}
     ),

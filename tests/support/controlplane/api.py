@@ -19,6 +19,7 @@ CLUSTER_WIDE = {
     "namespaces": "api/v1",
     "persistentvolumes": "api/v1",
     "priorityclasses": "apis/scheduling.k8s.io/v1",
+    "prioritylevelconfigurations": "apis/flowcontrol.apiserver.k8s.io/v1",
     "clusterroles": "apis/rbac.authorization.k8s.io/v1",
     "clusterrolebindings": "apis/rbac.authorization.k8s.io/v1",
     "volumeattachments": "apis/storage.k8s.io/v1",
