@@ -1,4 +1,4 @@
-"""Bare loops that do nothing but drain, to compare a drainer with: they know no timeout, cordon or retry."""
+"""Bare loops that do nothing but drain or cordon, to compare with: they know no timeout and no retry."""
 
 from __future__ import annotations
 
@@ -6,17 +6,18 @@ import json
 import threading
 from abc import abstractmethod
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 
 import urllib3
 
-from tests.support.controlplane.api import Api, ApiError
+from tests.support.controlplane.api import Api, ApiError, path_of
 from tests.support.controlplane.server import ControlPlane
 
 Changed = dict[str, dict[str, dict[str, str]]]
 """A watch event. Only what the loops read of it is here."""
 
+METADATA = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
 FLOOR = "bench-floor"
 LOOP = "bench-loop"
 PATIENCE = 600.0
@@ -33,6 +34,28 @@ def floor(plane: ControlPlane, nodes: list[str]) -> None:
     """All evictions at once, a refused one again when its budget allows one; then until all are gone."""
     with Api(plane.kubeconfig, user_agent=FLOOR, connections=60) as api:
         _AllAtOnce(api, nodes).drain()
+
+
+def cordon(plane: ControlPlane, nodes: Iterable[str], writers: int) -> None:
+    """Cordon the nodes, so many at a time."""
+    with Api(plane.kubeconfig, user_agent=LOOP, connections=writers) as api:
+        # The answer would be the whole node.
+        brief = {"Content-Type": "application/merge-patch+json", "Accept": METADATA}
+
+        def one(node: str) -> None:
+            api.request("PATCH", path_of("nodes", node), {"spec": {"unschedulable": True}}, headers=brief)
+
+        with ThreadPoolExecutor(writers) as threads:
+            list(threads.map(one, nodes))
+
+
+def evict(plane: ControlPlane, pods: Iterable[str], writers: int) -> None:
+    """Evict pods that no budget protects, so many at a time."""
+    with (
+        Api(plane.kubeconfig, user_agent=LOOP, connections=writers) as api,
+        ThreadPoolExecutor(writers) as threads,
+    ):
+        list(threads.map(api.evict, pods))
 
 
 class _Bare:
@@ -148,6 +171,7 @@ class PlainWatch:
         path: str,
         on_event: Callable[[Changed], None],
         over: threading.Event,
+        accept: str = "application/json",
     ) -> None:
         joint = "&" if "?" in path else "?"
         self._over = over
@@ -155,6 +179,7 @@ class PlainWatch:
         self._response = api._pool.request(
             "GET",
             f"{api.url}/{path}{joint}watch=true",
+            headers={**api._pool.headers, "Accept": accept},
             preload_content=False,
             timeout=urllib3.Timeout(PATIENCE),
         )
@@ -172,7 +197,7 @@ class PlainWatch:
         try:
             while chunk := self._response.read1(1 << 16):
                 *lines, rest = (rest + chunk).split(b"\n")
-                for line in lines:
+                for line in lines if not self._over.is_set() else ():
                     self._on_event(json.loads(line))
         except urllib3.exceptions.HTTPError:
             if not self._over.is_set():

@@ -176,7 +176,7 @@ class Etcd:
 
     def __init__(self, url: str) -> None:
         self._url = url
-        self._pool = urllib3.PoolManager(retries=False, timeout=30)
+        self._pool = urllib3.PoolManager(retries=False, timeout=30, maxsize=8)
 
     def close(self) -> None:
         """Close all connections."""
@@ -189,6 +189,17 @@ class Etcd:
         body = {"key": _encoded(REGISTRY), "range_end": _encoded(end), "keys_only": True}
         found = self._ask("range", body).get("kvs", [])
         return frozenset(base64.b64decode(one["key"]).decode() for one in found)
+
+    def values(self, prefix: str) -> dict[str, str]:
+        """Values by keys below one, such as `/registry/minions/np-`, encoded as `put` takes them."""
+        end = prefix[:-1] + chr(ord(prefix[-1]) + 1)
+        found = self._ask("range", {"key": _encoded(prefix), "range_end": _encoded(end)}).get("kvs", [])
+        return {one["key"]: one["value"] for one in found}
+
+    def put(self, values: Mapping[str, str]) -> None:
+        """Store values, each in a transaction of its own: to the API server, they change all but at once."""
+        with ThreadPoolExecutor(8) as threads:
+            list(threads.map(lambda key: self._ask("put", {"key": key, "value": values[key]}), values))
 
     def delete(self, keys: Collection[str]) -> dict[str, int]:
         """Delete these keys in few transactions, of which each has one key of a kind.

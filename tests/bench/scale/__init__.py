@@ -1,0 +1,1 @@
+"""NVSentinel's protocols, and some of our own, against `serve` as a whole process."""
