@@ -199,6 +199,7 @@ class PlainWatch:
                 *lines, rest = (rest + chunk).split(b"\n")
                 for line in lines if not self._over.is_set() else ():
                     self._on_event(json.loads(line))
+            assert self._over.is_set(), "the watch ended"
         except urllib3.exceptions.HTTPError:
             if not self._over.is_set():
                 raise

@@ -29,7 +29,7 @@ from tests.support.controlplane.processes import _LAUNCH, wait_for
 from tests.support.controlplane.server import ControlPlane
 from tests.support.controlplane.workloads import pod
 
-PATIENCE = 1800.0
+PATIENCE = 900.0
 """Seconds."""
 
 LAUNCH = (sys.executable, "-I", "-S", "-c", _LAUNCH, str(os.getpid()))
@@ -103,7 +103,7 @@ class Seen:
 
     def __init__(self, plane: ControlPlane) -> None:
         self.cordoned: dict[str, float] = {}
-        self.states: dict[tuple[str, str], float] = {}
+        self.states: dict[str, float] = {}
         self.deleted: dict[str, float] = {}
         self.open_again: set[str] = set()
         self._over = threading.Event()
@@ -123,7 +123,7 @@ class Seen:
         self._api.close()
 
     def follow_states(self) -> None:
-        """Note from now on when each node gets a value of a label that says a state."""
+        """Note from now on when each node is no longer operational, by its label."""
         self._watches.append(self._watch("nodes", self._state))
 
     def wait_for(self, what: str, nodes: Collection[str], among: dict[str, float]) -> None:
@@ -153,9 +153,8 @@ class Seen:
 
     def _state(self, event: Changed) -> None:
         labels: dict[str, str] = event["object"]["metadata"].get("labels", {})  # type: ignore[assignment]
-        for key, value in labels.items():
-            if key.endswith("state"):
-                self.states.setdefault((event["object"]["metadata"]["name"], value), time.monotonic())
+        if any(key.endswith("state") and value != "operational" for key, value in labels.items()):
+            self.states.setdefault(event["object"]["metadata"]["name"], time.monotonic())
 
     def _pod(self, event: Changed) -> None:
         if str(event["type"]) == "DELETED":
