@@ -132,9 +132,10 @@ def text(value: str, most: int = TEXT) -> str:
     return value if value.isascii() else whole(value)
 
 
-def first_of(names: Sequence[str], most: int = 3) -> str:
-    """Return the first names as a list in words, and how many more there are."""
-    more = f" and {len(names) - most} more" if len(names) > most else ""
+def first_of(names: Sequence[str], most: int = 3, *, count: int | None = None) -> str:
+    """Return the first names as a list in words, and how many more there are; `count` is how many in all."""
+    more = (len(names) if count is None else count) - most
+    more = f" and {more} more" if more > 0 else ""
     return ", ".join(names[:most]) + more
 
 

@@ -24,7 +24,7 @@ from reconciler.model.plan import (
 from reconciler.model.problems import Faults
 from reconciler.model.record import CaseRecord, KnownEvent, Record, State
 from reconciler.model.schedule import CaseSchedule, Urgency
-from reconciler.model.snapshot import Assessment, Ledger, NodeAssessment, Snapshot
+from reconciler.model.snapshot import Assessment, Ledger, NodeAssessment, Snapshot, Undone
 from reconciler.model.values import replace
 from reconciler.model.workflow import WorkflowData
 from reconciler.profiles.budget import DisruptionBudget
@@ -62,6 +62,11 @@ class PassContext(Struct, frozen=True, dict=True):
     def times(self) -> OwnTimes:
         """Which of our own times to believe."""
         return own_times(self.now, self.snapshot.skew)
+
+    @cached_property
+    def undone(self) -> Mapping[tuple[str, str], Undone]:
+        """The writes that did not stay, by the name and the UID of the node."""
+        return {(undone.node, undone.uid): undone for undone in reversed(self.snapshot.ledger.undone)}
 
     @property
     def keys(self) -> OwnKeys:
@@ -174,33 +179,41 @@ class Progress(Struct):
     """Places taken, the last start, pools scaled up, and drains in progress, after the nodes so far.
 
     `drains` counts the orders that use a slot. `holding` are the nodes whose drains hold one and that have no
-    decision yet. `undrained` counts the nodes for which our own node waits, and `begun` is when the drain of
-    the last of them began (UTC). `slot_free_at` is when the first slot may become free, and `stuck_at` when
-    our own node may no longer wait for one of the others (UTC). `schedules` says when each case is planned to
-    start. `deciders` are the features that decide about nodes.
+    decision yet: each node takes only itself out. `undrained` counts the nodes for which our own node waits,
+    and `begun` is when the drain of the last of them began (UTC). `slot_free_at` is when the first slot may
+    become free, and `stuck_at` when our own node may no longer wait for one of the others (UTC). `schedules`
+    says when each case is planned to start, and `plans` has the decisions so far, by node. `deciders` are the
+    features that decide about nodes.
     """
 
     places: DisruptionBudget
     ledger: Ledger
-    pools: dict[PoolKey, str] = field(default_factory=dict)
+    pools: Mapping[PoolKey, str] = field(default_factory=dict)
     drains: int = 0
     undrained: int = 0
     begun: datetime | None = None
     slot_free_at: datetime | None = None
     stuck_at: datetime | None = None
     holding: set[str] = field(default_factory=set)
-    schedules: Mapping[str, CaseSchedule] = field(default_factory=dict)
-    plans: list[NodePlan] = field(default_factory=list)
+    schedules: dict[str, CaseSchedule] = field(default_factory=dict)
+    plans: dict[str, NodePlan] = field(default_factory=dict)
     deciders: tuple[Decider, ...] = ()
 
     def saved(self) -> Progress:
-        """Return a copy, from which `restore` takes back what a node's failed decision left."""
-        return replace(self, pools=dict(self.pools), holding=set(self.holding))
+        """Return a copy, from which `restore` takes back what a node's failed decision left.
+
+        It copies no collection, because every node makes one: `pools` is replaced, and never changed.
+        """
+        return replace(self)
 
     def restore(self, before: Progress) -> None:
-        """Take back all that changed since `before` was saved; `plans` only ever get whole plans."""
+        """Take back what changed since `before` was saved, but for `holding`: the node is decided now.
+
+        `plans` only ever get whole plans.
+        """
+        before.places.holders.forget_later()
         self.places, self.ledger, self.pools = before.places, before.ledger, before.pools
-        self.drains, self.undrained, self.holding = before.drains, before.undrained, before.holding
+        self.drains, self.undrained = before.drains, before.undrained
         self.begun, self.stuck_at = before.begun, before.stuck_at
 
 

@@ -9,22 +9,118 @@ from __future__ import annotations
 
 import bisect
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
 from functools import partial
-from types import MappingProxyType
+from itertools import islice
 
 from msgspec import Struct
 
 from reconciler.calendar.occurrences import FOREVER
 from reconciler.calendar.values import Limit
 from reconciler.model.limits import first_of
+from reconciler.model.moments import shifted
 from reconciler.model.node import Node
 from reconciler.model.plan import BudgetUse
 from reconciler.model.problems import Faults, guarded
 from reconciler.model.snapshot import Replaced, Resting
 from reconciler.model.values import replace
 from reconciler.settings.draining import Budget
+
+
+class _Seat(Struct, frozen=True):
+    """One node in the budget: why it holds a place (empty: it holds none), and when that ends by itself."""
+
+    zone: str
+    pool: str
+    because: str = ""
+    eases_at: datetime | None = None
+
+
+_UNKNOWN = _Seat("", "", "an error in this program")
+_FLEET = ("", "")
+_NAMED = 3
+
+
+class _Seats:
+    """The nodes of all `Holders` that come from each other, by name, each with its number.
+
+    `groups` has those of the fleet, of each zone and of each pool: the number of each, and the first names in
+    the alphabet up to there.
+    """
+
+    def __init__(self) -> None:
+        self.of: dict[str, tuple[int, _Seat]] = {}
+        self.groups: dict[tuple[str, str], list[tuple[int, tuple[str, ...]]]] = {}
+
+    def add(self, name: str, seat: _Seat) -> None:
+        number = len(self.of)
+        self.of[name] = (number, seat)
+        for group in (_FLEET, ("zone", seat.zone), ("pool", seat.pool)):
+            members = self.groups.setdefault(group, [])
+            first = members[-1][1] if members else ()
+            members.append((number, tuple(sorted((*first, name))[:_NAMED])))
+
+    def remove_last(self) -> None:
+        _, (_, seat) = self.of.popitem()
+        for group in (_FLEET, ("zone", seat.zone), ("pool", seat.pool)):
+            self.groups[group].pop()
+
+
+class Holders(Mapping[str, str]):
+    """The nodes that hold a place, each with the reason. They never change.
+
+    Those after one more start share what they have with those before it, and each of them sees its own part:
+    so a start costs the same, however many there are.
+    """
+
+    def __init__(self, seats: _Seats | None = None, count: int = 0) -> None:
+        """See the first `count` of these seats."""
+        self._seats = _Seats() if seats is None else seats
+        self._count = count
+
+    def plus(self, name: str, seat: _Seat) -> Holders:
+        """Return these holders and one more; a node that holds a place needs no second one."""
+        if name in self:
+            return self
+        seats = self._seats
+        if len(seats.of) > self._count:
+            seats = _Seats()
+            for known in self:
+                seats.add(known, self._seats.of[known][1])
+        seats.add(name, seat)
+        return Holders(seats, self._count + 1)
+
+    def forget_later(self) -> None:
+        """Forget the starts after these, for which nobody asks any more: the next one needs no copy then."""
+        while len(self._seats.of) > self._count:
+            self._seats.remove_last()
+
+    def where(self, name: str) -> tuple[str, str]:
+        """Return the zone and the pool of a holder."""
+        _, seat = self._seats.of[name]
+        return seat.zone, seat.pool
+
+    def within(self, kind: str = "", name: str = "") -> tuple[int, tuple[str, ...]]:
+        """Return how many hold a place in the fleet, or a `zone` or `pool`, and the first three names."""
+        members = self._seats.groups.get((kind, name), [])
+        count = bisect.bisect_left(members, (self._count,))
+        return count, members[count - 1][1] if count else ()
+
+    def __getitem__(self, name: str) -> str:
+        """Return why a node holds a place."""
+        number, seat = self._seats.of[name]
+        if number >= self._count:
+            raise KeyError(name)
+        return seat.because
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the names."""
+        return islice(self._seats.of, self._count)
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return self._count
 
 
 class DisruptionBudget(Struct, frozen=True):
@@ -38,19 +134,14 @@ class DisruptionBudget(Struct, frozen=True):
     fleet: int
     zones: Mapping[str, int]
     pools: Mapping[str, int]
-    holders: Mapping[str, str]
+    holders: Holders
     eases_at: datetime | None
-    where: Mapping[str, tuple[str, str]]
 
     def take(self, node: Node, reason: str) -> DisruptionBudget:
         """Return the places with this node as a holder."""
         if node.name in self.holders:
             return self
-        return replace(
-            self,
-            holders=MappingProxyType({**self.holders, node.name: reason}),
-            where=MappingProxyType({**self.where, node.name: (node.zone, node.pool)}),
-        )
+        return replace(self, holders=self.holders.plus(node.name, _Seat(node.zone, node.pool, reason)))
 
     def beside(self, resting: Iterable[Resting]) -> DisruptionBudget:
         """Return the places of a fleet with these nodes, too, none of which holds a place."""
@@ -65,43 +156,34 @@ class DisruptionBudget(Struct, frozen=True):
         """Return why the node may not start, one reason for each limit; empty if it may."""
         if node.name in self.holders:
             return ()
-        found = [self._refusal("maxUnavailable", self.settings.max_unavailable, self.fleet, self.holders)]
-        if node.zone and self.settings.per_zone is not None:
-            held = {name: why for name, why in self.holders.items() if self.where[name][0] == node.zone}
-            total = self.zones.get(node.zone, 0)
-            found.append(self._refusal(f"perZone in {node.zone}", self.settings.per_zone, total, held))
-        if node.pool and self.settings.per_pool is not None:
-            held = {name: why for name, why in self.holders.items() if self.where[name][1] == node.pool}
-            total = self.pools.get(node.pool, 0)
-            found.append(self._refusal(f"perPool in {node.pool}", self.settings.per_pool, total, held))
+        settings = self.settings
+        found = [self._refusal("maxUnavailable", settings.max_unavailable, self.fleet)]
+        if node.zone and settings.per_zone is not None:
+            total, within = self.zones.get(node.zone, 0), ("zone", node.zone)
+            found.append(self._refusal(f"perZone in {node.zone}", settings.per_zone, total, within))
+        if node.pool and settings.per_pool is not None:
+            total, within = self.pools.get(node.pool, 0), ("pool", node.pool)
+            found.append(self._refusal(f"perPool in {node.pool}", settings.per_pool, total, within))
         return tuple(reason for reason in found if reason)
+
+    @property
+    def limit(self) -> int:
+        """How many nodes of the fleet may be out of service."""
+        return self.settings.max_unavailable.of(self.fleet)
 
     def use(self) -> BudgetUse:
         """Return the fleet's budget for the report."""
-        limit = self.settings.max_unavailable.of(self.fleet)
-        return BudgetUse(limit, self.fleet, tuple(sorted(self.holders.items())))
+        return BudgetUse(self.limit, self.fleet, tuple(sorted(self.holders.items())))
 
-    @staticmethod
-    def _refusal(name: str, limit: Limit, total: int, held: Mapping[str, str]) -> str:
+    def _refusal(self, name: str, limit: Limit, total: int, within: tuple[str, str] = _FLEET) -> str:
         places = limit.of(total)
-        if len(held) < places:
+        held, first = self.holders.within(*within)
+        if held < places:
             return ""
         if not held:
             return f"{name} is {limit}, so no node may start"
-        named = [f"{node} ({why})" for node, why in sorted(held.items())]
-        return f"{name} is {places}, held by {first_of(named)}"
-
-
-class _Seat(Struct, frozen=True):
-    """One node in the budget: why it holds a place (empty: it holds none), and when that ends by itself."""
-
-    zone: str
-    pool: str
-    because: str = ""
-    eases_at: datetime | None = None
-
-
-_UNKNOWN = _Seat("", "", "an error in this program")
+        named = [f"{node} ({self.holders[node]})" for node in first]
+        return f"{name} is {places}, held by {first_of(named, count=held)}"
 
 
 def count_places(
@@ -120,8 +202,7 @@ def count_places(
     faults = Faults() if faults is None else faults
     zones: dict[str, int] = {}
     pools: dict[str, int] = {}
-    holders: dict[str, str] = {}
-    where: dict[str, tuple[str, str]] = {}
+    holders = Holders()
     leaving: list[datetime] = []
     there: set[str] = set()
     for node in fleet:
@@ -132,17 +213,16 @@ def count_places(
         zones[seat.zone] = zones.get(seat.zone, 0) + 1
         pools[seat.pool] = pools.get(seat.pool, 0) + 1
         if seat.because:
-            holders[node.name] = seat.because
-            where[node.name] = (seat.zone, seat.pool)
+            holders = holders.plus(node.name, seat)
             if seat.eases_at is not None:
                 leaving.append(seat.eases_at)
-    for one in replaced:
+    for one in {one.node: one for one in replaced}.values():
         if one.node not in there:
-            holders[one.node] = "replaced by us; the new node is missing"
-            where[one.node] = (one.zone, one.pool)
+            because = "replaced by us; the new node is missing"
+            holders = holders.plus(one.node, _Seat(one.zone, one.pool, because))
             leaving.append(one.at + settings.ignore.not_ready_for)
     eases_at = min(leaving, default=None)
-    return DisruptionBudget(settings, len(there), zones, pools, MappingProxyType(holders), eases_at, where)
+    return DisruptionBudget(settings, len(there), zones, pools, holders, eases_at)
 
 
 def _seat(node: Node, ours: Mapping[str, str], settings: Budget, now: datetime) -> _Seat:
@@ -225,10 +305,12 @@ class PlacesAhead:
         self.name = name
         self.places = places
         self.bookings: dict[str, Booking] = {}
-        self._planned: dict[str, Booking] = {}
         self._begins: list[datetime] = []
         self._ends: list[datetime] = []
-        self._starts: list[datetime] = []
+        # Those with a planned start, by its moment; each has a number, in the order in which they came.
+        self._planned: list[tuple[datetime, int, str]] = []
+        self._numbers: dict[str, int] = {}
+        self._booked, self._longest = 0, timedelta()
         # Spans in which no place is free, as far as they were looked at; sorted, and apart from each other.
         self._full: list[tuple[datetime, datetime]] = []
 
@@ -238,19 +320,29 @@ class PlacesAhead:
         bisect.insort(self._begins, booking.begin)
         bisect.insort(self._ends, booking.end)
         if booking.planned:
-            self._planned[booking.node] = booking
-            bisect.insort(self._starts, booking.begin)
+            self._booked += 1
+            self._numbers[booking.node] = self._booked
+            self._longest = max(self._longest, booking.end - booking.begin)
+            bisect.insort(self._planned, (booking.begin, self._booked, booking.node))
 
     def cancel(self, node: str) -> Booking:
         """Remove and return the booking of a node; KeyError if it has none."""
         booking = self.bookings.pop(node)
-        self._full = [one for one in self._full if one[1] <= booking.begin or booking.end <= one[0]]
+        self._forget_full(booking.begin, booking.end)
         del self._begins[bisect.bisect_left(self._begins, booking.begin)]
         del self._ends[bisect.bisect_left(self._ends, booking.end)]
         if booking.planned:
-            del self._planned[node]
-            del self._starts[bisect.bisect_left(self._starts, booking.begin)]
+            number = self._numbers.pop(node)
+            del self._planned[bisect.bisect_left(self._planned, (booking.begin, number))]
         return booking
+
+    def _forget_full(self, begin: datetime, end: datetime) -> None:
+        """Keep what is known to be full before and after this time: in between, a place may be free now."""
+        first = bisect.bisect_right(self._full, begin, key=lambda span: span[1])
+        last = bisect.bisect_left(self._full, end, key=lambda span: span[0])
+        if first < last:
+            around = ((self._full[first][0], begin), (end, self._full[last - 1][1]))
+            self._full[first:last] = [(since, until) for since, until in around if since < until]
 
     def held(self, at: datetime) -> int:
         """Return how many nodes hold a place at a moment."""
@@ -258,7 +350,10 @@ class PlacesAhead:
 
     def planned_between(self, begin: datetime, end: datetime) -> tuple[str, ...]:
         """Return the nodes with a planned start that hold a place at some time in [begin, end)."""
-        return tuple(one.node for one in self._planned.values() if one.begin < end and begin < one.end)
+        first = bisect.bisect_left(self._planned, (shifted(begin, -self._longest),))
+        last = bisect.bisect_left(self._planned, (end,))
+        near = ((number, node) for _, number, node in self._planned[first:last])
+        return tuple(node for _, node in sorted(near) if begin < self.bookings[node].end)
 
     def free_from(
         self, moment: datetime, last: datetime, end: Callable[[datetime], datetime]
@@ -286,14 +381,14 @@ class PlacesAhead:
             index = bisect.bisect_right(self._full, (free, FOREVER)) - 1
             if index >= 0 and free < self._full[index][1]:
                 begin, free = min(begin, self._full[index][0]), self._full[index][1]
-                del self._full[index]
             else:
                 after = bisect.bisect_right(self._ends, free)
                 free = self._ends[after] if after < len(self._ends) else FOREVER
             if free == FOREVER:
                 break
         if begin < free:
-            bisect.insort(self._full, (begin, free))
+            first, last = (bisect.bisect_left(self._full, (at,)) for at in (begin, free))
+            self._full[first:last] = [(begin, free)]
         return free if free != FOREVER else None
 
     def bears(self, begin: datetime, end: datetime) -> bool:
@@ -304,8 +399,9 @@ class PlacesAhead:
         """Return the last booked start in [begin, end) that needs every place that is held then."""
         if bisect.bisect_left(self._begins, end) - bisect.bisect_right(self._ends, begin) < self.places:
             return None
-        first = bisect.bisect_left(self._starts, begin)
-        for index in range(bisect.bisect_left(self._starts, end) - 1, first - 1, -1):
-            if self.held(self._starts[index]) >= self.places:
-                return self._starts[index]
+        first = bisect.bisect_left(self._planned, (begin,))
+        for index in range(bisect.bisect_left(self._planned, (end,)) - 1, first - 1, -1):
+            start = self._planned[index][0]
+            if self.held(start) >= self.places:
+                return start
         return None

@@ -16,6 +16,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
+from heapq import nlargest
 
 from msgspec import Struct, field
 
@@ -181,6 +182,24 @@ class Limits(Struct):
             limit.book(Booking(node.name, begin, known, moves=end is None))
 
 
+class _Starts:
+    """The moments of the starts so far of one group, each with its first node."""
+
+    def __init__(self) -> None:
+        self._moments: list[datetime] = []
+        self._nodes: dict[datetime, str] = {}
+
+    def add(self, at: datetime, node: str) -> None:
+        if at not in self._nodes:
+            self._nodes[at] = node
+            insort(self._moments, at)
+
+    def between(self, since: datetime, before: datetime) -> Iterator[tuple[datetime, str]]:
+        """Yield the first of those in [since, before), as many as are tried."""
+        first, last = bisect_left(self._moments, since), bisect_left(self._moments, before)
+        return ((at, self._nodes[at]) for at in self._moments[first : min(last, first + _TRIES)])
+
+
 class Scheduler:
     """Places the cases of one pass one by one."""
 
@@ -189,6 +208,9 @@ class Scheduler:
         self._limits = limits
         self._now = now
         self._placed: dict[str, Placed] = {}
+        self._struck: list[str] = []
+        # The candidates that were looked for since the last start was placed or taken back.
+        self._known: dict[tuple[object, ...], list[Case]] = {}
 
     def run(self, cases: Iterable[Case]) -> Mapping[str, Placed]:
         """Return every case with its start, by node."""
@@ -198,6 +220,7 @@ class Scheduler:
             if case.kept_out:
                 self._keep_out(case)
             elif case.outage.struck:
+                self._struck.append(case.node)
                 self._after_the_platform(case)
             elif case.exempt_from is not None and case.exempt_from <= self._now:
                 self._place(case, self._exempt(case), exempt=True)
@@ -228,7 +251,7 @@ class Scheduler:
         """
         if self._limits.together <= timedelta():
             return
-        earlier: dict[str, dict[datetime, str]] = {}
+        earlier: dict[str, _Starts] = {}
         starting = [one for one in self._placed.values() if one.start is not None and one.case.groups]
         for one in sorted(starting, key=_start_order):
             if one.case.joins and one.spaced and not one.missed:
@@ -236,17 +259,17 @@ class Scheduler:
             start = self._placed[one.case.node].start
             if start is not None:
                 for group in one.case.groups:
-                    earlier.setdefault(group, {}).setdefault(start.at, one.case.node)
+                    earlier.setdefault(group, _Starts()).add(start.at, one.case.node)
 
-    def _join(self, one: Placed, earlier: Mapping[str, Mapping[datetime, str]]) -> None:
+    def _join(self, one: Placed, earlier: Mapping[str, _Starts]) -> None:
         """Move a start to the first of the earlier ones of its groups that has a place for it."""
         case, before = one.case, one.start
         assert before is not None
+        since = shifted(before.at, -self._limits.together)
         mates = sorted(
             (at, group, node)
-            for group in case.groups
-            for at, node in earlier.get(group, {}).items()
-            if timedelta() < before.at - at <= self._limits.together
+            for group in case.groups & earlier.keys()
+            for at, node in earlier[group].between(since, before.at)
         )
         for at, group, mate in mates[:_TRIES]:
             allowed = _allowed(case, at)
@@ -274,9 +297,9 @@ class Scheduler:
 
         Their cordons take no place from a drain that can still help. Once they are cordoned, they count.
         """
-        struck = [one for one in self._placed.values() if one.case.outage.struck and one.start is not None]
+        struck = [one for name in self._struck if (one := self._placed[name]).start is not None]
         struck = [one for one in struck if not one.case.has_place]
-        if not struck:
+        if not struck or case.times.earliest > self._now:
             return None
         for one in struck:
             self._take_back(one.case)
@@ -362,6 +385,7 @@ class Scheduler:
         return Start(*allowed) if allowed is not None else None
 
     def _place(self, case: Case, start: Start | None, *, exempt: bool = False) -> None:
+        self._known.clear()
         self._placed[case.node] = Placed(case, start, spaced=start is not None and not exempt)
         if start is None:
             return
@@ -373,6 +397,7 @@ class Scheduler:
             insort(self._limits.starts, start.at)
 
     def _take_back(self, case: Case) -> None:
+        self._known.clear()
         before = self._placed.pop(case.node)
         for limit in self._limits.of(case):
             if case.node in limit.bookings:
@@ -429,14 +454,19 @@ class Scheduler:
                     break
 
     def _candidates(self, case: Case, at: datetime) -> list[Case]:
-        found = {
-            name: one.case
-            for limit in self._limits.of(case)
-            for name in limit.planned_between(at, case.end(at))
-            if (one := self._placed.get(name)) is not None and one.start is not None and not one.missed
-        }
-        kept = (one for one in found.values() if not (one.short or one.has_place or one.exempt_from))
-        return sorted(kept, key=lambda one: (one.end(at), one.node), reverse=True)[:_TRIES]
+        limits, end = tuple(self._limits.of(case)), case.end(at)
+        # Where many are missed at a time, they all ask for the same.
+        asked = (*map(id, limits), at, end)
+        if asked not in self._known:
+            found = {
+                name: one.case
+                for limit in limits
+                for name in limit.planned_between(at, end)
+                if (one := self._placed.get(name)) is not None and one.start is not None and not one.missed
+            }
+            kept = (one for one in found.values() if not (one.short or one.has_place or one.exempt_from))
+            self._known[asked] = nlargest(_TRIES, kept, key=lambda one: (one.end(at), one.node))
+        return self._known[asked]
 
     def _swap(self, case: Case, other: Case, last: datetime) -> bool:
         """Place a case in time and miss another in its place; return whether the others stay as they are."""

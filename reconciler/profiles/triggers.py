@@ -55,9 +55,10 @@ def _why_now(situation: Situation) -> Iterator[str]:
     for one in situation.asking:
         if one.may_start:
             yield one.opening.reason
-    use = situation.places.take(situation.node, "").use()
-    exempt = " (exempt)" if len(use.holders) > use.limit else ""
-    yield f"budget: {len(use.holders)} of {use.limit} places taken{exempt}"
+    places = situation.places
+    taken = len(places.holders) + (situation.node.name not in places.holders)
+    exempt = " (exempt)" if taken > places.limit else ""
+    yield f"budget: {taken} of {places.limit} places taken{exempt}"
 
 
 @trigger("dismiss")

@@ -69,7 +69,7 @@ def decide(
     progress = _progress(fleet, context)
     fleet = replace(fleet, known=_queue(fleet, context))
     for node in sorted(fleet.known, key=partial(_turn, context, fleet.ours)):
-        progress.plans.append(decide_safely(node, context, progress, parts))
+        progress.plans[node.name] = decide_safely(node, context, progress, parts)
     plans = _in_order(fleet.known, progress, context)
     shown = _shown(plans, context, fleet)
     _keep(progress, plans, shown, context)
@@ -145,7 +145,7 @@ def _progress(fleet: _Fleet, context: PassContext) -> Progress:
         replace(ledger, replaced=missing),
         pools=pools_in_replacement(fleet.known, context),
         holding={facts.name for facts in fleet.known if holds_slot(snapshot.drains.get(facts.name))},
-        schedules=planned,
+        schedules=dict(planned),
         deciders=deciders,
         slot_free_at=earliest_after(
             now, (drain.slot.blocked_at for drain in holders if drain.slot.blocked_at)
@@ -182,7 +182,7 @@ def _turn(context: PassContext, ours: Mapping[str, str], facts: NodeFacts) -> tu
 
 def _in_order(queue: Sequence[NodeFacts], progress: Progress, context: PassContext) -> tuple[NodePlan, ...]:
     order = {facts.name: position for position, facts in enumerate(queue)}
-    scheduled = [_with_schedule(plan, progress.schedules.get(plan.node)) for plan in progress.plans]
+    scheduled = [_with_schedule(plan, progress.schedules.get(name)) for name, plan in progress.plans.items()]
     reported = sorted(filter(is_reported, scheduled), key=lambda plan: order[plan.node])
     return (*reported, *orphaned_drains(context.snapshot, order))
 
@@ -220,7 +220,7 @@ def _keep(progress: Progress, plans: Iterable[NodePlan], shown: ObjectChanges, c
         ledger,
         memories={**ledger.memories, **asked} if asked else ledger.memories,
         published=shown.signs,
-        lasted=lasted(context.snapshot.ledger.lasted, progress.plans, context.second),
+        lasted=lasted(context.snapshot.ledger.lasted, progress.plans.values(), context.second),
         undone=tuple(plan.todo.undone for plan in plans if plan.todo.undone is not None),
     )
 
@@ -359,7 +359,7 @@ def _unspaced(ledger: Ledger, settings: Settings) -> Iterator[str]:
 def _turns(progress: Progress) -> Iterable[datetime]:
     """Yield when a node that waits, and is out of service itself, needs a place of its own."""
     eases_at, holders = progress.places.eases_at, progress.places.holders
-    waiting = (plan.node for plan in progress.plans if plan.after is State.REQUIRED)
+    waiting = (name for name, plan in progress.plans.items() if plan.after is State.REQUIRED)
     return () if eases_at is None or holders.keys().isdisjoint(waiting) else (eases_at,)
 
 

@@ -59,9 +59,12 @@ class Reasons:
         self._limits = limits
         self._now = now
         self._shortages: dict[str, _Shortage] = {}
+        missed: dict[str, list[Case]] = {}
+        for one in placed.values():
+            if one.missed:
+                missed.setdefault(one.limit, []).append(one.case)
         for limit in limits.all:
-            missed = [one.case for one in placed.values() if one.missed and one.limit == limit.name]
-            for found in _shortages(limit, missed, now):
+            for found in _shortages(limit, missed.get(limit.name, ()), now):
                 self._shortages |= dict.fromkeys(found.missed, found)
 
     def need(self, placed: Placed) -> int:

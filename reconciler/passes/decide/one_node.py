@@ -46,7 +46,7 @@ def decide_safely(node: NodeFacts, context: PassContext, progress: Progress, par
         before = progress.saved()
         try:
             plan = decide_node(node, context, progress, parts)
-            again = repeated(plan, context.snapshot.ledger.undone)
+            again = repeated(plan, context.undone)
             undone = again.undone
             if undone is None or not again.waits(context.now):
                 return remembering(plan, node.read, again, context)
@@ -84,7 +84,7 @@ def decide_node(node: NodeFacts, context: PassContext, progress: Progress, parts
     planned = progress.schedules.get(read.name)
     schedule = schedule_beside(planned, progress.plans, context.now)
     if schedule is not None and schedule is not planned:
-        progress.schedules = {**progress.schedules, read.name: schedule}
+        progress.schedules[read.name] = schedule
     if schedule is not None and schedule.with_node:
         node = replace(node, judged=brought_forward(node.judged, schedule, context.now))
     record, view = _case_now(node, context)
@@ -172,7 +172,7 @@ def _account(
     settings, action = context.settings, walked.effects.machine
     key = pool_key(situation.machine)
     if isinstance(action, ScaleUp) and key is not None:
-        progress.pools[key] = node.name
+        progress.pools = {**progress.pools, key: node.name}
     if isinstance(action, Remove):
         fleet = [other for other in context.snapshot.nodes if settings.in_fleet(other.labels)]
         gone = _gone_by_us(node, action, walked.effects.record, fleet, progress.ledger.replaced, context.now)

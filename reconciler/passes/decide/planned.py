@@ -329,12 +329,12 @@ class Repeated(Struct, frozen=True):
         return self.undone is not None and not self.needed.isdisjoint(self.undone.lost)
 
 
-def repeated(plan: NodePlan, ledger: tuple[Undone, ...]) -> Repeated:
-    """Return what the plan writes again."""
+def repeated(plan: NodePlan, before: Mapping[tuple[str, str], Undone]) -> Repeated:
+    """Return what the plan writes again; `before` is what did not stay, by name and UID of the node."""
     write = plan.todo.write or plan.todo.noted
     if write is None:
         return Repeated()
-    again, known = write.rewritten, _known(write.node, write.uid, ledger)
+    again, known = write.rewritten, before.get((write.node, write.uid))
     if known is None:
         return Repeated(rewritten=again)
     changed = write.changes
@@ -353,7 +353,7 @@ def remembering(plan: NodePlan, node: Node, again: Repeated, context: PassContex
     if write is not None and (node.cordoned_by_us or shown) and again.rewritten:
         return _rewriting(plan, write, undone or Undone(node.name, node.uid, (), "", 0, now), now)
     if undone is None:
-        known = _known(node.name, node.uid, context.snapshot.ledger.undone)
+        known = context.undone.get((node.name, node.uid))
         if known is not None and known.lost == (REWRITTEN,) and (node.unschedulable or shown):
             undone = known
     return plan if undone is None else replace(plan, todo=replace(plan.todo, undone=undone))
@@ -366,10 +366,6 @@ def _rewriting(plan: NodePlan, write: NodeWrite, before: Undone, now: datetime) 
     if undone.times > 1:
         notices = (*notices, Notice(NOT_WRITTEN, because, NoticeType.WARNING, once=because))
     return replace(plan, todo=replace(plan.todo, undone=undone, notices=notices))
-
-
-def _known(node: str, uid: str, ledger: tuple[Undone, ...]) -> Undone | None:
-    return next((undone for undone in ledger if (undone.node, undone.uid) == (node, uid)), None)
 
 
 def hold(undone: Undone) -> Hold:

@@ -294,7 +294,7 @@ def _limits(
     for name in sorted(places.holders):
         if name not in waiting:
             holder = by_name.get(name)
-            zone, pool = places.where[name]
+            zone, pool = places.holders.where(name)
             end = _freed(holder, down.get(name), gone.get(name), context)
             short = holder is not None and _was_short(holder)
             limits.hold(Place(name, zone, pool, short), EARLIEST, end, context.now)
@@ -329,7 +329,7 @@ def _freed(
 
 
 def schedule_beside(
-    schedule: CaseSchedule | None, plans: Sequence[NodePlan], now: datetime
+    schedule: CaseSchedule | None, plans: Mapping[str, NodePlan], now: datetime
 ) -> CaseSchedule | None:
     """Return the schedule of a node as the decisions so far leave it; `now` is UTC.
 
@@ -339,7 +339,7 @@ def schedule_beside(
         return schedule
     if schedule.planned_start > now:
         return schedule
-    mate = next((plan for plan in plans if plan.node == schedule.with_node), None)
+    mate = plans.get(schedule.with_node)
     if mate is not None and mate.drain_begins:
         return schedule
     because = f"{schedule.with_node} does not start now, with which it was to start"

@@ -115,11 +115,11 @@ def test_a_node_whose_mate_does_not_start_starts_at_its_own_time() -> None:
     waits = "a does not start now, with which it was to start"
     own = CaseSchedule(NOW + LATER, because=waits)
 
-    assert schedule_beside(joint, [begun], world.now) == joint
-    assert schedule_beside(joint, [plan_of(plan, "b")], world.now) == own
-    assert schedule_beside(joint, [replace(begun, transitions=())], world.now) == own
+    assert schedule_beside(joint, {"a": begun}, world.now) == joint
+    assert schedule_beside(joint, {"b": plan_of(plan, "b")}, world.now) == own
+    assert schedule_beside(joint, {"a": replace(begun, transitions=())}, world.now) == own
     # Until then, nobody knows whether the other one starts.
-    assert schedule_beside(joint, [], world.now - minutes(1)) == joint
+    assert schedule_beside(joint, {}, world.now - minutes(1)) == joint
 
 
 def test_a_start_that_a_person_put_off_is_not_brought_forward() -> None:
