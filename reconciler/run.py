@@ -14,9 +14,10 @@ from reconciler.model.values import replace
 from reconciler.passes.act import act
 from reconciler.passes.assess import assess
 from reconciler.passes.decide import decide
-from reconciler.passes.observe import observe
+from reconciler.passes.observe import Rehearsal, observe
 from reconciler.passes.parts import Parts, Sources
 from reconciler.passes.preview import add_pods, preview
+from reconciler.passes.store import Store
 from reconciler.settings.schema import Settings
 
 PARTS = Parts(
@@ -26,21 +27,26 @@ PARTS = Parts(
 """Every source and every feature."""
 
 
-def run_pass(outside: WritableOutside, settings: Settings, now: datetime) -> tuple[Plan, tuple[Outcome, ...]]:
-    """Observe, assess, decide and act; return the plan and the result of each action. `now` is aware."""
+def run_pass(
+    outside: WritableOutside, settings: Settings, now: datetime, store: Store | None = None
+) -> tuple[Plan, tuple[Outcome, ...]]:
+    """Observe, assess, decide and act; return the plan and the result of each action. `now` is aware.
+
+    With the `store` of earlier passes, the pass decides about what changed; the plan is the same.
+    """
     drains = dict(outside.drainer.progress())
-    snapshot = replace(observe(outside, settings, now, PARTS), drains=drains)
-    plan = _planned(snapshot, settings, now)
+    snapshot = replace(observe(outside, settings, now, PARTS, store), drains=drains)
+    plan = _planned(snapshot, settings, now, store)
     return plan, act(plan, outside)
 
 
-def rehearse(outside: Outside, settings: Settings, now: datetime, *, with_preview: bool = False) -> Plan:
-    """Observe, assess and decide, and write nothing; `now` is aware.
+def rehearse(outside: Outside, settings: Settings, now: datetime, store: Store | None = None) -> Plan:
+    """Observe, assess and decide, and write nothing; `now` is aware. For the `store`, see `run_pass`.
 
-    With a preview, the plan says for each drain what would happen to each pod. Read permissions on nodes are
-    enough: the plan says what could not be seen.
+    Read permissions on nodes are enough: the plan says what could not be seen.
     """
-    return examine(outside, settings, now, with_preview=with_preview).plan
+    snapshot = observe(outside, settings, now, PARTS, store, Rehearsal.PLAIN)
+    return _planned(snapshot, settings, now, store)
 
 
 def examine(
@@ -56,7 +62,8 @@ def examine(
     With a preview, the snapshot has the pods of the whole cluster if a node would be drained. With
     `also_pods` it has them anyway.
     """
-    snapshot = observe(outside, settings, now, PARTS, capacity=with_preview, rehearsed=True)
+    rehearsal = Rehearsal.WITH_PREVIEW if with_preview else Rehearsal.PLAIN
+    snapshot = observe(outside, settings, now, PARTS, rehearsal=rehearsal)
     plan = _planned(snapshot, settings, now)
     if not with_preview:
         return Examination(plan, snapshot)
@@ -67,7 +74,9 @@ def examine(
     return Examination(preview(plan, snapshot, now), snapshot)
 
 
-def _planned(snapshot: Snapshot, settings: Settings, now: datetime) -> Plan:
+def _planned(snapshot: Snapshot, settings: Settings, now: datetime, store: Store | None = None) -> Plan:
     settings = settings.with_calendars(snapshot.for_settings.calendars)
     events = assess(snapshot, now)
+    if store is not None:
+        snapshot, events = store.settle(snapshot, events, settings, now)
     return decide(snapshot, events, settings, now, PARTS)

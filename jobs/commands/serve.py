@@ -27,10 +27,12 @@ from jobs.runtime.process import Observer, Observers, Surroundings, options_of_f
 from jobs.runtime.settings_source import Look, SettingsFile, SettingsWarning, warn_of_no_settings
 from jobs.runtime.supervised import Ending, LastRead, ended_by_signals, wait_until_set
 from reconciler.kubernetes.connection import Connection
+from reconciler.kubernetes.node_store import NodeStore
 from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.ended_case import EndedCase
 from reconciler.model.errors import ClusterError, LockHeld, LockLost, SettingsError
 from reconciler.passes.observe import wanted
+from reconciler.passes.store import Store
 from reconciler.run import PARTS, rehearse
 from reconciler.settings.load import load_settings
 from reconciler.settings.schema import Mode, Settings
@@ -167,7 +169,9 @@ class Serving:
         self._acting: Acting | None = None
         self._lost = ""
         """The identity under which this process has lost the lock, until it acquires it again."""
-        self._only_looking = Wiring(connection, target)
+        self._followed = NodeStore()
+        self._only_looking = Wiring(connection, target, nodes=self._followed)
+        self._store = Store(PARTS)
         warn = own_pod_events(connection, self._only_looking.itself, lambda: self._settings.time_zone)
         self._warning = SettingsWarning(warn)
         self._log = PassLog()
@@ -203,7 +207,11 @@ class Serving:
 
     def _node_watcher(self) -> NodeWatcher:
         return NodeWatcher(
-            self._only_looking.connection, wanted(self._settings, PARTS), self._loop.wake, self._ending
+            self._only_looking.connection,
+            wanted(self._settings, PARTS),
+            self._followed,
+            self._loop.wake,
+            self._ending,
         )
 
     def stuck(self) -> str:
@@ -303,7 +311,7 @@ class Serving:
             self._leave()
             outside, settings = self._only_looking.to_read(self._settings), self._settings
             plan, outcomes = self.observers.rehearsed(
-                settings, lambda: rehearse(outside, settings, self.now())
+                settings, lambda: rehearse(outside, settings, self.now(), self._store)
             )
         else:
             plan, outcomes = self._enter().run_pass()
@@ -313,9 +321,7 @@ class Serving:
     def _enter(self) -> Acting:
         if self._acting is None:
             looking = self._only_looking
-            acting = Acting(
-                looking.connection, looking.target, self._settings, self._clock, self.observers, self._lost
-            )
+            acting = Acting(looking, self._settings, self._clock, self.observers, self._store, self._lost)
             acting.__enter__()
             self._acting, self._lost = acting, ""
             PassLog.write(LogEvent.LEADING)

@@ -95,14 +95,15 @@ def sweep(
         try:
             with connected(target) as connection:
                 clock = ServerClock(connection)
+                looking = Wiring(connection, target)
                 if dry_run or settings.mode is Mode.OBSERVE:
-                    outside = Wiring(connection, target).to_read(settings)
+                    outside = looking.to_read(settings)
                     plan, _ = observers.rehearsed(
                         settings, lambda: observers.timed(lambda: rehearse(outside, settings, clock.now()))
                     )
                     _print(to_report(plan, rehearsed=True), output)
                     return _exit_code(failed=_broken(plan), struck=_struck(plan, strict=strict))
-                acting = Acting(connection, target, settings, clock, observers)
+                acting = Acting(looking, settings, clock, observers)
                 return _act(acting, clock, patience, Story(strict=strict), output, observers)
         except LockHeld as held:
             _print_locked(held, output)

@@ -8,11 +8,10 @@ from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from jobs.runtime.environment import Target, identity
+from jobs.runtime.environment import identity
 from jobs.runtime.outside import Wiring
 from jobs.runtime.process import Leading, Observers, Passed, companions_of, evicted
 from reconciler.drain.drainer.requests import refusal_reason
-from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.eviction import Evictions
 from reconciler.kubernetes.lease import Lock
 from reconciler.kubernetes.side_by_side import SideBySide
@@ -25,6 +24,7 @@ from reconciler.model.pod import Pod
 from reconciler.model.ports import Clock
 from reconciler.model.problems import guarded
 from reconciler.model.values import replace
+from reconciler.passes.store import Store
 from reconciler.run import run_pass
 from reconciler.settings.schema import Settings
 
@@ -41,24 +41,26 @@ class Acting:
 
     def __init__(
         self,
-        connection: Connection,
-        target: Target,
+        looking: Wiring,
         settings: Settings,
         clock: Clock,
         observers: Observers,
+        store: Store | None = None,
         earlier: str = "",
     ) -> None:
-        """Use this connection and these settings; `settings` may be replaced between passes.
+        """Write where `looking` only reads, by these settings, which may be replaced between passes.
 
-        `earlier` is the identity of an Acting of this process that has lost the lock and was left.
+        With a `store`, a pass decides about what changed since the last one. `earlier` is the identity of an
+        Acting of this process that has lost the lock and was left.
         """
-        self.settings = settings
+        connection, target = looking.connection, looking.target
+        self.settings, self._store = settings, store
         self._observers = observers
         self._open_cases = OpenCases()
         self._clock = clock
         self.identity = identity()
         self._lock = Lock(connection, namespace=target.namespace, identity=self.identity, earlier=earlier)
-        self._wiring = Wiring(connection, target, self._lock.check)
+        self._wiring = Wiring(connection, target, self._lock.check, looking.nodes)
         self._itself = self._wiring.itself
         self._side_by_side = SideBySide(lambda: connection.throttled)
         self._leaving = False
@@ -128,7 +130,7 @@ class Acting:
                 "side_by_side": self._side_by_side,
             },
         )
-        plan, outcomes = run_pass(outside, self.settings, self._clock.now())
+        plan, outcomes = run_pass(outside, self.settings, self._clock.now(), self._store)
         if deleted := self._open_cases.after(plan):
             self._observers.keep(deleted)
         notes = [

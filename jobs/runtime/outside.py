@@ -15,6 +15,7 @@ from reconciler.drain.ahead import PodsAhead
 from reconciler.http.retrying import Guard
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import Connection
+from reconciler.kubernetes.node_store import NodeStore
 from reconciler.model.explanation import Examination
 from reconciler.model.polling import Listing
 from reconciler.model.ports import Drains, Notification, Outside, SourceClient, WritableOutside
@@ -35,13 +36,22 @@ class _Nobody:
 class Wiring:
     """Creates each client when the settings first need it, and keeps it across passes with its tokens."""
 
-    def __init__(self, connection: Connection, target: Target, guard: Guard | None = None) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        target: Target,
+        guard: Guard | None = None,
+        nodes: NodeStore | None = None,
+    ) -> None:
         """Use this connection and this guard, which raises LockLost if the lock is not ours.
 
-        Without a guard nothing can be written.
+        Without a guard nothing can be written. `nodes` are those that a watch follows.
         """
         polled = PARTS.sources.polled
-        self.cluster = Cluster(connection, guard=guard, namespace=target.namespace, memories=polled)
+        self.cluster = Cluster(
+            connection, guard=guard, namespace=target.namespace, memories=polled, store=nodes
+        )
+        self.nodes = nodes
         self.itself = itself()
         self.connection, self.target = connection, target
         self._sources = SourceClients(polled, guard)

@@ -17,7 +17,7 @@ from watchfiles import watch
 
 from jobs.runtime.supervised import Ending, Supervised, Trouble, can_be_repeated, pause_after
 from reconciler.kubernetes.connection import Connection
-from reconciler.kubernetes.watching import watch_nodes
+from reconciler.kubernetes.node_store import NodeStore, follow_nodes
 from reconciler.model.node import Wanted
 from reconciler.settings.load import read_settings
 
@@ -290,10 +290,13 @@ class NodeWatcher:
     without it.
     """
 
-    def __init__(self, connection: Connection, wanted: Wanted, wake: Wake, ending: Ending) -> None:
-        """Watch these fields over this connection."""
+    def __init__(
+        self, connection: Connection, wanted: Wanted, store: NodeStore, wake: Wake, ending: Ending
+    ) -> None:
+        """Watch these fields over this connection; the store has each change before the wake."""
         self._connection = connection
         self._wanted = wanted
+        self._store = store
         self._wake = wake
         self._open = ExitStack()
         self._thread = Supervised("watch of nodes", self._watch, ending)
@@ -316,7 +319,7 @@ class NodeWatcher:
     def _watch(self, thread: Supervised) -> None:
         # Closes what the last try has left open.
         self._open.close()
-        changes = self._open.enter_context(watch_nodes(self._connection, self._wanted))
+        changes = self._open.enter_context(follow_nodes(self._connection, self._wanted, self._store))
         # Only now: whoever stops the thread sets `stop` first, and then closes what is open.
         if thread.stop.is_set():
             return

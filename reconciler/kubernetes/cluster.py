@@ -6,7 +6,7 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from contextvars import copy_context
@@ -18,6 +18,7 @@ from reconciler.http.retrying import Guard, read_only
 from reconciler.kubernetes import kept_records, maintenances, node_writing, objects
 from reconciler.kubernetes import ledger as ledgers
 from reconciler.kubernetes.connection import BUDGETS, CORE, NODES, VERSION, Connection, api, core
+from reconciler.kubernetes.node_store import NodeStore
 from reconciler.kubernetes.node_writing import CordonOwner
 from reconciler.kubernetes.wire.lists import budget_format, list_all, list_pods, node_format, pod_format
 from reconciler.kubernetes.workflow_objects import read_hypervisors, read_lease, take_lease, write_hypervisor
@@ -27,6 +28,7 @@ from reconciler.model.limits import is_object_name
 from reconciler.model.node import Node, Wanted
 from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.polling import MemoryForm
+from reconciler.model.ports import Followed
 from reconciler.model.snapshot import Agents, Ledger, Remediator, ServerVersion
 from reconciler.model.workflow import Hypervisor, HypervisorWrite, LeaseRef, LeaseSeen, LeaseTake
 from reconciler.model.writes import (
@@ -63,11 +65,13 @@ class Cluster:
         wall: Callable[[], float] = time.time,
         field_manager: str = "",
         memories: Sequence[MemoryForm] = (),
+        store: NodeStore | None = None,
     ) -> None:
         """Use this connection, and call the guard before each write; without a guard it only reads.
 
         `field_manager` is the name for what it writes on nodes, by default that of passes. The ledger that
-        it reads and writes has the memories of these forms; others stay as they are.
+        it reads and writes has the memories of these forms; others stay as they are. The `store` gets what
+        is written on nodes, and has them for passes that follow.
 
         `wall` (Unix time) is for the time that a Kubernetes Event shows to people.
         """
@@ -78,11 +82,12 @@ class Cluster:
         self._agent = agent
         self._wall = wall
         self._need_agents = 0
-        self._names: frozenset[str] = frozenset()
+        self._names: Collection[str] = ()
         self._cordons = CordonOwner(connection)
         self._labels = node_writing.LabelWriter(connection, self._guard)
         self._field_manager = field_manager
         self._memories = memories
+        self._store = store
         self._ahead: dict[str, Future[Any]] = {}
 
     def read_ahead(self, *, agents: bool, remediator: bool, server: bool) -> None:
@@ -106,8 +111,24 @@ class Cluster:
             listed = list_all(self._connection, NODES, node_format(wanted))
         self._need_agents = sum(1 for node in listed.items if not (node.runs_no_agent or node.is_windows))
         self._names = frozenset(node.name for node in listed.items)
-        nodes = self._with_records(listed.items, wanted.annotation_prefix)
+        nodes = self.completed(listed.items, wanted)
         return tuple(sorted(nodes, key=lambda node: node.name))
+
+    def followed(self, wanted: Wanted) -> Followed | None:
+        """See FollowingReader."""
+        found = self._store.followed(wanted) if self._store is not None else None
+        if found is None:
+            return None
+        if found.changed is None or found.changed:
+            self._need_agents = sum(
+                1 for node in found.nodes.values() if not (node.runs_no_agent or node.is_windows)
+            )
+            self._names = found.nodes.keys()
+        return found
+
+    def completed(self, nodes: Sequence[Node], wanted: Wanted) -> Sequence[Node]:
+        """See FollowingReader."""
+        return self._with_records(nodes, wanted.annotation_prefix)
 
     def node(self, name: str, wanted: Wanted) -> Node:
         """Return the node with a user-supplied name; NotFound if there is none."""
@@ -223,7 +244,13 @@ class Cluster:
 
     def patch_node(self, write: NodeWrite) -> WriteAnswer:
         """Patch a node; see node_writing.patch_node, and kept_records for a record that it can't hold."""
-        send = partial(node_writing.patch_node, self._connection, self._guard, self._field_manager)
+        send = partial(
+            node_writing.patch_node,
+            self._connection,
+            self._guard,
+            self._field_manager,
+            wrote=self._store.wrote if self._store is not None else node_writing.nobody,
+        )
         return kept_records.patch_node(send, self._change_records, write, self._names)
 
     def patch_conditions(self, write: ConditionsWrite) -> None:

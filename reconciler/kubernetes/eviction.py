@@ -21,7 +21,7 @@ from reconciler.kubernetes.connection import (
     core,
     on_node,
 )
-from reconciler.kubernetes.watching import Watched, Watching
+from reconciler.kubernetes.watching import KnownObjects, Watched, Watching
 from reconciler.kubernetes.wire.lists import budget_format, list_pods, pod_format
 from reconciler.kubernetes.wire.reducing import owner_of, to_selector
 from reconciler.kubernetes.wire.shapes import ObjectMeta, Selector
@@ -214,13 +214,17 @@ class Evictions:
     def watch_pods(self, node: str) -> AbstractContextManager[Iterator[PodChange]]:
         """List, then watch the pods of one node; see Evictor."""
         watched = Watched(self._connection, PODS, pod_format(), lambda pod: pod.uid, fields=on_node(node))
-        return _mapped(Watching(self._connection, watched), lambda pod: PodGone(pod.uid))
+        return _mapped(
+            Watching(self._connection, watched, KnownObjects(watched)), lambda pod: PodGone(pod.uid)
+        )
 
     def watch_budgets(self, namespace: str = "") -> AbstractContextManager[Iterator[BudgetChange]]:
         """List, then watch the PodDisruptionBudgets of a namespace, or all; see Evictor."""
         # A budget that was deleted and created again is the same one for those that watch.
         watched = Watched(self._connection, budgets_in(namespace), budget_format(), lambda budget: budget.key)
-        return _mapped(Watching(self._connection, watched), lambda budget: BudgetGone(budget.key))
+        return _mapped(
+            Watching(self._connection, watched, KnownObjects(watched)), lambda budget: BudgetGone(budget.key)
+        )
 
     def evict(self, pod: Pod, *, grace: int | None) -> None:
         """Evict by policy/v1 with the UID as precondition; see Evictor for what it raises."""
@@ -247,7 +251,7 @@ class Evictions:
 
 @contextmanager
 def _mapped(
-    watching: Watching[Value], gone: Callable[[Value], Gone]
+    watching: Watching[Value, tuple[bool, Value]], gone: Callable[[Value], Gone]
 ) -> Iterator[Iterator[Value | Gone | Listed]]:
     with watching as changes:
         yield (

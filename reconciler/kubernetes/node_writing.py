@@ -75,18 +75,35 @@ It only shows something, and the next pass compares again.
 """
 
 
+Wrote = Callable[[bytes], object]
+"""Gets the answer to a write of a node: the node in protobuf, as the server then has it."""
+
+
+def nobody(answer: bytes) -> None:
+    """Keep nothing of the answer."""
+
+
 def patch_node(
-    connection: Connection, guard: Guard, field_manager: str, write: NodeWrite, *, dry_run: bool = False
+    connection: Connection,
+    guard: Guard,
+    field_manager: str,
+    write: NodeWrite,
+    *,
+    dry_run: bool = False,
+    wrote: Wrote = nobody,
 ) -> WriteAnswer:
     """Patch the node, and return what people should know, empty if everything was written and stayed.
 
     An admission policy may deny changes of node labels and permit all else, as in AKS Automatic. Our labels
     only show something, so the rest is then written without them. For the errors, see `_patch_whole`.
     `field_manager` is the name of the writer in `metadata.managedFields`, empty for that of passes. A dry run
-    changes nothing.
+    changes nothing. `wrote` gets each answer.
     """
     query = {"fieldManager": field_manager} if field_manager else {}
-    send = partial(_patch_whole, connection, guard, query | ({"dryRun": "All"} if dry_run else {}))
+    query |= {"dryRun": "All"} if dry_run else {}
+    # What a dry run answers is not what the node has.
+    patch = partial(_send_patch, connection, guard, nobody if dry_run else wrote)
+    send = partial(_patch_whole, connection, patch, query)
     try:
         return send(write)
     except (Forbidden, Rejected) as error:
@@ -108,8 +125,18 @@ def is_denied(error: ClusterError) -> bool:
     return _DENIED.search(str(error)) is not None
 
 
+_Patch = Callable[[Request], bytes]
+
+
+def _send_patch(connection: Connection, guard: Guard, wrote: Wrote, request: Request) -> bytes:
+    guard()
+    answer = connection.send(request)
+    wrote(answer)
+    return answer
+
+
 def _patch_whole(
-    connection: Connection, guard: Guard, query: Mapping[str, str], write: NodeWrite
+    connection: Connection, patch: _Patch, query: Mapping[str, str], write: NodeWrite
 ) -> WriteAnswer:
     """Patch the node, and compare what the server answers with what was sent.
 
@@ -117,7 +144,7 @@ def _patch_whole(
     is raised: a node is never left with one of the two.
     """
     wanted = Wanted(frozenset(), write.own_prefix, annotations=annotations_seen(write))
-    send = partial(_send_whole, connection, guard, wanted, query)
+    send = partial(_send_whole, connection, patch, wanted, query)
     answered = send(write)
     lost = not_kept(answered, write)
     if not lost:
@@ -143,11 +170,11 @@ def _words(lost: Iterable[str]) -> str:
 
 
 def _send_whole(
-    connection: Connection, guard: Guard, wanted: Wanted, query: Mapping[str, str], write: NodeWrite
+    connection: Connection, send: _Patch, wanted: Wanted, query: Mapping[str, str], write: NodeWrite
 ) -> Node:
     """Patch the node, with the UID and resourceVersion that were seen; return it as the server then has it.
 
-    Calls `guard` before each try. After a 409, or if no answer came, it reads the node again. If the node has
+    `send` checks the lock first. After a 409, or if no answer came, it reads the node again. If the node has
     the record of the write, the write has happened; if UID, `unschedulable` and the keys that the decision
     used are unchanged, it tries again. Raises Conflict if one of them has changed, NotFound if the node is
     gone, Unreachable if the server does not answer.
@@ -156,9 +183,8 @@ def _send_whole(
 
     def patch() -> None:
         lists, version = _lists(connection, write, wanted) if write.lists.any else ({}, resource_version)
-        guard()
         try:
-            answer = connection.send(_patch(write, version, lists, query))
+            answer = send(_patch(write, version, lists, query))
         except Rejected as error:
             # If the resourceVersion happens to be right, a wrong UID is a 422.
             if read_node(connection, write.node, wanted).uid == write.uid:

@@ -1,4 +1,4 @@
-"""The base of every watch (it lists, follows, reconnects, and ends on request), and the watch of nodes."""
+"""The base of every watch: it lists, follows, reconnects, and ends on request."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import logging
 import random
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterable, Iterator
 from types import TracebackType
 from typing import Any, Generic, TypeVar, cast
 
@@ -18,7 +17,6 @@ from reconciler.http.failures import decode_json
 from reconciler.kubernetes.connection import (
     GONE,
     JSON,
-    NODES,
     PROTOBUF,
     ApiPath,
     Connection,
@@ -27,11 +25,8 @@ from reconciler.kubernetes.connection import (
     read_status,
 )
 from reconciler.kubernetes.wire import protobuf
-from reconciler.kubernetes.wire.lists import Format, list_all, node_format
+from reconciler.kubernetes.wire.lists import Format, list_all
 from reconciler.model.errors import ClusterError, Rejected, TooManyRequests, Unreachable
-from reconciler.model.keys import OwnKeys, keys_of
-from reconciler.model.node import Node, Wanted
-from reconciler.model.values import replace
 
 log = logging.getLogger(__name__)
 
@@ -116,38 +111,96 @@ class Watched(Generic[Value]):
         return version
 
 
-class Watching(Generic[Value]):
-    """Lists, then follows. A context manager; its iterator ends when any thread leaves the context.
+Change = TypeVar("Change")
 
-    Yields `(True, object)` for each object as listed and as changed, `(False, object)` for each that is gone,
-    and None after each list. A watch event shows that an object is gone; after a break that was too long, a
-    comparison of two lists does. It reconnects without a limit, and raises what is not an outage (Forbidden,
-    Unauthorized). It lists again every `RELIST_EVERY` seconds, or a minute later on a watch without events.
-    An object that can't be read is skipped, logged, and listed again after `REREAD_AFTER` seconds.
+
+class Known(Generic[Value, Change]):
+    """What a watch has seen, and the changes that it yields of that. One thread calls it.
+
+    `listed` gets all objects, and the resourceVersion of the list; it yields the changes since then. `saw`
+    gets the object of an event, and whether it is gone; None is no change. `heard` is called for every sign
+    of life of the watch, `lost` for an object that can't be read: what is known of it is not right any more.
     """
 
-    def __init__(self, connection: Connection, source: Watched[Value]) -> None:
+    def listed(self, values: Iterable[Value], version: str) -> Iterator[Change]:
+        """Yield the changes that a list shows."""
+        raise NotImplementedError
+
+    def saw(self, value: Value, *, gone: bool) -> Change | None:
+        """Return the change that an event shows."""
+        raise NotImplementedError
+
+    def heard(self) -> None:
+        """Note that the watch is alive, and has missed nothing."""
+
+    def lost(self) -> None:
+        """Note that an object can't be read."""
+
+
+class KnownObjects(Known[Value, tuple[bool, Value]]):
+    """All objects. A change is `(True, object)` as listed or changed, or `(False, object)` that is gone."""
+
+    def __init__(self, source: Watched[Value]) -> None:
+        """Tell objects and their versions apart as this target does."""
+        self._source = source
+        self._values: dict[str, Value] = {}
+
+    def listed(self, values: Iterable[Value], version: str) -> Iterator[tuple[bool, Value]]:
+        """See Known."""
+        del version
+        source = self._source
+        now = {source.uid(value): value for value in values}
+        for uid, value in list(self._values.items()):
+            if uid not in now:
+                del self._values[uid]
+                yield False, value
+        for uid, value in now.items():
+            before = self._values.get(uid)
+            self._values[uid] = value
+            if before is None or source.version(before) != source.version(value):
+                yield True, value
+
+    def saw(self, value: Value, *, gone: bool) -> tuple[bool, Value]:
+        """See Known."""
+        if gone:
+            self._values.pop(self._source.uid(value), None)
+        else:
+            self._values[self._source.uid(value)] = value
+        return not gone, value
+
+
+class Watching(Generic[Value, Change]):
+    """Lists, then follows. A context manager; its iterator ends when any thread leaves the context.
+
+    Yields the changes of what is known, and None after each list. A watch event shows that an object is gone;
+    after a break that was too long, a comparison of two lists does. It reconnects without a limit, and raises
+    what is not an outage (Forbidden, Unauthorized). It lists again every `RELIST_EVERY` seconds, or a minute
+    later on a watch without events. An object that can't be read is skipped, logged, and listed again after
+    `REREAD_AFTER` seconds.
+    """
+
+    def __init__(self, connection: Connection, source: Watched[Value], known: Known[Value, Change]) -> None:
         """Watch this target over this connection."""
         self._connection = connection
         self._source = source
+        self._known = known
         self._left = threading.Event()
         self._lock = threading.Lock()
         self._stream: Stream | None = None
-        self._known: dict[str, Value] = {}
         self._version = ""
         self._list_at = 0.0
         self._turn = threading.Lock()
         self._iterator = self._events()
 
-    def __enter__(self) -> Iterator[tuple[bool, Value] | None]:
+    def __enter__(self) -> Iterator[Change | None]:
         """Return the iterator."""
         return self
 
-    def __iter__(self) -> Iterator[tuple[bool, Value] | None]:
+    def __iter__(self) -> Iterator[Change | None]:
         """Return the iterator."""
         return self
 
-    def __next__(self) -> tuple[bool, Value] | None:
+    def __next__(self) -> Change | None:
         """Wait for the next change."""
         with self._turn:
             return next(self._iterator)
@@ -172,7 +225,7 @@ class Watching(Generic[Value]):
             if self._stream is not None:
                 self._stream.interrupt()
 
-    def _events(self) -> Generator[tuple[bool, Value] | None]:
+    def _events(self) -> Generator[Change | None]:
         failures = 0
         while not self._left.is_set():
             wish = 0.0
@@ -201,22 +254,12 @@ class Watching(Generic[Value]):
             failures += 1
             self._left.wait(self._pause(failures, wish))
 
-    def _list(self) -> Iterator[tuple[bool, Value]]:
-        source = self._source
-        values, self._version = source.list()
+    def _list(self) -> Iterator[Change]:
+        values, self._version = self._source.list()
         self._list_at = time.monotonic() + RELIST_EVERY
-        now = {source.uid(value): value for value in values}
-        for uid, value in list(self._known.items()):
-            if uid not in now:
-                del self._known[uid]
-                yield False, value
-        for uid, value in now.items():
-            before = self._known.get(uid)
-            self._known[uid] = value
-            if before is None or source.version(before) != source.version(value):
-                yield True, value
+        yield from self._known.listed(values, self._version)
 
-    def _follow(self) -> Iterator[tuple[bool, Value]]:
+    def _follow(self) -> Iterator[Change]:
         source = self._source
         query = {
             **source.query,
@@ -235,19 +278,18 @@ class Watching(Generic[Value]):
                 for event in events(stream, source.accept):
                     if event.type == "ERROR":
                         raise _error(source.path, stream.content_type, event)
+                    change: Change | None = None
                     try:
                         value = source.read(event.object)
                         self._version = source.version(value)
+                        if event.type != "BOOKMARK":
+                            change = self._known.saw(value, gone=event.type == "DELETED")
                     except Exception as error:  # noqa: BLE001 - one object must not end the watch of all
                         self._skip(event, error)
                         continue
-                    gone = event.type == "DELETED"
-                    if gone:
-                        self._known.pop(source.uid(value), None)
-                    elif event.type != "BOOKMARK":
-                        self._known[source.uid(value)] = value
-                    if event.type != "BOOKMARK":
-                        yield not gone, value
+                    self._known.heard()
+                    if change is not None:
+                        yield change
                     if time.monotonic() >= self._list_at:
                         return
             finally:
@@ -257,6 +299,7 @@ class Watching(Generic[Value]):
         """Skip an object that can't be read: it stops no other. All objects are listed again soon."""
         if isinstance(error, MemoryError):
             raise error
+        self._known.lost()
         list_at = time.monotonic() + REREAD_AFTER
         if list_at < self._list_at:
             # Logged once before each list, because the object may change many times a second.
@@ -326,69 +369,3 @@ def _error(path: ApiPath, content_type: str, event: WatchEvent) -> ClusterError:
     status = GONE if refusal.reason in ("Expired", "Gone") else refusal.code
     kind: Callable[..., ClusterError] = Rejected if status == GONE else Unreachable
     return kind(f"the watch of {path} ended: {refusal.message}", status=status, reason=refusal.reason)
-
-
-READY = "Ready"
-
-
-class NodeChange(Struct, frozen=True):
-    """A node that has changed, by name, and whether it reports an event: then seconds can count.
-
-    Urgent is a change of a condition besides Ready, of an annotation that announces or requests events, or of
-    one in which a person holds, defers or approves the drain.
-    """
-
-    name: str
-    urgent: bool = False
-
-
-@contextmanager
-def watch_nodes(connection: Connection, wanted: Wanted) -> Iterator[Iterator[NodeChange]]:
-    """Yield an iterator over the nodes that appear, disappear, or change in the `wanted` fields.
-
-    Its first item has no name: from then on the watch misses nothing. Versions and heartbeats are no
-    change, so each of 5,000 kubelets costs one decoding in five minutes, and wakes nothing. The iterator ends
-    when any thread leaves the context; it reconnects by itself, and raises Forbidden and Unauthorized.
-    """
-    watched = Watched(connection, NODES, node_format(wanted), lambda node: node.uid)
-    with Watching(connection, watched) as changes:
-        yield _changes(changes, keys_of(wanted.annotation_prefix))
-
-
-def _changes(changes: Iterator[tuple[bool, Node] | None], keys: OwnKeys) -> Iterator[NodeChange]:
-    seen: dict[str, Node] = {}
-    listed_all = False
-    for change in changes:
-        if change is None:
-            if not listed_all:
-                listed_all = True
-                yield NodeChange("")
-            continue
-        there, node = change
-        steady = _without_heartbeats(node)
-        before = seen.get(node.uid)
-        if there and before == steady:
-            continue
-        if there:
-            seen[node.uid] = steady
-        else:
-            seen.pop(node.uid, None)
-        if listed_all:
-            before_events = _reported_events(before, keys) if before is not None else None
-            yield NodeChange(node.name, there and _reported_events(steady, keys) != before_events)
-
-
-def _reported_events(node: Node, keys: OwnKeys) -> tuple[object, ...]:
-    conditions = {
-        one.type: (one.status, one.reason, one.message) for one in node.conditions if one.type != READY
-    }
-    said = (keys.imds, keys.request, *keys.instructions)
-    return conditions, tuple(node.annotations.get(key) for key in said)
-
-
-def _without_heartbeats(node: Node) -> Node:
-    return replace(
-        node,
-        resource_version="",
-        conditions=tuple(replace(condition, heartbeat=None) for condition in node.conditions),
-    )

@@ -19,23 +19,9 @@ from reconciler.model.outcome import ActionName, WaitsFor
 from reconciler.model.problems import Unseen
 from reconciler.model.record import CaseRecord, KnownEvent, State
 from reconciler.model.schedule import CaseSchedule, StartTimes, Urgency
-from reconciler.model.snapshot import Ledger, Undone
+from reconciler.model.snapshot import FleetNode, Ledger, Undone
 from reconciler.model.workflow import HypervisorWrite, LeaseTake, WorkflowMessage
 from reconciler.model.writes import NodeWrite, Publication
-
-
-class FleetNode(Struct, frozen=True):
-    """One node of the cluster, whether or not the plan is about it.
-
-    `zone` and `pool` are empty if they are not known. `managed` is whether the settings select it. `closed`
-    is why it takes no new pods, empty if it takes some.
-    """
-
-    node: str
-    zone: str = ""
-    pool: str = ""
-    managed: bool = True
-    closed: str = ""
 
 
 class Verdict(StrEnum):

@@ -125,6 +125,27 @@ class PartialReader(Protocol):
         """Return the nodes that the last list left out, nodes with the same labels together."""
 
 
+class Followed(Struct, frozen=True):
+    """Every node by name, and the names of those that changed since the last call, also those that are gone.
+
+    `changed` is None if any may have changed. The nodes do not change any more.
+    """
+
+    nodes: Mapping[str, Node]
+    changed: frozenset[str] | None
+
+
+@runtime_checkable
+class FollowingReader(Protocol):
+    """A reader that a watch tells of the nodes."""
+
+    def followed(self, wanted: Wanted) -> Followed | None:
+        """Return the nodes as the watch and our own writes show them; None if they have to be listed."""
+
+    def completed(self, nodes: Sequence[Node], wanted: Wanted) -> Sequence[Node]:
+        """Return these nodes, with the records of theirs that are kept elsewhere."""
+
+
 @runtime_checkable
 class CordonReader(Protocol):
     """A reader that knows who cordoned a node."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -98,10 +98,10 @@ _NOTHING = NodeAssessment()
 
 
 class Assessment(Struct, frozen=True):
-    """The assessments of the nodes with any, by name. `notes` are about the whole cluster."""
+    """The assessments of the nodes with any, by name. `absent` counts what is not installed, and why."""
 
     nodes: Mapping[str, NodeAssessment] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
+    absent: Mapping[str, int] = field(default_factory=dict)
 
     def of(self, node: str) -> NodeAssessment:
         """The node's assessment, an empty one if there is none."""
@@ -226,6 +226,40 @@ class Resting(Struct, frozen=True):
     count: int
 
 
+class FleetNode(Struct, frozen=True):
+    """One node of the cluster, whether or not the plan is about it.
+
+    `zone` and `pool` are empty if they are not known. `managed` is whether the settings select it. `closed`
+    is why it takes no new pods, empty if it takes some.
+    """
+
+    node: str
+    zone: str = ""
+    pool: str = ""
+    managed: bool = True
+    closed: str = ""
+
+
+class Aside(Struct, frozen=True):
+    """The nodes that rest, and were left out of a snapshot; see passes/store.py.
+
+    `groups` are those that no decision tells apart, and `nodes` all of them, by name. `quiet` counts the
+    answers of each source that report nothing, `last` is the newest of them (UTC), and `undated` are the
+    sources with an answer that does not say when it was written. `absent` counts what is not installed, and
+    why. `fleet` are all nodes, by name, and `uids` those of all nodes, also of those that do not rest; None
+    if no node is left out.
+    """
+
+    groups: tuple[Resting, ...] = ()
+    nodes: Mapping[str, Node] = field(default_factory=dict)
+    fleet: tuple[FleetNode, ...] | None = None
+    uids: frozenset[str] | None = None
+    quiet: Mapping[str, int] = field(default_factory=dict)
+    last: Mapping[str, datetime] = field(default_factory=dict)
+    undated: Collection[str] = ()
+    absent: Mapping[str, int] = field(default_factory=dict)
+
+
 class ReadAhead(Struct, frozen=True):
     """The pods of nodes that wait for a drain, as they were read in this pass or some minutes before.
 
@@ -284,7 +318,7 @@ class Snapshot(Struct, frozen=True):
     the nodes whose pods matter to this pass. `skew` is `now` minus what answers of the API server say that
     contradict it, None if none has told its time. `itself` is where we run.
     `memories` are the valid answers of each enabled polled source, including those of this pass.
-    `problems` says what could not be read. `resting` are nodes that only count; no client leaves any out.
+    `problems` says what could not be read. `aside` are the nodes that rest, if they are not among the nodes.
     """
 
     nodes: tuple[Node, ...]
@@ -301,4 +335,8 @@ class Snapshot(Struct, frozen=True):
     itself: Self = Self()
     memories: Mapping[str, AnyMemory] = field(default_factory=dict)
     problems: Problems = Problems()
-    resting: tuple[Resting, ...] = ()
+    aside: Aside = Aside()
+
+    def every_node(self) -> tuple[Node, ...]:
+        """Return all nodes, also those that rest. It takes as long as there are nodes."""
+        return (*self.nodes, *self.aside.nodes.values())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -43,12 +43,13 @@ def assess(snapshot: Snapshot, now: datetime) -> Assessment:
         except Exception as error:  # noqa: BLE001 - one node's data harms that node only
             found = NodeAssessment(problem=internal(f"node {node.name} can't be assessed", error))
         nodes[node.name] = found
-        for reading in found.readings:
-            if not reading.installed:
-                absent[f"{reading.source}: {reading.because}"] += 1
-    total = len(snapshot.nodes)
-    notes = tuple(f"{text} ({count} of {total} nodes)" for text, count in sorted(absent.items()))
-    return Assessment(nodes, notes)
+        absent.update(absences(found))
+    return Assessment(nodes, absent)
+
+
+def absences(found: NodeAssessment) -> Iterator[str]:
+    """Yield what is not installed on a node, and why."""
+    return (f"{reading.source}: {reading.because}" for reading in found.readings if not reading.installed)
 
 
 def _assess_node(node: str, readings: tuple[Reading, ...], now: datetime, latest: datetime) -> NodeAssessment:

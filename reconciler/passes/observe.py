@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from enum import Enum
 from functools import partial
 from typing import Any, TypeVar
 
@@ -33,6 +34,8 @@ from reconciler.model.ports import (
     ClusterReader,
     CordonReader,
     EarlyReader,
+    Followed,
+    FollowingReader,
     HookReader,
     MachineReader,
     Outside,
@@ -44,6 +47,7 @@ from reconciler.model.record import Record, Unreadable, record_of
 from reconciler.model.selector import LabelSelector
 from reconciler.model.snapshot import (
     Agents,
+    Aside,
     Ledger,
     Problems,
     ReadAhead,
@@ -56,6 +60,7 @@ from reconciler.model.values import replace
 from reconciler.passes.parts import Parts
 from reconciler.passes.plugin import Observed, Source, SourceContext, Wants
 from reconciler.passes.polled import PolledSource
+from reconciler.passes.store import Store
 from reconciler.profiles.judging import is_struck
 from reconciler.settings.schema import Mode, Settings
 
@@ -78,36 +83,50 @@ _GROUPED_AT_MOST = 100
 """Nodes with pods of groups that are looked at, the first ones by name: each takes a request."""
 
 
+class Rehearsal(Enum):
+    """A pass that writes nothing. For a preview it also reads what is needed to find room on other nodes."""
+
+    PLAIN = "plain"
+    WITH_PREVIEW = "with a preview"
+
+
 def observe(
     outside: Outside,
     settings: Settings,
     now: datetime,
     parts: Parts,
-    *,
-    capacity: bool = False,
-    rehearsed: bool = False,
+    store: Store | None = None,
+    rehearsal: Rehearsal | None = None,
 ) -> Snapshot:
     """Return the snapshot of one pass; raises ClusterError if the nodes or the ledger can't be read.
 
     Whatever is wrong with one node, or with another read, is a problem in the snapshot. A rehearsed pass
-    needs permissions on nodes only. `capacity` keeps what a preview needs to find room on other nodes, and
-    `now` is aware. Services are queried if the settings enable their source and the ledger says that a query
-    is due; machine providers, only for nodes that may be replaced.
+    needs permissions on nodes only. `now` is aware. Services are queried if the settings enable their source
+    and the ledger says that a query is due; machine providers, only for nodes that may be replaced.
 
     Pods are read, with a request each, for the nodes that drain, those on which a drain has left pods, and
     those on which the platform has started while they may not be empty. There are no other requests per node
-    but those of `outside.ahead`, which are bounded. If two nodes or more wait for a drain, the pods of groups
-    are read, with one list for each kind of group, and then those of the nodes with pods of the same group.
+    but those of `outside.ahead`, which are bounded. With a `store`, the snapshot has the nodes that may not
+    rest; `Store.settle` says which do. If two nodes or more wait for a drain, the pods of groups are read,
+    with one list for each kind of group, and then those of the nodes with pods of the same group.
     """
-    reader, gaps = outside.reader, Gaps(rehearsed)
+    reader, gaps = outside.reader, Gaps(rehearsal is not None)
     context = _Context(outside, parts, settings, now, gaps)
     wants = parts.wants(settings)
-    fleet = _fleet(context, wants, capacity=capacity)
+    read = _read_fleet(
+        context, _wanted(wants, settings, capacity=rehearsal is Rehearsal.WITH_PREVIEW), wants, store
+    )
+    every = store.all if store is not None else lambda: read.nodes
+    fleet = _fleet(context, read, read.nodes)
     ledger = _ledger(reader, settings, gaps)
     objects, unread_objects = parts.read_objects(reader, settings, ledger.published, gaps)
-    reports = _reports(context, fleet, ledger)
+    memories, poll_notes = _poll(context, every, ledger, fleet.records)
+    readable = SourceContext(settings, now, read.agents, memories, read.server)
+    if store is not None and not store.knows(readable):
+        fleet = _fleet(context, read, store.all())
+    reports = _reports(context, fleet, readable)
     of_features, unread_nodes = parts.read_nodes(
-        outside, Observed(fleet.nodes, fleet.records, reports.memories, settings, now)
+        outside, Observed(fleet.nodes, fleet.records, memories, settings, now)
     )
     machines = _machines(
         outside.machines, parts.machine_of, fleet.nodes, reports.readings, fleet.records, settings
@@ -120,21 +139,23 @@ def observe(
         readings=reports.readings,
         records=fleet.annotations,
         pods=pods,
-        for_settings=replace(for_settings, machines=machines, published=objects, of_features=of_features),
-        agents=fleet.agents,
-        remediator=fleet.remediator,
+        for_settings=replace(
+            for_settings, machines=machines, published=objects, of_features=of_features, server=read.server
+        ),
+        agents=read.agents,
+        remediator=read.remediator,
         ledger=ledger,
-        memories=reports.memories,
+        memories=memories,
         skew=reader.skew(),
         itself=outside.itself,
         problems=Problems(
-            (*unread_objects, *unread_nodes, *reports.notes, *notes, *fleet.notes),
+            (*unread_objects, *unread_nodes, *poll_notes, *notes, *fleet.notes),
             {**fleet.problems, **reports.problems},
             unread_pods,
             namespaces_problem,
             tuple(gaps.unseen.values()),
         ),
-        resting=reader.resting() if isinstance(reader, PartialReader) else (),
+        aside=Aside(reader.resting()) if isinstance(reader, PartialReader) else Aside(),
     )
 
 
@@ -148,8 +169,36 @@ class _Context(Struct, frozen=True):
     gaps: Gaps
 
 
+class _Read(Struct, frozen=True):
+    """The nodes that a pass looks at, as they were read, and what says the same of all nodes."""
+
+    nodes: tuple[Node, ...]
+    wanted: Wanted
+    agents: Agents
+    remediator: Remediator
+    server: ServerVersion
+
+
+def _read_fleet(context: _Context, wanted: Wanted, wants: Wants, store: Store | None) -> _Read:
+    reader, gaps = context.outside.reader, context.gaps
+    if isinstance(reader, EarlyReader):
+        # With an API server that answers slowly, a cordon waits for each read that comes before it.
+        reader.read_ahead(agents=wants.agents, remediator=wants.remediator, server=wants.server)
+    followed = reader.followed(wanted) if store is not None and isinstance(reader, FollowingReader) else None
+    if followed is None:
+        nodes = reader.nodes(wanted)
+        followed = Followed({node.name: node for node in nodes}, None)
+    return _Read(
+        store.chosen(followed, context.now) if store is not None else nodes,
+        wanted,
+        _agents(reader, gaps) if wants.agents else Agents(),
+        _remediator(reader, gaps) if wants.remediator else Remediator(),
+        _server_version(reader) if wants.server else ServerVersion(),
+    )
+
+
 class _Fleet(Struct, frozen=True):
-    """The nodes, and what says the same of all of them.
+    """Nodes with their records.
 
     `annotations` has each record, or why it can't be read, and `records` those that can. `problems` are those
     of single nodes, `notes` all others.
@@ -158,25 +207,17 @@ class _Fleet(Struct, frozen=True):
     nodes: tuple[Node, ...]
     annotations: Mapping[str, Record | Unreadable]
     records: Mapping[str, Record]
-    agents: Agents
-    remediator: Remediator
-    server: ServerVersion
     problems: Mapping[str, str]
     notes: tuple[str, ...]
 
 
-def _fleet(context: _Context, wants: Wants, *, capacity: bool) -> _Fleet:
-    reader, settings, gaps = context.outside.reader, context.settings, context.gaps
-    if isinstance(reader, EarlyReader):
-        # With an API server that answers slowly, a cordon waits for each read that comes before it.
-        reader.read_ahead(agents=wants.agents, remediator=wants.remediator, server=wants.server)
-    read = reader.nodes(_wanted(wants, settings, capacity=capacity))
-    # After the list: the answer of the API server shows how far our own clock is off.
+def _fleet(context: _Context, read: _Read, nodes: Sequence[Node]) -> _Fleet:
+    reader, settings = context.outside.reader, context.settings
+    if isinstance(reader, FollowingReader):
+        nodes = reader.completed(nodes, read.wanted)
+    # After the nodes were read: the answer of the API server shows how far our own clock is off.
     times = own_times(context.now, reader.skew())
-    nodes = tuple(node.believed(times) for node in read)
-    agents = _agents(reader, gaps) if wants.agents else Agents()
-    remediator = _remediator(reader, gaps) if wants.remediator else Remediator()
-    server = _server_version(reader) if wants.server else ServerVersion()
+    nodes = tuple(node.believed(times) for node in nodes)
     annotations, problems = _records(nodes, settings.keys.prefix)
     annotations, notes = guarded(
         "hooks are not asked", partial(_with_answers, annotations, nodes, context.outside.hooks), annotations
@@ -184,7 +225,7 @@ def _fleet(context: _Context, wants: Wants, *, capacity: bool) -> _Fleet:
     adopts = partial(context.parts.adopts, settings=settings)
     nodes = _with_owners(reader, nodes, annotations, adopts)
     records = {name: record for name, record in annotations.items() if isinstance(record, Record)}
-    return _Fleet(nodes, annotations, records, agents, remediator, server, problems, notes)
+    return _Fleet(nodes, annotations, records, problems, notes)
 
 
 def _for_settings(
@@ -205,33 +246,21 @@ def _for_settings(
     # A preview reads all labels. It must not know more than the passes whose forecast it shows.
     ahead, unasked = _ahead(outside.ahead, asked, soon, busy, _labels(wants, settings), now)
     checks = context.parts.read_checks(outside, settings)
-    read = ReadForSettings(namespaces, checks, groups, calendars, ahead, server=fleet.server)
+    read = ReadForSettings(namespaces, checks, groups, calendars, ahead)
     return read, namespaces_problem, (*unread, *ungrouped, *unasked)
 
 
 class _Reports(Struct, frozen=True):
-    """What the sources say of each node, which nodes the platform has met, and what went wrong."""
+    """What the sources say of each node, which nodes the platform has met, and problems of single nodes."""
 
     readings: Mapping[str, tuple[Reading, ...]]
     struck: Sequence[str]
-    memories: Mapping[str, AnyMemory]
     problems: Mapping[str, str]
-    notes: tuple[str, ...]
 
 
-def _reports(context: _Context, fleet: _Fleet, ledger: Ledger) -> _Reports:
-    settings, now, sources = context.settings, context.now, context.parts.sources
-    polled = [
-        (source, context.outside.clients.get(source.name))
-        for source in sources.polled
-        if source.enabled(settings)
-    ]
-    memories, notes = _poll(polled, fleet.nodes, ledger, fleet.records, settings, now)
-    readable = SourceContext(settings, now, fleet.agents, memories, fleet.server)
-    readings, struck, problems = _readings(
-        fleet.nodes, sources.switched_on(settings), readable, fleet.records
-    )
-    return _Reports(readings, struck, memories, problems, notes)
+def _reports(context: _Context, fleet: _Fleet, readable: SourceContext) -> _Reports:
+    on = context.parts.sources.switched_on(context.settings)
+    return _Reports(*_readings(fleet.nodes, on, readable, fleet.records))
 
 
 def _busy(records: Mapping[str, Record], struck: Iterable[str], machines: Mapping[str, Machine]) -> list[str]:
@@ -557,17 +586,20 @@ def _groups(
 
 
 def _poll(
-    sources: Iterable[tuple[PolledSource[Any, Any], SourceClient | None]],
-    nodes: tuple[Node, ...],
+    context: _Context,
+    every_node: Callable[[], tuple[Node, ...]],
     ledger: Ledger,
     records: Mapping[str, Record],
-    settings: Settings,
-    now: datetime,
 ) -> tuple[dict[str, AnyMemory], tuple[str, ...]]:
     """Return the valid answers of each enabled polled source, after the queries that are due, and the notes.
 
     A source that ends in an error keeps the answers that it had.
     """
+    settings, now = context.settings, context.now
+    sources = [source for source in context.parts.sources.polled if source.enabled(settings)]
+    if not sources:
+        return {}, ()
+    nodes = every_node()
     managed = tuple(
         node
         for node in nodes
@@ -576,7 +608,8 @@ def _poll(
     memories: dict[str, AnyMemory] = {}
     problems: list[str] = []
     notes: set[str] = set()
-    for source, client in sources:
+    for source in sources:
+        client = context.outside.clients.get(source.name)
         memory = ledger.memories.get(source.name, Memory())
         followed = {
             name

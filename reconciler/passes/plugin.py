@@ -190,13 +190,19 @@ class Observed(Struct, frozen=True):
 
 
 class Fleet(Struct, frozen=True):
-    """What objects and labels follow from: the plans, the nodes by name, and the moment (aware, UTC)."""
+    """What objects and labels follow from: the plans, their nodes by name, and the moment (aware, UTC)."""
 
     plans: tuple[NodePlan, ...]
     nodes: Mapping[str, Node]
     settings: Settings
     now: datetime
     snapshot: Snapshot = Snapshot(())
+
+    @property
+    def uids(self) -> Collection[str]:
+        """The UIDs of all nodes, also of those that rest."""
+        uids = self.snapshot.aside.uids
+        return uids if uids is not None else frozenset(node.uid for node in self.nodes.values())
 
 
 class ObjectChanges(Struct, frozen=True):

@@ -13,7 +13,7 @@ from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.node import Condition, Node, Wanted
 from reconciler.model.outcome import ActionName
 from reconciler.model.pod import Pod, PodDisruptionBudget
-from reconciler.model.ports import BudgetChange, Notification, PodChange
+from reconciler.model.ports import BudgetChange, Followed, Notification, PodChange
 from reconciler.model.snapshot import Agents, Ledger, Remediator, ServerVersion
 from reconciler.model.values import replace
 from reconciler.model.workflow import Hypervisor, HypervisorWrite, LeaseRef, LeaseSeen, LeaseTake
@@ -101,6 +101,7 @@ class SimulatedApi:
         """The nodes that a list shows in place of those that there are, as if it was read earlier."""
         self.listed: tuple[Node, ...] = ()
         """What the last list of nodes showed."""
+        self._followed: tuple[Wanted, Mapping[str, Node]] | None = None
 
     # ClusterReader
 
@@ -110,6 +111,20 @@ class SimulatedApi:
         nodes = self.cluster.nodes if self.stale is None else self.stale
         self.listed = tuple(self._shown(node, wanted) for _, node in sorted(nodes.items()))
         return self.listed
+
+    def followed(self, wanted: Wanted) -> Followed:
+        """Every node, as a watch shows them that is never late; see FollowingReader."""
+        before, nodes = self._followed, {node.name: node for node in self.nodes(wanted)}
+        self._followed = wanted, nodes
+        if before is None or before[0] != wanted:
+            return Followed(nodes, None)
+        names = nodes.keys() | before[1].keys()
+        return Followed(nodes, frozenset(name for name in names if nodes.get(name) != before[1].get(name)))
+
+    def completed(self, nodes: Sequence[Node], wanted: Wanted) -> Sequence[Node]:
+        """These nodes: no record is kept elsewhere."""
+        del wanted
+        return nodes
 
     def pods(self, node: str | None = None, *, placement: bool = False) -> tuple[Pod, ...]:
         """The pods of a node, or of all."""

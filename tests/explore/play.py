@@ -44,6 +44,7 @@ from tests.explore.outside import Calendars, HookService, SimulatedArm, Simulate
 from tests.explore.truth import KEYS, Truth
 from tests.explore.waits import TENANT
 from tests.support import builders
+from tests.support.worlds import store_of
 
 MOST_PASSES = 30
 """Passes at one moment until nothing is written any more; more of them do not converge."""
@@ -236,6 +237,7 @@ class Play:
             if quiet and not self._dirty:
                 if self.settings.mode is not Mode.OBSERVE:
                     self.laws.still(self.settings)
+                    self.rehearse()
                 return
         last = [f"{one.what} {one.node}" for one in self.world.api.done[-3:]]
         raise Broken("8", f"still writing after {MOST_PASSES} passes: {last}")
@@ -250,7 +252,9 @@ class Play:
         self.faults.begin()
         self.laws.begin(self.settings, stale=stale)
         try:
-            plan, outcomes = run_pass(self.outside, self.settings, self.world.ours.now())
+            plan, outcomes = run_pass(
+                self.outside, self.settings, self.world.ours.now(), store_of(self.world)
+            )
         except Killed:
             self._restart()
             return False
@@ -288,17 +292,23 @@ class Play:
         return True
 
     def rehearse(self) -> None:
-        """Make a dry run twice: it writes nothing (law 10), and both plans are the same (law 11)."""
+        """Make a dry run thrice: it writes nothing (law 10), and the plans are the same (laws 11, 20)."""
         api, writes = self.world.api, self.world.api.writes
-        self.laws.checked["10"] += 1
-        self.laws.checked["11"] += 1
+        for law in ("10", "11", "20"):
+            self.laws.checked[law] += 1
         with self.faults.off():
             # A read that fails once would fail in the first of them only.
-            plans = [rehearse(self.outside, self.settings, self.world.ours.now()) for _ in range(2)]
+            now = self.world.ours.now()
+            plans = [
+                rehearse(self.outside, self.settings, now, store)
+                for store in (None, None, store_of(self.world))
+            ]
         if api.writes != writes:
             raise Broken("10", "a dry run wrote something")
         if plans[0] != plans[1]:
             raise Broken("11", "two dry runs of one moment differ")
+        if plans[0] != plans[2]:
+            raise Broken("20", "the plan from what changed is not that of a new process")
 
     def looked(self) -> Plan:
         """Return what a person's machine sees in a dry run, whose clock is right."""

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from reconciler.kubernetes import watching
 from reconciler.kubernetes.connection import JSON, NODES, Connection
-from reconciler.kubernetes.watching import LONGEST, RELIST_EVERY, Watched, Watching
+from reconciler.kubernetes.watching import LONGEST, RELIST_EVERY, KnownObjects, Watched, Watching
 from reconciler.model.errors import Unreachable
 from tests.laws.hits import Hits
 
@@ -93,7 +93,7 @@ class Streams:
     def __init__(self, server: Server) -> None:
         self._server = server
         self.ends_at = 0.0
-        self.watch: Watching[Thing] | None = None
+        self.watch: Watching[Thing, tuple[bool, Thing]] | None = None
 
     @contextmanager
     def stream(self, request: object) -> Iterator[object]:
@@ -127,7 +127,7 @@ def _view_after(server: Server, seconds: float) -> dict[str, str]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(watching, "time", SimpleNamespace(monotonic=lambda: server.now))
         patch.setattr(Watching, "_pause", lambda *_: 0.0)
-        streams.watch = Watching(cast("Connection", streams), server)
+        streams.watch = Watching(cast("Connection", streams), server, KnownObjects(server))
         with streams.watch as changes:
             for change in changes:
                 if change is not None:

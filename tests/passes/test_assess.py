@@ -182,12 +182,12 @@ def test_an_event_with_a_heartbeat_in_the_future_is_an_event() -> None:
     assert len(found.events) == 1
 
 
-def test_what_is_not_installed_is_one_note_for_all_nodes() -> None:
+def test_what_is_not_installed_is_counted() -> None:
     nodes = [builders.node(name) for name in ("a", "b", "c")]
     absent = reading(source="imds", unknown="no node agent is installed", installed=False)
     seen = builders.snapshot(*nodes, readings={"a": (absent,), "b": (absent,)})
 
-    assert assess(seen, NOW).notes == ("imds: no node agent is installed (2 of 3 nodes)",)
+    assert assess(seen, NOW).absent == {"imds: no node agent is installed": 2}
 
 
 def _candidates(groups: list[list[Signal]], one: Signal) -> list[int]:

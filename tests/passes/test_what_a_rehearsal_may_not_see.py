@@ -11,7 +11,7 @@ from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Agents, Remediator
 from reconciler.report.document import Report, to_report
 from reconciler.report.text import as_markdown, as_text
-from reconciler.run import rehearse, run_pass
+from reconciler.run import examine, rehearse, run_pass
 from reconciler.simulation.api import Call
 from reconciler.simulation.world import World
 from tests.support import builders
@@ -44,7 +44,7 @@ def asking_world() -> World:
 def rehearsed(refused: Collection[str], settings: str = "") -> Plan:
     world = asking_world()
     forbid(world, refused)
-    return rehearse(world.outside, builders.settings(settings), world.now, with_preview=True)
+    return examine(world.outside, builders.settings(settings), world.now, with_preview=True).plan
 
 
 def test_with_permissions_on_nodes_and_pods_alone_the_drain_has_its_preview() -> None:
@@ -112,7 +112,7 @@ def test_pods_of_a_running_drain_that_may_not_be_read_are_no_error() -> None:
     world = asking_world()
     look(world, builders.settings())
     forbid(world, ("pods",))
-    plan = rehearse(world.outside, builders.settings(), world.now, with_preview=True)
+    plan = examine(world.outside, builders.settings(), world.now, with_preview=True).plan
 
     assert "podsReadable" in codes(plan_of(plan, "a"))
     assert [one.what for one in plan.unseen] == ["the pods"]
@@ -136,4 +136,4 @@ def test_credentials_that_are_refused_end_a_rehearsal_too() -> None:
 
     world.api.before_read = refuse
     with pytest.raises(Unauthorized):
-        rehearse(world.outside, builders.settings(), world.now, with_preview=True)
+        examine(world.outside, builders.settings(), world.now, with_preview=True)

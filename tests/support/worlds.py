@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from weakref import WeakKeyDictionary
 
 from reconciler.model.machine import OPENSHIFT
 from reconciler.model.node import Node
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
 from reconciler.model.pod import Pod
-from reconciler.run import run_pass
+from reconciler.passes.store import Store
+from reconciler.run import PARTS, run_pass
 from reconciler.settings.schema import Settings
 from reconciler.simulation.clock import Actor
 from reconciler.simulation.machines import MachinePool, SimulatedMachines
-from reconciler.simulation.world import World
+from reconciler.simulation.world import SteppedDrainer, World
 from tests.support.builders import LONG_AGO, NOW
 
 
@@ -34,7 +36,15 @@ def look(world: World, settings: Settings, now: datetime | None = None) -> tuple
 
     The drains that it orders do nothing before the clock moves: see `carry_on`.
     """
-    return run_pass(world.outside, settings, now or world.now)
+    return run_pass(world.outside, settings, now or world.now, store_of(world))
+
+
+_STORES: WeakKeyDictionary[SteppedDrainer, Store] = WeakKeyDictionary()
+
+
+def store_of(world: World) -> Store:
+    """Return the store of the world's running process. Another process has another drainer, too."""
+    return _STORES.setdefault(world.drainer, Store(PARTS))
 
 
 def carry_on(world: World) -> None:

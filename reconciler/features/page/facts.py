@@ -18,9 +18,10 @@ from reconciler.model.case_outcome import CaseResult
 from reconciler.model.ended_case import EndedCase
 from reconciler.model.explanation import Obstacle
 from reconciler.model.outcome import HoldCode, Outcome
-from reconciler.model.plan import FleetNode, NodePlan, Plan
+from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.readiness import KnownReadiness
 from reconciler.model.record import State
+from reconciler.model.snapshot import FleetNode
 
 BACK = timedelta(hours=24)
 """How far the page looks back."""

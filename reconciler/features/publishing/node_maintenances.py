@@ -144,7 +144,7 @@ def changes(existing: Sequence[Maintenance], fleet: Fleet) -> ObjectChanges:
                 writes.append(MaintenanceWrite(wanted.name, plan.node, prefix, wanted, have is not None))
     old = _expired(left.values(), fleet)
     plans = {fleet.nodes[plan.node].uid: plan for plan in fleet.plans if plan.node in fleet.nodes}
-    there = {node.uid for node in fleet.nodes.values()}
+    there = fleet.uids
     for one in left.values():
         last = plans.get(one.uid)
         if one.finished is None and one.uid not in unreadable and not _may_go_on(one, last):

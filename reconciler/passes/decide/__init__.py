@@ -30,10 +30,12 @@ from reconciler.passes.decide.reporting import (
     is_reported,
     lasted,
     moments,
+    not_installed,
     notes,
     of_the_future,
     orphaned_drains,
     source_states,
+    uids_of,
 )
 from reconciler.passes.decide.scheduling import schedules
 from reconciler.passes.node_facts import NodeFacts, PassContext, Progress, pools_in_replacement, twins_of
@@ -61,7 +63,7 @@ def decide(
         now,
         faults,
         reading_names=sources.reading_names(settings),
-        twins=twins_of(snapshot.nodes, faults) if changes_vms else {},
+        twins=twins_of(snapshot.every_node(), faults) if changes_vms else {},
         notice_names=sources.notice_names(settings),
         upgraded=upgraded_pools(snapshot.nodes, faults),
     )
@@ -113,7 +115,7 @@ def _fleet(context: PassContext, parts: Parts) -> _Fleet:
     places = {facts.name: _place(facts, faults) for facts in known}
     return _Fleet(
         selected,
-        tuple(resting for resting in snapshot.resting if settings.in_fleet(resting.node.labels)),
+        tuple(resting for resting in snapshot.aside.groups if settings.in_fleet(resting.node.labels)),
         marked,
         known,
         {name: because for name, because in places.items() if because},
@@ -253,13 +255,13 @@ def _plan(
             *of_the_future(fleet.known, believed != snapshot.ledger),
             *faults.steps,
             *notes(snapshot, fleet.selected, context, fleet.resting),
-            *context.assessment.notes,
+            *not_installed(context),
         ),
         next_change=_next_change(plans, shown, fleet, context, progress),
         publications=shown.writes,
         settings=PlanSettings(settings.version, settings.time_zone.key, snapshot.for_settings.calendars),
         unseen=snapshot.problems.unseen,
-        uids=frozenset(node.uid for node in snapshot.nodes),
+        uids=uids_of(snapshot),
         labels={plan.node: labels[plan.node] for plan in plans if plan.node in labels},
         fleet=fleet_nodes(snapshot, settings),
         sources=answers,

@@ -224,7 +224,7 @@ def _elsewhere(schedules: Mapping[str, CaseSchedule], context: PassContext) -> E
     )
     snapshot = context.snapshot
     labels = snapshot.for_settings.ahead.labels
-    return Elsewhere(snapshot.nodes, snapshot.resting, leaving=leaving, labels=labels)
+    return Elsewhere(snapshot.nodes, snapshot.aside.groups, leaving=leaving, labels=labels)
 
 
 def _is_expected(node: NodeFacts, schedule: CaseSchedule, context: PassContext) -> bool:

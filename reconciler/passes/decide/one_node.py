@@ -174,7 +174,7 @@ def _account(
     if isinstance(action, ScaleUp) and key is not None:
         progress.pools = {**progress.pools, key: node.name}
     if isinstance(action, Remove):
-        fleet = [other for other in context.snapshot.nodes if settings.in_fleet(other.labels)]
+        fleet = [other for other in context.snapshot.every_node() if settings.in_fleet(other.labels)]
         gone = _gone_by_us(node, action, walked.effects.record, fleet, progress.ledger.replaced, context.now)
         progress.ledger = replace(progress.ledger, replaced=gone)
     if any(step.begins for step in walked.transitions):

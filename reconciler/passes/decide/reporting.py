@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
@@ -13,12 +14,12 @@ from reconciler.calendar.occurrences import FOREVER
 from reconciler.model.event import Answer, Kind, Reading
 from reconciler.model.instructions import Instructions
 from reconciler.model.node import REMEDIATOR_TAINT, Node
-from reconciler.model.plan import Actions, DrainState, FleetNode, NodePlan, SourceState
+from reconciler.model.plan import Actions, DrainState, NodePlan, SourceState
 from reconciler.model.polling import AnyMemory
 from reconciler.model.problems import guarded
 from reconciler.model.record import CaseRecord, State
 from reconciler.model.scheduled_events import SOURCE
-from reconciler.model.snapshot import Resting, Snapshot
+from reconciler.model.snapshot import FleetNode, Resting, Snapshot
 from reconciler.passes.decide.draining import running
 from reconciler.passes.node_facts import NodeFacts, PassContext
 from reconciler.profiles.budget import pool_of
@@ -52,12 +53,23 @@ def _ended_by_us(case: CaseRecord) -> bool:
     return bool(case.acknowledged) or case.self_service is not None or case.replacement is not None
 
 
+def uids_of(snapshot: Snapshot) -> frozenset[str]:
+    """Return the UIDs of all nodes."""
+    uids = snapshot.aside.uids
+    return uids if uids is not None else frozenset(node.uid for node in snapshot.nodes)
+
+
 def fleet_nodes(snapshot: Snapshot, settings: Settings) -> tuple[FleetNode, ...]:
-    """Return every node of the snapshot by name; one that breaks the program is not managed."""
-    return tuple(
-        guarded(f"node {node.name} can't be shown", partial(_shown, node, settings), None)[0] or _broken(node)
-        for node in sorted(snapshot.nodes, key=attrgetter("name"))
-    )
+    """Return every node by name."""
+    if snapshot.aside.fleet is not None:
+        return snapshot.aside.fleet
+    return tuple(fleet_node(node, settings) for node in sorted(snapshot.nodes, key=attrgetter("name")))
+
+
+def fleet_node(node: Node, settings: Settings) -> FleetNode:
+    """Return what is shown of a node; one that breaks the program is not managed."""
+    what = f"node {node.name} can't be shown"
+    return guarded(what, partial(_shown, node, settings), None)[0] or _broken(node)
 
 
 def _shown(node: Node, settings: Settings) -> FleetNode:
@@ -163,13 +175,17 @@ def _count(nodes: Iterable[Node], has: Callable[[Node], bool]) -> int:
 
 
 def notes(
-    snapshot: Snapshot, fleet: Sequence[Node], context: PassContext, resting: Iterable[Resting] = ()
+    snapshot: Snapshot, fleet: Sequence[Node], context: PassContext, resting: Collection[Resting] = ()
 ) -> tuple[str, ...]:
     """Return the notes about the whole cluster, one sentence each."""
     settings = context.settings
+
+    def count(has: Callable[[Node], bool]) -> int:
+        return _count(fleet, has) + sum(part.count for part in resting if has(part.node))
+
     notes = list(snapshot.problems.cluster)
     remediator, coexist = snapshot.remediator, settings.coexist
-    tainted = _count(fleet, lambda node: node.has_taint(REMEDIATOR_TAINT))
+    tainted = count(lambda node: node.has_taint(REMEDIATOR_TAINT))
     if remediator.config_found or tainted:
         freeze = "drains for Freeze too" if remediator.on_freeze else "does not drain for Freeze"
         notes.append(
@@ -182,7 +198,7 @@ def notes(
     published = 0
     agents = snapshot.agents
     if SOURCE in context.reading_names and not (agents.installed or agents.problem):
-        published = _count(fleet, lambda node: context.keys.imds in node.annotations)
+        published = count(lambda node: context.keys.imds in node.annotations)
     if published:
         # The agent writes no heartbeat, so nothing else shows that nobody updates the annotation any more.
         notes.append(
@@ -193,12 +209,20 @@ def notes(
     if unread:
         ref, why = unread[0]
         notes.append(f"no workflow takes the turn of the Lease {ref}, because it can't be read: {why}")
-    karpenter = _count(fleet, lambda node: node.is_karpenter)
-    karpenter += sum(nodes.count for nodes in resting if nodes.node.is_karpenter)
+    karpenter = count(lambda node: node.is_karpenter)
     if karpenter:
         left = f"left to it: {coexist.karpenter} (coexist.karpenter.leave)"
         notes.append(f"Karpenter manages {karpenter} nodes; {left}")
     return tuple(notes)
+
+
+def not_installed(context: PassContext) -> tuple[str, ...]:
+    """Return a note about each source that is not installed on some nodes, with their number."""
+    aside = context.snapshot.aside
+    absent = Counter(context.assessment.absent)
+    absent.update(aside.absent)
+    total = len(context.snapshot.nodes) + len(aside.nodes)
+    return tuple(f"{because} ({count} of {total} nodes)" for because, count in sorted(absent.items()))
 
 
 def of_the_future(seen: Iterable[NodeFacts], ledger: bool) -> tuple[str, ...]:
@@ -247,6 +271,15 @@ class _Tally(Struct):
         if at is None and reading.answer is not Answer.UNKNOWN:
             # What stands on the node itself was read with the node.
             at = now
+        self._see(at, now)
+
+    def add_quiet(self, count: int, last: datetime | None, now: datetime) -> None:
+        """Add so many answers that report nothing, the newest of which is of this moment (UTC)."""
+        self.quiet += count
+        if not self.polled:
+            self._see(last, now)
+
+    def _see(self, at: datetime | None, now: datetime) -> None:
         if at is not None and (self.last is None or self.last < at):
             # A node can write any moment.
             self.last = min(at, now)
@@ -265,6 +298,11 @@ def source_states(context: PassContext) -> tuple[SourceState, ...]:
                 if tally is None:
                     tally = found[reading.source] = _Tally()
                 tally.add(reading, now)
+    aside = context.snapshot.aside
+    for name, quiet in aside.quiet.items():
+        found.setdefault(name, _Tally()).add_quiet(
+            quiet, now if name in aside.undated else aside.last.get(name), now
+        )
     return tuple(
         SourceState(name, tally.last, tally.events, tally.quiet, tally.unknown)
         for name, tally in sorted(found.items())

@@ -6,7 +6,7 @@ prevents it. Source: learn.microsoft.com, "Scheduled Events for Linux VMs", sect
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 from reconciler.model import scheduled_events as imds
@@ -28,7 +28,10 @@ _NAMED_AT_MOST = 3
 
 
 def acknowledgements(
-    seen: Sequence[NodeFacts], nodes: Iterable[Node], settings: Settings, faults: Faults | None = None
+    seen: Sequence[NodeFacts],
+    nodes: Callable[[], Iterable[Node]],
+    settings: Settings,
+    faults: Faults | None = None,
 ) -> Mapping[str, tuple[Acknowledgement, ...]]:
     """Return, by node, the events that the settings acknowledge, and what prevents it.
 
@@ -51,7 +54,7 @@ def acknowledgements(
     if not wanted:
         return {}
     by_vm: dict[str, list[str]] = {}
-    for other in nodes:
+    for other in nodes():
         vm = faults.of(other.name, "its VM is not known", partial(_vm, other), None)
         if vm is not None:
             by_vm.setdefault(vm, []).append(other.name)
@@ -160,7 +163,7 @@ class Acknowledging(Decider):
         nothing: Mapping[str, tuple[Acknowledgement, ...]] = {}
         self._events = faults.step(
             "no event is acknowledged",
-            lambda: acknowledgements(nodes, context.snapshot.nodes, context.settings, faults),
+            lambda: acknowledgements(nodes, context.snapshot.every_node, context.settings, faults),
             nothing,
         )
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from reconciler.features.page.facts import MOST_NAMED, Cell, PageFacts, Square, Zone, used, zones
 from reconciler.model.case_outcome import CaseResult
-from reconciler.model.plan import FleetNode, NodePlan, NodeStatus, Plan
+from reconciler.model.plan import NodePlan, NodeStatus, Plan
 from reconciler.model.record import PlatformStart, State
 from reconciler.model.schedule import CaseSchedule
+from reconciler.model.snapshot import FleetNode
 from reconciler.model.values import replace
 from tests.support import builders
 from tests.support.builders import NOW, known, record

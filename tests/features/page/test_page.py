@@ -15,11 +15,12 @@ from reconciler.features.page.live import page_facts
 from reconciler.model.drains import Blocker, DrainProgress, Phase
 from reconciler.model.event import Kind, Status
 from reconciler.model.outcome import Outcome, Result
-from reconciler.model.plan import BudgetUse, DrainState, FleetNode, Hold, Plan, Preview
+from reconciler.model.plan import BudgetUse, DrainState, Hold, Plan, Preview
 from reconciler.model.problems import Unseen
 from reconciler.model.readiness import FindingRow, KnownReadiness, ReadinessPart
 from reconciler.model.record import DrainRecord
 from reconciler.model.schedule import CaseSchedule
+from reconciler.model.snapshot import FleetNode
 from reconciler.model.values import replace
 from tests.features.page.reading import Element, parsed, section
 from tests.features.page.scene import facts

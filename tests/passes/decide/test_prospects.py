@@ -19,7 +19,7 @@ from reconciler.model.schedule import CaseForecast, CaseSchedule
 from reconciler.model.selector import EVERYTHING, LabelSelector, Operator, Requirement
 from reconciler.model.snapshot import Resting
 from reconciler.model.values import replace
-from reconciler.passes.observe import observe
+from reconciler.passes.observe import Rehearsal, observe
 from reconciler.run import PARTS
 from reconciler.simulation.api import Call
 from reconciler.simulation.platform import VmEvent
@@ -488,7 +488,8 @@ def test_a_plan_that_knows_all_labels_says_what_the_passes_say() -> None:
     history = announced(web(placement=Placement(node_selector={"disk": "ssd"})))
     outside = history.world.outside
     snapshots = [
-        observe(outside, history.settings, NOW, PARTS, capacity=capacity) for capacity in (False, True)
+        observe(outside, history.settings, NOW, PARTS, rehearsal=rehearsal)
+        for rehearsal in (None, Rehearsal.WITH_PREVIEW)
     ]
 
     found = [plan_of(builders.planned(one, history.settings)).schedule for one in snapshots]

@@ -6,8 +6,7 @@ import pytest
 
 from reconciler.model.content import CalendarText
 from reconciler.model.node import Node
-from reconciler.model.plan import FleetNode
-from reconciler.model.snapshot import ReadForSettings
+from reconciler.model.snapshot import FleetNode, ReadForSettings
 from reconciler.model.values import replace
 from reconciler.passes.decide.reporting import fleet_nodes
 from tests.support import builders

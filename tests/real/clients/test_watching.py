@@ -12,7 +12,8 @@ from reconciler.kubernetes import watching
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.eviction import Evictions
-from reconciler.kubernetes.watching import NodeChange, Watching, watch_nodes
+from reconciler.kubernetes.node_store import NodeChange, NodeStore, follow_nodes
+from reconciler.kubernetes.watching import Watching
 from reconciler.model.errors import Forbidden
 from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.ports import BudgetGone, Listed, PodGone
@@ -272,7 +273,7 @@ def test_nodes_wake_for_what_we_read_and_sleep_through_heartbeats(
     cluster: ControlPlane, connection: Connection, ours: Cluster
 ) -> None:
     one, two = fill(cluster.kubeconfig, nodes=2)
-    with watch_nodes(connection, WANTED) as changes:
+    with follow_nodes(connection, WANTED, NodeStore()) as changes:
         seen, thread = follow(changes)
         assert seen.get(timeout=30) == NodeChange("")
         # A heartbeat, a foreign annotation, an image list: nothing that we read.
@@ -303,7 +304,7 @@ def test_nodes_wake_for_what_we_read_and_sleep_through_heartbeats(
 
 
 def test_leaving_wakes_a_waiting_thread_at_once(cluster: ControlPlane, connection: Connection) -> None:
-    with watch_nodes(connection, WANTED) as changes:
+    with follow_nodes(connection, WANTED, NodeStore()) as changes:
         seen, thread = follow(changes)
         assert seen.get(timeout=30) == NodeChange("")
     # The stream itself would only end after minutes.

@@ -1,0 +1,251 @@
+"""The nodes of the cluster as a watch and our own writes show them, for passes that need not list them."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+from msgspec import Struct
+
+from reconciler.kubernetes.connection import NODES, Connection
+from reconciler.kubernetes.watching import Known, Watched, Watching
+from reconciler.kubernetes.wire import protobuf
+from reconciler.kubernetes.wire.glancing import Glance, NodeForm
+from reconciler.kubernetes.wire.lists import node_format
+from reconciler.model.errors import Rejected
+from reconciler.model.keys import OwnKeys, keys_of
+from reconciler.model.node import Node, Wanted
+from reconciler.model.ports import Followed
+from reconciler.model.values import replace
+
+FRESH = 30.0
+"""Seconds after the last sign of life of the watch for which a pass need not list the nodes.
+
+A watch whose connection hangs says nothing. In a cluster of some ten nodes, kubelets write more often.
+"""
+
+READY = "Ready"
+
+
+class NodeChange(Struct, frozen=True):
+    """A node that has changed, by name, and whether it reports an event: then seconds can count.
+
+    Urgent is a change of a condition besides Ready, of an annotation that announces or requests events, or of
+    one in which a person holds, defers or approves the drain.
+    """
+
+    name: str
+    urgent: bool = False
+
+
+class Update(Struct, frozen=True):
+    """A version of a node from a watch: what a glance shows, and how to read the rest while it is there."""
+
+    glance: Glance
+    read: Callable[[], Node]
+
+
+class NodeStore(Known[Any, NodeChange]):
+    """The newest version of each node that a watch or an answer to a write has shown; safe for threads.
+
+    Versions are compared as numbers, so what comes doubled, late or out of order changes nothing (KEP-5504:
+    the resourceVersions of a kind are comparable). Versions that are no numbers count as new.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """Start empty; `clock` is in seconds."""
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._nodes: dict[str, Node] = {}
+        self._wanted: Wanted | None = None
+        self._heard_at: float | None = None
+        self._changed: set[str] | None = None
+        self._shown: dict[str, Node] = {}
+        self._marks: dict[str, int] = {}
+        self._written: set[str] = set()
+
+    def begin(self, wanted: Wanted) -> None:
+        """Forget everything: from now on, a watch shows these parts of the nodes."""
+        with self._lock:
+            self._nodes, self._wanted, self._heard_at = {}, wanted, None
+            self._changed, self._shown, self._marks, self._written = None, {}, {}, set()
+
+    def followed(self, wanted: Wanted) -> Followed | None:
+        """See FollowingReader. None while the watch has not listed, or after `FRESH` silent seconds."""
+        with self._lock:
+            if wanted != self._wanted or self._heard_at is None or self._clock() - self._heard_at > FRESH:
+                return None
+            changed, self._changed = self._changed, set()
+            if changed is None or changed:
+                self._shown = dict(self._nodes)
+            return Followed(self._shown, None if changed is None else frozenset(changed))
+
+    def wrote(self, answer: bytes) -> None:
+        """Note the answer to a write of a node: a pass reads what it wrote before the watch shows it."""
+        with self._lock:
+            wanted = self._wanted
+        if wanted is None:
+            return
+        try:
+            node = node_format(wanted).read(protobuf.unwrapped(answer))
+        except Rejected:
+            # The watch shows it, or can't read it either.
+            return
+        with self._lock:
+            before = self._nodes.get(node.name)
+            # A node that is gone must not come back.
+            if before is not None and before.uid == node.uid and _is_newer(node, before):
+                self._put(node)
+                self._marks.pop(node.name, None)
+                self._written.add(node.name)
+
+    def listed(self, values: Iterable[Node], version: str) -> Iterator[NodeChange]:
+        """See Known."""
+        with self._lock:
+            nodes = {node.name: node for node in values}
+            first = self._heard_at is None and not self._nodes
+            changes = [] if first else [self._remove(node) for node in self._missing(nodes, version)]
+            for node in nodes.values():
+                change = self._see(node, self._nodes.get(node.name))
+                if change is not None and not first:
+                    changes.append(change)
+            self._heard_at = self._clock()
+        yield from changes
+
+    def saw(self, value: Update, *, gone: bool) -> NodeChange | None:
+        """See Known. Versions and heartbeats are no change, and do not make a Node of what came."""
+        glance = value.glance
+        with self._lock:
+            before = self._nodes.get(glance.name)
+            if gone:
+                same = before is not None and before.uid == glance.uid
+                return self._remove(before) if before is not None and same else None
+            if before is None or before.uid != glance.uid or self._marks.get(glance.name) != glance.mark:
+                change = self._see(value.read(), before)
+                self._marks[glance.name] = glance.mark
+                return change
+            if _is_later(glance.resource_version, before.resource_version):
+                self._put(glance.renewed(before))
+            return self._echo(before)
+
+    def heard(self) -> None:
+        """See Known."""
+        self._heard_at = self._clock() if self._heard_at is not None else None
+
+    def lost(self) -> None:
+        """See Known. Until the next list, passes list the nodes."""
+        self._heard_at = None
+
+    def _see(self, node: Node, before: Node | None) -> NodeChange | None:
+        if before is not None and not _is_newer(node, before):
+            return self._echo(before) if node.resource_version == before.resource_version else None
+        self._written.discard(node.name)
+        self._put(node)
+        if before is None or before.uid != node.uid:
+            return NodeChange(node.name, urgent=self._events(node) != self._events(Node(node.name, "", "")))
+        if _without_heartbeats(before) == _without_heartbeats(node):
+            return None
+        return NodeChange(node.name, urgent=self._events(node) != self._events(before))
+
+    def _echo(self, node: Node) -> NodeChange | None:
+        """Return the change if the watch shows what this process wrote: another pass may follow from it."""
+        if node.name not in self._written:
+            return None
+        self._written.discard(node.name)
+        return NodeChange(node.name)
+
+    def _put(self, node: Node) -> None:
+        self._nodes[node.name] = node
+        self._note(node.name)
+
+    def _remove(self, node: Node) -> NodeChange:
+        del self._nodes[node.name]
+        self._marks.pop(node.name, None)
+        self._written.discard(node.name)
+        self._note(node.name)
+        return NodeChange(node.name)
+
+    def _note(self, name: str) -> None:
+        if self._changed is not None:
+            self._changed.add(name)
+
+    def _missing(self, listed: Mapping[str, Node], version: str) -> list[Node]:
+        """Return the nodes that are gone; one that is newer than the list is not."""
+        missing = [node for name, node in self._nodes.items() if name not in listed]
+        return [node for node in missing if not _is_later(node.resource_version, version)]
+
+    def _events(self, node: Node) -> tuple[object, ...]:
+        assert self._wanted is not None
+        return _reported_events(node, keys_of(self._wanted.annotation_prefix))
+
+
+class _Nodes(Watched[Any]):
+    """All nodes: as Nodes from a list, and at a glance from an event."""
+
+    def __init__(self, connection: Connection, wanted: Wanted) -> None:
+        self._node_form = NodeForm(wanted)
+        super().__init__(connection, NODES, self._node_form.format, lambda node: node.uid)
+
+    def read(self, encoded: bytes) -> Update:
+        node = protobuf.unwrapped(encoded)
+        return Update(self._node_form.glance(node), partial(self._node_form.node, node))
+
+    def version(self, value: Update) -> str:
+        return value.glance.resource_version
+
+
+@contextmanager
+def follow_nodes(connection: Connection, wanted: Wanted, store: NodeStore) -> Iterator[Iterator[NodeChange]]:
+    """Yield an iterator over the nodes that appear, disappear, or change in the `wanted` fields.
+
+    The store has each change before it is yielded. The first item has no name: from then on the watch misses
+    nothing. The iterator ends when any thread leaves the context; it reconnects by itself, and raises
+    Forbidden and Unauthorized.
+    """
+    store.begin(wanted)
+    with Watching(connection, _Nodes(connection, wanted), store) as changes:
+        yield _after_the_first_list(changes)
+
+
+def _after_the_first_list(changes: Iterator[NodeChange | None]) -> Iterator[NodeChange]:
+    listed = False
+    for change in changes:
+        if change is not None:
+            yield change
+        elif not listed:
+            listed = True
+            yield NodeChange("")
+
+
+def _is_newer(node: Node, before: Node) -> bool:
+    if node.resource_version == before.resource_version:
+        return node.uid != before.uid
+    return not _is_later(before.resource_version, node.resource_version)
+
+
+def _is_later(version: str, other: str) -> bool:
+    """Whether both are numbers, and the first one is larger."""
+    return version.isdecimal() and other.isdecimal() and int(version) > int(other)
+
+
+def _reported_events(node: Node, keys: OwnKeys) -> tuple[object, ...]:
+    conditions = {
+        condition.type: (condition.status, condition.reason, condition.message)
+        for condition in node.conditions
+        if condition.type != READY
+    }
+    said = (keys.imds, keys.request, *keys.instructions)
+    return conditions, tuple(node.annotations.get(key) for key in said)
+
+
+def _without_heartbeats(node: Node) -> Node:
+    """Return the node without its version and heartbeats."""
+    return replace(
+        node,
+        resource_version="",
+        conditions=tuple(replace(condition, heartbeat=None) for condition in node.conditions),
+    )

@@ -1,0 +1,265 @@
+"""The store: what the passes of one process remember of the nodes that rest, to decide about the others.
+
+A node rests while nothing is to be decided or reported about it. A pass looks at the nodes that did not rest
+before, at those that changed, and at those whose answers have become too old. Of all others, it counts.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from msgspec import Struct, field
+
+from reconciler.model.node import Node, own_times
+from reconciler.model.ports import Followed
+from reconciler.model.problems import guarded
+from reconciler.model.snapshot import Aside, Assessment, FleetNode, NodeAssessment, Resting, Snapshot
+from reconciler.model.values import replace
+from reconciler.passes.assess import absences
+from reconciler.passes.decide.known import rests
+from reconciler.passes.decide.reporting import fleet_node
+from reconciler.passes.parts import Parts
+from reconciler.passes.plugin import Fleet, SourceContext
+from reconciler.settings.schema import Settings
+
+
+class _Rest(Struct, frozen=True):
+    """A node that rests: what it counts as, and its readings as they count.
+
+    `group` is the same for nodes that no decision tells apart. `answers` have the source of each reading, and
+    when it was written (UTC), None if nobody says so. `absent` says which sources are not installed, and
+    `until` is the last moment at which all answers are valid.
+    """
+
+    group: tuple[object, ...]
+    answers: tuple[tuple[str, datetime | None], ...]
+    absent: tuple[str, ...]
+    until: datetime | None
+
+
+class _Counts(Struct):
+    """What the nodes that rest count as. `last` is the newest answer of each source."""
+
+    groups: Counter[tuple[object, ...]] = field(default_factory=Counter)
+    examples: dict[tuple[object, ...], Node] = field(default_factory=dict)
+    quiet: Counter[str] = field(default_factory=Counter)
+    undated: Counter[str] = field(default_factory=Counter)
+    absent: Counter[str] = field(default_factory=Counter)
+    last: dict[str, datetime] = field(default_factory=dict)
+    same: dict[tuple[object, ...], tuple[object, ...]] = field(default_factory=dict)
+
+    def add(self, rest: _Rest, node: Node) -> None:
+        """Count a node that rests."""
+        self.groups[rest.group] += 1
+        self.examples.setdefault(rest.group, node)
+        self.absent.update(rest.absent)
+        for source, written in rest.answers:
+            self.quiet[source] += 1
+            if written is None:
+                self.undated[source] += 1
+            elif source not in self.last or self.last[source] < written:
+                self.last[source] = written
+
+    def remove(self, rest: _Rest) -> Iterator[tuple[str, datetime]]:
+        """Count a node no more; yield the sources whose newest answer it may have had, and that answer."""
+        _less(self.groups, rest.group)
+        if rest.group not in self.groups:
+            del self.examples[rest.group], self.same[rest.group]
+        for because in rest.absent:
+            _less(self.absent, because)
+        for source, written in rest.answers:
+            _less(self.quiet, source)
+            if written is None:
+                _less(self.undated, source)
+            elif self.last.get(source) == written:
+                yield source, written
+
+    def one_group(self, group: tuple[object, ...]) -> tuple[object, ...]:
+        """Return the same object for equal groups, so that each is kept once."""
+        return self.same.setdefault(group, group)
+
+
+def _less(counter: Counter[Any], key: object) -> None:
+    counter[key] -= 1
+    if not counter[key]:
+        del counter[key]
+
+
+class Store:
+    """What the passes of one process remember. Any error in it makes the next pass look at all nodes."""
+
+    def __init__(self, parts: Parts) -> None:
+        """Start with nothing, as a new process does."""
+        self._parts = parts
+        self._forget()
+
+    def _forget(self) -> None:
+        self._nodes: Mapping[str, Node] = {}
+        self._seen: tuple[object, ...] = ()
+        self._pending: set[str] | None = None
+        self._active: set[str] = set()
+        self._resting: dict[str, _Rest] = {}
+        self._counts = _Counts()
+        self._ends: list[tuple[datetime, str]] = []
+        self._fleet: dict[str, FleetNode] = {}
+        self._uids: dict[str, str] = {}
+        self._shown: tuple[tuple[FleetNode, ...], frozenset[str]] | None = None
+
+    def chosen(self, followed: Followed, now: datetime) -> tuple[Node, ...]:
+        """Return the nodes that this pass has to look at, by name."""
+        self._nodes = followed.nodes
+        if followed.changed is None or self._pending is None:
+            self._pending = None
+            return self.all()
+        self._pending |= followed.changed
+        while self._ends and self._ends[0][0] < now:
+            until, name = heapq.heappop(self._ends)
+            # A newer answer has a later end.
+            if name in self._resting and self._resting[name].until == until:
+                self._pending.add(name)
+        names = self._pending | self._active
+        return tuple(self._nodes[name] for name in sorted(names) if name in self._nodes)
+
+    def all(self) -> tuple[Node, ...]:
+        """Return all nodes, by name."""
+        return tuple(node for _, node in sorted(self._nodes.items()))
+
+    def knows(self, context: SourceContext) -> bool:
+        """Whether nodes that did not change still say what they said.
+
+        If not, this pass has to look at all of them: with other settings, other answers of a service, or
+        another state of the agents, a node that rested may not rest any more.
+        """
+        seen = (context.settings, context.agents, context.server, dict(context.memories))
+        known = bool(self._seen) and self._seen[0] is context.settings and self._seen[1:] == seen[1:]
+        self._seen = seen
+        if not known:
+            self._pending = None
+        return known
+
+    def settle(
+        self, snapshot: Snapshot, assessment: Assessment, settings: Settings, now: datetime
+    ) -> tuple[Snapshot, Assessment]:
+        """Return both without the nodes that rest, which are counted aside. `now` is aware."""
+        if self._pending is None:
+            nodes, seen = self._nodes, self._seen
+            self._forget()
+            self._nodes, self._seen = nodes, seen
+        # If this ends in an error, the next pass looks at all nodes.
+        gone, self._pending = [name for name in self._pending or () if name not in self._nodes], None
+        unsure = [answer for name in gone for answer in self._leave(name)]
+        # A label of another program may have to change on any node.
+        may_rest = self._parts.labels(Fleet((), {}, settings, now, snapshot)) is None
+        judge = partial(self._rest, snapshot=snapshot, settings=settings, now=now)
+        for node in snapshot.nodes:
+            unsure += self._leave(node.name, gone=False)
+            found = assessment.of(node.name)
+            what = f"node {node.name}: whether it rests is not known"
+            rest = guarded(what, partial(judge, node, found), None)[0] if may_rest else None
+            self._enter(node, rest, settings)
+        self._mend(unsure)
+        self._pending = set()
+        return self._without_resting(snapshot, assessment)
+
+    def _without_resting(self, snapshot: Snapshot, assessment: Assessment) -> tuple[Snapshot, Assessment]:
+        counts = self._counts
+        if self._shown is None:
+            fleet = tuple(node for _, node in sorted(self._fleet.items()))
+            self._shown = fleet, frozenset(self._uids.values())
+        fleet, uids = self._shown
+        aside = Aside(
+            groups=tuple(Resting(counts.examples[group], count) for group, count in counts.groups.items()),
+            nodes=Others(self._resting, self._nodes),
+            fleet=fleet,
+            uids=uids,
+            quiet=counts.quiet,
+            last=counts.last,
+            undated=counts.undated.keys(),
+            absent=counts.absent,
+        )
+        active = tuple(node for node in snapshot.nodes if node.name in self._active)
+        assessed = {name: found for name, found in assessment.nodes.items() if name in self._active}
+        absent = Counter(because for found in assessed.values() for because in absences(found))
+        return replace(snapshot, nodes=active, aside=aside), Assessment(assessed, absent)
+
+    def _rest(
+        self, node: Node, found: NodeAssessment, *, snapshot: Snapshot, settings: Settings, now: datetime
+    ) -> _Rest | None:
+        """Return what the node counts as if it rests, else None."""
+        keys, parts = settings.keys.names, self._parts
+        if found.problem or node.name in snapshot.problems.nodes or keys.record_kept in node.labels:
+            return None
+        if not rests(node, found, settings, parts) or parts.outlived(node, keys.prefix).any:
+            return None
+        latest = own_times(now, snapshot.skew).latest
+        if any(reading.as_of is not None and reading.as_of > latest for reading in found.readings):
+            return None
+        settings.manages(node.labels)
+        labels = tuple(sorted(node.labels.items()))
+        group = (labels, node.taints, node.pool, node.zone, keys.imds in node.annotations)
+        here = [reading for reading in found.readings if reading.installed]
+        ends = [reading.believed_until for reading in here if reading.believed_until is not None]
+        return _Rest(
+            self._counts.one_group(group),
+            tuple((reading.source, reading.as_of) for reading in here),
+            tuple(absences(found)),
+            min(ends, default=None),
+        )
+
+    def _leave(self, name: str, *, gone: bool = True) -> Iterable[tuple[str, datetime]]:
+        self._active.discard(name)
+        if gone and self._uids.pop(name, None) is not None:
+            self._fleet.pop(name, None)
+            self._shown = None
+        rest = self._resting.pop(name, None)
+        return tuple(self._counts.remove(rest)) if rest is not None else ()
+
+    def _enter(self, node: Node, rest: _Rest | None, settings: Settings) -> None:
+        shown = fleet_node(node, settings)
+        if self._fleet.get(node.name) != shown or self._uids.get(node.name) != node.uid:
+            self._fleet[node.name], self._uids[node.name], self._shown = shown, node.uid, None
+        if rest is None:
+            self._active.add(node.name)
+            return
+        self._resting[node.name] = rest
+        self._counts.add(rest, node)
+        if rest.until is not None:
+            heapq.heappush(self._ends, (rest.until, node.name))
+
+    def _mend(self, unsure: Iterable[tuple[str, datetime]]) -> None:
+        """Find the newest answer again of each source whose newest one has gone, without a newer one."""
+        counts = self._counts
+        sources = {source for source, written in unsure if counts.last.get(source) == written}
+        for source in sources:
+            del counts.last[source]
+        for rest in self._resting.values() if sources else ():
+            for source, written in rest.answers:
+                if source in sources and written is not None:
+                    counts.last[source] = max(written, counts.last.get(source, written))
+
+
+class Others(Mapping[str, Node]):
+    """The nodes that rest, by name."""
+
+    def __init__(self, resting: Mapping[str, object], nodes: Mapping[str, Node]) -> None:
+        """Show those of the nodes whose names are in `resting`."""
+        self._resting, self._nodes = resting, nodes
+
+    def __getitem__(self, name: str) -> Node:
+        """Return a node that rests."""
+        if name not in self._resting:
+            raise KeyError(name)
+        return self._nodes[name]
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over their names."""
+        return iter(self._resting)
+
+    def __len__(self) -> int:
+        """Return how many rest."""
+        return len(self._resting)

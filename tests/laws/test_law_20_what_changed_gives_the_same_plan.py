@@ -1,0 +1,145 @@
+"""Law 20: the plan from what changed is the plan of a new process that reads everything."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reconciler.model.node import Node
+from reconciler.model.plan import Plan
+from reconciler.model.ports import Followed
+from reconciler.model.snapshot import Agents
+from reconciler.passes.observe import wanted
+from reconciler.passes.store import Store
+from reconciler.run import PARTS, rehearse
+from reconciler.settings.schema import Settings
+from reconciler.simulation.world import World
+from tests.laws.histories import History, Step, people_steps, platform_steps, small_world, waits
+from tests.laws.hits import Hits
+from tests.support import builders, strategies
+from tests.support.builders import NOW
+from tests.support.searching import examples
+from tests.support.worlds import store_of, world_of
+
+
+def _both(world: World, policy: Settings, store: Store) -> tuple[Plan, Plan]:
+    """Return the plan that follows from the store, and the plan from nothing."""
+    return rehearse(world.outside, policy, world.now, store), rehearse(world.outside, policy, world.now)
+
+
+RESTED = Hits()
+
+
+@RESTED.at_least(100)
+@settings(max_examples=examples(150))
+@given(
+    strategies.policies(),
+    st.lists(st.tuples(st.one_of(platform_steps, people_steps), waits), max_size=12),
+    st.lists(st.booleans(), min_size=12, max_size=12),
+)
+def test_after_any_history_the_plan_is_that_of_a_new_process(
+    policy: Settings, steps: list[tuple[Step, timedelta]], passes: list[bool]
+) -> None:
+    history = History(small_world(), policy)
+    store = store_of(history.world)
+    for (happen, wait), acts in zip(steps, passes, strict=False):
+        happen(history)
+        history.wait(wait)
+        if acts:
+            history.look()
+        remembered, fresh = _both(history.world, policy, store)
+        RESTED.count(len(fresh.fleet) - len(fresh.nodes))
+        assert remembered == fresh
+
+
+def _quiet_fleet(count: int) -> World:
+    """Return nodes without any news, with a heartbeat of now and none later."""
+    return world_of(
+        builders.node(f"n{number}", pool=f"p{number % 2}", conditions=(builders.quiet(),))
+        for number in range(count)
+    )
+
+
+class _Counting(Store):
+    """Says how many nodes the last pass had to look at."""
+
+    looked = 0
+
+    def chosen(self, followed: Followed, now: datetime) -> tuple[Node, ...]:
+        nodes = super().chosen(followed, now)
+        self.looked = len(nodes)
+        return nodes
+
+
+def test_a_pass_looks_at_what_changed_and_at_cases() -> None:
+    world, policy = _quiet_fleet(50), builders.settings("budget: {maxUnavailable: 2}")
+    store = _Counting(PARTS)
+    rehearse(world.outside, policy, NOW, store)
+    assert store.looked == 50
+
+    rehearse(world.outside, policy, NOW, store)
+    assert store.looked == 0
+
+    world.cluster.annotate("n7", builders.REQUEST, builders.DRAIN_NOW)
+    for _ in range(2):
+        plan = rehearse(world.outside, policy, NOW, store)
+        assert (store.looked, [node.node for node in plan.nodes]) == (1, ["n7"])
+    assert len(plan.fleet) == 50
+
+
+def test_a_silent_answer_ends_a_rest_by_time_alone() -> None:
+    world, policy = _quiet_fleet(3), builders.settings()
+    # Kubelets are silent as well, so no node changes.
+    world.api.silent_since = dict.fromkeys(world.cluster.nodes, NOW)
+    store = Store(PARTS)
+    _both(world, policy, store)
+
+    world.advance(timedelta(hours=2))
+    remembered, fresh = _both(world, policy, store)
+
+    assert remembered == fresh
+    assert len(fresh.nodes) == 3
+
+
+def test_other_settings_wake_every_node() -> None:
+    world, store = _quiet_fleet(3), Store(PARTS)
+    for text in ("", "sources: {nodeConditions: {enabled: false}}", "nodeSelector: {agentpool: p1}"):
+        remembered, fresh = _both(world, builders.settings(text), store)
+        assert remembered == fresh
+
+
+def test_another_state_of_the_agents_wakes_every_node() -> None:
+    world, policy, store = _quiet_fleet(3), builders.settings(), Store(PARTS)
+    for agents in (Agents(), Agents(installed=True), Agents(installed=True, problem="unreadable")):
+        world.cluster.agents = agents
+        remembered, fresh = _both(world, policy, store)
+        assert remembered == fresh
+
+
+def test_a_node_that_is_gone_counts_no_more() -> None:
+    world, policy, store = _quiet_fleet(3), builders.settings(), Store(PARTS)
+    newest = builders.node("n9", conditions=(builders.quiet(NOW + timedelta(seconds=9)),))
+    world.cluster.add_node(newest)
+    _both(world, policy, store)
+
+    world.cluster.delete_node("n9")
+    remembered, fresh = _both(world, policy, store)
+
+    assert len(fresh.fleet) == 3
+    assert remembered == fresh
+
+
+def test_a_pass_that_fails_forgets_no_change() -> None:
+    world, policy = _quiet_fleet(3), builders.settings()
+    store = Store(PARTS)
+    rehearse(world.outside, policy, NOW, store)
+    world.cluster.annotate("n1", builders.REQUEST, builders.DRAIN_NOW)
+
+    # What a pass does before it fails.
+    store.chosen(world.api.followed(wanted(policy, PARTS)), NOW)
+    remembered, fresh = _both(world, policy, store)
+
+    assert [node.node for node in remembered.nodes] == ["n1"]
+    assert remembered == fresh
