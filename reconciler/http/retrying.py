@@ -10,8 +10,6 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-import tenacity
-
 from reconciler.model.errors import ClusterError, Conflict, TooManyRequests, Unreachable
 
 PATIENCE = 15.0
@@ -30,18 +28,11 @@ Guard = Callable[[], None]
 """Called before each write: returns while this process may write, and raises LockLost when it may not."""
 
 Value = TypeVar("Value")
-_backoff = tenacity.wait_exponential_jitter(multiplier=0.2, max=4, jitter=0.3)
 
 
 def read_only() -> None:
     """Raise RuntimeError: a client without a guard only reads."""
     raise RuntimeError("this client was made for reading; a write needs a guard")
-
-
-def _wait(state: tenacity.RetryCallState) -> float:
-    error = state.outcome.exception() if state.outcome else None
-    asked_for = error.retry_after if isinstance(error, ClusterError) else None
-    return max(_backoff(state), asked_for or 0.0)
 
 
 def patiently(
@@ -52,19 +43,23 @@ def patiently(
     Raises Unreachable if the next try would begin more than `patience` seconds after the first, and any
     other error of `work` at once.
     """
-    retrying = tenacity.Retrying(
-        retry=tenacity.retry_if_exception_type((Unreachable, TooManyRequests)),
-        wait=_wait,
-        stop=tenacity.stop_before_delay(patience),
-        sleep=sleep,
-        reraise=True,
-    )
-    try:
-        return retrying(work)
-    except TooManyRequests as error:
-        raise Unreachable(
-            f"the server still asks for patience: {error}", status=error.status, retry_after=error.retry_after
-        ) from error
+    began = time.monotonic()
+    backoff = 0.2
+    while True:
+        try:
+            return work()
+        except (Unreachable, TooManyRequests) as error:
+            pause = max(min(backoff + random.uniform(0, 0.3), 4.0), error.retry_after or 0.0)
+            if time.monotonic() - began + pause >= patience:
+                if isinstance(error, Unreachable):
+                    raise
+                raise Unreachable(
+                    f"the server still asks for patience: {error}",
+                    status=error.status,
+                    retry_after=error.retry_after,
+                ) from error
+        backoff *= 2
+        sleep(pause)
 
 
 def write_until_settled(

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import timedelta
 from functools import partial
+from types import MappingProxyType
 from zoneinfo import ZoneInfo
 
 from pydantic import ConfigDict, Field, model_validator
@@ -360,3 +361,34 @@ class ClusterHealthyCheck(CheckConfig):
     alerts: PrometheusAlerts | None = Field(
         default=None, description="Fails while an alert of this Prometheus fires. Default: not checked."
     )
+
+
+CHECK_CONFIGS: Mapping[str, type[CheckConfig]] = MappingProxyType(
+    {
+        "affinity": AffinityCheck,
+        "anyLabel": LabelCheck,
+        "approved": KeylessCheck,
+        "budget": KeylessCheck,
+        "checkHypervisor": HypervisorCheck,
+        "clusterHealthy": ClusterHealthyCheck,
+        "clusterSemver": ClusterSemverCheck,
+        "condition": ConditionCheck,
+        "deadline": DeadlineCheck,
+        "hasAnnotation": AnnotationCheck,
+        "hasLabel": LabelCheck,
+        "hooksDone": HooksDoneCheck,
+        "hypervisorCondition": HypervisorConditionCheck,
+        "kubernikusCount": KubernikusCountCheck,
+        "maxMaintenance": MaxMaintenanceCheck,
+        "nodeCount": NodeCountCheck,
+        "notAllowed": KeylessCheck,
+        "prometheusInstant": PrometheusInstantCheck,
+        "scheduledEvent": ScheduledEventCheck,
+        "stagger": StaggerCheck,
+        "timeWindow": TimeWindowCheck,
+        "wait": WaitCheck,
+        "waitExclude": WaitExcludeCheck,
+        "window": KeylessCheck,
+    }
+)
+"""The section of each check type's configuration, by the name of the type."""

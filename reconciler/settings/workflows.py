@@ -7,9 +7,8 @@ of `reconciler check-config`, and the older forms of instances and profiles are 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
-from types import MappingProxyType
 from typing import Annotated, Any, ClassVar
 
 from pydantic import (
@@ -26,48 +25,14 @@ from reconciler.calendar.values import literal, near
 from reconciler.model import limits
 from reconciler.model.expression import ExpressionError, names, parse
 from reconciler.model.record import State
-from reconciler.settings import check_types as checks
 from reconciler.settings.loose import GoDuration, LooseFlag, LooseSection, LooseText, RequiredText
 from reconciler.settings.mistakes import Mistake, Mistakes, Path, keys_at, mistakes_of
-from reconciler.settings.notify_types import NOTIFY_TYPES, SCHEDULE_TYPES, Periodic
-from reconciler.settings.trigger_types import TRIGGER_TYPES
 
 DEFAULT_PROFILE = "default"
 """The profile of nodes without the label that selects one. It has no transitions unless the file has it."""
 
 SEPARATOR = "--"
 """Joins the names of profiles in the label of a node."""
-
-
-CHECK_CONFIGS: Mapping[str, type[checks.CheckConfig]] = MappingProxyType(
-    {
-        "affinity": checks.AffinityCheck,
-        "anyLabel": checks.LabelCheck,
-        "approved": checks.KeylessCheck,
-        "budget": checks.KeylessCheck,
-        "checkHypervisor": checks.HypervisorCheck,
-        "clusterHealthy": checks.ClusterHealthyCheck,
-        "clusterSemver": checks.ClusterSemverCheck,
-        "condition": checks.ConditionCheck,
-        "deadline": checks.DeadlineCheck,
-        "hasAnnotation": checks.AnnotationCheck,
-        "hasLabel": checks.LabelCheck,
-        "hooksDone": checks.HooksDoneCheck,
-        "hypervisorCondition": checks.HypervisorConditionCheck,
-        "kubernikusCount": checks.KubernikusCountCheck,
-        "maxMaintenance": checks.MaxMaintenanceCheck,
-        "nodeCount": checks.NodeCountCheck,
-        "notAllowed": checks.KeylessCheck,
-        "prometheusInstant": checks.PrometheusInstantCheck,
-        "scheduledEvent": checks.ScheduledEventCheck,
-        "stagger": checks.StaggerCheck,
-        "timeWindow": checks.TimeWindowCheck,
-        "wait": checks.WaitCheck,
-        "waitExclude": checks.WaitExcludeCheck,
-        "window": checks.KeylessCheck,
-    }
-)
-"""The section of each check type's configuration, by the name of the type."""
 
 
 class Chain(tuple[str, ...]):
@@ -101,8 +66,36 @@ def _profile_name(value: object) -> str:
 ProfileName = Annotated[str, PlainValidator(_profile_name), WithJsonSchema({"type": "string"})]
 
 
+Types = Mapping[str, type[LooseSection]]
+
+
+# Settings without workflows need no types. Their sections are a third of all.
+def _check_types() -> Types:
+    from reconciler.settings.check_types import CHECK_CONFIGS
+
+    return CHECK_CONFIGS
+
+
+def _trigger_types() -> Types:
+    from reconciler.settings.trigger_types import TRIGGER_TYPES
+
+    return TRIGGER_TYPES
+
+
+def _notify_types() -> Types:
+    from reconciler.settings.notify_types import NOTIFY_TYPES
+
+    return NOTIFY_TYPES
+
+
+def _schedule_types() -> Types:
+    from reconciler.settings.notify_types import SCHEDULE_TYPES
+
+    return SCHEDULE_TYPES
+
+
 def _configured(
-    types: Mapping[str, type[LooseSection]] | Mapping[str, type[checks.CheckConfig]],
+    types: Types,
     kind: str,
     config: object,
     path: Path,
@@ -128,7 +121,7 @@ def _configured(
 class Instance(LooseSection):
     """One plugin with its configuration, under a name that chains use."""
 
-    types: ClassVar[Mapping[str, Any]] = MappingProxyType({})
+    types: ClassVar[Callable[[], Types]] = dict
 
     name: RequiredText = Field(description="The name in chains.")
     type: RequiredText = Field(description="The type.")
@@ -147,7 +140,7 @@ class Instance(LooseSection):
 
     @model_validator(mode="after")
     def _of_its_type(self) -> Instance:
-        self._config = _configured(self.types, self.type, self.config, ())
+        self._config = _configured(type(self).types(), self.type, self.config, ())
         return self
 
     @property
@@ -159,13 +152,13 @@ class Instance(LooseSection):
 class CheckInstance(Instance):
     """A check with its configuration."""
 
-    types = CHECK_CONFIGS
+    types = staticmethod(_check_types)
 
 
 class TriggerInstance(Instance):
     """A trigger with its configuration."""
 
-    types = TRIGGER_TYPES
+    types = staticmethod(_trigger_types)
 
 
 class Schedule(LooseSection):
@@ -175,11 +168,11 @@ class Schedule(LooseSection):
         default="periodic", description="`periodic`, `scheduled` or `oneshot`, in upper or lower case."
     )
     config: dict[str, Any] = Field(default={}, description="The keys of the type. Default: none.")
-    _config: BaseModel = PrivateAttr(default_factory=Periodic)
+    _config: BaseModel = PrivateAttr(default_factory=LooseSection)
 
     @model_validator(mode="after")
     def _of_its_type(self) -> Schedule:
-        self._config = _configured(SCHEDULE_TYPES, self.type.lower(), self.config, ())
+        self._config = _configured(_schedule_types(), self.type.lower(), self.config, ())
         return self
 
     @property
@@ -191,7 +184,7 @@ class Schedule(LooseSection):
 class NotifyInstance(Instance):
     """A notification with its configuration."""
 
-    types = NOTIFY_TYPES
+    types = staticmethod(_notify_types)
 
     schedule: Schedule = Field(default_factory=Schedule, description="When it is sent. Default: `periodic`.")
 

@@ -1,30 +1,46 @@
-"""What workflows give to a pass."""
+"""What workflows give to a pass. Without workflows in the settings, nothing else of this folder is loaded."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
-from reconciler.features.workflows.configured import workflows_of
-from reconciler.features.workflows.decide import NodeWorkflows
 from reconciler.model.errors import ClusterError, Unreachable
 from reconciler.model.pod import Pod
 from reconciler.model.ports import ClusterReader, Outside
 from reconciler.model.problems import internal
 from reconciler.model.workflow import Hypervisor, LeaseRef, LeaseSeen, Needs, ReadForChecks
+from reconciler.passes.node_facts import Decider, NodeFacts, PassContext
 from reconciler.passes.plugin import Feature, Wants
 from reconciler.settings.schema import Settings
 
 
+def _needs(settings: Settings) -> Needs:
+    if not settings.profiles.on:
+        return Needs()
+    from reconciler.features.workflows.configured import workflows_of
+
+    return workflows_of(settings.profiles).needs
+
+
 def _reads(settings: Settings) -> Wants:
-    needs = workflows_of(settings.profiles).needs
+    needs = _needs(settings)
     return Wants(conditions=needs.conditions, annotations=needs.annotations, labels=needs.labels)
 
 
 def _read_checks(outside: Outside, settings: Settings) -> ReadForChecks:
-    return read_for_checks(outside, workflows_of(settings.profiles).needs)
+    return read_for_checks(outside, _needs(settings))
 
 
-FEATURE = Feature("workflows", reads=_reads, read_checks=_read_checks, decide=NodeWorkflows)
+def _decide(nodes: Sequence[NodeFacts], context: PassContext) -> Decider:
+    # A record may be left of workflows that the settings had before.
+    if not context.settings.profiles.on and not any(node.record and node.record.workflows for node in nodes):
+        return Decider()
+    from reconciler.features.workflows.decide import NodeWorkflows
+
+    return NodeWorkflows(nodes, context)
+
+
+FEATURE = Feature("workflows", reads=_reads, read_checks=_read_checks, decide=_decide)
 
 
 LEASES = 200

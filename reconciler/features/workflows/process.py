@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from jobs.runtime.process import Observer, Observers, Ports, Process, Surroundings
@@ -23,12 +24,15 @@ def _observer(around: Surroundings, others: Observer) -> Observer | None:
 
 
 def _ports(given: Ports) -> Callable[[Settings], Mapping[str, Any]]:
-    from reconciler.features.workflows.kubernikus import Kubernikus
-    from reconciler.features.workflows.prometheus import Prometheus
+    @cache
+    def made() -> Mapping[str, Any]:
+        # They keep their answers, also for other settings.
+        from reconciler.features.workflows.kubernikus import Kubernikus
+        from reconciler.features.workflows.prometheus import Prometheus
 
-    # They keep their answers, also for other settings.
-    ports = {"prometheus": Prometheus(), "kubernikus": Kubernikus(given.connection)}
-    return lambda settings: ports
+        return {"prometheus": Prometheus(), "kubernikus": Kubernikus(given.connection)}
+
+    return lambda settings: made() if settings.profiles.on else {}
 
 
 PROCESS = Process(observer=_observer, ports=_ports)

@@ -9,9 +9,9 @@ from reconciler.features.workflows.configured import workflows_of
 from reconciler.features.workflows.situation import Fleet
 from reconciler.features.workflows.triggers import TRIGGER_TYPES
 from reconciler.model.workflow import LeaseRef, LeaseTake, ReadForChecks
+from reconciler.settings.check_types import CHECK_CONFIGS
 from reconciler.settings.load import parse_settings
 from reconciler.settings.trigger_types import TRIGGER_TYPES as SECTIONS
-from reconciler.settings.workflows import CHECK_CONFIGS
 from tests.features.workflows.scene import member
 from tests.support.builders import NOW
 
