@@ -113,20 +113,12 @@ def observe(
     reader, gaps = outside.reader, Gaps(rehearsal is not None)
     context = _Context(outside, parts, settings, now, gaps)
     wants = parts.wants(settings)
-    read = _read_fleet(
-        context, _wanted(wants, settings, capacity=rehearsal is Rehearsal.WITH_PREVIEW), wants, store
-    )
-    every = store.all if store is not None else lambda: read.nodes
-    fleet = _fleet(context, read, read.nodes)
+    read = _read_fleet(context, wants, store, rehearsal)
     ledger = _ledger(reader, settings, gaps)
     objects, unread_objects = parts.read_objects(reader, settings, ledger.published, gaps)
-    memories, poll_notes = _poll(context, every, ledger, fleet.records)
-    readable = SourceContext(settings, now, read.agents, memories, read.server)
-    if store is not None and not store.knows(readable):
-        fleet = _fleet(context, read, store.all())
-    reports = _reports(context, fleet, readable)
+    fleet, reports = _look(context, read, ledger, store)
     of_features, unread_nodes = parts.read_nodes(
-        outside, Observed(fleet.nodes, fleet.records, memories, settings, now)
+        outside, Observed(fleet.nodes, fleet.records, reports.memories, settings, now)
     )
     machines = _machines(
         outside.machines, parts.machine_of, fleet.nodes, reports.readings, fleet.records, settings
@@ -145,11 +137,11 @@ def observe(
         agents=read.agents,
         remediator=read.remediator,
         ledger=ledger,
-        memories=memories,
+        memories=reports.memories,
         skew=reader.skew(),
         itself=outside.itself,
         problems=Problems(
-            (*unread_objects, *unread_nodes, *poll_notes, *notes, *fleet.notes),
+            (*unread_objects, *unread_nodes, *reports.notes, *notes, *fleet.notes),
             {**fleet.problems, **reports.problems},
             unread_pods,
             namespaces_problem,
@@ -179,8 +171,9 @@ class _Read(Struct, frozen=True):
     server: ServerVersion
 
 
-def _read_fleet(context: _Context, wanted: Wanted, wants: Wants, store: Store | None) -> _Read:
+def _read_fleet(context: _Context, wants: Wants, store: Store | None, rehearsal: Rehearsal | None) -> _Read:
     reader, gaps = context.outside.reader, context.gaps
+    wanted = _wanted(wants, context.settings, capacity=rehearsal is Rehearsal.WITH_PREVIEW)
     if isinstance(reader, EarlyReader):
         # With an API server that answers slowly, a cordon waits for each read that comes before it.
         reader.read_ahead(agents=wants.agents, remediator=wants.remediator, server=wants.server)
@@ -251,16 +244,29 @@ def _for_settings(
 
 
 class _Reports(Struct, frozen=True):
-    """What the sources say of each node, which nodes the platform has met, and problems of single nodes."""
+    """What the sources say of each node, which nodes the platform has met, and problems of single nodes.
+
+    `memories` and `notes` are of the sources that were queried.
+    """
 
     readings: Mapping[str, tuple[Reading, ...]]
     struck: Sequence[str]
     problems: Mapping[str, str]
+    memories: Mapping[str, AnyMemory]
+    notes: tuple[str, ...]
 
 
-def _reports(context: _Context, fleet: _Fleet, readable: SourceContext) -> _Reports:
-    on = context.parts.sources.switched_on(context.settings)
-    return _Reports(*_readings(fleet.nodes, on, readable, fleet.records))
+def _look(context: _Context, read: _Read, ledger: Ledger, store: Store | None) -> tuple[_Fleet, _Reports]:
+    """Return the nodes of this pass with their records, and what the sources say of them."""
+    settings = context.settings
+    fleet = _fleet(context, read, read.nodes)
+    every = store.all if store is not None else lambda: read.nodes
+    memories, notes = _poll(context, every, ledger, fleet.records)
+    readable = SourceContext(settings, context.now, read.agents, memories, read.server)
+    if store is not None and not store.knows(readable):
+        fleet = _fleet(context, read, store.all())
+    on = context.parts.sources.switched_on(settings)
+    return fleet, _Reports(*_readings(fleet.nodes, on, readable, fleet.records), memories, notes)
 
 
 def _busy(records: Mapping[str, Record], struck: Iterable[str], machines: Mapping[str, Machine]) -> list[str]:

@@ -120,6 +120,7 @@ def test_another_state_of_the_agents_wakes_every_node() -> None:
 
 def test_a_node_that_is_gone_counts_no_more() -> None:
     world, policy, store = _quiet_fleet(3), builders.settings(), Store(PARTS)
+    world.advance(timedelta(minutes=1))
     newest = builders.node("n9", conditions=(builders.quiet(NOW + timedelta(seconds=9)),))
     world.cluster.add_node(newest)
     _both(world, policy, store)
