@@ -44,22 +44,44 @@ def patiently(
     other error of `work` at once.
     """
     began = time.monotonic()
-    backoff = 0.2
-    while True:
-        try:
-            return work()
-        except (Unreachable, TooManyRequests) as error:
-            pause = max(min(backoff + random.uniform(0, 0.3), 4.0), error.retry_after or 0.0)
-            if time.monotonic() - began + pause >= patience:
-                if isinstance(error, Unreachable):
-                    raise
-                raise Unreachable(
-                    f"the server still asks for patience: {error}",
-                    status=error.status,
-                    retry_after=error.retry_after,
-                ) from error
-        backoff *= 2
-        sleep(pause)
+    try:
+        return work()
+    except (Unreachable, TooManyRequests) as error:
+        return _repeated(work, error, patience - (time.monotonic() - began), sleep)
+
+
+def _repeated(
+    work: Callable[[], Value], failure: ClusterError, patience: float, sleep: Callable[[float], None]
+) -> Value:
+    # Most processes never need it, and it takes long to load.
+    import tenacity
+
+    failures = [failure]
+    backoff = tenacity.wait_exponential_jitter(multiplier=0.2, max=4, jitter=0.3)
+
+    def attempt() -> Value:
+        if failures:
+            raise failures.pop()
+        return work()
+
+    def wait(state: tenacity.RetryCallState) -> float:
+        error = state.outcome.exception() if state.outcome else None
+        asked_for = error.retry_after if isinstance(error, ClusterError) else None
+        return max(backoff(state), asked_for or 0.0)
+
+    retrying = tenacity.Retrying(
+        retry=tenacity.retry_if_exception_type((Unreachable, TooManyRequests)),
+        wait=wait,
+        stop=tenacity.stop_before_delay(patience),
+        sleep=sleep,
+        reraise=True,
+    )
+    try:
+        return retrying(attempt)
+    except TooManyRequests as error:
+        raise Unreachable(
+            f"the server still asks for patience: {error}", status=error.status, retry_after=error.retry_after
+        ) from error
 
 
 def write_until_settled(
