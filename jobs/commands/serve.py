@@ -316,6 +316,11 @@ class Serving:
         else:
             plan, outcomes = self._enter().run_pass()
         self._log.write_pass(plan, outcomes, rehearsed=rehearsed)
+        for node in plan.nodes if not rehearsed else ():
+            for report in node.workflows:
+                # A step may follow at once. One that comes again and again waits, as any other cause.
+                if report.before is not report.after:
+                    self._loop.wake(Cause(f"{report.profile} of {node.node} is {report.after.value}"))
         return plan.next_change
 
     def _enter(self) -> Acting:

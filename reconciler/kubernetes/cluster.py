@@ -44,6 +44,13 @@ from reconciler.model.writes import (
 log = logging.getLogger(__name__)
 
 Value = TypeVar("Value")
+Readable = TypeVar("Readable", Agents, Remediator, ServerVersion)
+
+KEPT_FOR = 10.0
+"""Seconds for which passes of one process keep the state of the agents, and what else rarely changes."""
+
+KEPT_LONGER = 20.0
+"""An answer that took long is kept for so many times as long: the pods of all agents may be many."""
 
 NAMESPACE = "node-maintenance"
 AGENT_NAMESPACE = "node-maintenance-agent"
@@ -89,6 +96,7 @@ class Cluster:
         self._memories = memories
         self._store = store
         self._ahead: dict[str, Future[Any]] = {}
+        self._kept: dict[str, tuple[Any, float]] = {}
 
     def read_ahead(self, *, agents: bool, remediator: bool, server: bool) -> None:
         """See EarlyReader."""
@@ -99,7 +107,27 @@ class Cluster:
             reads["remediator"] = self._remediator_map
         if server:
             reads["server"] = self._version
-        self._ahead = {name: _begun(name, read) for name, read in reads.items()}
+        now = time.monotonic()
+        self._ahead = {
+            name: _begun(name, read)
+            for name, read in reads.items()
+            if name not in self._kept or self._kept[name][1] <= now
+        }
+
+    def _keep(self, name: str, read: Callable[[], Readable]) -> Readable:
+        """Return what `read` does. For passes that follow each other, an answer without a problem is kept."""
+        if self._store is None:
+            return read()
+        began = time.monotonic()
+        value, until = self._kept.get(name, (None, 0.0))
+        if value is not None and began < until:
+            kept: Readable = value
+            return kept
+        found = read()
+        now = time.monotonic()
+        if not found.problem:
+            self._kept[name] = found, now + max(KEPT_FOR, KEPT_LONGER * (now - began))
+        return found
 
     def _read(self, name: str, read: Callable[[], Value]) -> Value:
         begun = self._ahead.pop(name, None)
@@ -179,6 +207,9 @@ class Cluster:
         One is missing if the last list of nodes had more nodes that need an agent than the DaemonSet has.
         What can't be read is a `problem` of the result; only what ends the whole pass is raised.
         """
+        return self._keep("agents", self._agents_now)
+
+    def _agents_now(self) -> Agents:
         try:
             status = self._read("agents", self._agent_set).status
         except NotFound:
@@ -196,6 +227,9 @@ class Cluster:
 
         What can't be read is a `problem` of the result.
         """
+        return self._keep("remediator", self._remediator_now)
+
+    def _remediator_now(self) -> Remediator:
         try:
             found = self._read("remediator", self._remediator_map)
         except NotFound:
@@ -211,6 +245,9 @@ class Cluster:
 
     def server_version(self) -> ServerVersion:
         """Return the version of the API server; what can't be read is a `problem` of the result."""
+        return self._keep("server", self._server_version_now)
+
+    def _server_version_now(self) -> ServerVersion:
         try:
             found = self._read("server", self._version)
         except (Forbidden, NotFound, Rejected) as error:
