@@ -207,7 +207,7 @@ class TransitionSettings(LooseSection):
         description="Checks, joined by `&&`, `||`, `!` and brackets; empty passes.",
     )
     trigger: ChainText = Field(
-        default_factory=Chain, description="Triggers, which run in order. Default: none."
+        default=Chain(), description="Triggers, which run in order. Default: none."
     )
     next: State = Field(description="The state after it.")
 
@@ -216,10 +216,10 @@ class StateSettings(LooseSection):
     """What happens in one state."""
 
     enter: ChainText = Field(
-        default_factory=Chain,
+        default=Chain(),
         description="Triggers that run once after its entry. Default: none.",
     )
-    notify: ChainText = Field(default_factory=Chain, description="Notifications. Default: none.")
+    notify: ChainText = Field(default=Chain(), description="Notifications. Default: none.")
     transitions: tuple[TransitionSettings, ...] = Field(
         default=(), description="Steps out of it; the first that passes is taken. Default: none."
     )
