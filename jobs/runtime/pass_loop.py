@@ -30,7 +30,7 @@ APART = 1.0
 QUIET = 10.0
 """Seconds after the last pass for a cause until its next change counts as a first one again."""
 
-MOST_FIRST = 10
+MOST_FIRST = 40
 """Passes at once within `QUIET` seconds for first changes that are not urgent."""
 
 
