@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import copy_context
 from datetime import timedelta
 from functools import partial
@@ -20,10 +20,17 @@ from reconciler.kubernetes import ledger as ledgers
 from reconciler.kubernetes.connection import BUDGETS, CORE, NODES, VERSION, Connection, api, core
 from reconciler.kubernetes.node_store import NodeStore
 from reconciler.kubernetes.node_writing import CordonOwner
-from reconciler.kubernetes.wire.lists import budget_format, list_all, list_pods, node_format, pod_format
+from reconciler.kubernetes.wire.lists import (
+    budget_format,
+    count_all,
+    list_all,
+    list_pods,
+    node_format,
+    pod_format,
+)
 from reconciler.kubernetes.workflow_objects import read_hypervisors, read_lease, take_lease, write_hypervisor
 from reconciler.model import limits
-from reconciler.model.errors import Forbidden, NotFound, Rejected, Unauthorized
+from reconciler.model.errors import ClusterError, Forbidden, NotFound, Rejected, Unauthorized
 from reconciler.model.limits import is_object_name
 from reconciler.model.node import Node, Wanted
 from reconciler.model.pod import Pod, PodDisruptionBudget
@@ -144,7 +151,12 @@ class Cluster:
 
     def followed(self, wanted: Wanted) -> Followed | None:
         """See FollowingReader."""
-        found = self._store.followed(wanted) if self._store is not None else None
+        if self._store is None:
+            return None
+        if self._store.count_is_due():
+            with suppress(ClusterError):
+                self._store.counted(count_all(self._connection, NODES))
+        found = self._store.followed(wanted)
         if found is None:
             return None
         if found.changed is None or found.changed:

@@ -15,7 +15,7 @@ from reconciler.kubernetes.connection import NODES, Connection
 from reconciler.kubernetes.watching import Known, Watched, Watching
 from reconciler.kubernetes.wire import protobuf
 from reconciler.kubernetes.wire.glancing import Glance, NodeForm
-from reconciler.kubernetes.wire.lists import node_format
+from reconciler.kubernetes.wire.lists import Format, node_format
 from reconciler.model.errors import Rejected
 from reconciler.model.keys import OwnKeys, keys_of
 from reconciler.model.node import Node, Wanted
@@ -27,6 +27,12 @@ FRESH = 30.0
 
 A watch whose connection hangs says nothing. In a cluster of some ten nodes, kubelets write more often.
 """
+
+FIRST_LIST = 120.0
+"""Seconds for which a pass waits for the first list of the watch."""
+
+COUNT_EVERY = 60.0
+"""Seconds between two comparisons of the number of nodes with that of the API server."""
 
 READY = "Ready"
 
@@ -59,7 +65,7 @@ class NodeStore(Known[Any, NodeChange]):
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         """Start empty; `clock` is in seconds."""
         self._clock = clock
-        self._lock = threading.Lock()
+        self._lock = threading.Condition()
         self._nodes: dict[str, Node] = {}
         self._wanted: Wanted | None = None
         self._heard_at: float | None = None
@@ -67,22 +73,61 @@ class NodeStore(Known[Any, NodeChange]):
         self._shown: dict[str, Node] = {}
         self._marks: dict[str, int] = {}
         self._written: set[str] = set()
+        self._form: NodeForm | None = None
+        self._first = False
+        self._counted: tuple[float, int] = (0.0, 0)
+        self.stale = False
 
     def begin(self, wanted: Wanted) -> None:
         """Forget everything: from now on, a watch shows these parts of the nodes."""
         with self._lock:
             self._nodes, self._wanted, self._heard_at = {}, wanted, None
+            self._form, self._first = NodeForm(wanted), True
             self._changed, self._shown, self._marks, self._written = None, {}, {}, set()
 
     def followed(self, wanted: Wanted) -> Followed | None:
-        """See FollowingReader. None while the watch has not listed, or after `FRESH` silent seconds."""
+        """See FollowingReader. None if the watch can't list, or after `FRESH` silent seconds.
+
+        It waits for the first list of the watch: with thousands of nodes, two lists need twice the memory.
+        """
         with self._lock:
+            self._lock.wait_for(lambda: not self._first, FIRST_LIST)
             if wanted != self._wanted or self._heard_at is None or self._clock() - self._heard_at > FRESH:
                 return None
             changed, self._changed = self._changed, set()
             if changed is None or changed:
                 self._shown = dict(self._nodes)
             return Followed(self._shown, None if changed is None else frozenset(changed))
+
+    def count_is_due(self) -> bool:
+        """Whether `counted` should get the number of nodes; at most once in `COUNT_EVERY` seconds."""
+        with self._lock:
+            now = self._clock()
+            due = self._heard_at is not None and now - self._counted[0] >= COUNT_EVERY
+            if due:
+                self._counted = now, self._counted[1]
+            return due
+
+    def counted(self, count: int) -> None:
+        """Compare the number of nodes that the API server has; the second difference makes a new list."""
+        with self._lock:
+            differs = self._counted[1] + 1 if count != len(self._nodes) else 0
+            self._counted = self._counted[0], differs
+            if differs > 1:
+                self.stale = True
+                self._lose()
+
+    def read(self, encoded: bytes | memoryview) -> Node:
+        """Return an item of a list: the node as it is known, if that is the same."""
+        assert self._form is not None
+        if not self._marks:
+            return self._form.node(encoded)
+        glance = self._form.glance(encoded)
+        with self._lock:
+            before = self._nodes.get(glance.name)
+            if before is None or before.uid != glance.uid or self._marks.get(glance.name) != glance.mark:
+                return self._form.node(encoded)
+            return before if before.resource_version == glance.resource_version else glance.renewed(before)
 
     def wrote(self, answer: bytes) -> None:
         """Note the answer to a write of a node: a pass reads what it wrote before the watch shows it."""
@@ -95,6 +140,10 @@ class NodeStore(Known[Any, NodeChange]):
         except Rejected:
             # The watch shows it, or can't read it either.
             return
+        self.note_written(node)
+
+    def note_written(self, node: Node) -> None:
+        """Note a node as an answer to a write shows it."""
         with self._lock:
             before = self._nodes.get(node.name)
             # A node that is gone must not come back.
@@ -113,7 +162,8 @@ class NodeStore(Known[Any, NodeChange]):
                 change = self._see(node, self._nodes.get(node.name))
                 if change is not None and not first:
                     changes.append(change)
-            self._heard_at = self._clock()
+            self._heard_at, self._first, self.stale = self._clock(), False, False
+            self._lock.notify_all()
         yield from changes
 
     def saw(self, value: Update, *, gone: bool) -> NodeChange | None:
@@ -126,7 +176,8 @@ class NodeStore(Known[Any, NodeChange]):
                 return self._remove(before) if before is not None and same else None
             if before is None or before.uid != glance.uid or self._marks.get(glance.name) != glance.mark:
                 change = self._see(value.read(), before)
-                self._marks[glance.name] = glance.mark
+                if self._nodes[glance.name].resource_version == glance.resource_version:
+                    self._marks[glance.name] = glance.mark
                 return change
             if _is_later(glance.resource_version, before.resource_version):
                 self._put(glance.renewed(before))
@@ -138,12 +189,18 @@ class NodeStore(Known[Any, NodeChange]):
 
     def lost(self) -> None:
         """See Known. Until the next list, passes list the nodes."""
-        self._heard_at = None
+        with self._lock:
+            self._lose()
+
+    def _lose(self) -> None:
+        self._heard_at, self._first = None, False
+        self._lock.notify_all()
 
     def _see(self, node: Node, before: Node | None) -> NodeChange | None:
         if before is not None and not _is_newer(node, before):
             return self._echo(before) if node.resource_version == before.resource_version else None
         self._written.discard(node.name)
+        self._marks.pop(node.name, None)
         self._put(node)
         if before is None or before.uid != node.uid:
             return NodeChange(node.name, urgent=self._events(node) != self._events(Node(node.name, "", "")))
@@ -186,9 +243,10 @@ class NodeStore(Known[Any, NodeChange]):
 class _Nodes(Watched[Any]):
     """All nodes: as Nodes from a list, and at a glance from an event."""
 
-    def __init__(self, connection: Connection, wanted: Wanted) -> None:
+    def __init__(self, connection: Connection, wanted: Wanted, store: NodeStore) -> None:
         self._node_form = NodeForm(wanted)
-        super().__init__(connection, NODES, self._node_form.format, lambda node: node.uid)
+        form = Format(self._node_form.format.kind, store.read)
+        super().__init__(connection, NODES, form, lambda node: node.uid)
 
     def read(self, encoded: bytes) -> Update:
         node = protobuf.unwrapped(encoded)
@@ -207,8 +265,11 @@ def follow_nodes(connection: Connection, wanted: Wanted, store: NodeStore) -> It
     Forbidden and Unauthorized.
     """
     store.begin(wanted)
-    with Watching(connection, _Nodes(connection, wanted), store) as changes:
-        yield _after_the_first_list(changes)
+    try:
+        with Watching(connection, _Nodes(connection, wanted, store), store) as changes:
+            yield _after_the_first_list(changes)
+    finally:
+        store.lost()
 
 
 def _after_the_first_list(changes: Iterator[NodeChange | None]) -> Iterator[NodeChange]:

@@ -42,6 +42,9 @@ LONGEST = ASK_FOR + 20.0
 RELIST_EVERY = 600.0
 """Seconds after which a watch lists its objects again, so that no lost event stays unknown for longer."""
 
+RELIST_FOR_EACH = 0.06
+"""Seconds for each object after which it lists again, if that is longer."""
+
 REREAD_AFTER = 30.0
 """Seconds after an object that could not be read until the objects are listed again."""
 
@@ -119,8 +122,11 @@ class Known(Generic[Value, Change]):
 
     `listed` gets all objects, and the resourceVersion of the list; it yields the changes since then. `saw`
     gets the object of an event, and whether it is gone; None is no change. `heard` is called for every sign
-    of life of the watch, `lost` for an object that can't be read: what is known of it is not right any more.
+    of life of the watch, `lost` for what can't be read: what is known is not right any more. While it is
+    `stale`, the watch lists again.
     """
+
+    stale = False
 
     def listed(self, values: Iterable[Value], version: str) -> Iterator[Change]:
         """Yield the changes that a list shows."""
@@ -230,14 +236,14 @@ class Watching(Generic[Value, Change]):
         while not self._left.is_set():
             wish = 0.0
             try:
-                if time.monotonic() >= self._list_at:
+                if self._is_due():
                     yield from self._list()
                     yield None
                 began = time.monotonic()
                 for change in self._follow():
                     failures = 0
                     yield change
-                if time.monotonic() - began >= SHORTEST or time.monotonic() >= self._list_at:
+                if time.monotonic() - began >= SHORTEST or self._is_due():
                     failures = 0
                     continue
             except (Unreachable, TooManyRequests) as error:
@@ -254,9 +260,17 @@ class Watching(Generic[Value, Change]):
             failures += 1
             self._left.wait(self._pause(failures, wish))
 
+    def _is_due(self) -> bool:
+        return self._known.stale or time.monotonic() >= self._list_at
+
     def _list(self) -> Iterator[Change]:
-        values, self._version = self._source.list()
-        self._list_at = time.monotonic() + RELIST_EVERY
+        try:
+            values, self._version = self._source.list()
+        except ClusterError:
+            self._known.lost()
+            raise
+        # A list of very many objects costs more than what it finds.
+        self._list_at = time.monotonic() + max(RELIST_EVERY, len(values) * RELIST_FOR_EACH)
         yield from self._known.listed(values, self._version)
 
     def _follow(self) -> Iterator[Change]:
@@ -290,7 +304,7 @@ class Watching(Generic[Value, Change]):
                     self._known.heard()
                     if change is not None:
                         yield change
-                    if time.monotonic() >= self._list_at:
+                    if self._is_due():
                         return
             finally:
                 self._hold(None)

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Generic, TypeVar
 
+import msgspec
 from msgspec import Struct
 
 from reconciler.http.retrying import PATIENCE, patiently
@@ -43,6 +44,9 @@ MOST = 5000
 
 GROWTH = 4
 """How many times as many objects as the page before a page has at most: later objects may be larger."""
+
+ONLY_METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+"""The format of a list of names, labels and annotations."""
 
 RESTARTS = 3
 
@@ -149,6 +153,22 @@ def list_all(
             if error.status != GONE:
                 raise
     raise Unreachable(f"GET {path}: the list went stale {RESTARTS} times while it was read")
+
+
+class _Counted(msgspec.Struct):
+    remainingItemCount: int | None = None  # noqa: N815 - the API's spelling
+
+
+class _CountedList(msgspec.Struct):
+    metadata: _Counted
+    items: list[msgspec.Raw] | None = None
+
+
+def count_all(connection: Connection, path: ApiPath) -> int:
+    """Return how many objects there are under the path, at the price of one; raises ClusterError."""
+    answer = connection.send(Request("GET", path, query={"limit": "1"}, accept=ONLY_METADATA))
+    found = shapes.decode(_CountedList, answer)
+    return len(found.items or ()) + (found.metadata.remainingItemCount or 0)
 
 
 def list_pods(

@@ -186,6 +186,7 @@ def test_objects_are_listed_again_after_a_bounded_time_so_that_a_lost_event_is_f
     stub: StubMaker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(watching, "RELIST_EVERY", 0.0)
+    monkeypatch.setattr(watching, "RELIST_FOR_EACH", 0.0)
     bookmark = events(("BOOKMARK", {"metadata": {"resourceVersion": "3"}}))
     script = [
         pod_list(pod("a", "1"), pod("b", "1")),
