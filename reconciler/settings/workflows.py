@@ -206,9 +206,7 @@ class TransitionSettings(LooseSection):
         default="",
         description="Checks, joined by `&&`, `||`, `!` and brackets; empty passes.",
     )
-    trigger: ChainText = Field(
-        default=Chain(), description="Triggers, which run in order. Default: none."
-    )
+    trigger: ChainText = Field(default=Chain(), description="Triggers, which run in order. Default: none.")
     next: State = Field(description="The state after it.")
 
 

@@ -28,6 +28,7 @@ from reconciler.drain.drainer.messages import (
 from reconciler.drain.drainer.node_drain import NodeDrain
 from reconciler.drain.drainer.requests import throttles
 from reconciler.drain.drainer.shared import PdbTracker, Places
+from reconciler.drain.drainer.turns import Turns, Wakes
 from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.errors import TooManyRequests
 from reconciler.model.ports import Listed
@@ -49,8 +50,19 @@ class _BudgetWatches(Struct):
 class _BrokenWatches(Struct):
     """When the watches of a node's pods, or of budgets (None), open again, and how often they failed."""
 
-    reopen: dict[str | None, datetime] = field(default_factory=dict)
+    reopen: Wakes[str | None] = field(default_factory=Wakes)
     failures: dict[str | None, int] = field(default_factory=dict)
+
+
+class _Shown(Struct):
+    """What is told of drains: their progress as it was computed last, and which have changed since.
+
+    `ended` is how many have ended.
+    """
+
+    progress: dict[str, DrainProgress] = field(default_factory=dict)
+    touched: set[str] = field(default_factory=set)
+    ended: int = 0
 
 
 class DrainCore:
@@ -67,12 +79,11 @@ class DrainCore:
         self._budgets = _BudgetWatches()
         self._broken = _BrokenWatches()
         self._quiet_until: datetime | None = None
-        self._dirty: set[str] = set()
+        self._turns = Turns()
         self._last: datetime | None = None
-        self._touched: set[str] = set()
+        self._shown = _Shown()
         self._live: set[str] = set()
-        self._line: dict[str, None] = {}
-        self._ended = 0
+        self._over: set[str] = set()
 
     def step(self, event: Event, now: datetime) -> tuple[Command, ...]:
         """Handle one event at a time `now` (UTC), and return the commands."""
@@ -93,24 +104,32 @@ class DrainCore:
 
     def next_wake(self) -> datetime | None:
         """Return when the next Tick is due if nothing else happens (UTC). None: never."""
-        times = [drain.alarm.wake for drain in self._drains.values() if drain.alarm.wake is not None]
-        times += self._broken.reopen.values()
-        times += [self._budgets.due] if self._budgets.due is not None else []
-        times += [self._quiet_until] if self._quiet_until is not None else []
-        return min(times, default=None)
+        times = (
+            self._turns.wakes.first(),
+            self._broken.reopen.first(),
+            self._budgets.due,
+            self._quiet_until,
+        )
+        return min((at for at in times if at is not None), default=None)
 
     def progress(self) -> Mapping[str, DrainProgress]:
         """Return the progress of each drain by node. A drain that has ended stays until the next one."""
-        return {node: _progress(drain) for node, drain in sorted(self._drains.items())}
+        return {node: self._progress_of(node) for node in sorted(self._drains)}
 
     def touched(self) -> tuple[DrainProgress, ...]:
         """Return the progress of the drains that have changed since the last call."""
-        touched, self._touched = self._touched, set()
-        return tuple(_progress(self._drains[node]) for node in sorted(touched))
+        touched, self._shown.touched = self._shown.touched, set()
+        return tuple(self._progress_of(node) for node in sorted(touched))
+
+    def _progress_of(self, node: str) -> DrainProgress:
+        progress = self._shown.progress.get(node)
+        if progress is None:
+            progress = self._shown.progress[node] = _progress(self._drains[node])
+        return progress
 
     def ended(self) -> int:
         """Return how many drains have ended since the start."""
-        return self._ended
+        return self._shown.ended
 
     def running(self) -> int:
         """Return how many drains have not ended."""
@@ -126,9 +145,10 @@ class DrainCore:
             drain.end(Phase.FAILED, now, because)
             self._number += 1
             drain.number, drain.requests.in_flight = self._number, 0
+            self._note(drain)
         self._pdbs, self._places = PdbTracker(), Places(self.limits)
         self._broken.reopen.clear()
-        self._dirty.clear()
+        self._turns.dirty.clear()
         self._quiet_until = None
         commands: list[Command] = []
         self._close(commands)
@@ -136,37 +156,48 @@ class DrainCore:
 
     def _take_safely(self, event: Event, now: datetime, commands: list[Command]) -> None:
         """Handle an event. An exception fails the drain that the event is about, and no other."""
+        match event:
+            case Start(order):
+                node: str | None = order.node
+            case WriteDone(write):
+                node = write.node
+            case BudgetNews() | Tick():
+                node = None
+            case _:
+                node = event.node
         try:
             self._take(event, now, commands)
         except Exception as error:
-            match event:
-                case Start(order):
-                    node: str | None = order.node
-                case WriteDone(write):
-                    node = write.node
-                    self._pdbs.release(write.pod.uid)
-                case BudgetNews() | Tick():
-                    node = None
-                case _:
-                    node = event.node
+            if isinstance(event, WriteDone):
+                self._pdbs.release(event.write.pod.uid)
             drain = self._drains.get(node) if node is not None else None
             if drain is None:
                 # The core's own state may be wrong, so its caller ends all drains.
                 raise
             self._fail(drain, error, now)
+        if node is not None and node in self._drains:
+            self._note(self._drains[node])
+
+    def _note(self, drain: NodeDrain) -> None:
+        """Note what has changed by an event or a turn of the drain."""
+        node = drain.order.node
+        self._turns.note(drain)
+        self._shown.progress.pop(node, None)
+        if not drain.running and node in self._live:
+            self._over.add(node)
 
     def _fail(self, drain: NodeDrain, error: Exception, now: datetime) -> None:
         for uid in drain.uids():
             # Another drain must not wait for an eviction that is never sent.
             self._pdbs.release(uid)
         drain.end(Phase.FAILED, now, internal(f"the drain of node {drain.order.node} failed", error))
-        self._dirty.add(drain.order.node)
+        self._turns.dirty.add(drain.order.node)
 
     def _take(self, event: Event, now: datetime, commands: list[Command]) -> None:
         match event:
             case Start(order):
                 self._start(event, now, commands)
-                self._dirty.add(order.node)
+                self._turns.dirty.add(order.node)
             case Stop(node, because):
                 if node in self._drains:
                     self._drains[node].end(Phase.STOPPED, now, because)
@@ -174,7 +205,7 @@ class DrainCore:
                 if self._watches.get(node) == watch:
                     self._broken.failures.pop(node, None)
                     self._drains[node].see(change, now)
-                    self._dirty.add(node)
+                    self._turns.dirty.add(node)
             case BudgetNews():
                 self._budget_changed(event)
             case WatchEnded():
@@ -207,7 +238,7 @@ class DrainCore:
         drain = self._drains.get(event.node)
         if drain is None or drain.number != event.drain:
             return
-        self._dirty.add(event.node)
+        self._turns.dirty.add(event.node)
         match event:
             case NodeSeen(_, _, found, error):
                 if error is None:
@@ -235,18 +266,19 @@ class DrainCore:
         else:
             stopped = drain.written(event, self._pdbs, now)
             if stopped:
-                for one in self._drains.values():
-                    one.end(Phase.STOPPED, now, stopped)
-            self._dirty.add(write.node)
+                for each in self._drains.values():
+                    each.end(Phase.STOPPED, now, stopped)
+                    self._note(each)
+            self._turns.dirty.add(write.node)
             if isinstance(event.error, TooManyRequests) and throttles(event.error):
                 self._quiet_until = now + self.limits.asked_wait(event.error.retry_after)
-        self._dirty.update(node for node in self._live if self._drains[node].needs.places)
-        self._dirty_waiting(released)
+        self._turns.place_freed()
+        self._turns.released(released)
 
     def _budget_changed(self, event: BudgetNews) -> None:
         if not isinstance(event.change, Listed):
             key = self._pdbs.see(event.change)
-            self._dirty_waiting({key} if key is not None else ())
+            self._turns.released({key} if key is not None else set())
             return
         if event.watch not in self._budgets.unlisted:
             return
@@ -255,7 +287,7 @@ class DrainCore:
             self._pdbs.only = self._watched_namespaces()
             self._pdbs.see(event.change)
             self._broken.failures.pop(None, None)
-            self._dirty.update(self._drains)
+            self._turns.dirty.update(self._live)
 
     def _watch_ended(self, event: WatchEnded, now: datetime, commands: list[Command]) -> None:
         if event.node is None:
@@ -264,7 +296,7 @@ class DrainCore:
             del self._budgets.watches[event.watch]
             self._unwatch_budgets(commands)
             self._pdbs.forget(broken=True)
-            self._dirty.update(self._drains)
+            self._turns.dirty.update(self._live)
         elif self._watches.get(event.node) != event.watch:
             return
         else:
@@ -273,71 +305,46 @@ class DrainCore:
         failures = self._broken.failures.get(event.node, 0)
         self._broken.failures[event.node] = failures + 1
         pause = self.limits.retry.pause(failures)
-        self._broken.reopen[event.node] = now + pause
+        self._broken.reopen.put(event.node, now + pause)
 
     def _wake_up(self, now: datetime) -> None:
         if self._quiet_until is not None and self._quiet_until <= now:
             self._quiet_until = None
-            self._dirty.update(self._drains)
+            self._turns.dirty.update(self._live)
         if self._budgets.due is not None and (not self._budgets.unlisted or self._budgets.due <= now):
             # Without news the evictions are tried. The server still refuses those that a budget forbids.
             self._pdbs.broken = bool(self._budgets.unlisted)
             self._budgets.due = None
-            self._dirty.update(self._drains)
-        for node, drain in self._drains.items():
-            if drain.alarm.wake is not None and drain.alarm.wake <= now:
-                self._dirty.add(node)
+            self._turns.dirty.update(self._live)
+        self._turns.dirty.update(self._turns.wakes.due(now))
 
     def _advance(self, now: datetime, commands: list[Command]) -> None:
         self._reopen_watches(now, commands)
         places = self._places if self._quiet_until is None else None
-        self._dirty |= self._next_in_line()
-        while self._dirty:
-            # In the order in which they were started, which is the order of the plan.
-            for node, drain in self._drains.items():
-                if node not in self._dirty:
-                    continue
-                drain.slot.free = self._slot_free(drain)
-                try:
-                    wanted = drain.advance(self._pdbs, places, now)
-                except Exception as error:  # noqa: BLE001 - one drain's data harms that drain only
-                    self._fail(drain, error, now)
-                    continue
-                finally:
-                    self._stand_in_line(drain)
-                commands += wanted
-            self._touched |= self._dirty
-            # Each of them takes its slot now, or leaves the line.
-            self._dirty = self._next_in_line()
-        if None not in self._broken.reopen and any(
-            self._lacks_budgets(self._drains[node]) for node in self._live
-        ):
+        slots = self._turns.slots
+        while True:
+            self._turns.dirty.update(slots.next_in_line())
+            for node in self._turns.take(self._pdbs, places):
+                self._take_turn(self._drains[node], places, now, commands)
+            if not self._turns.dirty and not slots.next_in_line():
+                # Whoever was next in the line has taken a slot, or has left the line.
+                break
+        if None not in self._broken.reopen and self._lacks_budgets():
             self._open_budgets(now, commands)
 
-    def _slot_free(self, drain: NodeDrain) -> bool:
-        """Return whether there is a slot for the drain, after those that wait for one for longer."""
-        slots = drain.order.slots
-        if slots is None or drain.slot.held:
-            return True
-        used = sum(self._drains[node].slot.held for node in self._live if self._drains[node].running)
-        for node in self._line:
-            if node == drain.order.node:
-                break
-            used += 1
-        return used < slots
-
-    def _next_in_line(self) -> set[str]:
-        return {node for node in self._line if self._slot_free(self._drains[node])}
-
-    def _stand_in_line(self, drain: NodeDrain) -> None:
-        if drain.running and drain.slot.awaited:
-            self._line.setdefault(drain.order.node)
-        else:
-            self._line.pop(drain.order.node, None)
+    def _take_turn(
+        self, drain: NodeDrain, places: Places | None, now: datetime, commands: list[Command]
+    ) -> None:
+        drain.slot.free = self._turns.slots.is_free(drain)
+        try:
+            commands += drain.advance(self._pdbs, places, now)
+        except Exception as error:  # noqa: BLE001 - one drain's data harms that drain only
+            self._fail(drain, error, now)
+        self._note(drain)
+        self._shown.touched.add(drain.order.node)
 
     def _reopen_watches(self, now: datetime, commands: list[Command]) -> None:
-        for node in [node for node, at in self._broken.reopen.items() if at <= now]:
-            del self._broken.reopen[node]
+        for node in self._broken.reopen.due(now):
             if node is None:
                 if self.running():
                     self._open_budgets(now, commands)
@@ -346,17 +353,13 @@ class DrainCore:
                 self._watches[node] = self._number
                 commands.append(WatchPods(node, self._number))
 
-    def _lacks_budgets(self, drain: NodeDrain) -> bool:
-        if not drain.needs.budgets_of:
-            return False
-        watched = self._watched_namespaces()
-        return not self._budgets.watches or bool(watched and drain.needs.budgets_of - watched)
+    def _lacks_budgets(self) -> bool:
+        needed, watched = self._turns.budgets_of.keys, self._watched_namespaces()
+        return bool(needed) and (not self._budgets.watches or bool(watched and not needed <= watched))
 
     def _open_budgets(self, now: datetime, commands: list[Command]) -> None:
         """Watch the budgets of the namespaces that have pods to move. If there are many, watch all."""
-        self._budgets.namespaces = self._budgets.namespaces.union(
-            *(self._drains[node].needs.budgets_of for node in self._live)
-        )
+        self._budgets.namespaces = self._budgets.namespaces.union(self._turns.budgets_of.keys)
         wanted = self._watched_namespaces() or {""}
         if "" in wanted and self._budgets.watches:
             self._unwatch_budgets(commands)
@@ -381,10 +384,13 @@ class DrainCore:
 
     def _close(self, commands: list[Command]) -> None:
         """Stop the watches of drains that have ended."""
-        for node in [node for node in self._live if not self._drains[node].running]:
+        over, self._over = self._over, set()
+        for node in self._turns.in_order(over):
+            if self._drains[node].running:
+                continue
             self._live.discard(node)
-            self._touched.add(node)
-            self._ended += 1
+            self._shown.touched.add(node)
+            self._shown.ended += 1
             self._unwatch(node, commands)
         if not self.running() and self._budgets.watches:
             self._unwatch_budgets(commands)
@@ -392,25 +398,19 @@ class DrainCore:
             self._budgets.namespaces = frozenset()
 
     def _unwatch(self, node: str, commands: list[Command]) -> None:
-        self._broken.reopen.pop(node, None)
+        self._broken.reopen.put(node, None)
         watch = self._watches.pop(node, None)
         if watch is not None:
             commands.append(Unwatch(watch))
-
-    def _dirty_waiting(self, keys: Iterable[str]) -> None:
-        wanted = set(keys)
-        if wanted:
-            self._dirty.update(
-                node for node, one in self._drains.items() if not wanted.isdisjoint(one.needs.refused_by)
-            )
 
     def _clock_went_back(self, now: datetime) -> None:
         self._pdbs.hurry(now)
         self._quiet_until = None
         self._budgets.due = min(self._budgets.due, now) if self._budgets.due is not None else None
-        self._broken.reopen = {node: min(at, now) for node, at in self._broken.reopen.items()}
+        self._broken.reopen.hurry(now)
         for drain in self._drains.values():
             drain.hurry(now)
+            self._note(drain)
 
 
 def _progress(drain: NodeDrain) -> DrainProgress:

@@ -271,7 +271,8 @@ class NodeDrain(Struct):
             return []
         self.alarm.moments.clear()
         self.needs.refused_by.clear()
-        self.needs.places = self.slot.awaited = False
+        self.needs.places.clear()
+        self.slot.awaited = False
         commands = list(self._advance(pdbs, places, now))
         if self.running:
             self._count_progress(now)
@@ -480,7 +481,7 @@ class NodeDrain(Struct):
             if tracked.retry_at is not None and not self.alarm.due(tracked.retry_at, now):
                 continue
             if not places.has_room(self.order.node, tracked.pod.namespace):
-                self.needs.places = True
+                self.needs.places.add(tracked.pod.namespace)
                 continue
             write = self._escalated(tracked, now)
             if write is None and tracked.pod.uid in in_turn and not waiting_for_budgets:

@@ -266,11 +266,11 @@ class Former(Struct):
 class Needs(Struct):
     """What the drain waits for outside of the node.
 
-    `places` says that a write found no place, and `refused_by` are the budgets that allow no eviction now.
-    `budgets` says that it needs to know the budgets of the namespaces `budgets_of`.
+    `places` are the namespaces for whose pods no place was free, and `refused_by` the budgets that allow no
+    eviction now. `budgets` says that it needs to know the budgets of the namespaces `budgets_of`.
     """
 
-    places: bool = False
+    places: set[str] = field(default_factory=set)
     refused_by: set[str] = field(default_factory=set)
     budgets: bool = False
     budgets_of: frozenset[str] = frozenset()

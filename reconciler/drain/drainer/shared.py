@@ -52,6 +52,7 @@ class PdbTracker(Struct):
     _budgets: dict[str, PodDisruptionBudget] = field(default_factory=dict)
     _by_namespace: dict[str, dict[str, PodDisruptionBudget]] = field(default_factory=dict)
     _busy: dict[str, str] = field(default_factory=dict)
+    _held: dict[str, set[str]] = field(default_factory=dict)
     _covers: dict[str, dict[str, _Covered]] = field(default_factory=dict)
     _ask_at: dict[str, datetime] = field(default_factory=dict)
     _refusals: dict[str, int] = field(default_factory=dict)
@@ -112,16 +113,22 @@ class PdbTracker(Struct):
         """Reserve all budgets for one eviction. Return False, and reserve none, if one is in use."""
         if any(self._busy.get(budget.key, uid) != uid for budget in budgets):
             return False
-        self._busy.update({budget.key: uid for budget in budgets})
+        for budget in budgets:
+            self._busy[budget.key] = uid
+            self._held.setdefault(uid, set()).add(budget.key)
         return True
+
+    def is_busy(self, key: str) -> bool:
+        """Whether a budget is reserved for an eviction."""
+        return key in self._busy
 
     def held_by(self, uid: str) -> frozenset[str]:
         """Return the budgets that are reserved for the eviction of this pod."""
-        return frozenset(key for key, holder in self._busy.items() if holder == uid)
+        return frozenset(self._held.get(uid, ()))
 
     def release(self, uid: str) -> None:
         """Release the budgets, because the eviction of this pod was answered."""
-        for key in [key for key, holder in self._busy.items() if holder == uid]:
+        for key in self._held.pop(uid, ()):
             del self._busy[key]
 
     def spent(self, pod: Pod) -> None:
@@ -178,6 +185,10 @@ class Places:
         self._namespaces: Counter[str] = Counter()
         self._here: Counter[tuple[str, str]] = Counter()
         self._taken = 0
+
+    def open_to(self, namespace: str) -> bool:
+        """Whether a write for a pod of the namespace may be sent now from a node that has room."""
+        return self._namespaces[namespace] < self._parallel - self._taken
 
     def has_room(self, node: str, namespace: str) -> bool:
         """Whether a write for a pod of the namespace on this node may be sent now."""

@@ -9,13 +9,15 @@ import pytest
 
 from reconciler.drain.drainer import Limits
 from reconciler.drain.drainer.messages import Evict
+from reconciler.drain.drainer.node_drain import NodeDrain
 from reconciler.drain.drainer.shared import Places
-from reconciler.model.drains import Escalation, Phase
+from reconciler.drain.drainer.turns import Slots
+from reconciler.model.drains import DrainOrder, Escalation, Phase
 from reconciler.model.errors import ReconcilerError, Unreachable
 from reconciler.model.moments import to_text
 from reconciler.model.pod import Owner, Pod, PodSpec
 from reconciler.model.values import replace
-from tests.drain.drainer.driving import START, Drive, Scene
+from tests.drain.drainer.driving import START, Drive, Scene, order_for
 
 LIMITS = Limits()
 
@@ -93,6 +95,20 @@ def test_the_drain_that_has_waited_for_a_slot_for_longest_gets_it() -> None:
     drive.run()
 
     assert _first_eviction(scene, "b") < _first_eviction(scene, "c") < _first_eviction(scene, "a")
+
+
+def test_a_slot_that_becomes_free_is_that_of_the_first_in_line() -> None:
+    slots, first, second = Slots(), *(NodeDrain(_with_slots(node, 1), 1, LIMITS) for node in "ab")
+    for drain in (first, second):
+        drain.slot.awaited = True
+        slots.note(drain)
+
+    assert (slots.is_free(first), slots.is_free(second)) == (True, False)
+    assert slots.next_in_line() == ["a"]
+
+
+def _with_slots(node: str, slots: int) -> DrainOrder:
+    return replace(order_for(node), slots=slots)
 
 
 def test_a_drain_without_a_limit_needs_no_slot_and_takes_none() -> None:
