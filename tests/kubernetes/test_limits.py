@@ -11,12 +11,21 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.kubernetes.connection import LARGEST, LARGEST_REFUSAL, NODES, ApiPath, Connection, Request
-from reconciler.kubernetes.watching import LARGEST_EVENT, events
-from reconciler.kubernetes.wire.lists import list_all, node_format
+from reconciler.kubernetes.connection import (
+    LARGEST,
+    LARGEST_REFUSAL,
+    NODES,
+    PODS,
+    ApiPath,
+    Connection,
+    Request,
+)
+from reconciler.kubernetes.watching import LARGEST_EVENT, KnownObjects, Watched, Watching, events
+from reconciler.kubernetes.wire.lists import list_all, node_format, pod_format
 from reconciler.model.errors import Forbidden, Rejected, TooLarge, Unreachable
 from reconciler.model.node import Wanted
-from tests.support.stub import PROTOBUF, Answer, Asked, StubMaker, kubeconfig
+from reconciler.model.pod import Pod
+from tests.support.stub import PROTOBUF, Answer, Asked, StubMaker, json_answer, kubeconfig
 
 X = ApiPath("x")
 MIB = 1 << 20
@@ -153,15 +162,25 @@ def test_an_encoding_that_was_not_requested_is_not_decoded(stub: StubMaker, enco
         connection.send(Request("GET", X))
 
 
-def test_no_encoding_is_requested(stub: StubMaker) -> None:
-    asked: list[Asked] = []
+def test_no_encoding_is_requested_for_objects_lists_and_watches(stub: StubMaker) -> None:
+    asked: list[tuple[str, str]] = []
+    watching: list[Watching[Pod, tuple[bool, Pod]]] = []
 
     def answer(request: Asked) -> Answer:
-        asked.append(request)
-        return Answer()
+        watch = request.query.get("watch", "")
+        asked.append((watch, request.headers["Accept-Encoding"]))
+        if watch:
+            watching[0].leave()
+        return json_answer({"kind": "PodList", "metadata": {}, "items": []})
 
-    stub(answer)[1].send(Request("GET", X))
-    assert asked[0].headers["Accept-Encoding"] == "identity"
+    connection = stub(answer)[1]
+    connection.send(Request("GET", X))
+    watched = Watched(connection, PODS, pod_format(), lambda pod: pod.uid)
+    watching.append(Watching(connection, watched, KnownObjects(watched)))
+    with watching[0] as changes:
+        assert list(changes) == [None]
+
+    assert asked == [("", "identity"), ("", "identity"), ("true", "identity")]
 
 
 def test_a_piece_of_protobuf_longer_than_any_object_is_refused(stub: StubMaker) -> None:
