@@ -145,6 +145,8 @@ class Calendar:
         """Keep the rules in the order of the settings."""
         self.windows = tuple(windows)
         self.not_allowed = tuple(not_allowed)
+        selectors = [*(each.selector for each in self.windows), *(each.selector for each in self.not_allowed)]
+        self._by_labels = not all(selector.selects_all for selector in selectors)
         self._window_lines = tuple(_Timeline(window.times) for window in self.windows)
         self._freeze_lines = tuple(_Timeline(freeze.times) for freeze in self.not_allowed)
         self._answers: tuple[datetime, dict[object, Openness]] = (BEGINNING, {})
@@ -253,6 +255,8 @@ class Calendar:
     def _absolute_until(self, moment: datetime, freezes: tuple[int, ...]) -> datetime | None:
         start = moment = moment.astimezone(UTC)
         lines = [self._freeze_lines[i] for i in freezes if self.not_allowed[i].absolute]
+        if not lines:
+            return moment
         while moment < start + HORIZON:
             runs = (line.at(moment) for line in lines)
             ends = [run.end for run in runs if run is not None and run.holds(moment)]
@@ -262,6 +266,8 @@ class Calendar:
         return None
 
     def _chosen(self, labels: Mapping[str, str]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        if not self._by_labels:
+            return tuple(range(len(self.windows))), tuple(range(len(self.not_allowed)))
         windows = tuple(i for i, window in enumerate(self.windows) if window.selector.matches(labels))
         freezes = tuple(i for i, freeze in enumerate(self.not_allowed) if freeze.selector.matches(labels))
         return windows, freezes

@@ -197,7 +197,7 @@ def instructions_of(node: Node, prefix: str, now: datetime, fleet: Iterable[Pers
     `fleet` are the holds of the ledger. Of several holds, the one that stops most and lasts longest applies.
     """
     keys, found = keys_of(prefix), node.annotations
-    if not fleet and not any(key in found for key in keys.instructions):
+    if not fleet and found.keys().isdisjoint(keys.instructions):
         return _NOTHING_SAID
     own = [hold_of(found[key], now) for key in (keys.hold, keys.hold_of_many) if key in found]
     holds = [one for one in own if one is not None]

@@ -246,8 +246,10 @@ class Node(Struct, frozen=True):
         Azure writes the fault domain 0 on every VM of a scale set without zones. That is no zone.
         """
         found = self.labels.get(ZONE_LABEL) or self.labels.get(_OLD_ZONE_LABEL, "")
+        if found != _FAULT_DOMAIN:
+            return found
         of_azure = self.agent_pool or self.provider_id.casefold().startswith("azure:")
-        return "" if found == _FAULT_DOMAIN and of_azure else found
+        return "" if of_azure else found
 
     @property
     def agent_pool(self) -> str:

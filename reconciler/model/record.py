@@ -39,6 +39,14 @@ class State(StrEnum):
     IN_MAINTENANCE = "in-maintenance"
 
 
+_FROM_BEST = tuple(State)
+
+
+def worst_of(*states: State) -> State:
+    """Return the worst of these states, operational without any."""
+    return max(states, key=_FROM_BEST.index, default=State.OPERATIONAL)
+
+
 class Cordon(StrEnum):
     """Who owns the cordon: only our own and an adopted one are ever undone."""
 
@@ -104,11 +112,13 @@ def same_event(one: Identified, two: Identified) -> bool:
     """
     if one.condition or two.condition:
         return one.condition == two.condition
-    ids, others = ({text.casefold() for text in each.ids} for each in (one, two))
-    if ids & others:
-        return True
-    if ids and others and set(one.sources) & set(two.sources):
-        return False
+    if one.ids and two.ids:
+        if one.ids == two.ids or not {text.casefold() for text in one.ids}.isdisjoint(
+            text.casefold() for text in two.ids
+        ):
+            return True
+        if not set(one.sources).isdisjoint(two.sources):
+            return False
     if one.kind != two.kind and not (one.kind.is_pause and two.kind.is_pause):
         return False
     if one.not_before is None or two.not_before is None:
@@ -496,6 +506,8 @@ class Record(Struct, frozen=True):
     @property
     def claimed_by(self) -> str:
         """The person who drains the node by hand, empty if there is none."""
+        if self.cordon is None and self.drain is None:
+            return ""
         return ", ".join(sorted({one.name for one in self._claims if one.kind is ClaimKind.PERSON}))
 
     @property
@@ -512,8 +524,7 @@ class Record(Struct, frozen=True):
         """The worst state of all profiles, for the label; a drain by hand counts as in maintenance."""
         if self.claimed_by:
             return State.IN_MAINTENANCE
-        order = list(State)
-        return max((kept.state for _, kept in self.profiles), key=order.index, default=State.OPERATIONAL)
+        return worst_of(*(kept.state for _, kept in self.profiles))
 
     @property
     def empty(self) -> bool:
@@ -565,6 +576,9 @@ def record_of(node: Node, prefix: str) -> Record | Unreadable | None:
         return Unreadable(str(error))
 
 
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
+
+
 def to_annotation(record: Record) -> str:
     """Return the record as the annotation's text: sorted and compact. Equal records give equal texts.
 
@@ -579,7 +593,7 @@ def to_annotation(record: Record) -> str:
         document["cordon"] = encoded(record.cordon)
     if record.drain:
         document["drain"] = encoded(record.drain)
-    text = json.dumps(document, sort_keys=True, separators=(",", ":"))
+    text = _ENCODER.encode(document)
     if len(text) > limits.ANNOTATION:
         raise RecordUnreadable(f"it would be longer than {limits.ANNOTATION} characters")
     return text

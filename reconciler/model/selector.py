@@ -86,7 +86,7 @@ class LabelSelector(Struct, frozen=True):
 
     def matches(self, labels: Mapping[str, str]) -> bool:
         """Whether the labels match every requirement."""
-        return all(requirement.matches(labels) for requirement in self.requirements)
+        return not self.requirements or all(requirement.matches(labels) for requirement in self.requirements)
 
     def __str__(self) -> str:
         """Write it as kubectl's `--selector` reads it; empty selects all."""

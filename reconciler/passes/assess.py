@@ -104,6 +104,8 @@ def join(node: str, signals: Iterable[Signal]) -> tuple[MaintenanceEvent, ...]:
     Two signals of one source with different ids stay two events: that source distinguishes them itself.
     """
     in_order = sorted(signals, key=_order)
+    if len(in_order) == 1:
+        return (_merge(node, in_order),)
     joining = _Joining(in_order)
     for signal in in_order:
         joining.add(signal)
@@ -210,18 +212,22 @@ def _merge(node: str, group: list[Signal]) -> MaintenanceEvent:
     dates = [signal.not_before for signal in group if signal.not_before is not None]
     durations = [signal.duration for signal in group if signal.duration is not None]
     initiators = {signal.initiator for signal in group if signal.initiator is not None}
-    disagreements = tuple(
-        text
-        for text in (
-            _differ("kind", {s.source: s.kind.value for s in group}, pauses_agree=True),
-            _differ("status", {s.source: s.status.value for s in group}),
-            _differ("not before", {s.source: to_text(s.not_before) for s in group if s.not_before})
-            if dates and max(dates) - min(dates) > SAME_MOMENT
-            else "",
-            _differ("duration", {s.source: str(s.duration) for s in group if s.duration is not None}),
-            _differ("initiator", {s.source: s.initiator.value for s in group if s.initiator}),
+    disagreements = (
+        ()
+        if len(group) == 1
+        else tuple(
+            text
+            for text in (
+                _differ("kind", {s.source: s.kind.value for s in group}, pauses_agree=True),
+                _differ("status", {s.source: s.status.value for s in group}),
+                _differ("not before", {s.source: to_text(s.not_before) for s in group if s.not_before})
+                if dates and max(dates) - min(dates) > SAME_MOMENT
+                else "",
+                _differ("duration", {s.source: str(s.duration) for s in group if s.duration is not None}),
+                _differ("initiator", {s.source: s.initiator.value for s in group if s.initiator}),
+            )
+            if text
         )
-        if text
     )
     return MaintenanceEvent(
         node=node,

@@ -219,11 +219,16 @@ def _all_wants(parts: Iterable[Wants]) -> Wants:
     )
 
 
+_NO_SIGNS = NodeSigns()
+
+
 def all_signs(parts: Iterable[NodeSigns]) -> NodeSigns:
     """Return all of these changes as one, with the first request."""
     annotations: dict[str, str | None] = {}
     labels: dict[str, str | None] = {}
-    parts = tuple(parts)
+    parts = tuple(part for part in parts if part != _NO_SIGNS)
+    if len(parts) <= 1:
+        return parts[0] if parts else _NO_SIGNS
     for part in parts:
         annotations |= part.annotations
         labels |= part.labels

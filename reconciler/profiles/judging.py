@@ -230,8 +230,8 @@ def _timing(
     why_now = _due(event, policy, deadline, now)
     if why_now:
         return True, why_now, None, openness.because
-    openings = settings.calendar.openings(now, node.labels, count=1)
-    opening = next((one for one in openings if one.start > now), None)
+    found = outlook.first_open(now)
+    opening = found[1] if found is not None and found[1].start > now else None
     if deadline is None:
         if opening is None:
             return False, f"{openness.because}; no window opens", openness.changes_at, ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from functools import cached_property
 from typing import Generic, TypeVar
 
 from msgspec import Struct
@@ -51,7 +52,7 @@ class Others(Struct, frozen=True):
     twin: str = ""
 
 
-class Situation(Struct, frozen=True):
+class Situation(Struct, frozen=True, dict=True):
     """Everything that the checks and triggers of one node may read.
 
     `judged` are the node's events without dismissed ones. `acknowledgements` are the events that should start
@@ -120,17 +121,17 @@ class Situation(Struct, frozen=True):
         starting = any(one.may_start for one in self.asking)
         return tuple(one for one in found if one.may_start or not starting)
 
-    @property
+    @cached_property
     def instructions(self) -> Instructions:
         """What people say about the node."""
         return instructions_of(self.node, self.settings.keys.prefix, self.now, self.ledger.holds)
 
-    @property
+    @cached_property
     def asking(self) -> tuple[JudgedEvent, ...]:
         """The events that require the start of a drain."""
         return tuple(one for one in self.judged if one.asks and one.starts)
 
-    @property
+    @cached_property
     def undrained(self) -> tuple[JudgedEvent, ...]:
         """The events that require a drain for which the node was not drained, and is not being drained."""
         return tuple(one for one in self.asking if not covers(self.record, one.event))

@@ -274,6 +274,7 @@ class NodePolicies(dict[tuple[Kind, str], EventPolicy | None]):
         """Take what the top of the file says, then each override that selects the nodes."""
         super().__init__()
         self._given = given
+        self._paths: dict[tuple[Kind, str, str], str] = {}
 
     def __missing__(self, key: tuple[Kind, str]) -> EventPolicy | None:
         """Return what an event of this kind, or about this condition, means."""
@@ -301,12 +302,17 @@ class NodePolicies(dict[tuple[Kind, str], EventPolicy | None]):
         For example `events.Reboot.emptyDir` for `empty_dir`, whether or not the file has that key. The last
         override that sets it wins. Empty if the settings do not name the condition there.
         """
+        asked = (kind, condition, field)
+        if asked in self._paths:
+            return self._paths[asked]
         name = f"conditions.{condition}" if condition else f"events.{kind.value}"
         found = ""
         for given in self._given:
             meaning = given.of(kind, condition)
             if meaning is not None and (not found or getattr(meaning, field) is not None):
                 found = f"{given.path}{name}.{to_camel(field)}"
+        if found:
+            self._paths[asked] = found
         return found
 
     @cached_property

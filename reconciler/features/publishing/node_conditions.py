@@ -41,10 +41,13 @@ def changes(node: Node, standing: Standing, now: datetime, *, wanted: bool) -> C
     set to True belongs to that tool.
     """
     target = _lifecycle(node, standing) if wanted and standing.open else {}
+    there = {each.type: each for each in reversed(node.conditions) if each.type in LIFECYCLE}
+    if not target and not there:
+        return None
     put: list[Condition] = []
     gone: list[str] = []
     for kind in LIFECYCLE:
-        have, wish = node.condition(kind), target.get(kind)
+        have, wish = there.get(kind), target.get(kind)
         ours = _is_ours(have)
         if wish is None:
             if ours:

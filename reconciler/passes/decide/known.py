@@ -48,7 +48,8 @@ def _facts(node: Node, assessment: NodeAssessment, written: Record | None, conte
     policies = context.settings.policies(node.labels)
     if written is None:
         return NodeFacts(node, assessment, policies)
-    record = written.in_force(cordoned=node.unschedulable).believed(DEFAULT, context.times)
+    believed, record = written.believed(DEFAULT, context.times), written.in_force(cordoned=node.unschedulable)
+    record = believed if record is written else record.believed(DEFAULT, context.times)
     return NodeFacts(
         node,
         assessment,
@@ -56,7 +57,7 @@ def _facts(node: Node, assessment: NodeAssessment, written: Record | None, conte
         record=record,
         written=written,
         case=record.case(DEFAULT),
-        of_the_future=written.believed(DEFAULT, context.times) != written,
+        of_the_future=believed != written,
     )
 
 
@@ -67,17 +68,13 @@ def rests(node: Node, assessment: NodeAssessment, settings: Settings, parts: Par
 
 def _has_news(node: Node, assessment: NodeAssessment, settings: Settings, parts: Parts) -> bool:
     keys = settings.keys.names
-    unknown = any(reading.answer is Answer.UNKNOWN and reading.installed for reading in assessment.readings)
-    marked = keys.state in node.labels
-    signed = parts.bears_signs(node, keys.prefix)
-    instructed_by = any(key in node.annotations for key in keys.instructions)
     return bool(
         assessment.events
         or keys.record in node.annotations
-        or unknown
-        or marked
-        or signed
-        or instructed_by
+        or any(reading.answer is Answer.UNKNOWN and reading.installed for reading in assessment.readings)
+        or keys.state in node.labels
+        or parts.bears_signs(node, keys.prefix)
+        or not node.annotations.keys().isdisjoint(keys.instructions)
         or is_adoptable(node, settings)
     )
 

@@ -14,7 +14,7 @@ from reconciler.model.moments import to_text
 from reconciler.model.node import Node
 from reconciler.model.outcome import HoldCode
 from reconciler.model.plan import Actions, DrainState, Hold, NodePlan, NodeStatus, Notice, NoticeType
-from reconciler.model.record import CaseRecord, Record, State, to_annotation
+from reconciler.model.record import CaseRecord, Record, State, to_annotation, worst_of
 from reconciler.model.snapshot import NOT_WRITTEN, Undone
 from reconciler.model.values import replace
 from reconciler.model.writes import (
@@ -259,22 +259,21 @@ def node_patch(
 
 def _changed(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, str | None]:
     """Return what has changed, None for a key that is gone."""
+    if before is after:
+        return {}
     gone: dict[str, str | None] = {key: None for key in before if key not in after}
     return gone | {key: text for key, text in after.items() if before.get(key) != text}
 
 
 def _list_changes(before: Node, after: Node) -> ListChanges:
+    if before is after:
+        return ListChanges()
     return ListChanges(
         tuple(name for name in after.finalizers if name not in before.finalizers),
         tuple(name for name in before.finalizers if name not in after.finalizers),
         tuple(taint for taint in after.taints if taint not in before.taints),
         tuple(taint for taint in before.taints if taint not in after.taints),
     )
-
-
-def worst_of(*states: State) -> State:
-    """Return the worst of these states."""
-    return max(states, key=list(State).index)
 
 
 def second_patch(
