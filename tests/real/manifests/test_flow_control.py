@@ -16,8 +16,10 @@ REQUESTS = {
     ("PATCH", "/api/v1/nodes/n"): "workload-high",
     ("GET", "/api/v1/nodes/n"): "workload-high",
     ("PATCH", "/api/v1/namespaces/node-maintenance/configmaps/node-maintenance-ledger"): "workload-high",
-    ("GET", "/api/v1/nodes?limit=1"): "workload-low",
-    ("GET", "/api/v1/pods?limit=1"): "workload-low",
+    ("GET", "/api/v1/nodes?limit=1"): "node-maintenance-lists",
+    ("GET", "/api/v1/pods?limit=1"): "node-maintenance-lists",
+    ("GET", "/api/v1/namespaces/default/pods?limit=1"): "node-maintenance-lists",
+    ("GET", "/api/v1/namespaces/default/pods/p"): "workload-low",
     ("PUT", LEASES.format("default") + "/l"): "workload-low",
 }
 
@@ -25,11 +27,11 @@ REQUESTS = {
 def test_writes_go_before_lists(controlplane: ControlPlane) -> None:
     controlplane.start_apiserver()
     controlplane.clean()
-    levels = {
-        level["metadata"]["uid"]: level["metadata"]["name"]
-        for level in controlplane.api.list("prioritylevelconfigurations")
-    }
     with applied(controlplane, "base"), applied(controlplane, "flow-control"):
+        levels = {
+            level["metadata"]["uid"]: level["metadata"]["name"]
+            for level in controlplane.api.list("prioritylevelconfigurations")
+        }
         config = yaml.safe_load(
             controlplane.kubeconfig_for("reconciler", "node-maintenance").read_text("utf-8")
         )
@@ -44,6 +46,9 @@ def test_writes_go_before_lists(controlplane: ControlPlane) -> None:
 
             wait_for(
                 "the FlowSchemas to apply",
-                lambda: {level(*request) for request in REQUESTS if request[0] != "GET"} > {"workload-high"},
+                lambda: (
+                    {level(*request) for request in REQUESTS if request[0] != "GET"} > {"workload-high"}
+                    and level("GET", "/api/v1/nodes?limit=1") == "node-maintenance-lists"
+                ),
             )
             assert {request: level(*request) for request in REQUESTS} == REQUESTS
