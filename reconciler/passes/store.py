@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -43,14 +43,14 @@ class _Rest(Struct, frozen=True):
 
 
 class _Counts(Struct):
-    """What the nodes that rest count as. `last` is the newest answer of each source."""
+    """What the nodes that rest count as. `dated` counts the answers of each source by their moments."""
 
     groups: Counter[tuple[object, ...]] = field(default_factory=Counter)
     examples: dict[tuple[object, ...], Node] = field(default_factory=dict)
     quiet: Counter[str] = field(default_factory=Counter)
     undated: Counter[str] = field(default_factory=Counter)
     absent: Counter[str] = field(default_factory=Counter)
-    last: dict[str, datetime] = field(default_factory=dict)
+    dated: dict[str, Counter[datetime]] = field(default_factory=dict)
     same: dict[tuple[object, ...], tuple[object, ...]] = field(default_factory=dict)
 
     def add(self, rest: _Rest, node: Node) -> None:
@@ -62,11 +62,11 @@ class _Counts(Struct):
             self.quiet[source] += 1
             if written is None:
                 self.undated[source] += 1
-            elif source not in self.last or self.last[source] < written:
-                self.last[source] = written
+            else:
+                self.dated.setdefault(source, Counter())[written] += 1
 
-    def remove(self, rest: _Rest) -> Iterator[tuple[str, datetime]]:
-        """Count a node no more; yield the sources whose newest answer it may have had, and that answer."""
+    def remove(self, rest: _Rest) -> None:
+        """Count a node no more."""
         _less(self.groups, rest.group)
         if rest.group not in self.groups:
             del self.examples[rest.group], self.same[rest.group]
@@ -76,8 +76,12 @@ class _Counts(Struct):
             _less(self.quiet, source)
             if written is None:
                 _less(self.undated, source)
-            elif self.last.get(source) == written:
-                yield source, written
+            else:
+                _less(self.dated[source], written)
+
+    def last(self) -> dict[str, datetime]:
+        """Return the newest answer of each source."""
+        return {source: max(written) for source, written in self.dated.items() if written}
 
     def one_group(self, group: tuple[object, ...]) -> tuple[object, ...]:
         """Return the same object for equal groups, so that each is kept once."""
@@ -152,17 +156,17 @@ class Store:
             self._nodes, self._seen = nodes, seen
         # If this ends in an error, the next pass looks at all nodes.
         gone, self._pending = [name for name in self._pending or () if name not in self._nodes], None
-        unsure = [answer for name in gone for answer in self._leave(name)]
+        for name in gone:
+            self._leave(name)
         # A label of another program may have to change on any node.
         may_rest = self._parts.labels(Fleet((), {}, settings, now, snapshot)) is None
         judge = partial(self._rest, snapshot=snapshot, settings=settings, now=now)
         for node in snapshot.nodes:
-            unsure += self._leave(node.name, gone=False)
+            self._leave(node.name, gone=False)
             found = assessment.of(node.name)
             what = f"node {node.name}: whether it rests is not known"
             rest = guarded(what, partial(judge, node, found), None)[0] if may_rest else None
             self._enter(node, rest, settings)
-        self._mend(unsure)
         self._pending = set()
         return self._without_resting(snapshot, assessment)
 
@@ -178,7 +182,7 @@ class Store:
             fleet=fleet,
             uids=uids,
             quiet=counts.quiet,
-            last=counts.last,
+            last=counts.last(),
             undated=counts.undated.keys(),
             absent=counts.absent,
         )
@@ -211,13 +215,14 @@ class Store:
             min(ends, default=None),
         )
 
-    def _leave(self, name: str, *, gone: bool = True) -> Iterable[tuple[str, datetime]]:
+    def _leave(self, name: str, *, gone: bool = True) -> None:
         self._active.discard(name)
         if gone and self._uids.pop(name, None) is not None:
             self._fleet.pop(name, None)
             self._shown = None
         rest = self._resting.pop(name, None)
-        return tuple(self._counts.remove(rest)) if rest is not None else ()
+        if rest is not None:
+            self._counts.remove(rest)
 
     def _enter(self, node: Node, rest: _Rest | None, settings: Settings) -> None:
         shown = fleet_node(node, settings)
@@ -230,17 +235,6 @@ class Store:
         self._counts.add(rest, node)
         if rest.until is not None:
             heapq.heappush(self._ends, (rest.until, node.name))
-
-    def _mend(self, unsure: Iterable[tuple[str, datetime]]) -> None:
-        """Find the newest answer again of each source whose newest one has gone, without a newer one."""
-        counts = self._counts
-        sources = {source for source, written in unsure if counts.last.get(source) == written}
-        for source in sources:
-            del counts.last[source]
-        for rest in self._resting.values() if sources else ():
-            for source, written in rest.answers:
-                if source in sources and written is not None:
-                    counts.last[source] = max(written, counts.last.get(source, written))
 
 
 class Others(Mapping[str, Node]):
