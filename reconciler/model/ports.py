@@ -320,6 +320,13 @@ class Clock(Protocol):
         """Wait on a condition that the caller holds, until it is notified or `seconds` have passed."""
 
 
+class NodeLook(Struct, frozen=True):
+    """A node as a watch shows it, and the last moment (UTC) at which the watch was up to date."""
+
+    node: Node
+    at: datetime
+
+
 class Evictor(Protocol):
     """What the drainer needs of the cluster; writes check the lock as those of ClusterWriter do."""
 

@@ -240,9 +240,9 @@ class DrainCore:
             return
         self._turns.dirty.add(event.node)
         match event:
-            case NodeSeen(_, _, found, error):
+            case NodeSeen(_, _, found, error, at):
                 if error is None:
-                    drain.see_node(found, now)
+                    drain.see_node(found, now, at)
                 else:
                     drain.node_unread(error, now)
             case PodsSeen(_, _, pods, error):

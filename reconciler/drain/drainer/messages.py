@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from msgspec import Struct
 
@@ -82,10 +82,11 @@ class Limits(Struct, frozen=True):
 
 
 class CheckNode(Struct, frozen=True):
-    """Read the node."""
+    """Read the node. If `since` (UTC) is set, a watch is enough that shows it as it was then or later."""
 
     node: str
     drain: int
+    since: datetime | None = None
 
 
 class WatchPods(Struct, frozen=True):
@@ -196,12 +197,13 @@ class WatchEnded(Struct, frozen=True):
 
 
 class NodeSeen(Struct, frozen=True):
-    """The answer to CheckNode."""
+    """The answer to CheckNode. `at` is the moment (UTC) that a watch shows, None for a read."""
 
     node: str
     drain: int
     found: Node | None = None
     error: ReconcilerError | None = None
+    at: datetime | None = None
 
 
 class PodsSeen(Struct, frozen=True):

@@ -63,6 +63,11 @@ AHEAD = timedelta(minutes=2)
 """A pod whose turn has not come goes so long before its grace period only just fits."""
 
 
+def stops(found: Node, order: DrainOrder, now: datetime) -> str:
+    """Return in words which hold stops the drain at `now` (UTC), empty if none does."""
+    return "" if order.options.ignore_holds else stopping_hold(found, order.options.prefix, now)
+
+
 class NodeDrain(Struct):
     """One attempt at one node. `number` distinguishes its answers from those of earlier attempts."""
 
@@ -127,28 +132,23 @@ class NodeDrain(Struct):
                 self.pods.seen_since_read.add(pod.uid)
                 self._see_pod(pod, now)
 
-    def see_node(self, found: Node | None, now: datetime) -> None:
-        """Handle the answer to CheckNode."""
-        asked = self.cordon.answered()
+    def see_node(self, found: Node | None, now: datetime, at: datetime | None = None) -> None:
+        """Handle the answer to CheckNode; `at` is the moment that a watch shows, None for a read."""
+        asked = self.cordon.answered() or now
         if found is None:
             self.end(Phase.NODE_GONE, now, "the node no longer exists")
         elif found.uid != self.order.uid:
             self.end(Phase.NODE_GONE, now, "another node has this name now")
         elif not found.unschedulable:
             self.end(Phase.STOPPED, now, "the node is no longer cordoned")
-        elif held := self._held(found, now):
+        elif held := stops(found, self.order, now):
             self.end(Phase.STOPPED, now, held)
         else:
             # The node was cordoned when the request was sent; it may have changed before the answer.
-            self.cordon.seen_at = asked or now
+            self.cordon.seen_at = asked if at is None else min(asked, at)
             self.cordon.last_read = self.cordon.reads
             self._readable()
             self.cordon.ready = found.ready if found.condition("Ready") is not None else None
-
-    def _held(self, found: Node, now: datetime) -> str:
-        """Return in words which hold stops this drain, empty if none does."""
-        options = self.order.options
-        return "" if options.ignore_holds else stopping_hold(found, options.prefix, now)
 
     def node_unread(self, error: ReconcilerError, now: datetime) -> None:
         """Handle a failed CheckNode. The drain pauses until the node can be read."""
@@ -420,8 +420,12 @@ class NodeDrain(Struct):
 
     def _check(self, now: datetime) -> Iterator[Command]:
         if self.cordon.asked_at is None and not self.alarm.later(now):
+            tracked = self.pods.tracked.values()
+            # What a watch shows may be older than a pod that has appeared since.
+            late = any(each.looks_before and not self.cordon.shows(each) for each in tracked)
             self.cordon.begin(now)
-            yield CheckNode(self.order.node, self.number)
+            since = None if late else now - self.limits.cordon.ahead / 2
+            yield CheckNode(self.order.node, self.number, since)
 
     def _finish(self, now: datetime) -> Iterator[Command]:
         """Confirm with a consistent read that no pods are left, and wait for volumes, within a limit."""

@@ -16,11 +16,13 @@ from msgspec import Struct
 from reconciler.drain.drainer.core import DrainCore
 from reconciler.drain.drainer.messages import (
     BudgetNews,
+    CheckNode,
     Command,
     Delete,
     Event,
     Evict,
     Limits,
+    NodeSeen,
     PodNews,
     Request,
     Start,
@@ -34,11 +36,12 @@ from reconciler.drain.drainer.messages import (
     Write,
     WriteDone,
 )
+from reconciler.drain.drainer.node_drain import stops
 from reconciler.drain.drainer.requests import ask, failed
 from reconciler.model.drains import DrainOrder, DrainProgress, Phase, SlotUse
 from reconciler.model.errors import ReconcilerError
 from reconciler.model.pod import Pod
-from reconciler.model.ports import Clock, Evictor
+from reconciler.model.ports import Clock, Evictor, NodeLook
 
 SHOWN_EVERY = timedelta(seconds=0.1)
 """How often `on_progress` gets the progress of drains that go on. An end is reported at once.
@@ -175,12 +178,22 @@ class _Display:
             _log.exception("the progress can't be shown", extra={"node": progress.node})
 
 
-class _EvictionNews:
-    """Says which pods were evicted, each with the last order for its node."""
+class _Orders:
+    """The last order for each node, what a watch shows of it, and who is told of its pods."""
 
     def __init__(self, on_evicted: Callable[[DrainOrder, Pod, bool], None] | None) -> None:
         self._on_evicted = on_evicted
         self.orders: dict[str, DrainOrder] = {}
+        self.seen: Callable[[str], NodeLook | None] = lambda node: None
+
+    def look(self, command: CheckNode, now: datetime) -> NodeLook | None:
+        """Return what a watch shows of the node, if that is new enough and the drain goes on with it."""
+        look, order = self.seen(command.node), self.orders.get(command.node)
+        if look is None or order is None or command.since is None or look.at < command.since:
+            return None
+        node = look.node
+        goes_on = node.uid == order.uid and node.unschedulable and not stops(node, order, now)
+        return look if goes_on else None
 
     def say(self, command: Evict | Delete) -> None:
         """Say that a pod was evicted or deleted."""
@@ -240,7 +253,7 @@ class Drainer:
         self._clock = clock
         self._display = _Display(on_progress)
         self._before_own_pod = before_own_pod
-        self._evictions = _EvictionNews(on_evicted)
+        self._orders = _Orders(on_evicted)
         self._changed = Condition()
         self._events: deque[Event] = deque()
         self._waiting: deque[DrainOrder] = deque()
@@ -266,10 +279,18 @@ class Drainer:
                 self._threads.core.start()
             self._events.append(Start(order))
             self._waiting.append(order)
-            self._evictions.orders[order.node] = order
+            self._orders.orders[order.node] = order
             # Counted here, so that `wait` right after this call sees a running drain.
             self._counts.running += 1
             self._changed.notify_all()
+
+    def follow(self, seen: Callable[[str], NodeLook | None]) -> None:
+        """Use what a watch shows of a node, instead of a read where that is enough.
+
+        `seen` returns None for a node that is not known, and must not wait. Only what a read shows ends a
+        drain: our own cordon may be newer than the watch.
+        """
+        self._orders.seen = seen
 
     def stop(self, node: str, because: str = "stopped") -> None:
         """Stop evictions on a node. Requests in flight are not cancelled."""
@@ -387,6 +408,8 @@ class Drainer:
                 self._watches.open(command)
             case Unwatch(number):
                 self._watches.leave(number)
+            case CheckNode() if (look := self._orders.look(command, self._clock.now())) is not None:
+                self._put(NodeSeen(command.node, command.drain, look.node, at=look.at))
             case _:
                 assert self._threads is not None
                 pool = self._threads.writers if isinstance(command, Write) else self._threads.readers
@@ -409,4 +432,4 @@ class Drainer:
             answer = failed(command, ReconcilerError(f"{type(error).__name__}: {error}"))
         self._put(answer)
         if isinstance(command, Evict | Delete) and isinstance(answer, WriteDone) and answer.error is None:
-            self._evictions.say(command)
+            self._orders.say(command)

@@ -704,3 +704,15 @@ def test_the_clock_may_go_back_without_a_drain_standing_still() -> None:
 
     assert wake is not None
     assert wake <= START
+
+
+def test_a_pod_that_appears_is_evicted_only_after_a_read_that_was_sent_since() -> None:
+    scene = Scene("a")
+    scene.deployment("web", "a", 1)
+    drive = Drive(scene).start("a")
+    drive.at(0.5, lambda: scene.deployment("late", "a", 1))
+    drive.run()
+
+    checks = [(at, command.since) for at, command in drive.commands if isinstance(command, CheckNode)]
+    assert checks[0] == (START, START - CordonChecks().ahead / 2)
+    assert any(since is None for at, since in checks if at > START)

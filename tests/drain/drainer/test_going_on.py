@@ -12,6 +12,7 @@ from reconciler.drain.drainer.messages import (
     BudgetNews,
     CheckNode,
     Command,
+    CordonChecks,
     Delete,
     Evict,
     ListAttachments,
@@ -59,6 +60,10 @@ def _evicting(core: DrainCore, *pods: Pod) -> tuple[int, tuple[Command, ...]]:
 
 def _of(commands: tuple[Command, ...], kind: type[Command]) -> list[Command]:
     return [one for one in commands if isinstance(one, kind)]
+
+
+def _look(drain: int, now: datetime) -> CheckNode:
+    return CheckNode(NODE.name, drain, now - CordonChecks().ahead / 2)
 
 
 def test_a_second_order_for_the_same_node_continues_the_attempt_with_its_settings() -> None:
@@ -161,7 +166,7 @@ def test_a_clock_that_goes_back_makes_what_was_seen_old() -> None:
     core = DrainCore()
     number, _ = _evicting(core, WEB)
 
-    assert core.step(Tick(), EARLIER) == (CheckNode(NODE.name, number),)
+    assert core.step(Tick(), EARLIER) == (_look(number, EARLIER),)
 
 
 def test_a_clock_that_goes_back_opens_a_broken_watch_at_once() -> None:
@@ -225,7 +230,7 @@ def test_while_the_node_can_not_be_read_nothing_is_evicted_and_it_is_asked_again
     assert isinstance(first, Evict)
     idle = core.next_wake()
     assert idle is not None
-    assert core.step(Tick(), idle) == (CheckNode(NODE.name, number),)
+    assert core.step(Tick(), idle) == (_look(number, idle),)
 
     unread = core.step_all(
         [
@@ -256,7 +261,7 @@ def test_a_node_that_can_not_be_read_is_read_before_it_is_called_empty() -> None
     wake = core.next_wake()
     assert wake is not None
 
-    assert core.step(Tick(), wake) == (CheckNode(NODE.name, number),)
+    assert core.step(Tick(), wake) == (_look(number, wake),)
 
 
 def test_a_pod_that_a_new_watch_does_not_list_has_gone() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import pytest
 
@@ -17,7 +17,7 @@ from reconciler.model.drains import DrainOrder, DrainProgress, Escalation, Phase
 from reconciler.model.errors import ReconcilerError, Unreachable
 from reconciler.model.node import Node
 from reconciler.model.pod import Pod
-from reconciler.model.ports import BudgetChange, PodChange
+from reconciler.model.ports import BudgetChange, NodeLook, PodChange
 from reconciler.model.values import replace
 from reconciler.simulation.api import SimulatedApi
 from reconciler.simulation.clock import SimulatedWatch, VirtualClock
@@ -524,3 +524,31 @@ def test_a_drain_runs_from_its_order_on() -> None:
 
     assert ordered == DrainProgress("b", order.uid, Phase.RUNNING)
     assert (ended.phase, ended.gone) == (Phase.DRAINED, 2)
+
+
+@pytest.mark.parametrize(
+    ("age", "change", "saves"),
+    [
+        pytest.param(timedelta(), {}, True, id="new"),
+        pytest.param(timedelta(seconds=2), {}, False, id="of a watch that was cut"),
+        pytest.param(timedelta(), {"unschedulable": False}, False, id="older than our cordon"),
+        pytest.param(timedelta(), {"uid": "former"}, False, id="of a node that was recreated"),
+    ],
+)
+def test_what_a_watch_shows_of_the_node_saves_its_read(
+    age: timedelta, change: dict[str, Any], saves: bool
+) -> None:
+    alive = _Alive()
+    scene = alive.scene
+    scene.deployment("web", "a", 2)
+    node = replace(scene.cluster.nodes["a"], **change)
+
+    with alive.running():
+        drainer = Drainer(alive.api, SystemClock())
+        drainer.follow(lambda name: NodeLook(node, datetime.now(UTC) - age))
+        drainer.start(order_for("a", since=datetime.now(UTC)))
+        progress = _finish(drainer, "a")
+        drainer.close()
+
+    assert progress["a"].phase is Phase.DRAINED
+    assert ("node" not in scene.reads) is saves
