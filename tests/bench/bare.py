@@ -163,7 +163,10 @@ class _AllAtOnce(_Bare):
 
 
 class PlainWatch:
-    """A watch that first reports what is there."""
+    """A watch that first reports what is there.
+
+    The API server ends a watch that is read too slowly; it then goes on after the last event.
+    """
 
     def __init__(
         self,
@@ -173,33 +176,46 @@ class PlainWatch:
         over: threading.Event,
         accept: str = "application/json",
     ) -> None:
-        joint = "&" if "?" in path else "?"
+        self._api, self._path, self._accept = api, path, accept
         self._over = over
         self._on_event = on_event
-        self._response = api._pool.request(
-            "GET",
-            f"{api.url}/{path}{joint}watch=true",
-            headers={**api._pool.headers, "Accept": accept},
-            preload_content=False,
-            timeout=urllib3.Timeout(PATIENCE),
-        )
+        self._version = ""
+        self._response = self._begin()
         self._thread = threading.Thread(target=self._follow)
         self._thread.start()
 
     def close(self) -> None:
-        """Leave it."""
+        """Leave it, once it is over."""
         self._response.shutdown()
         self._thread.join()
         self._response.close()
 
+    def _begin(self) -> urllib3.BaseHTTPResponse:
+        joint = "&" if "?" in self._path else "?"
+        after = f"&resourceVersion={self._version}" if self._version else ""
+        return self._api._pool.request(
+            "GET",
+            f"{self._api.url}/{self._path}{joint}watch=true{after}",
+            headers={**self._api._pool.headers, "Accept": self._accept},
+            preload_content=False,
+            timeout=urllib3.Timeout(PATIENCE),
+        )
+
     def _follow(self) -> None:
-        rest = b""
         try:
-            while chunk := self._response.read1(1 << 16):
-                *lines, rest = (rest + chunk).split(b"\n")
-                for line in lines if not self._over.is_set() else ():
-                    self._on_event(json.loads(line))
-            assert self._over.is_set(), "the watch ended"
+            while not self._over.is_set():
+                self._read()
+                if not self._over.is_set():
+                    self._response = self._begin()
         except urllib3.exceptions.HTTPError:
             if not self._over.is_set():
                 raise
+
+    def _read(self) -> None:
+        rest = b""
+        while chunk := self._response.read1(1 << 16):
+            *lines, rest = (rest + chunk).split(b"\n")
+            for line in lines if not self._over.is_set() else ():
+                event = json.loads(line)
+                self._on_event(event)
+                self._version = event["object"]["metadata"]["resourceVersion"]

@@ -28,18 +28,18 @@ PROTOCOLS: Mapping[str, Protocol] = {
     "burst": lambda cluster, asked: protocols.burst(cluster, asked.of((100, 600), (10, 20)), asked.rounds),
     "drains": lambda cluster, asked: protocols.drains(cluster, asked.of(500, 20)),
     "exact": lambda cluster, asked: protocols.exact(
-        cluster, asked.nodes, asked.of(200, 5), asked.of(1_800, 20), asked.later
+        cluster, asked.some, asked.of(200, 5), asked.of(1_800, 20), asked.later
     ),
     "big": lambda cluster, asked: protocols.big(cluster, asked.of(750, 10), 15),
     "requests": lambda cluster, asked: protocols.requests(cluster, asked.of(50, 5), 10),
     "latency": lambda cluster, asked: protocols.latency(cluster, 100, asked.of(15, 3)),
     "twenty": lambda cluster, asked: protocols.twenty(cluster, asked.of(20, 3), asked.of(20, 5), 8),
-    "steady": lambda cluster, asked: protocols.steady(cluster, asked.nodes, 0.5, asked.of(60, 10)),
-    "idle": lambda cluster, asked: protocols.idle(cluster, asked.nodes, asked.of(60, 5)),
+    "steady": lambda cluster, asked: protocols.steady(cluster, asked.some, 0.5, asked.of(60, 10)),
+    "idle": lambda cluster, asked: protocols.idle(cluster, asked.some, asked.of(60, 5)),
 }
 ALONE: Mapping[str, Callable[[Asked], list[Row]]] = {
     "hundred-thousand": lambda asked: alone.hundred_thousand(
-        asked.of(100_000, 2_000), asked.of(15, 2), asked.program
+        asked.nodes or asked.of(100_000, 2_000), asked.of(15, 2), asked.program
     ),
     "simulated": lambda asked: alone.simulated(asked.of((500, 2_000, 5_000), (50, 100))),
 }
@@ -54,7 +54,7 @@ def main() -> None:
         "protocols", nargs="*", metavar="PROTOCOL", help=f"of {', '.join(names)} (default: all)"
     )
     parser.add_argument("--quick", action="store_true", help="small sizes, to see whether it runs")
-    parser.add_argument("--nodes", type=int, help="of exact, steady and idle (default: 10000)")
+    parser.add_argument("--nodes", type=int, help="of those with thousands of them")
     parser.add_argument(
         "--later", type=float, default=120, help="seconds until exact looks again (default: 120)"
     )
@@ -62,7 +62,7 @@ def main() -> None:
     parser.add_argument("--program", nargs="+", default=["-m", "jobs"], help="what is run as `reconciler`")
     asked = parser.parse_args()
     asked.of = lambda whole, small: small if asked.quick else whole
-    asked.nodes = asked.nodes or asked.of(10_000, 60)
+    asked.some = asked.nodes or asked.of(10_000, 60)
     chosen = asked.protocols or names
     if unknown := set(chosen) - set(names):
         parser.error(f"there is no {', '.join(sorted(unknown))}")

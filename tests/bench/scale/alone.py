@@ -16,7 +16,7 @@ import urllib3
 
 from reconciler.model.event import Kind
 from reconciler.simulation.platform import Reporter, VmEvent
-from tests.bench.scale.cluster import LAUNCH, SETTINGS, Serve
+from tests.bench.scale.cluster import LAUNCH, SETTINGS, SETTLES, Serve
 from tests.bench.scale.protocols import Row
 from tests.support import builders, stub
 from tests.support.builders import NOW
@@ -70,17 +70,17 @@ def hundred_thousand(nodes: int, changes: int, program: Sequence[str]) -> list[R
             began = time.monotonic()
             with Serve(kubeconfig, SETTINGS.format(budget=changes), program) as serve:
                 serve.wait_until_ready()
-                first = time.monotonic() - began - 3
+                first, cpu = time.monotonic() - began - SETTLES, serve.cpu
                 took = []
                 for _ in range(changes):
-                    answer = urllib3.request("POST", f"{address}/change", timeout=130)
+                    answer = urllib3.request("POST", f"{address}/change", timeout=610)
                     took.append(1000 * float(answer.json()["seconds"]))
                     time.sleep(1.5)
-                peak, cpu = serve.peak, serve.cpu
+                peak, each = serve.peak, (serve.cpu - cpu) / changes
         finally:
             many.kill()
     change = statistics.median(took)
-    measured = f"{peak:.0f} MiB, {first:.0f} s, {change:.0f} ms; {cpu:.0f} CPU s"
+    measured = f"{peak:.0f} MiB, {first:.0f} s ({cpu:.0f} of CPU), {change:.0f} ms ({1000 * each:.0f} of CPU)"
     holds = peak <= 512 and first <= 60 and change <= 50
     what, published = f"{nodes} nodes: peak, first plan, a change decided", "187 GB in all parts"
     return [Row(what, published, "512 MiB, 60 s, 50 ms", measured, holds)]

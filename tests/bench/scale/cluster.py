@@ -32,6 +32,9 @@ from tests.support.controlplane.workloads import pod
 PATIENCE = 900.0
 """Seconds."""
 
+SETTLES = 3.0
+"""Seconds after its first pass until `serve` is measured."""
+
 LAUNCH = (sys.executable, "-I", "-S", "-c", _LAUNCH, str(os.getpid()))
 """Before the command of a process that is to die with this one."""
 
@@ -83,7 +86,7 @@ class Serve:
             return leads and urllib3.request("GET", f"http://{address}/readyz", retries=False).status == 200
 
         wait_for("ready serve", ready, seconds=PATIENCE)
-        time.sleep(3)
+        time.sleep(SETTLES)
 
     @property
     def cpu(self) -> float:

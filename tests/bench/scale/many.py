@@ -149,7 +149,7 @@ class Many(Loopback):
         self.nodes.change(number, {"status": {"conditions": [notice, *_healthy()]}})
         began = time.monotonic()
         self.tell(number)
-        assert came.wait(120), "no patch"
+        assert came.wait(600), "no patch"
         return time.monotonic() - began
 
 
