@@ -77,6 +77,8 @@ def examine(
 def _planned(snapshot: Snapshot, settings: Settings, now: datetime, store: Store | None = None) -> Plan:
     settings = settings.with_calendars(snapshot.for_settings.calendars)
     events = assess(snapshot, now)
-    if store is not None:
-        snapshot, events = store.settle(snapshot, events, settings, now)
-    return decide(snapshot, events, settings, now, PARTS)
+    if store is None:
+        return decide(snapshot, events, settings, now, PARTS)
+    plan = decide(*store.settle(snapshot, events, settings, now), settings, now, PARTS)
+    store.keep(plan)
+    return plan

@@ -135,8 +135,7 @@ def text(value: str, most: int = TEXT) -> str:
 def first_of(names: Sequence[str], most: int = 3, *, count: int | None = None) -> str:
     """Return the first names as a list in words, and how many more there are; `count` is how many in all."""
     more = (len(names) if count is None else count) - most
-    more = f" and {more} more" if more > 0 else ""
-    return ", ".join(names[:most]) + more
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def excerpt(value: object) -> str:

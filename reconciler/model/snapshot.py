@@ -247,7 +247,7 @@ class Aside(Struct, frozen=True):
     answers of each source that report nothing, `last` is the newest of them (UTC), and `undated` are the
     sources with an answer that does not say when it was written. `absent` counts what is not installed, and
     why. `fleet` are all nodes, by name, and `uids` those of all nodes, also of those that do not rest; None
-    if no node is left out.
+    if no node is left out. `plans` are the plans of nodes that are reported though they rest, by name.
     """
 
     groups: tuple[Resting, ...] = ()
@@ -258,6 +258,7 @@ class Aside(Struct, frozen=True):
     last: Mapping[str, datetime] = field(default_factory=dict)
     undated: Collection[str] = ()
     absent: Mapping[str, int] = field(default_factory=dict)
+    plans: Mapping[str, Any] = field(default_factory=dict)
 
 
 class ReadAhead(Struct, frozen=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -157,6 +157,15 @@ class Parts(Struct, frozen=True):
     def deciders(self, nodes: Sequence[NodeFacts], context: PassContext) -> tuple[Decider, ...]:
         """Return what decides about these nodes, one after the other, in the order of the features."""
         return tuple(feature.decide(nodes, context) for feature in self.features if feature.decide)
+
+    def settled(self, settings: Settings) -> Callable[[Node], bool] | None:
+        """Return what says whether no feature has anything to decide about a node until it changes.
+
+        None: no feature decides about nodes without news.
+        """
+        asked = (feature.settled(settings) for feature in self.features if feature.settled)
+        found = [settled for settled in asked if settled is not None]
+        return (lambda node: all(settled(node) for settled in found)) if found else None
 
     def bears_signs(self, node: Node, prefix: str) -> bool:
         """Whether the node has a sign of ours."""

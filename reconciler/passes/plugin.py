@@ -234,6 +234,8 @@ class Feature(Struct, frozen=True):
     their names: it chooses them, a bounded number. What can't be read is a part of its answer. `read_checks`
     reads what the checks of workflows need. `decide` makes, from what is
     known of all nodes, what decides about one after the other; a node that breaks it is one of the faults.
+    `settled` returns, once in a pass, what says whether it has nothing to decide about a node until the node
+    itself changes; None if it never has anything to decide about a node without news.
 
     Signs show a case on its node to other tools. `bears_signs` says whether a node has one, which may have to
     change even if the node has no event, and `signs` returns the changes and what goes with them. `outlived`
@@ -256,6 +258,7 @@ class Feature(Struct, frozen=True):
     read_checks: Callable[[Outside, Settings], ReadForChecks] | None = None
     read_objects: Callable[[ClusterReader, Settings, Collection[str], Gaps], ReadObjects] | None = None
     decide: Callable[[Sequence[NodeFacts], PassContext], Decider] | None = None
+    settled: Callable[[Settings], Callable[[Node], bool] | None] | None = None
     bears_signs: Callable[[Node, str], bool] | None = None
     signs: Callable[[Node, Standing, PassContext], NodeSigns] | None = None
     outlived: Callable[[Node, str], NodeSigns] | None = None

@@ -16,13 +16,14 @@ from typing import Any
 from msgspec import Struct, field
 
 from reconciler.model.node import Node, own_times
+from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.ports import Followed
 from reconciler.model.problems import guarded
 from reconciler.model.snapshot import Aside, Assessment, FleetNode, NodeAssessment, Resting, Snapshot
 from reconciler.model.values import replace
 from reconciler.passes.assess import absences
-from reconciler.passes.decide.known import rests
-from reconciler.passes.decide.reporting import fleet_node
+from reconciler.passes.decide.known import has_news
+from reconciler.passes.decide.reporting import fleet_node, is_steady
 from reconciler.passes.parts import Parts
 from reconciler.passes.plugin import Fleet, SourceContext
 from reconciler.settings.schema import Settings
@@ -110,8 +111,9 @@ class Store:
         self._resting: dict[str, _Rest] = {}
         self._counts = _Counts()
         self._ends: list[tuple[datetime, str]] = []
-        self._fleet: dict[str, FleetNode] = {}
-        self._uids: dict[str, str] = {}
+        self._fleet: dict[str, tuple[FleetNode, str]] = {}
+        self._ready: dict[str, tuple[Node, _Rest]] = {}
+        self._plans: dict[str, NodePlan] = {}
         self._shown: tuple[tuple[FleetNode, ...], frozenset[str]] | None = None
 
     def chosen(self, followed: Followed, now: datetime) -> tuple[Node, ...]:
@@ -160,21 +162,38 @@ class Store:
             self._leave(name)
         # A label of another program may have to change on any node.
         may_rest = self._parts.labels(Fleet((), {}, settings, now, snapshot)) is None
+        settled = self._parts.settled(settings)
         judge = partial(self._rest, snapshot=snapshot, settings=settings, now=now)
+        self._ready = {}
         for node in snapshot.nodes:
             self._leave(node.name, gone=False)
             found = assessment.of(node.name)
             what = f"node {node.name}: whether it rests is not known"
             rest = guarded(what, partial(judge, node, found), None)[0] if may_rest else None
+            if rest is not None and settled is not None and settings.manages(node.labels):
+                if guarded(what, partial(settled, node), False)[0]:
+                    self._ready[node.name] = node, rest
+                rest = None
             self._enter(node, rest, settings)
         self._pending = set()
         return self._without_resting(snapshot, assessment)
 
+    def keep(self, plan: Plan) -> None:
+        """Let those nodes rest about which a feature has decided, with their plans, if these are steady."""
+        plans = {node.node: node for node in plan.nodes if node.node in self._ready}
+        for name, (node, rest) in self._ready.items():
+            planned = plans.get(name)
+            if planned is None or is_steady(planned, plan.now):
+                self._rests(node, rest)
+                if planned is not None:
+                    self._plans[name] = planned
+        self._ready = {}
+
     def _without_resting(self, snapshot: Snapshot, assessment: Assessment) -> tuple[Snapshot, Assessment]:
         counts = self._counts
         if self._shown is None:
-            fleet = tuple(node for _, node in sorted(self._fleet.items()))
-            self._shown = fleet, frozenset(self._uids.values())
+            shown = [shown for _, shown in sorted(self._fleet.items())]
+            self._shown = tuple(node for node, _ in shown), frozenset(uid for _, uid in shown)
         fleet, uids = self._shown
         aside = Aside(
             groups=tuple(Resting(counts.examples[group], count) for group, count in counts.groups.items()),
@@ -185,6 +204,7 @@ class Store:
             last=counts.last(),
             undated=counts.undated.keys(),
             absent=counts.absent,
+            plans=self._plans,
         )
         active = tuple(node for node in snapshot.nodes if node.name in self._active)
         assessed = {name: found for name, found in assessment.nodes.items() if name in self._active}
@@ -198,7 +218,9 @@ class Store:
         keys, parts = settings.keys.names, self._parts
         if found.problem or node.name in snapshot.problems.nodes or keys.record_kept in node.labels:
             return None
-        if not rests(node, found, settings, parts) or parts.outlived(node, keys.prefix).any:
+        if node.out_of_service or has_news(node, found, settings, parts):
+            return None
+        if parts.outlived(node, keys.prefix).any:
             return None
         latest = own_times(now, snapshot.skew).latest
         if any(reading.as_of is not None and reading.as_of > latest for reading in found.readings):
@@ -217,20 +239,24 @@ class Store:
 
     def _leave(self, name: str, *, gone: bool = True) -> None:
         self._active.discard(name)
-        if gone and self._uids.pop(name, None) is not None:
-            self._fleet.pop(name, None)
+        self._plans.pop(name, None)
+        if gone and self._fleet.pop(name, None) is not None:
             self._shown = None
         rest = self._resting.pop(name, None)
         if rest is not None:
             self._counts.remove(rest)
 
     def _enter(self, node: Node, rest: _Rest | None, settings: Settings) -> None:
-        shown = fleet_node(node, settings)
-        if self._fleet.get(node.name) != shown or self._uids.get(node.name) != node.uid:
-            self._fleet[node.name], self._uids[node.name], self._shown = shown, node.uid, None
+        shown = fleet_node(node, settings), node.uid
+        if self._fleet.get(node.name) != shown:
+            self._fleet[node.name], self._shown = shown, None
         if rest is None:
             self._active.add(node.name)
-            return
+        else:
+            self._rests(node, rest)
+
+    def _rests(self, node: Node, rest: _Rest) -> None:
+        self._active.discard(node.name)
         self._resting[node.name] = rest
         self._counts.add(rest, node)
         if rest.until is not None:

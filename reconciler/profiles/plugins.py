@@ -68,8 +68,9 @@ class CheckType(Struct, frozen=True):
 
     `ordinarily` is the sentence for an answer that gives no reason. `who` says who can end its hold, as
     `who_ends` completes it, and `by_itself` that it ends without a person in the ordinary course of things.
-    `needs` returns what it reads beyond the nodes. `takes` returns the Lease that the node takes when a
-    transition with this check really happens, None if it takes none: it gets what the check got.
+    `needs` returns what it reads beyond the nodes. `alone`: the answer follows from the node itself. `takes`
+    returns the Lease that the node takes when a transition with this check really happens, None if it takes
+    none: it gets what the check got.
     """
 
     name: str
@@ -79,6 +80,7 @@ class CheckType(Struct, frozen=True):
     ordinarily: str = ""
     who: str = ""
     by_itself: bool = False
+    alone: bool = False
     needs: Callable[[Any], Needs] = lambda _config: Needs()
     takes: Callable[[Any, Any], LeaseTake | None] = lambda _config, _situation: None
 
@@ -94,6 +96,7 @@ class _Facts(TypedDict, total=False):
     ordinarily: str
     who: str
     by_itself: bool
+    alone: bool
     needs: Callable[[Any], Needs]
     takes: Callable[[Any, Any], LeaseTake | None]
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reconciler.model.keys import keys_of
 from reconciler.model.node import Node
 from reconciler.model.plan import Plan
 from reconciler.model.ports import Followed
 from reconciler.model.snapshot import Agents
 from reconciler.passes.observe import wanted
 from reconciler.passes.store import Store
-from reconciler.run import PARTS, rehearse
+from reconciler.run import PARTS, rehearse, run_pass
 from reconciler.settings.schema import Settings
 from reconciler.simulation.world import World
 from tests.laws.histories import History, Step, people_steps, platform_steps, small_world, waits
@@ -21,7 +23,7 @@ from tests.laws.hits import Hits
 from tests.support import builders, strategies
 from tests.support.builders import NOW
 from tests.support.searching import examples
-from tests.support.worlds import store_of, world_of
+from tests.support.worlds import look, store_of, world_of
 
 
 def _both(world: World, policy: Settings, store: Store) -> tuple[Plan, Plan]:
@@ -87,6 +89,84 @@ def test_a_pass_looks_at_what_changed_and_at_cases() -> None:
         plan = rehearse(world.outside, policy, NOW, store)
         assert (store.looked, [node.node for node in plan.nodes]) == (1, ["n7"])
     assert len(plan.fleet) == 50
+
+
+WORKFLOWS = """budget: {maxUnavailable: 2}
+profiles:
+  instances:
+    check:
+    - {type: hasLabel, name: wanted, config: {key: example.com/reboot, value: 'true'}}
+    - {type: maxMaintenance, name: room, config: {max: 1}}
+    - {type: condition, name: bad, config: {type: Bad, status: 'True'}}
+    trigger: [{type: cordon, name: cordon}, {type: uncordon, name: uncordon}]
+  profiles:
+  - name: default
+    operational: {transitions: [{check: "wanted", next: maintenance-required}]}
+    maintenance-required: {transitions: [{check: "wanted && room", next: in-maintenance}]}
+    in-maintenance:
+      enter: cordon
+      transitions: [{check: "!wanted && !bad", trigger: uncordon, next: operational}]
+  - name: other
+    operational: {transitions: [{check: "bad && room", next: in-maintenance}]}
+    in-maintenance: {transitions: [{check: "!bad", next: operational}]}
+"""
+WORKED = Hits()
+_NAMES = st.sampled_from(("n0", "n1", "n2", "n3"))
+_CHANGES = st.one_of(
+    st.tuples(st.just("label"), _NAMES, st.sampled_from(("true", "false", None))),
+    st.tuples(st.just("profiles"), _NAMES, st.sampled_from(("other", "default--other", None))),
+    st.tuples(st.just("condition"), _NAMES, st.sampled_from(("True", "False"))),
+    st.tuples(st.just("cordon"), _NAMES, st.booleans()),
+    st.tuples(st.just("data"), _NAMES, st.sampled_from(("nonsense", None))),
+    st.tuples(st.just("hold"), _NAMES, st.sampled_from(('{"by":"ann"}', None))),
+)
+
+
+def _change(world: World, change: tuple[str, str, Any]) -> None:
+    what, name, value = change
+    match what:
+        case "label":
+            world.cluster.label(name, "example.com/reboot", value)
+        case "profiles":
+            world.cluster.label(name, keys_of(builders.PREFIX).workflows, value)
+        case "condition":
+            world.cluster.set_condition(name, builders.condition("Bad", value))
+        case "cordon":
+            world.cluster.cordon(name, on=value)
+        case "data":
+            world.cluster.annotate(name, keys_of(builders.PREFIX).workflow_data, value)
+        case "hold":
+            world.cluster.annotate(name, keys_of(builders.PREFIX).hold, value)
+
+
+@WORKED.at_least(20)
+@settings(max_examples=examples(100))
+@given(st.lists(st.tuples(_CHANGES, st.integers(0, 3)), min_size=4, max_size=12))
+def test_workflows_leave_nodes_alone_without_a_difference(changes: list[tuple[Any, int]]) -> None:
+    world, policy = _quiet_fleet(4), builders.settings(WORKFLOWS)
+    store = store_of(world)
+    look(world, policy)
+    for change, passes in changes:
+        _change(world, change)
+        world.advance(timedelta(seconds=40))
+        for _ in range(passes):
+            look(world, policy)
+        remembered, fresh = _both(world, policy, store)
+        after = {report.after for node in fresh.nodes for report in node.workflows}
+        WORKED.count(len(after) > 1)
+        assert remembered == fresh
+
+
+def test_a_pass_looks_at_no_node_whose_workflows_wait_for_a_change_of_it() -> None:
+    world, policy, store = _quiet_fleet(20), builders.settings(WORKFLOWS), _Counting(PARTS)
+    for _ in range(4):
+        run_pass(world.outside, policy, world.now, store)
+    assert store.looked == 0
+
+    world.cluster.label("n7", "example.com/reboot", "true")
+    plan, _ = run_pass(world.outside, policy, world.now, store)
+    assert store.looked == 1
+    assert len(plan.nodes) == 20
 
 
 def test_a_silent_answer_ends_a_rest_by_time_alone() -> None:

@@ -54,7 +54,7 @@ class NodeWorkflows(Decider):
         del nodes
         snapshot, settings = context.snapshot, context.settings
         self._workflows = workflows_of(settings.profiles)
-        keys, read = settings.keys.names, snapshot.nodes if self._workflows.on else ()
+        keys, read = settings.keys.names, snapshot.every_node() if self._workflows.on else ()
         members = members_of(read, snapshot.records, self._workflows.selected, keys)
         self._members = Members(members, snapshot.for_settings.checks)
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from reconciler.model.errors import ClusterError, Unreachable
+from reconciler.model.node import Node
 from reconciler.model.pod import Pod
 from reconciler.model.ports import ClusterReader, Outside
 from reconciler.model.problems import internal
@@ -40,7 +41,15 @@ def _decide(nodes: Sequence[NodeFacts], context: PassContext) -> Decider:
     return NodeWorkflows(nodes, context)
 
 
-FEATURE = Feature("workflows", reads=_reads, read_checks=_read_checks, decide=_decide)
+def _settled(settings: Settings) -> Callable[[Node], bool] | None:
+    if not settings.profiles.on:
+        return None
+    from reconciler.features.workflows.settled import settled
+
+    return settled(settings)
+
+
+FEATURE = Feature("workflows", reads=_reads, read_checks=_read_checks, decide=_decide, settled=_settled)
 
 
 LEASES = 200

@@ -7,21 +7,28 @@ from datetime import datetime, timedelta
 from functools import partial
 from itertools import islice
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from reconciler.model.node import Node
 from reconciler.model.plan import NodePlan, Plan, PlanSettings
 from reconciler.model.polling import Memory
 from reconciler.model.problems import Faults, guarded
 from reconciler.model.record import State
-from reconciler.model.schedule import CaseSchedule
+from reconciler.model.schedule import LEAST_URGENT, CaseSchedule
 from reconciler.model.snapshot import Assessment, Ledger, Resting, Snapshot
 from reconciler.model.values import replace
 from reconciler.model.workflow import upgraded_pools
 from reconciler.model.writes import LabelsWrite
 from reconciler.passes.decide.draining import holds_slot
 from reconciler.passes.decide.forecasts import with_prospects
-from reconciler.passes.decide.known import broken, last_key, look_safely, queue_key, why_out_of_service
+from reconciler.passes.decide.known import (
+    QueueKey,
+    broken,
+    last_key,
+    look_safely,
+    queue_key,
+    why_out_of_service,
+)
 from reconciler.passes.decide.one_node import decide_safely
 from reconciler.passes.decide.reporting import (
     expiries,
@@ -69,10 +76,10 @@ def decide(
     )
     fleet = _fleet(context, parts)
     progress = _progress(fleet, context)
-    fleet = replace(fleet, known=_queue(fleet, context))
+    fleet = _queue(fleet, context)
     for node in sorted(fleet.known, key=partial(_turn, context, fleet.ours)):
         progress.plans[node.name] = decide_safely(node, context, progress, parts)
-    plans = _in_order(fleet.known, progress, context)
+    plans = _in_order(fleet.keys, progress, context)
     shown = _shown(plans, context, fleet)
     _keep(progress, plans, shown, context)
     return _plan(plans, shown, fleet, context, progress)
@@ -83,7 +90,7 @@ class _Fleet(Struct, frozen=True):
 
     `selected` are those of `nodeSelector`, `resting` those of them that were only counted. `marked` are also
     those that it selects no more while they have our record or hints, and `known` what is known of those with
-    something to decide or report. `ours` says why a node has a place of ours.
+    something to decide or report. `ours` says why a node has a place of ours, `keys` its place in the queue.
     """
 
     selected: tuple[Node, ...]
@@ -92,6 +99,7 @@ class _Fleet(Struct, frozen=True):
     known: tuple[NodeFacts, ...]
     ours: Mapping[str, str]
     parts: Parts
+    keys: Mapping[str, QueueKey] = field(default_factory=dict)
 
 
 def _fleet(context: PassContext, parts: Parts) -> _Fleet:
@@ -155,8 +163,8 @@ def _progress(fleet: _Fleet, context: PassContext) -> Progress:
     )
 
 
-def _queue(fleet: _Fleet, context: PassContext) -> tuple[NodeFacts, ...]:
-    """Return what is known of the nodes, by urgency; each with a fault is one that can't be judged."""
+def _queue(fleet: _Fleet, context: PassContext) -> _Fleet:
+    """Return the fleet with its nodes by urgency; each with a fault is one that can't be judged."""
     keys = {
         facts.name: context.faults.of(
             facts.name,
@@ -167,7 +175,8 @@ def _queue(fleet: _Fleet, context: PassContext) -> tuple[NodeFacts, ...]:
         for facts in fleet.known
     }
     known = _with_faults(fleet.known, fleet.marked, context)
-    return tuple(sorted(known, key=lambda facts: keys.get(facts.name) or last_key(facts.name)))
+    keys = {facts.name: keys.get(facts.name) or last_key(facts.name) for facts in known}
+    return replace(fleet, known=tuple(sorted(known, key=lambda facts: keys[facts.name])), keys=keys)
 
 
 def _turn(context: PassContext, ours: Mapping[str, str], facts: NodeFacts) -> tuple[bool, bool, bool, int]:
@@ -182,11 +191,17 @@ def _turn(context: PassContext, ours: Mapping[str, str], facts: NodeFacts) -> tu
     return (waits, struck, facts.name == context.snapshot.itself.node, facts.attempts)
 
 
-def _in_order(queue: Sequence[NodeFacts], progress: Progress, context: PassContext) -> tuple[NodePlan, ...]:
-    order = {facts.name: position for position, facts in enumerate(queue)}
+def _in_order(keys: Mapping[str, QueueKey], progress: Progress, context: PassContext) -> tuple[NodePlan, ...]:
+    """Return all plans that are reported, by urgency, with those of nodes that rest."""
+    rested: Mapping[str, NodePlan] = context.snapshot.aside.plans
+    own_node = context.snapshot.itself.node
+
+    def key(plan: NodePlan) -> QueueKey:
+        return keys.get(plan.node) or (plan.node == own_node, LEAST_URGENT.key, plan.zone, plan.node)
+
     scheduled = [_with_schedule(plan, progress.schedules.get(name)) for name, plan in progress.plans.items()]
-    reported = sorted(filter(is_reported, scheduled), key=lambda plan: order[plan.node])
-    return (*reported, *orphaned_drains(context.snapshot, order))
+    reported = sorted((*filter(is_reported, scheduled), *rested.values()), key=key)
+    return (*reported, *orphaned_drains(context.snapshot, keys.keys() | rested.keys()))
 
 
 def _shown(plans: tuple[NodePlan, ...], context: PassContext, fleet: _Fleet) -> ObjectChanges:
@@ -242,6 +257,7 @@ def _plan(
     )
     believed = snapshot.ledger.believed(context.times)
     labels = {node.name: node.labels for node in snapshot.nodes}
+    labels |= {name: snapshot.aside.nodes[name].labels for name in snapshot.aside.plans}
     return Plan(
         now=now,
         mode=settings.mode.value,

@@ -103,6 +103,13 @@ def is_reported(plan: NodePlan) -> bool:
     )
 
 
+def is_steady(plan: NodePlan, now: datetime) -> bool:
+    """Whether the plan stays what it is while its node does not change; `now` is aware."""
+    acts = plan.todo != Actions() or plan.transitions or plan.draining != DrainState()
+    has_case = plan.events or plan.before is not plan.after or plan.after is not State.OPERATIONAL
+    return not (acts or has_case or _moments(plan, now))
+
+
 def expiries(seen: Iterable[NodeFacts]) -> Iterable[datetime]:
     """Yield when a reading of a node with an event or a record becomes too old to use."""
     for node in seen:

@@ -67,7 +67,7 @@ def _compared(
     return passed(said)
 
 
-@check_type("hasLabel", LabelCheck, needs=_reads_label)
+@check_type("hasLabel", LabelCheck, alone=True, needs=_reads_label)
 def has_label(config: LabelCheck, situation: WorkflowSituation) -> CheckResult:
     """Pass when the node has the label, with the value if one is set."""
     return _compared(f"label {config.key}", situation.node.labels.get(config.key), config.value, repr)
@@ -76,6 +76,7 @@ def has_label(config: LabelCheck, situation: WorkflowSituation) -> CheckResult:
 @check_type(
     "hasAnnotation",
     AnnotationCheck,
+    alone=True,
     needs=lambda config: Needs(annotations=frozenset({config.key})),
 )
 def has_annotation(config: AnnotationCheck, situation: WorkflowSituation) -> CheckResult:
@@ -84,7 +85,12 @@ def has_annotation(config: AnnotationCheck, situation: WorkflowSituation) -> Che
     return _compared(f"annotation {config.key}", value, config.value, limits.excerpt)
 
 
-@check_type("condition", ConditionCheck, needs=lambda config: Needs(conditions=frozenset({config.type})))
+@check_type(
+    "condition",
+    ConditionCheck,
+    alone=True,
+    needs=lambda config: Needs(conditions=frozenset({config.type})),
+)
 def condition(config: ConditionCheck, situation: WorkflowSituation) -> CheckResult:
     """Pass when the node has the condition with this status; one that the node does not have fails."""
     found = situation.node.condition(config.type)
