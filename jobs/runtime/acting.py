@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from datetime import timedelta
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -21,7 +22,7 @@ from reconciler.model.errors import ReconcilerError
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.pod import Pod
-from reconciler.model.ports import Clock
+from reconciler.model.ports import Clock, NodeLook
 from reconciler.model.problems import guarded
 from reconciler.model.values import replace
 from reconciler.passes.store import Store
@@ -148,7 +149,7 @@ class Acting:
         keys, drain = self.settings.keys, self.settings.drain
         evictions = CountedEvictions(self._wiring.connection, guard=self._guard_eviction, prefix=keys.prefix)
         evictions.refused = self._observers.refused
-        return Drainer(
+        drainer = Drainer(
             self._observers.evictor(evictions),
             self._clock,
             limits=Limits(parallel=drain.parallel, per_node=drain.parallel_per_node),
@@ -156,6 +157,14 @@ class Acting:
             before_own_pod=self._let_go,
             on_evicted=partial(evicted, self._companions),
         )
+        drainer.follow(self._look)
+        return drainer
+
+    def _look(self, node: str) -> NodeLook | None:
+        """Return how the watch of nodes shows a node, None if there is no watch."""
+        nodes = self._wiring.nodes
+        found = nodes.look(node) if nodes is not None else None
+        return NodeLook(found[0], self._clock.now() - timedelta(seconds=found[1])) if found else None
 
     def drains_run(self) -> bool:
         """Whether any drain is still in progress."""

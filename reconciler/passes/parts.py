@@ -156,14 +156,15 @@ class Parts(Struct, frozen=True):
 
     def deciders(self, nodes: Sequence[NodeFacts], context: PassContext) -> tuple[Decider, ...]:
         """Return what decides about these nodes, one after the other, in the order of the features."""
-        return tuple(feature.decide(nodes, context) for feature in self.features if feature.decide)
+        return tuple(feature.decide.begin(nodes, context) for feature in self.features if feature.decide)
 
     def settled(self, settings: Settings) -> Callable[[Node], bool] | None:
         """Return what says whether no feature has anything to decide about a node until it changes.
 
         None: no feature decides about nodes without news.
         """
-        asked = (feature.settled(settings) for feature in self.features if feature.settled)
+        deciding = [feature.decide for feature in self.features if feature.decide]
+        asked = (decide.settled(settings) for decide in deciding if decide.settled)
         found = [settled for settled in asked if settled is not None]
         return (lambda node: all(settled(node) for settled in found)) if found else None
 

@@ -224,6 +224,17 @@ LabelsOf = Callable[[Node], Mapping[str, str]]
 """Returns the labels that a node should have."""
 
 
+class Deciding(Struct, frozen=True):
+    """How a feature decides. `begin` makes, from what is known of all nodes, what decides about each of them.
+
+    `settled` returns, once in a pass, what says whether there is nothing to decide about a node until the
+    node itself changes; None if the feature decides about nodes with news only.
+    """
+
+    begin: Callable[[Sequence[NodeFacts], PassContext], Decider]
+    settled: Callable[[Settings], Callable[[Node], bool] | None] | None = None
+
+
 class Feature(Struct, frozen=True):
     """What a feature gives to a pass, in the order of the flow. `prefix` is that of our keys.
 
@@ -232,10 +243,8 @@ class Feature(Struct, frozen=True):
     sends no request. `adopts` names the tool whose cordon on a node without a record is taken over, empty if
     it is none that the feature knows. `read_nodes` reads what the feature needs to know of some nodes, by
     their names: it chooses them, a bounded number. What can't be read is a part of its answer. `read_checks`
-    reads what the checks of workflows need. `decide` makes, from what is
-    known of all nodes, what decides about one after the other; a node that breaks it is one of the faults.
-    `settled` returns, once in a pass, what says whether it has nothing to decide about a node until the node
-    itself changes; None if it never has anything to decide about a node without news.
+    reads what the checks of workflows need. A node that
+    breaks what `decide` does is one of the faults.
 
     Signs show a case on its node to other tools. `bears_signs` says whether a node has one, which may have to
     change even if the node has no event, and `signs` returns the changes and what goes with them. `outlived`
@@ -257,8 +266,7 @@ class Feature(Struct, frozen=True):
     read_nodes: Callable[[Outside, Observed], Mapping[str, Any]] | None = None
     read_checks: Callable[[Outside, Settings], ReadForChecks] | None = None
     read_objects: Callable[[ClusterReader, Settings, Collection[str], Gaps], ReadObjects] | None = None
-    decide: Callable[[Sequence[NodeFacts], PassContext], Decider] | None = None
-    settled: Callable[[Settings], Callable[[Node], bool] | None] | None = None
+    decide: Deciding | None = None
     bears_signs: Callable[[Node, str], bool] | None = None
     signs: Callable[[Node, Standing, PassContext], NodeSigns] | None = None
     outlived: Callable[[Node, str], NodeSigns] | None = None

@@ -32,7 +32,7 @@ from reconciler.model.record import State
 from reconciler.model.selector import VALUE
 from reconciler.model.values import replace
 from reconciler.passes.node_facts import Decider, NodeFacts, PassContext
-from reconciler.passes.plugin import Feature, Fleet, LabelsOf, NodeSigns, Observed, Standing, Wants
+from reconciler.passes.plugin import Deciding, Feature, Fleet, LabelsOf, NodeSigns, Observed, Standing, Wants
 from reconciler.profiles.checks.people import HOOKS_DONE
 from reconciler.profiles.situation import Situation
 from reconciler.settings.schema import Settings
@@ -323,7 +323,7 @@ FEATURE = Feature(
     reads=_reads,
     adopts=_adopts,
     read_nodes=_read_nodes,
-    decide=_decide,
+    decide=Deciding(_decide),
     labels=_labels,
     bears_signs=_bears_signs,
     signs=_signs,

@@ -11,7 +11,7 @@ from reconciler.model.ports import ClusterReader, Outside
 from reconciler.model.problems import internal
 from reconciler.model.workflow import Hypervisor, LeaseRef, LeaseSeen, Needs, ReadForChecks
 from reconciler.passes.node_facts import Decider, NodeFacts, PassContext
-from reconciler.passes.plugin import Feature, Wants
+from reconciler.passes.plugin import Deciding, Feature, Wants
 from reconciler.settings.schema import Settings
 
 
@@ -49,7 +49,7 @@ def _settled(settings: Settings) -> Callable[[Node], bool] | None:
     return settled(settings)
 
 
-FEATURE = Feature("workflows", reads=_reads, read_checks=_read_checks, decide=_decide, settled=_settled)
+FEATURE = Feature("workflows", reads=_reads, read_checks=_read_checks, decide=Deciding(_decide, _settled))
 
 
 LEASES = 200

@@ -18,7 +18,7 @@ from reconciler.model.problems import Faults, guarded
 from reconciler.model.record import State
 from reconciler.model.values import replace
 from reconciler.passes.node_facts import Decider, NodeFacts, PassContext
-from reconciler.passes.plugin import Feature, NodeSigns, Standing
+from reconciler.passes.plugin import Deciding, Feature, NodeSigns, Standing
 from reconciler.profiles import case as cases
 from reconciler.profiles.hooks import present_hooks, unended
 from reconciler.profiles.situation import Acknowledgement, Situation
@@ -198,4 +198,4 @@ def _signs(node: Node, standing: Standing, context: PassContext) -> NodeSigns:
     return NodeSigns({key: text} if node.annotations.get(key) != text else {})
 
 
-FEATURE = Feature("imds", decide=Acknowledging, signs=_signs, taken_back=_taken_back)
+FEATURE = Feature("imds", decide=Deciding(Acknowledging), signs=_signs, taken_back=_taken_back)
