@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
@@ -21,6 +22,7 @@ from reconciler.kubernetes.connection import (
     core,
     on_node,
 )
+from reconciler.kubernetes.pod_watches import ALONE, NodePods, SharedPods
 from reconciler.kubernetes.watching import KnownObjects, Watched, Watching
 from reconciler.kubernetes.wire.lists import budget_format, list_pods, pod_format
 from reconciler.kubernetes.wire.reducing import owner_of, to_selector
@@ -199,6 +201,9 @@ class Evictions:
         self._connection = connection
         self._guard = guard or read_only
         self._wanted = Wanted(frozenset({"Ready"}), prefix)
+        self._lock = threading.Lock()
+        self._alone = 0
+        self._shared = SharedPods(connection)
 
     def node(self, name: str) -> Node | None:
         """Return one node as it is now, with its Ready condition and our annotations; None if it is gone."""
@@ -212,11 +217,26 @@ class Evictions:
         return list_pods(self._connection, node, placement=placement)
 
     def watch_pods(self, node: str) -> AbstractContextManager[Iterator[PodChange]]:
-        """List, then watch the pods of one node; see Evictor."""
-        watched = Watched(self._connection, PODS, pod_format(), lambda pod: pod.uid, fields=on_node(node))
-        return _mapped(
-            Watching(self._connection, watched, KnownObjects(watched)), lambda pod: PodGone(pod.uid)
-        )
+        """List, then watch the pods of one node; see Evictor. Watches of many nodes share a connection."""
+        return self._pods_of(node, on_node(node))
+
+    @contextmanager
+    def _pods_of(self, node: str, fields: str) -> Iterator[Iterator[PodChange]]:
+        with self._lock:
+            alone = self._alone < ALONE
+            self._alone += alone
+        if not alone:
+            with NodePods(self._shared, node) as changes:
+                yield changes
+            return
+        watched = Watched(self._connection, PODS, pod_format(), lambda pod: pod.uid, fields=fields)
+        watching = Watching(self._connection, watched, KnownObjects(watched))
+        try:
+            with _mapped(watching, lambda pod: PodGone(pod.uid)) as changes:
+                yield changes
+        finally:
+            with self._lock:
+                self._alone -= 1
 
     def watch_budgets(self, namespace: str = "") -> AbstractContextManager[Iterator[BudgetChange]]:
         """List, then watch the PodDisruptionBudgets of a namespace, or all; see Evictor."""

@@ -1,0 +1,215 @@
+"""The pods of many nodes from one watch of all pods, of which those of other nodes are dropped.
+
+A watch for each node costs a connection with its buffers, about 1 MiB. So the first `ALONE` have their own,
+and all others share one. A node's pods are listed once its part of the shared watch has begun.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
+from queue import SimpleQueue
+from types import TracebackType
+from typing import Any
+
+from msgspec import Struct
+
+from reconciler.kubernetes.connection import PODS, Connection, on_node
+from reconciler.kubernetes.watching import AT_ONCE, Known, Watched, Watching
+from reconciler.kubernetes.wire import protobuf
+from reconciler.kubernetes.wire.lists import list_all, pod_format
+from reconciler.model.errors import ReconcilerError, Unreachable
+from reconciler.model.pod import Pod
+from reconciler.model.ports import Listed, PodChange, PodGone
+
+ALONE = 20
+"""Nodes whose pods have a watch each. Beyond them, a watch of all pods is cheaper."""
+
+LISTS = 10
+"""Nodes whose pods are listed at once."""
+
+_log = logging.getLogger(__name__)
+
+
+class _Elsewhere(Struct, frozen=True):
+    """A pod of another node, or a bookmark."""
+
+    resource_version: str
+
+
+class _Event(Struct, frozen=True):
+    """What the shared watch shows of a pod of a node that is watched."""
+
+    pod: Pod
+    gone: bool
+
+
+class _List(Struct, frozen=True):
+    """The shared watch misses nothing from now on: what was before is in a list."""
+
+
+class SharedPods:
+    """One watch of the pods of all nodes, while somebody watches those of one."""
+
+    def __init__(self, connection: Connection) -> None:
+        """Use this connection. Nothing is watched yet."""
+        self.connection = connection
+        self.lists = threading.BoundedSemaphore(LISTS)
+        self._lock = threading.Lock()
+        self._nodes: dict[str, set[NodePods]] = {}
+        self._watching: Watching[Any, None] | None = None
+        self._follows = False
+
+    def join(self, pods: NodePods) -> None:
+        """Let the pods of a node be told from now on."""
+        with self._lock:
+            self._nodes.setdefault(pods.node, set()).add(pods)
+            if self._follows:
+                pods.queue.put(_List())
+            if self._watching is not None:
+                return
+            source = _AllPods(self.connection, self)
+            self._watching = watching = Watching(self.connection, source, _Told(self))
+        threading.Thread(target=self._follow, args=(watching,), name="watch-pods", daemon=True).start()
+
+    def leave(self, pods: NodePods) -> None:
+        """Tell nothing more. The watch ends with the last node."""
+        with self._lock:
+            told = self._nodes.get(pods.node, set())
+            told.discard(pods)
+            if not told:
+                self._nodes.pop(pods.node, None)
+            watching = self._watching if not self._nodes else None
+            if watching is not None:
+                self._watching, self._follows = None, False
+        if watching is not None:
+            watching.leave()
+
+    def is_watched(self, node: str) -> bool:
+        """Whether somebody watches the pods of a node."""
+        return node in self._nodes
+
+    def begin(self) -> None:
+        """Let each node list its pods: the watch begins, or has missed something."""
+        with self._lock:
+            self._follows = True
+            for told in self._nodes.values():
+                for pods in told:
+                    pods.queue.put(_List())
+
+    def tell(self, event: _Event) -> None:
+        """Tell an event of a pod to those who watch its node."""
+        with self._lock:
+            for pods in self._nodes.get(event.pod.node, ()):
+                pods.queue.put(event)
+
+    def _follow(self, watching: Watching[Any, None]) -> None:
+        error: ReconcilerError = Unreachable("the watch of the pods of all nodes ended")
+        try:
+            with watching as changes:
+                for _ in changes:
+                    pass
+        except ReconcilerError as failure:
+            error = failure
+        except Exception as failure:  # noqa: BLE001 - nobody would hear of it
+            _log.exception("the watch of the pods of all nodes failed")
+            error = Unreachable(f"{type(failure).__name__}: {failure}")
+        with self._lock:
+            if self._watching is not watching:
+                return
+            self._watching, self._follows = None, False
+            for told in self._nodes.values():
+                for pods in told:
+                    pods.queue.put(error)
+
+
+class _AllPods(Watched[Any]):
+    """All pods that are on a node. Its list is empty, and says only from where the watch goes on."""
+
+    def __init__(self, connection: Connection, shared: SharedPods) -> None:
+        super().__init__(connection, PODS, pod_format(), lambda pod: "", fields="spec.nodeName!=")
+        self._shared = shared
+
+    def list(self) -> tuple[list[Any], str]:
+        # The server has an index of this field.
+        nowhere = list_all(self._connection, PODS, pod_format(), fields="spec.nodeName=-", patience=AT_ONCE)
+        return [], nowhere.resource_version
+
+    def read(self, encoded: bytes) -> Pod | _Elsewhere:
+        found = protobuf.unwrapped(encoded)
+        pod = protobuf.parse(protobuf.Pod, found)
+        if self._shared.is_watched(pod.spec.nodeName):
+            return pod_format().read(found)
+        return _Elsewhere(pod.metadata.resourceVersion)
+
+
+class _Told(Known["Pod | _Elsewhere", None]):
+    """Keeps nothing, and tells all."""
+
+    def __init__(self, shared: SharedPods) -> None:
+        self._shared = shared
+
+    def listed(self, values: Iterable[Pod | _Elsewhere], version: str) -> Iterator[None]:
+        del values, version
+        self._shared.begin()
+        yield from ()
+
+    def saw(self, value: Pod | _Elsewhere, *, gone: bool) -> None:
+        if isinstance(value, Pod):
+            self._shared.tell(_Event(value, gone))
+
+
+class NodePods(AbstractContextManager[Iterator[PodChange]]):
+    """The pods of one node, as the shared watch shows them; see Evictor.watch_pods."""
+
+    def __init__(self, shared: SharedPods, node: str) -> None:
+        """Watch this node; Rejected if it is no name."""
+        self.node = node
+        self.queue: SimpleQueue[_Event | _List | ReconcilerError | None] = SimpleQueue()
+        self._fields = on_node(node)
+        self._shared = shared
+        self._known: set[str] = set()
+        self._version = ""
+
+    def __enter__(self) -> Iterator[PodChange]:
+        """Return the iterator."""
+        self._shared.join(self)
+        return self._changes()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End the iterator, also if another thread waits in it."""
+        self._shared.leave(self)
+        self.queue.put(None)
+
+    def _changes(self) -> Iterator[PodChange]:
+        while (item := self.queue.get()) is not None:
+            match item:
+                case _List():
+                    yield from self._list()
+                    yield Listed()
+                case _Event(pod, gone):
+                    if not _is_later(pod.resource_version, self._version):
+                        # It came while the pods were listed.
+                        continue
+                    (self._known.discard if gone else self._known.add)(pod.uid)
+                    yield PodGone(pod.uid) if gone else pod
+                case _:
+                    raise item
+
+    def _list(self) -> Iterator[PodChange]:
+        shared = self._shared
+        with shared.lists:
+            listed = list_all(shared.connection, PODS, pod_format(), fields=self._fields, patience=AT_ONCE)
+        self._version = listed.resource_version
+        known, self._known = self._known, {pod.uid for pod in listed.items}
+        yield from (PodGone(uid) for uid in sorted(known - self._known))
+        yield from listed.items
+
+
+def _is_later(version: str, than: str) -> bool:
+    """Compare two versions as numbers; one that is no number is newer."""
+    return int(version) > int(than) if version.isdecimal() and than.isdecimal() else True

@@ -1,0 +1,139 @@
+"""One watch of all pods for many nodes: each node hears of its own pods, whatever happens to the watch."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+
+from reconciler.kubernetes import eviction
+from reconciler.kubernetes.eviction import Evictions
+from reconciler.model.pod import Pod
+from reconciler.model.ports import Listed, PodGone
+from tests.real.clients.conftest import PREFIX
+from tests.real.clients.test_watching import events, follow, name_of, pod_list, until
+from tests.support.controlplane import workloads
+from tests.support.controlplane.fill import fill
+from tests.support.controlplane.processes import wait_for
+from tests.support.controlplane.server import ControlPlane
+from tests.support.stub import Answer, Asked, StubMaker
+
+
+@pytest.fixture(autouse=True)
+def _none_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(eviction, "ALONE", 0)
+
+
+def _is(name: str) -> Any:
+    return lambda change: isinstance(change, Pod) and change.name == name
+
+
+def test_each_node_hears_of_its_pods_also_of_late_ones_and_after_it_was_recreated(
+    cluster: ControlPlane, evictions: Evictions
+) -> None:
+    one, two = fill(cluster.kubeconfig, nodes=2)
+    cluster.api.create("pods", workloads.pod("a", node_name=one))
+    with ExitStack() as watches:
+        seen, thread = follow(watches.enter_context(evictions.watch_pods(one)))
+        until(seen, _is("a"))
+        # The shared watch goes on already.
+        others, other_thread = follow(watches.enter_context(evictions.watch_pods(two)))
+        until(others, lambda change: change == Listed())
+        cluster.api.create("pods", workloads.pod("late", node_name=one))
+        late = until(seen, _is("late"))
+        evictions.delete(late, grace=0)
+        until(seen, lambda change: change == PodGone(late.uid))
+
+        node = cluster.api.get("nodes", one)
+        cluster.api.delete("nodes", one)
+        cluster.api.create("nodes", {"metadata": {"name": one, "labels": node["metadata"]["labels"]}})
+        cluster.api.create("pods", workloads.pod("new", node_name=one))
+        until(seen, _is("new"))
+        cluster.api.create("pods", workloads.pod("of-two", node_name=two))
+        assert until(others, lambda change: isinstance(change, Pod)).name == "of-two"
+    for each in (thread, other_thread):
+        each.join(60)
+        assert not each.is_alive()
+
+
+def test_the_shared_watch_outlives_the_api_server(cluster: ControlPlane, evictions: Evictions) -> None:
+    node = fill(cluster.kubeconfig, nodes=1)[0]
+    with evictions.watch_pods(node) as changes:
+        seen, thread = follow(changes)
+        until(seen, lambda change: change == Listed())
+        cluster.stop_apiserver()
+        cluster.start_apiserver()
+        cluster.api.create("pods", workloads.pod("b", node_name=node))
+        until(seen, _is("b"))
+    thread.join(60)
+    assert not thread.is_alive()
+
+
+def _pod(name: str, version: str, node: str = "n") -> dict[str, Any]:
+    metadata = {"name": name, "namespace": "d", "uid": name, "resourceVersion": version}
+    return {"metadata": metadata, "spec": {"nodeName": node}}
+
+
+def test_after_a_410_the_pods_are_listed_again_and_what_is_older_is_not_told(stub: StubMaker) -> None:
+    expired = {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old"}
+    lists = [pod_list(_pod("a", "3"), _pod("b", "3"), version="4"), pod_list(_pod("b", "9"), version="10")]
+    watches = [
+        events(
+            # Older than the list, doubled, and of another node.
+            ("ADDED", _pod("b", "3")),
+            ("MODIFIED", _pod("b", "5")),
+            ("MODIFIED", _pod("b", "5")),
+            ("ADDED", _pod("x", "6", "other")),
+            ("ERROR", expired),
+        ),
+        events(("DELETED", _pod("b", "12"))),
+    ]
+
+    def answer(asked: Asked) -> Answer:
+        if "watch" in asked.query:
+            # The first watch begins once the pods are listed.
+            wait_for("the list of the node", lambda: len(lists) < 2)
+            return watches.pop(0) if watches else Answer(hang=True)
+        return lists.pop(0) if asked.query["fieldSelector"] == "spec.nodeName=n" else pod_list(version="2")
+
+    server, connection = stub(answer)
+    with Evictions(connection, prefix=PREFIX).watch_pods("n") as changes:
+        told = [name_of(next(changes)) for _ in range(9)]
+        server.closed.set()
+
+    assert told[:5] == ["a", "b", "listed", "b", "b"]
+    assert told[5:] == ["gone a", "b", "listed", "gone b"]
+    assert not [
+        asked
+        for asked in server.asked
+        if "watch" in asked.query and "spec.nodeName!=" not in asked.query["fieldSelector"]
+    ]
+
+
+def test_the_first_watches_have_a_connection_each_and_the_others_share_one(
+    stub: StubMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(eviction, "ALONE", 1)
+    server, connection = stub(
+        lambda asked: (
+            Answer(quiet=True, content_type="application/vnd.kubernetes.protobuf")
+            if "watch" in asked.query
+            else pod_list()
+        )
+    )
+    evictions = Evictions(connection, prefix=PREFIX)
+    with evictions.watch_pods("a") as a, evictions.watch_pods("b") as b, evictions.watch_pods("c") as c:
+        assert [next(changes) for changes in (a, b, c)] == [Listed()] * 3
+        threads = [follow(changes)[1] for changes in (a, b, c)]
+
+        def watched() -> list[str]:
+            return sorted(asked.query["fieldSelector"] for asked in server.asked if "watch" in asked.query)
+
+        wait_for("both watches", lambda: len(watched()) == 2)
+    server.closed.set()
+    for thread in threads:
+        thread.join(60)
+        assert not thread.is_alive()
+
+    assert watched() == ["spec.nodeName!=", "spec.nodeName=a"]
