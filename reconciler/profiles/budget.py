@@ -107,12 +107,16 @@ class Holders(Mapping[str, str]):
         count = bisect.bisect_left(members, (self._count,))
         return count, members[count - 1][1] if count else ()
 
+    def __contains__(self, name: object) -> bool:
+        """Whether a node holds a place."""
+        found = self._seats.of.get(name) if isinstance(name, str) else None
+        return found is not None and found[0] < self._count
+
     def __getitem__(self, name: str) -> str:
         """Return why a node holds a place."""
-        number, seat = self._seats.of[name]
-        if number >= self._count:
+        if name not in self:
             raise KeyError(name)
-        return seat.because
+        return self._seats.of[name][1].because
 
     def __iter__(self) -> Iterator[str]:
         """Iterate over the names."""

@@ -193,8 +193,9 @@ def without_new(fresh: CaseRecord, before: CaseRecord) -> CaseRecord:
 
 def covers(record: CaseRecord, event: MaintenanceEvent) -> bool:
     """Whether the node's drain, in progress or done, was allowed to begin for this event."""
-    known = any(_is_known(old, event) for old in record.events if not old.waits)
-    return record.drain is not None and known and not waits(record, event)
+    if record.drain is None:
+        return False
+    return any(_is_known(old, event) for old in record.events if not old.waits) and not waits(record, event)
 
 
 def _is_known(old: KnownEvent, event: MaintenanceEvent) -> bool:

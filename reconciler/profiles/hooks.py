@@ -72,6 +72,8 @@ def unended(step: HookStep, hooks: Sequence[Hook], record: CaseRecord) -> tuple[
 
 def waiting(step: HookStep, hooks: Sequence[Hook], of: HookCase) -> tuple[Waiting, ...]:
     """Return the hooks that hold a step now: those that have not ended and whose time is not over."""
+    if not hooks:
+        return ()
     entries = {one.id: one for one in of.record.hooks}
     found = []
     for hook in unended(step, hooks, of.record):

@@ -58,6 +58,14 @@ def test_a_start_takes_a_place_and_needs_no_second_one() -> None:
     assert after.take(node(), "again") is after
 
 
+def test_two_starts_from_the_same_places_know_nothing_of_each_other() -> None:
+    places = _places("{maxUnavailable: 1}", node(), node("b"))
+    first, second = places.take(node(), "first"), places.take(node("b"), "second")
+
+    assert dict(places.holders) == {}
+    assert (dict(first.holders), dict(second.holders)) == ({"a": "first"}, {"b": "second"})
+
+
 @pytest.mark.parametrize(
     ("limit", "refused", "reason"),
     [

@@ -12,9 +12,11 @@ import pytest
 
 from reconciler.model.event import Kind, Signal, Status
 from reconciler.model.outcome import HoldCode
-from reconciler.model.snapshot import ReadForSettings, Snapshot, Undone
+from reconciler.model.snapshot import Ledger, ReadForSettings, Snapshot, Undone
 from reconciler.model.values import replace
 from reconciler.model.writes import CORDON
+from reconciler.passes.node_facts import Progress
+from reconciler.profiles.budget import count_places
 from tests.support import builders
 from tests.support.builders import NOW, minutes, node, reported, signal
 
@@ -119,3 +121,19 @@ def test_the_work_grows_with_the_number_of_writes_that_did_not_stay() -> None:
 
     assert {hold.code for each in plan.nodes for hold in each.holds} == {HoldCode.NODE_WRITABLE}
     assert _growth(fleet, ALL) < 2.1
+
+
+def test_a_start_that_failed_costs_the_same_however_many_nodes_hold_a_place() -> None:
+    def failing(holders: int) -> Callable[[], object]:
+        fleet = [node(f"n{number}", unschedulable=True) for number in range(holders)]
+        progress = Progress(count_places(fleet, {}, builders.settings(ALL).budget, NOW), Ledger())
+
+        def fail() -> None:
+            for number in range(CASES):
+                before = progress.saved()
+                progress.places = progress.places.take(node(f"m{number}"), "ours, starting")
+                progress.restore(before)
+
+        return fail
+
+    assert _calls(failing(2 * CASES)) == _calls(failing(CASES))
