@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
@@ -193,6 +194,36 @@ Value = TypeVar("Value")
 Gone = TypeVar("Gone")
 
 
+class Attachments:
+    """The VolumeAttachments by node. One list answers all that asked before it was requested.
+
+    The API has no field selector for their nodes, so each list has those of the whole cluster.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        """Use this connection."""
+        self.asked = 0
+        """How many have asked so far."""
+        self._connection = connection
+        self._lock, self._listing = threading.Lock(), threading.Lock()
+        self._answered = 0
+        self._names: dict[str, list[str]] = {}
+
+    def on(self, node: str) -> tuple[str, ...]:
+        """Return the names of those that are on the node now, or have been since this call."""
+        with self._lock:
+            self.asked += 1
+            mine = self.asked
+        with self._listing:
+            if self._answered < mine:
+                answers, names = self.asked, defaultdict[str, list[str]](list)
+                found, _ = objects.get_list(self._connection, ATTACHMENTS, objects.Attachment)
+                for each in found:
+                    names[each.spec.nodeName].append(each.metadata.name)
+                self._answered, self._names = answers, dict(names)
+            return tuple(sorted(self._names.get(node, ())))
+
+
 class Evictions:
     """Evictor for the API server; safe for threads."""
 
@@ -204,6 +235,7 @@ class Evictions:
         self._lock = threading.Lock()
         self._alone = 0
         self._shared = SharedPods(connection)
+        self._attachments = Attachments(connection)
 
     def node(self, name: str) -> Node | None:
         """Return one node as it is now, with its Ready condition and our annotations; None if it is gone."""
@@ -264,9 +296,7 @@ class Evictions:
 
     def attachments(self, node: str) -> tuple[str, ...]:
         """Return the names of the VolumeAttachments that are still on the node."""
-        # The API has no field selector for spec.nodeName of a VolumeAttachment.
-        found, _ = objects.get_list(self._connection, ATTACHMENTS, objects.Attachment)
-        return tuple(sorted(one.metadata.name for one in found if one.spec.nodeName == node))
+        return self._attachments.on(node)
 
 
 @contextmanager
