@@ -51,7 +51,6 @@ from reconciler.model.writes import (
 log = logging.getLogger(__name__)
 
 Value = TypeVar("Value")
-Readable = TypeVar("Readable", Agents, Remediator, ServerVersion)
 
 KEPT_FOR = 10.0
 """Seconds for which passes of one process keep the state of the agents, and what else rarely changes."""
@@ -121,18 +120,18 @@ class Cluster:
             if name not in self._kept or self._kept[name][1] <= now
         }
 
-    def _keep(self, name: str, read: Callable[[], Readable]) -> Readable:
+    def _keep(self, name: str, read: Callable[[], Value]) -> Value:
         """Return what `read` does. For passes that follow each other, an answer without a problem is kept."""
         if self._store is None:
             return read()
         began = time.monotonic()
         value, until = self._kept.get(name, (None, 0.0))
         if value is not None and began < until:
-            kept: Readable = value
+            kept: Value = value
             return kept
         found = read()
         now = time.monotonic()
-        if not found.problem:
+        if not getattr(found, "problem", ""):
             self._kept[name] = found, now + max(KEPT_FOR, KEPT_LONGER * (now - began))
         return found
 
@@ -185,8 +184,12 @@ class Cluster:
 
     def pods_with(self, label: str) -> tuple[Pod, ...]:
         """Return the pods of all nodes that have a label of this key, sorted by namespace and name."""
-        with _for_the_pass():
-            return list_pods(self._connection, labels=label)
+
+        def read() -> tuple[Pod, ...]:
+            with _for_the_pass():
+                return list_pods(self._connection, labels=label)
+
+        return self._keep(f"pods with {label}", read)
 
     def budgets(self) -> tuple[PodDisruptionBudget, ...]:
         """Return every PodDisruptionBudget."""

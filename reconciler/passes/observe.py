@@ -62,6 +62,7 @@ from reconciler.passes.plugin import Observed, Source, SourceContext, Wants
 from reconciler.passes.polled import PolledSource
 from reconciler.passes.store import Store
 from reconciler.profiles.judging import is_struck
+from reconciler.settings.policies import Start
 from reconciler.settings.schema import Mode, Settings
 
 T = TypeVar("T")
@@ -229,10 +230,10 @@ def _for_settings(
     namespaces, namespaces_problem = _namespaces(outside.reader, settings, context.gaps)
     calendars, unread = _calendars(outside, settings, now)
     waiting = _may_start(fleet.nodes, reports.readings, fleet.records, settings)
-    groups, ungrouped = _groups(outside.reader, waiting, settings, context.gaps)
     # A mode that cordons nothing has the time to read.
     cordons = settings.mode is not Mode.OBSERVE
-    soon = _short_and_new(waiting, reports.readings, fleet.records, now) if cordons else frozenset()
+    soon = _due_and_new(waiting, fleet, reports, context) if cordons else frozenset()
+    groups, ungrouped = _groups(outside.reader, waiting - soon, settings, context.gaps)
     asked = sorted(
         waiting.difference(busy, soon), key=lambda name: (_first_date(reports.readings[name]), name)
     )
@@ -540,18 +541,28 @@ def _may_start(
     return frozenset(node.name for node, found in asked if found)
 
 
-def _short_and_new(
-    waiting: Iterable[str],
-    readings: Mapping[str, tuple[Reading, ...]],
-    records: Mapping[str, Record],
-    now: datetime,
+def _due_and_new(
+    waiting: frozenset[str], fleet: _Fleet, reports: _Reports, context: _Context
 ) -> frozenset[str]:
-    """Return the nodes whose maintenance comes so soon that this pass cordons them before anything is read.
+    """Return the nodes that this pass cordons before anything is read, because their maintenance comes soon.
 
-    Only the pass that first sees a maintenance does that. The next one reads the pods, and comes at once.
+    So does it for those that start as early as they may. Only the pass that first sees a maintenance does
+    that. The next one reads the pods, and comes at once.
     """
-    soon = now + _SOON
-    return frozenset(name for name in waiting if name not in records and _first_date(readings[name]) <= soon)
+    soon, settings = context.now + _SOON, context.settings
+
+    def is_due(node: Node) -> bool:
+        readings, policies = reports.readings[node.name], settings.policies(node.labels)
+        signals = (signal for reading in readings for signal in reading.signals)
+        meant = (policies[signal.kind, signal.condition] for signal in signals)
+        early = any(policy is not None and policy.start is Start.EARLY for policy in meant)
+        return early or _first_date(readings) <= soon
+
+    return frozenset(
+        node.name
+        for node in fleet.nodes
+        if node.name in waiting and node.name not in fleet.records and is_due(node)
+    )
 
 
 def _first_date(readings: Iterable[Reading]) -> datetime:
