@@ -10,8 +10,8 @@ import pytest
 import urllib3
 
 from reconciler.kubernetes.connection import NODES, Connection
-from reconciler.kubernetes.watching import watch_nodes
-from reconciler.kubernetes.wire.lists import list_all, list_pods, node_format
+from reconciler.kubernetes.node_store import NodeStore, follow_nodes
+from reconciler.kubernetes.wire.lists import count_all, list_all, list_pods, node_format
 from reconciler.model.node import Wanted
 from tests.bench.scale.many import Many
 from tests.bench.scale.protocols import percentile
@@ -33,8 +33,9 @@ def test_made_up_nodes_are_listed_and_a_change_is_watched_and_answered(tmp_path:
         assert [node.labels["kubernetes.io/hostname"] for node in nodes] == names
         assert len({(node.uid, node.resource_version, node.provider_id) for node in nodes}) == 1_003
         assert list_pods(connection) == ()
+        assert count_all(connection, NODES) == 1_003
 
-        with watch_nodes(connection, WANTED) as changes:
+        with follow_nodes(connection, WANTED, NodeStore()) as changes:
             assert next(changes).name == ""
             decided = threads.submit(many.change)
             change = next(changes)

@@ -171,6 +171,10 @@ class _Handler(BaseHTTPRequestHandler):
         *_, before, last = url.path.split("/")
         if "watch" in query:
             self._watch(last)
+        elif last == "nodes" and self.headers["Accept"] != _PROTOBUF:
+            # Of metadata alone, to count them.
+            more = {"resourceVersion": "1", "remainingItemCount": self.many.nodes.count - 1}
+            self._json({"metadata": more, "items": [{}]})
         elif last == "nodes":
             body, _ = self.many.nodes.page(int(query.get("continue", 0)), int(query.get("limit", 0)))
             self._send(body, of_core=True)

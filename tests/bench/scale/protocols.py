@@ -238,13 +238,15 @@ def idle(cluster: Cluster, nodes: int, seconds: float) -> list[Row]:
         before, since = serve.cpu, datetime.now(UTC)
         time.sleep(seconds)
         load = 100 * (serve.cpu - before) / seconds
-        listed = cluster.requests(since)["list nodes"] * 60 / seconds
+        asked = cluster.requests(since)
         over.set()
         beats.join()
         wrong, peak = {seen.wrong(())}, serve.peak
-    measured = f"{load:.1f} %, {listed:.0f} pages of lists a minute, {peak:.0f} MiB{_exact(wrong)}"
+    listed, a_minute = asked["list nodes"], asked.total() * 60 / seconds
+    measured = f"{load:.1f} %, {listed} pages of lists, {a_minute:.0f} requests a minute, {peak:.0f} MiB"
     what = f"idle with heartbeats, {nodes} nodes: of a core"
-    return [Row(what, "–", "2 %, no list", measured, load <= 2 and not listed and wrong == {""})]
+    holds = load <= 2 and not listed and wrong == {""}
+    return [Row(what, "–", "2 %, no list", f"{measured}{_exact(wrong)}", holds)]
 
 
 def latency(cluster: Cluster, nodes: int, rounds: int) -> list[Row]:
