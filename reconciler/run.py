@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import partial
 
 from reconciler import plugins
 from reconciler.model.explanation import Examination
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
 from reconciler.model.ports import Outside, WritableOutside
+from reconciler.model.problems import guarded
 from reconciler.model.snapshot import Snapshot
 from reconciler.model.values import replace
 from reconciler.passes.act import act
@@ -80,5 +82,5 @@ def _planned(snapshot: Snapshot, settings: Settings, now: datetime, store: Store
     if store is None:
         return decide(snapshot, events, settings, now, PARTS)
     plan = decide(*store.settle(snapshot, events, settings, now), settings, now, PARTS)
-    store.keep(plan)
+    guarded("nodes that rest are looked at again", partial(store.keep, plan), None)
     return plan

@@ -70,7 +70,9 @@ class _Counts(Struct):
         """Count a node no more."""
         _less(self.groups, rest.group)
         if rest.group not in self.groups:
-            del self.examples[rest.group], self.same[rest.group]
+            del self.examples[rest.group]
+            # A node that rests only after the decision about it may have found its group before.
+            self.same.pop(rest.group, None)
         for because in rest.absent:
             _less(self.absent, because)
         for source, written in rest.answers:
@@ -180,6 +182,8 @@ class Store:
 
     def keep(self, plan: Plan) -> None:
         """Let those nodes rest about which a feature has decided, with their plans, if these are steady."""
+        # If this ends in an error, the next pass looks at all nodes.
+        self._pending = None
         plans = {node.node: node for node in plan.nodes if node.node in self._ready}
         for name, (node, rest) in self._ready.items():
             planned = plans.get(name)
@@ -187,7 +191,7 @@ class Store:
                 self._rests(node, rest)
                 if planned is not None:
                     self._plans[name] = planned
-        self._ready = {}
+        self._ready, self._pending = {}, set()
 
     def _without_resting(self, snapshot: Snapshot, assessment: Assessment) -> tuple[Snapshot, Assessment]:
         counts = self._counts
