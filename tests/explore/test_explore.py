@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
 
@@ -14,6 +14,7 @@ from reconciler.features.workflows.situation import Worked, WorkflowSituation
 from reconciler.model.instructions import Instructions
 from reconciler.model.moments import shifted
 from reconciler.model.outcome import Outcome, Result
+from reconciler.model.plan import NodePlan
 from reconciler.model.values import replace
 from reconciler.passes import act, decide
 from reconciler.profiles import budget, case
@@ -80,11 +81,13 @@ def _gone(*seen: Any, **more: Any) -> case.CaseView:
     return found if seen[0].drain is None or seen[0].drain.done is None else replace(found, present=())
 
 
-def _ends_at_a_failure(*seen: Any) -> Iterator[Outcome]:
-    for found in write_nodes(*seen):
-        yield found
-        if found.result is not Result.DONE:
-            return
+def _ends_at_a_failure(nodes: Iterable[NodePlan], *seen: Any) -> list[Outcome]:
+    done: list[Outcome] = []
+    for node in nodes:
+        done += write_nodes([node], *seen)
+        if any(outcome.result is not Result.DONE for outcome in done):
+            break
+    return done
 
 
 def _opens(situation: WorkflowSituation, before: Worked) -> Worked:
