@@ -30,6 +30,9 @@ ALONE = 20
 LISTS = 10
 """Nodes whose pods are listed at once."""
 
+ENDS_WITHIN = 5.0
+"""Seconds for which the last of those that watch waits for the end of the shared watch."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -61,18 +64,30 @@ class SharedPods:
         self._nodes: dict[str, set[NodePods]] = {}
         self._watching: Watching[Any, None] | None = None
         self._follows = False
+        self._thread: threading.Thread | None = None
+
+    def wait(self) -> None:
+        """Wait until the watch has ended, if nobody needs it any more, but not for ever."""
+        with self._lock:
+            thread = self._thread if self._watching is None else None
+        if thread is not None:
+            # A thread in the middle of the network's code may crash the interpreter at its end.
+            thread.join(ENDS_WITHIN)
 
     def join(self, pods: NodePods) -> None:
         """Let the pods of a node be told from now on."""
         with self._lock:
+            if self._watching is None:
+                watching = Watching(self.connection, _AllPods(self.connection, self), _Told(self))
+                thread = threading.Thread(
+                    target=self._follow, args=(watching,), name="watch-pods", daemon=True
+                )
+                # It may not start. Then the caller fails, and the next one tries again.
+                thread.start()
+                self._watching, self._thread = watching, thread
             self._nodes.setdefault(pods.node, set()).add(pods)
             if self._follows:
                 pods.queue.put(_List())
-            if self._watching is not None:
-                return
-            source = _AllPods(self.connection, self)
-            self._watching = watching = Watching(self.connection, source, _Told(self))
-        threading.Thread(target=self._follow, args=(watching,), name="watch-pods", daemon=True).start()
 
     def leave(self, pods: NodePods) -> None:
         """Tell nothing more. The watch ends with the last node."""
@@ -199,6 +214,7 @@ class NodePods(AbstractContextManager[Iterator[PodChange]]):
                     yield PodGone(pod.uid) if gone else pod
                 case _:
                     raise item
+        self._shared.wait()
 
     def _list(self) -> Iterator[PodChange]:
         shared = self._shared
