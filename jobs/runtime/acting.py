@@ -240,6 +240,10 @@ class DrainerWhenNeeded:
         if self._made is not None:
             self._made.stop(node)
 
+    def watched_pods(self, node: str, uid: str) -> tuple[Pod, ...] | None:
+        """See Drains."""
+        return self._made.watched_pods(node, uid) if self._made is not None else None
+
     def progress(self) -> Mapping[str, DrainProgress]:
         """Return the progress of each drain that was ever started here."""
         return self._made.progress() if self._made is not None else {}

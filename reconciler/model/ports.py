@@ -286,6 +286,12 @@ class Drains(Protocol):
     def progress(self) -> Mapping[str, DrainProgress]:
         """Return every drain started here, by node."""
 
+    def watched_pods(self, node: str, uid: str) -> tuple[Pod, ...] | None:
+        """Return the pods of the node with this UID, as its running drain watches them.
+
+        They are sorted by namespace and name. None: no drain watches them now.
+        """
+
 
 class PodGone(Struct, frozen=True):
     """A watch reports that the pod with this UID is gone."""

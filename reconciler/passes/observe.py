@@ -41,6 +41,7 @@ from reconciler.model.ports import (
     Outside,
     PartialReader,
     SourceClient,
+    WritableOutside,
 )
 from reconciler.model.problems import LEDGER, NAMESPACES, PODS, Gaps, guarded, internal
 from reconciler.model.record import Record, Unreadable, record_of
@@ -125,13 +126,14 @@ def observe(
         outside.machines, parts.machine_of, fleet.nodes, reports.readings, fleet.records, settings
     )
     busy = _busy(fleet.records, reports.struck, machines)
-    pods, unread_pods = _pods(reader, busy, gaps)
+    watched = _watched_pods(outside, fleet.nodes, busy)
+    pods, unread_pods = _pods(reader, (name for name in busy if name not in watched), gaps)
     for_settings, namespaces_problem, notes = _for_settings(context, fleet, reports, busy, wants)
     return Snapshot(
         nodes=fleet.nodes,
         readings=reports.readings,
         records=fleet.annotations,
-        pods=pods,
+        pods={**watched, **pods},
         for_settings=replace(
             for_settings, machines=machines, published=objects, of_features=of_features, server=read.server
         ),
@@ -454,6 +456,17 @@ def _answered(record: Record, node: str, answers: Mapping[HookKey, HookAnswer]) 
             (name, replace(kept, hooks=tuple(map(answered, kept.hooks)))) for name, kept in record.profiles
         ),
     )
+
+
+def _watched_pods(
+    outside: Outside, nodes: Iterable[Node], names: Sequence[str]
+) -> Mapping[str, tuple[Pod, ...]]:
+    """Return the pods of those of these nodes whose running drains watch them: they need no request."""
+    if not isinstance(outside, WritableOutside):
+        return {}
+    uids = {node.name: node.uid for node in nodes} if names else {}
+    found = ((name, outside.drainer.watched_pods(name, uids[name])) for name in names)
+    return {name: pods for name, pods in found if pods is not None}
 
 
 def _pods(

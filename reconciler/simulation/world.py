@@ -28,6 +28,7 @@ from reconciler.drain.drainer.requests import ask, failed
 from reconciler.model.drains import DrainOrder, DrainProgress
 from reconciler.model.errors import ReconcilerError
 from reconciler.model.keys import DEFAULT_PREFIX
+from reconciler.model.pod import Pod
 from reconciler.model.ports import (
     BudgetChange,
     CaseHistory,
@@ -89,6 +90,10 @@ class SteppedDrainer:
         """Stop evictions from a node."""
         self.orders.pop(node, None)
         self.feed(Stop(node))
+
+    def watched_pods(self, node: str, uid: str) -> tuple[Pod, ...] | None:
+        """See Drains."""
+        return self.core.watched_pods(node, uid)
 
     def progress(self) -> Mapping[str, DrainProgress]:
         """Return every drain started here, by node."""

@@ -44,6 +44,9 @@ class _Drainer:
     def __init__(self, passes: Passes) -> None:
         self._passes = passes
 
+    def watched_pods(self, node: str, uid: str) -> None:
+        pass
+
     def progress(self) -> Mapping[str, DrainProgress]:
         return {"x": DrainProgress("x", "uid-x", Phase.RUNNING, total=max(1, len(self._passes)))}
 

@@ -31,6 +31,7 @@ from reconciler.drain.drainer.shared import PdbTracker, Places
 from reconciler.drain.drainer.turns import Turns, Wakes
 from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.errors import TooManyRequests
+from reconciler.model.pod import Pod
 from reconciler.model.ports import Listed
 from reconciler.model.problems import internal
 
@@ -111,6 +112,13 @@ class DrainCore:
             self._quiet_until,
         )
         return min((at for at in times if at is not None), default=None)
+
+    def watched_pods(self, node: str, uid: str) -> tuple[Pod, ...] | None:
+        """See Drains."""
+        drain = self._drains.get(node)
+        if drain is None or not drain.running or drain.order.uid != uid:
+            return None
+        return drain.watched_pods()
 
     def progress(self) -> Mapping[str, DrainProgress]:
         """Return the progress of each drain by node. A drain that has ended stays until the next one."""

@@ -279,6 +279,13 @@ class NodeDrain(Struct):
         self.alarm.wake = min(self.alarm.moments, default=None) if self.running else None
         return commands
 
+    def watched_pods(self) -> tuple[Pod, ...] | None:
+        """Return all pods of the node, sorted; None before the watch has listed them."""
+        if not self.pods.listed:
+            return None
+        pods = (tracked.pod for tracked in self.pods.tracked.values())
+        return tuple(sorted(pods, key=lambda pod: (pod.namespace, pod.name)))
+
     def progress(self) -> DrainProgress:
         """Return the progress."""
         now = self.now or self.order.since

@@ -296,6 +296,11 @@ class Drainer:
         """Stop evictions on a node. Requests in flight are not cancelled."""
         self._put(Stop(node, because))
 
+    def watched_pods(self, node: str, uid: str) -> tuple[Pod, ...] | None:
+        """See Drains."""
+        with self._core_lock:
+            return self._core.watched_pods(node, uid)
+
     def progress(self) -> Mapping[str, DrainProgress]:
         """Return the progress of each drain since the start, by node.
 

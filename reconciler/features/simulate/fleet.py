@@ -69,6 +69,9 @@ class TimedDrains:
         if (known := self._progress.get(node)) is not None:
             self._progress[node] = replace(known, phase=Phase.STOPPED, slot=SlotUse())
 
+    def watched_pods(self, node: str, uid: str) -> None:
+        """See Drains: these drains watch no pods."""
+
     def progress(self) -> Mapping[str, DrainProgress]:
         """Return the drains of the nodes that have not been uncordoned since, by node."""
         return dict(self._progress)

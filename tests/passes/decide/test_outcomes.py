@@ -279,12 +279,15 @@ def test_a_drain_that_ends_after_the_date_is_late() -> None:
     assert result(look(scene)) == "late"
 
 
-def test_pods_that_could_not_be_counted_at_the_start_were_not_gone_because_a_drain_moves_them_later() -> None:
+def test_pods_that_could_not_be_counted_at_the_start_were_not_gone_because_a_drain_moves_them_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     scene = history("budget: {maxUnavailable: 100%}", pods=(pod("stuck", deleting_until=NOW),))
     scene.cluster.finalizers.add("uid-shop-stuck")
     say(scene, announced())
     look(scene)
     say(scene, begun())
+    monkeypatch.setattr(scene.world.drainer, "watched_pods", lambda node, uid: None)
     scene.api.before_read = no_pods
     look(scene)
     scene.api.before_read = None
