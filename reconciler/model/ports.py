@@ -287,9 +287,9 @@ class Drains(Protocol):
         """Return every drain started here, by node."""
 
     def watched_pods(self, node: str, uid: str) -> tuple[Pod, ...] | None:
-        """Return the pods of the node with this UID, as its running drain watches them.
+        """Return the pods of the node with this UID, as its drain watches them, or has just listed them.
 
-        They are sorted by namespace and name. None: no drain watches them now.
+        They are sorted by namespace and name. None: no drain knows them now.
         """
 
 

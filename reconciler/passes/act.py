@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
+from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.ended_case import ended_case
 from reconciler.model.errors import (
     CloudError,
@@ -250,15 +251,27 @@ def _start_drains(plan: Plan, outside: WritableOutside, refused: Collection[str]
         why = f"the holds of all nodes can't be read: {error}"
         yield from (Outcome(node.node, ActionName.DRAIN, Result.FAILED, why) for node in ordered)
         return
+    now = outside.drainer.progress()
     for node in ordered:
         held = next((one for one in holds if one.stops and one.applies(node.pool, plan.now)), None)
         if held is not None:
             yield Outcome(node.node, ActionName.DRAIN, Result.LATER, held.words(node.node))
             continue
         assert node.todo.drain is not None
+        if _has_just_ended(node.draining.progress, now.get(node.node)):
+            # The order would begin another drain. The next pass reads the pods first.
+            yield Outcome(node.node, ActionName.DRAIN, Result.RUNNING)
+            continue
         started = _attempt(node.node, ActionName.DRAIN, partial(outside.drainer.start, node.todo.drain))
         # The drainer goes on after this pass: an order is not a drained node.
         yield replace(started, result=Result.RUNNING) if started.result is Result.DONE else started
+
+
+def _has_just_ended(seen: DrainProgress | None, now: DrainProgress | None) -> bool:
+    """Whether the drain that the pass has seen running has ended since."""
+    if seen is None or now is None or seen.uid != now.uid:
+        return False
+    return seen.phase is Phase.RUNNING and now.phase is not Phase.RUNNING
 
 
 def _run_hooks(plan: Plan, hooks: HookRunner | None, refused: Collection[str]) -> Iterator[Outcome]:

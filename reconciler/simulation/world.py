@@ -93,7 +93,7 @@ class SteppedDrainer:
 
     def watched_pods(self, node: str, uid: str) -> tuple[Pod, ...] | None:
         """See Drains."""
-        return self.core.watched_pods(node, uid)
+        return self.core.watched_pods(node, uid, self._clock.now())
 
     def progress(self) -> Mapping[str, DrainProgress]:
         """Return every drain started here, by node."""

@@ -113,12 +113,10 @@ class DrainCore:
         )
         return min((at for at in times if at is not None), default=None)
 
-    def watched_pods(self, node: str, uid: str) -> tuple[Pod, ...] | None:
+    def watched_pods(self, node: str, uid: str, now: datetime) -> tuple[Pod, ...] | None:
         """See Drains."""
         drain = self._drains.get(node)
-        if drain is None or not drain.running or drain.order.uid != uid:
-            return None
-        return drain.watched_pods()
+        return drain.watched_pods(now) if drain is not None and drain.order.uid == uid else None
 
     def progress(self) -> Mapping[str, DrainProgress]:
         """Return the progress of each drain by node. A drain that has ended stays until the next one."""

@@ -56,6 +56,9 @@ _SPARED_AFTER = timedelta(seconds=60)
 # A restart that takes longer counts as blocked.
 _RESTARTED_WITHIN = timedelta(seconds=60)
 
+JUST_DONE = timedelta(seconds=5)
+"""How long the pods count that a drain has listed at its end."""
+
 AWAITED = timedelta(seconds=60)
 """How long the next tier waits for a pod that neither a budget nor a webhook refuses."""
 
@@ -279,9 +282,14 @@ class NodeDrain(Struct):
         self.alarm.wake = min(self.alarm.moments, default=None) if self.running else None
         return commands
 
-    def watched_pods(self) -> tuple[Pod, ...] | None:
-        """Return all pods of the node, sorted; None before the watch has listed them."""
-        if not self.pods.listed:
+    def watched_pods(self, now: datetime) -> tuple[Pod, ...] | None:
+        """Return all pods of the node, sorted; None before the watch has listed them, and after its end.
+
+        A drain that is done has listed them last, so they count until `JUST_DONE` later.
+        """
+        finished = self.finished if self.phase is Phase.DRAINED else None
+        just_done = finished is not None and timedelta() <= now - finished <= JUST_DONE
+        if not self.pods.listed or not (self.running or just_done):
             return None
         pods = (tracked.pod for tracked in self.pods.tracked.values())
         return tuple(sorted(pods, key=lambda pod: (pod.namespace, pod.name)))

@@ -299,7 +299,7 @@ class Drainer:
     def watched_pods(self, node: str, uid: str) -> tuple[Pod, ...] | None:
         """See Drains."""
         with self._core_lock:
-            return self._core.watched_pods(node, uid)
+            return self._core.watched_pods(node, uid, self._clock.now())
 
     def progress(self) -> Mapping[str, DrainProgress]:
         """Return the progress of each drain since the start, by node.
