@@ -99,6 +99,11 @@ class NodeStore(Known[Any, NodeChange]):
                 self._shown = dict(self._nodes)
             return Followed(self._shown, None if changed is None else frozenset(changed))
 
+    def newest(self) -> Mapping[str, Node]:
+        """Return all nodes that are known, by name."""
+        with self._lock:
+            return dict(self._nodes)
+
     def look(self, name: str) -> tuple[Node, float] | None:
         """Return a node, and the seconds since the watch was heard; None if the node is not known."""
         with self._lock:
