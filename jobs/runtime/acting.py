@@ -157,7 +157,8 @@ class Acting:
             before_own_pod=self._let_go,
             on_evicted=partial(evicted, self._companions),
         )
-        drainer.follow(self._look)
+        # In a burst, no cordon waits for the drains of other nodes.
+        drainer.follow(self._look, self._side_by_side.wait)
         return drainer
 
     def _look(self, node: str) -> NodeLook | None:
