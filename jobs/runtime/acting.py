@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack
 from datetime import timedelta
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from jobs.runtime.behind import Behind
 from jobs.runtime.environment import identity
 from jobs.runtime.outside import Wiring
 from jobs.runtime.process import Leading, Observers, Passed, companions_of, evicted
@@ -19,10 +20,11 @@ from reconciler.kubernetes.side_by_side import SideBySide
 from reconciler.model.drains import DrainOrder, DrainProgress, Phase
 from reconciler.model.ended_case import EndedCase, ended_case
 from reconciler.model.errors import ReconcilerError
+from reconciler.model.node import Node
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.pod import Pod
-from reconciler.model.ports import Clock, NodeLook
+from reconciler.model.ports import Clock, NodeLook, PodChange
 from reconciler.model.problems import guarded
 from reconciler.model.values import replace
 from reconciler.passes.store import Store
@@ -64,6 +66,7 @@ class Acting:
         self._wiring = Wiring(connection, target, self._lock.check, looking.nodes)
         self._itself = self._wiring.itself
         self._side_by_side = SideBySide(lambda: connection.throttled)
+        self._behind = Behind(self._side_by_side.wait)
         self._leaving = False
         self.drainer = DrainerWhenNeeded(self._make_drainer, observers.ordered)
         leading = Leading(
@@ -99,6 +102,7 @@ class Acting:
         with ExitStack() as last:
             last.callback(self._lock.release)
             last.callback(self._observers.leads, leads=False)
+            last.callback(self._behind.close)
             for companion in reversed(self._companions):
                 last.callback(companion.close)
             last.callback(self._observers.stopped)
@@ -131,6 +135,8 @@ class Acting:
                 "side_by_side": self._side_by_side,
             },
         )
+        if self._store is not None:
+            outside = replace(outside, notifier=self._behind.over(outside.notifier))
         plan, outcomes = run_pass(outside, self.settings, self._clock.now(), self._store)
         if deleted := self._open_cases.after(plan):
             self._observers.keep(deleted)
@@ -148,7 +154,7 @@ class Acting:
             companion.drains()
         keys, drain = self.settings.keys, self.settings.drain
         evictions = CountedEvictions(self._wiring.connection, guard=self._guard_eviction, prefix=keys.prefix)
-        evictions.refused = self._observers.refused
+        evictions.refused, evictions.first = self._observers.refused, self._side_by_side.wait
         drainer = Drainer(
             self._observers.evictor(evictions),
             self._clock,
@@ -157,8 +163,7 @@ class Acting:
             before_own_pod=self._let_go,
             on_evicted=partial(evicted, self._companions),
         )
-        # In a burst, no cordon waits for the drains of other nodes.
-        drainer.follow(self._look, self._side_by_side.wait)
+        drainer.follow(self._look)
         return drainer
 
     def _look(self, node: str) -> NodeLook | None:
@@ -182,9 +187,33 @@ class Acting:
 
 
 class CountedEvictions(Evictions):
-    """Evictions, of which `refused` gets the reason of each refusal."""
+    """Evictions, of which `refused` gets the reason of each refusal.
+
+    Each read first calls `first`, which may wait: in a burst, no cordon waits for the drains of other nodes.
+    """
 
     refused: Callable[[str], None]
+    first: Callable[[], None]
+
+    def node(self, name: str) -> Node | None:
+        """See Evictor."""
+        self.first()
+        return super().node(name)
+
+    def pods(self, node: str | None = None, *, placement: bool = False) -> tuple[Pod, ...]:
+        """See Evictor."""
+        self.first()
+        return super().pods(node, placement=placement)
+
+    def watch_pods(self, node: str) -> AbstractContextManager[Iterator[PodChange]]:
+        """See Evictor."""
+        self.first()
+        return super().watch_pods(node)
+
+    def attachments(self, node: str) -> tuple[str, ...]:
+        """See Evictor."""
+        self.first()
+        return super().attachments(node)
 
     def evict(self, pod: Pod, *, grace: int | None) -> None:
         """See Evictor."""

@@ -185,7 +185,6 @@ class _Orders:
         self._on_evicted = on_evicted
         self.orders: dict[str, DrainOrder] = {}
         self.seen: Callable[[str], NodeLook | None] = lambda node: None
-        self.before_read: Callable[[], None] = lambda: None
 
     def look(self, command: CheckNode, now: datetime) -> NodeLook | None:
         """Return what a watch shows of the node, if that is new enough and the drain goes on with it."""
@@ -285,16 +284,13 @@ class Drainer:
             self._counts.running += 1
             self._changed.notify_all()
 
-    def follow(
-        self, seen: Callable[[str], NodeLook | None], before_read: Callable[[], None] = lambda: None
-    ) -> None:
+    def follow(self, seen: Callable[[str], NodeLook | None]) -> None:
         """Use what a watch shows of a node, instead of a read where that is enough.
 
         `seen` returns None for a node that is not known, and must not wait. Only what a read shows ends a
-        drain: our own cordon may be newer than the watch. `before_read` may wait for some seconds for what
-        goes before the reads of drains.
+        drain: our own cordon may be newer than the watch.
         """
-        self._orders.seen, self._orders.before_read = seen, before_read
+        self._orders.seen = seen
 
     def stop(self, node: str, because: str = "stopped") -> None:
         """Stop evictions on a node. Requests in flight are not cancelled."""
@@ -433,8 +429,6 @@ class Drainer:
         try:
             if isinstance(command, Evict | Delete) and command.own and self._before_own_pod is not None:
                 self._before_own_pod()
-            if not isinstance(command, Write):
-                self._orders.before_read()
             answer: Event = ask(self._evictor, command, self._clock.now())
         except ReconcilerError as error:
             answer = failed(command, error)

@@ -1,0 +1,92 @@
+"""Sends Events behind the passes of `serve`: in a burst, no cordon waits for the Events about others."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable
+
+from reconciler.model.errors import LockLost
+from reconciler.model.ports import Notification, Notifier
+
+log = logging.getLogger(__name__)
+
+MOST = 5000
+"""Notifications that wait at most. Beyond that, a pass sends them itself."""
+
+FAILED = 3
+"""After so many failures in a row, what waits is dropped: each one may take seconds."""
+
+LAST = 5.0
+"""Seconds in which what waits is sent at the end."""
+
+
+class Behind:
+    """A notifier that sends later what is sent once at most, in order, in a thread of its own.
+
+    What a later pass would send again is sent at once, because the record notes that it was sent.
+    """
+
+    def __init__(self, first: Callable[[], object]) -> None:
+        """Call `first` before each Event; it may wait for what goes before."""
+        self._first = first
+        self._notifier: Notifier | None = None
+        self._waiting: deque[Notification] = deque()
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+        self._closing = self._sending = False
+
+    def over(self, notifier: Notifier) -> Behind:
+        """Return itself, which sends with this notifier from now on."""
+        with self._changed:
+            self._notifier = notifier
+        return self
+
+    def notify(self, notification: Notification) -> bool:
+        """See Notifier."""
+        with self._changed:
+            notifier = self._notifier
+            assert notifier is not None
+            if not (notification.notice.once or self._closing or len(self._waiting) >= MOST):
+                self._waiting.append(notification)
+                self._changed.notify_all()
+                if self._thread is None:
+                    self._thread = threading.Thread(target=self._send, name="events", daemon=True)
+                    self._thread.start()
+                return True
+        return notifier.notify(notification)
+
+    def close(self) -> None:
+        """Send what waits, for a short time, and end."""
+        with self._changed:
+            self._changed.wait_for(lambda: not (self._waiting or self._sending), LAST)
+            self._closing = True
+            self._changed.notify_all()
+
+    def _send(self) -> None:
+        failed = 0
+        while (taken := self._next()) is not None:
+            notification, notifier = taken
+            self._first()
+            try:
+                failed = 0 if notifier.notify(notification) else failed + 1
+            except LockLost:
+                failed = FAILED
+            except Exception:
+                log.exception("an event was not written: node=%s", notification.node)
+                failed += 1
+            with self._changed:
+                if failed >= FAILED and self._waiting:
+                    log.warning("%d events were not written, after others that failed", len(self._waiting))
+                    self._waiting.clear()
+                self._sending = False
+                self._changed.notify_all()
+
+    def _next(self) -> tuple[Notification, Notifier] | None:
+        with self._changed:
+            self._changed.wait_for(lambda: bool(self._waiting) or self._closing)
+            if self._closing or self._notifier is None:
+                return None
+            self._sending = True
+            return self._waiting.popleft(), self._notifier
