@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from jobs import options
-from jobs.runtime.acting import Acting, Yields
+from jobs.runtime.acting import Acting, Following, Yields
 from jobs.runtime.clock import ServerClock, SystemClock
 from jobs.runtime.environment import Target
 from jobs.runtime.health import HealthServer
@@ -171,12 +171,12 @@ class Serving:
         """The identity under which this process has lost the lock, until it acquires it again."""
         self._followed = NodeStore()
         self._only_looking = Wiring(connection, target, nodes=self._followed)
-        self._store = Store(PARTS)
         warn = own_pod_events(connection, self._only_looking.itself, lambda: self._settings.time_zone)
         self._warning = SettingsWarning(warn)
         self._log = PassLog()
         self._began = time.monotonic()
         self._loop = PassLoop(self._run, every.total_seconds(), self._unexpected, ending)
+        self._following = Following(Store(PARTS), self._loop.wait_for_calm)
         self.observers = Observers(_Own(self._loop.wake), *observers)
         self._files = FileWatcher(config, self._loop.wake, ending)
         self._nodes = self._node_watcher()
@@ -311,7 +311,7 @@ class Serving:
             self._leave()
             outside, settings = self._only_looking.to_read(self._settings), self._settings
             plan, outcomes = self.observers.rehearsed(
-                settings, lambda: rehearse(outside, settings, self.now(), self._store)
+                settings, lambda: rehearse(outside, settings, self.now(), self._following.store)
             )
         else:
             plan, outcomes = self._enter().run_pass()
@@ -326,7 +326,7 @@ class Serving:
     def _enter(self) -> Acting:
         if self._acting is None:
             looking = self._only_looking
-            acting = Acting(looking, self._settings, self._clock, self.observers, self._store, self._lost)
+            acting = Acting(looking, self._settings, self._clock, self.observers, self._following, self._lost)
             acting.__enter__()
             self._acting, self._lost = acting, ""
             PassLog.write(LogEvent.LEADING)

@@ -9,6 +9,8 @@ from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from jobs.runtime.behind import Behind
 from jobs.runtime.environment import identity
 from jobs.runtime.outside import Wiring
@@ -35,6 +37,16 @@ if TYPE_CHECKING:
     from reconciler.drain.drainer import Drainer
 
 
+class Following(Struct, frozen=True):
+    """What a process has whose passes follow each other without end.
+
+    `store` is what they remember. `calm` waits for some seconds while the cordons of a burst are due.
+    """
+
+    store: Store
+    calm: Callable[[], None]
+
+
 class Acting:
     """The lock, and what may write only while it is held.
 
@@ -48,16 +60,16 @@ class Acting:
         settings: Settings,
         clock: Clock,
         observers: Observers,
-        store: Store | None = None,
+        following: Following | None = None,
         earlier: str = "",
     ) -> None:
         """Write where `looking` only reads, by these settings, which may be replaced between passes.
 
-        With a `store`, a pass decides about what changed since the last one. `earlier` is the identity of an
-        Acting of this process that has lost the lock and was left.
+        With `following`, a pass decides about what changed since the last one. `earlier` is the identity of
+        an Acting of this process that has lost the lock and was left.
         """
         connection, target = looking.connection, looking.target
-        self.settings, self._store = settings, store
+        self.settings, self._following = settings, following
         self._observers = observers
         self._open_cases = OpenCases()
         self._clock = clock
@@ -66,7 +78,7 @@ class Acting:
         self._wiring = Wiring(connection, target, self._lock.check, looking.nodes)
         self._itself = self._wiring.itself
         self._side_by_side = SideBySide(lambda: connection.throttled)
-        self._behind = Behind(self._side_by_side.wait)
+        self._behind = Behind(following.calm) if following is not None else None
         self._leaving = False
         self.drainer = DrainerWhenNeeded(self._make_drainer, observers.ordered)
         leading = Leading(
@@ -102,7 +114,8 @@ class Acting:
         with ExitStack() as last:
             last.callback(self._lock.release)
             last.callback(self._observers.leads, leads=False)
-            last.callback(self._behind.close)
+            if self._behind is not None:
+                last.callback(self._behind.close)
             for companion in reversed(self._companions):
                 last.callback(companion.close)
             last.callback(self._observers.stopped)
@@ -135,9 +148,10 @@ class Acting:
                 "side_by_side": self._side_by_side,
             },
         )
-        if self._store is not None:
+        if self._behind is not None:
             outside = replace(outside, notifier=self._behind.over(outside.notifier))
-        plan, outcomes = run_pass(outside, self.settings, self._clock.now(), self._store)
+        store = self._following.store if self._following is not None else None
+        plan, outcomes = run_pass(outside, self.settings, self._clock.now(), store)
         if deleted := self._open_cases.after(plan):
             self._observers.keep(deleted)
         notes = [
@@ -154,7 +168,9 @@ class Acting:
             companion.drains()
         keys, drain = self.settings.keys, self.settings.drain
         evictions = CountedEvictions(self._wiring.connection, guard=self._guard_eviction, prefix=keys.prefix)
-        evictions.refused, evictions.first = self._observers.refused, self._side_by_side.wait
+        evictions.refused = self._observers.refused
+        if self._following is not None:
+            evictions.first = self._following.calm
         drainer = Drainer(
             self._observers.evictor(evictions),
             self._clock,
@@ -193,7 +209,7 @@ class CountedEvictions(Evictions):
     """
 
     refused: Callable[[str], None]
-    first: Callable[[], None]
+    first: Callable[[], None] = staticmethod(lambda: None)
 
     def node(self, name: str) -> Node | None:
         """See Evictor."""

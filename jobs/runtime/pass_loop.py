@@ -30,6 +30,9 @@ APART = 1.0
 QUIET = 10.0
 """Seconds after the last pass for a cause until its next change counts as a first one again."""
 
+BURST = 5.0
+"""Seconds for which drains and Events wait for the cordons of other nodes at most."""
+
 MOST_FIRST = 40
 """Passes at once within `QUIET` seconds for first changes that are not urgent."""
 
@@ -37,11 +40,13 @@ MOST_FIRST = 40
 class Cause(Struct, frozen=True):
     """What asks for a pass, by name: a node, the settings, a drain that has ended.
 
-    An urgent change of a node is a cause of its own, so that other changes of that node do not delay it.
+    An urgent change of a node is a cause of its own, so that other changes of that node do not delay it. It
+    may be a `notice` of an event.
     """
 
     name: str
     urgent: bool = False
+    notice: bool = False
 
 
 class _Wish(Struct, frozen=True):
@@ -100,6 +105,10 @@ class Pacer:
         self._rest = max(APART, 2 * (now - self._began))
         starts = [self._start(cause, wish) for cause, wish in self._waiting.items()]
         self._due = min(starts, default=None)
+
+    def bursts(self) -> bool:
+        """Whether a node waits that has reported an event for the first time: it may need its cordon now."""
+        return any(wish.first and cause.notice for cause, wish in self._waiting.items())
 
     def _start(self, cause: Cause, wish: _Wish) -> float:
         soon = wish.since + TOGETHER
@@ -176,6 +185,8 @@ class PassLoop:
         self._run, self._every, self._failed = run, every, failed
         self._ending, self._pause = ending, pause
         self._changed = threading.Condition()
+        self._calm = threading.Event()
+        self._calm.set()
         self._pacer = Pacer()
         self._next = time.monotonic()
         self._leaving = self._scheduled = False
@@ -214,8 +225,17 @@ class PassLoop:
         with self._changed:
             before = self._pacer.due()
             self._pacer.note(cause, time.monotonic())
+            if self._pacer.bursts():
+                self._calm.clear()
             if self._pacer.due() != before:
                 self._changed.notify_all()
+
+    def wait_for_calm(self) -> None:
+        """Wait while nodes report events for the first time, until the passes about them have ended.
+
+        It takes `BURST` seconds at most, and may be called from any thread.
+        """
+        self._calm.wait(BURST)
 
     def at_least_every(self, seconds: float | None) -> None:
         """Run a pass at least so often from the next pass on; None leaves it to the schedule.
@@ -271,6 +291,8 @@ class PassLoop:
         with self._changed:
             self.success.last_end = now
             self._pacer.end(now)
+            if not self._pacer.bursts():
+                self._calm.set()
             self._next = began + self._every * _LATEST
             if again is not None:
                 # What a node says may move the plan's next moment. It costs one pass a second at most.
@@ -325,7 +347,7 @@ class NodeWatcher:
             return
         for change in changes:
             thread.well()
-            self._wake(Cause(f"node {change.name}", change.urgent))
+            self._wake(Cause(f"node {change.name}", change.urgent, notice=change.urgent))
 
 
 class FileWatcher:

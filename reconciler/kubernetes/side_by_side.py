@@ -16,9 +16,6 @@ FIRST = 8
 MOST = 16
 """Writes at once at most."""
 
-LONGEST = 5.0
-"""Seconds for which what can wait does so while works are done."""
-
 
 class SideBySide:
     """Does works in threads. A throttled request halves how many at once, and success raises it again.
@@ -32,12 +29,6 @@ class SideBySide:
         self._throttled = throttled
         self._seen = throttled()
         self._most = float(FIRST)
-        self._over = threading.Event()
-        self._over.set()
-
-    def wait(self) -> None:
-        """Wait while works are done, for a bounded time; called from any thread."""
-        self._over.wait(LONGEST)
 
     def __call__(self, works: Sequence[Callable[[], Value]]) -> Sequence[Value]:
         """Return the results in the order of the works; raises the first error, and then begins no other."""
@@ -48,14 +39,10 @@ class SideBySide:
             threading.Thread(target=copy_context().run, args=(run.go_on,), name="writer", daemon=True)
             for _ in range(min(MOST, len(works)))
         ]
-        self._over.clear()
-        try:
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
-        finally:
-            self._over.set()
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
         return run.results()
 
     def _at_once(self) -> float:

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from reconciler.drain.workloads import GROUP_LABELS, MOST, group_of, in_one_namespace
 from reconciler.model.content import CalendarText
+from reconciler.model.drains import Phase
 from reconciler.model.errors import CloudError, ClusterError, Unauthorized, Unreachable
 from reconciler.model.event import Reading
 from reconciler.model.hooks import HookAnswer, HookKey, HookKind, HookRecord
@@ -79,6 +80,12 @@ _UNREACHABLE_AT_MOST = 3
 _SOON = timedelta(minutes=15)
 """A maintenance that comes sooner is drained for at once."""
 
+_JUST_BEGUN = timedelta(seconds=10)
+"""How long a drain may take to show the pods of its node, before a pass reads them itself."""
+
+_BEGUN_AT_MOST = 20
+"""Nodes whose pods a pass reads although their drains have just begun."""
+
 _NEXT_PASS = "its pods are read in the next pass, because this one is the first to see its maintenance"
 
 _GROUPED_AT_MOST = 100
@@ -126,14 +133,14 @@ def observe(
         outside.machines, parts.machine_of, fleet.nodes, reports.readings, fleet.records, settings
     )
     busy = _busy(fleet.records, reports.struck, machines)
-    watched = _watched_pods(outside, fleet.nodes, busy)
-    pods, unread_pods = _pods(reader, (name for name in busy if name not in watched), gaps)
+    begun = _just_begun(outside, fleet.records, now).difference(reports.struck, machines)
+    pods, unread_pods = _pods(outside, fleet.nodes, [name for name in busy if name not in begun], gaps)
     for_settings, namespaces_problem, notes = _for_settings(context, fleet, reports, busy, wants)
     return Snapshot(
         nodes=fleet.nodes,
         readings=reports.readings,
         records=fleet.annotations,
-        pods={**watched, **pods},
+        pods=pods,
         for_settings=replace(
             for_settings, machines=machines, published=objects, of_features=of_features, server=read.server
         ),
@@ -460,8 +467,8 @@ def _answered(record: Record, node: str, answers: Mapping[HookKey, HookAnswer]) 
 
 def _watched_pods(
     outside: Outside, nodes: Iterable[Node], names: Sequence[str]
-) -> Mapping[str, tuple[Pod, ...]]:
-    """Return the pods of those of these nodes whose running drains watch them: they need no request."""
+) -> dict[str, tuple[Pod, ...]]:
+    """Return the pods of those of these nodes whose drains know them."""
     if not isinstance(outside, WritableOutside):
         return {}
     uids = {node.name: node.uid for node in nodes} if names else {}
@@ -469,14 +476,37 @@ def _watched_pods(
     return {name: pods for name, pods in found if pods is not None}
 
 
+def _just_begun(outside: Outside, records: Mapping[str, Record], now: datetime) -> frozenset[str]:
+    """Return the nodes whose drains will show their pods in a moment: of many that began some seconds ago.
+
+    Of a few, the pods are read, so that all that follows from them is said at once.
+    """
+    if not isinstance(outside, WritableOutside):
+        return frozenset()
+    drains = outside.drainer.progress()
+
+    def has_begun(name: str, record: Record) -> bool:
+        drain, progress = record.drain_under_way, drains.get(name)
+        runs = progress is not None and progress.phase is Phase.RUNNING and progress.uid == record.uid
+        return runs and drain is not None and now - drain.drain.since < _JUST_BEGUN
+
+    begun = sorted(name for name, record in records.items() if has_begun(name, record))
+    return frozenset(begun[_BEGUN_AT_MOST:])
+
+
 def _pods(
-    reader: ClusterReader, names: Iterable[str], gaps: Gaps
+    outside: Outside, nodes: Iterable[Node], names: Sequence[str], gaps: Gaps
 ) -> tuple[dict[str, tuple[Pod, ...]], dict[str, str]]:
-    """Return the pods of each node, and in words whose pods can't be read; raises only Unauthorized."""
-    pods: dict[str, tuple[Pod, ...]] = {}
+    """Return the pods of these of the nodes, and in words whose pods can't be read; raises only Unauthorized.
+
+    Those of a node whose drain watches them need no request.
+    """
+    pods = _watched_pods(outside, nodes, names)
     problems: dict[str, str] = {}
-    silent = 0
+    silent, reader = 0, outside.reader
     for name in names:
+        if name in pods:
+            continue
         if silent >= _UNREACHABLE_AT_MOST:
             problems[name] = "they were not requested, because the API server did not answer for other nodes"
             continue

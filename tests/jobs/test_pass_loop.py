@@ -326,3 +326,21 @@ def test_the_passes_for_one_cause_are_a_second_apart(changes: list[tuple[float, 
     passes = play(changes).passes
     assert bool(passes) == bool(changes)
     assert all(after - before >= APART - BIT for before, after in pairwise(passes))
+
+
+def test_drains_wait_for_the_passes_about_new_notices_and_for_nothing_else() -> None:
+    pacer = Pacer()
+    for cause in (Cause("settings", urgent=True), Cause("drain of a", urgent=True), Cause("node a")):
+        pacer.note(cause, 0.0)
+        assert not pacer.bursts()
+
+    notice = Cause("node b", urgent=True, notice=True)
+    pacer.note(notice, 0.0)
+    assert pacer.bursts()
+
+    pacer.begin(0.1)
+    pacer.end(0.2)
+    assert not pacer.bursts()
+    # A node that keeps changing delays nobody.
+    pacer.note(notice, 0.3)
+    assert not pacer.bursts()

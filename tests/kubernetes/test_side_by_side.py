@@ -61,23 +61,3 @@ def test_the_first_error_is_raised_and_no_other_work_begins() -> None:
     with pytest.raises(ValueError, match="lost"):
         SideBySide(lambda: 0)([partial(work, number) for number in range(1000)])
     assert len(begun) <= 2 * MOST
-
-
-def test_what_can_wait_does_so_while_works_are_done() -> None:
-    together = SideBySide(lambda: 0)
-    together.wait()
-    waiting, waited = threading.Event(), threading.Event()
-
-    def wait() -> None:
-        waiting.set()
-        together.wait()
-        waited.set()
-
-    def work() -> bool:
-        thread = threading.Thread(target=wait, daemon=True)
-        thread.start()
-        waiting.wait(30)
-        return waited.is_set()
-
-    assert together([work, lambda: False]) == [False, False]
-    assert waited.wait(30)

@@ -111,6 +111,8 @@ def test_a_rule_that_selects_unseen_namespaces_holds_its_drains() -> None:
 def test_pods_of_a_running_drain_that_may_not_be_read_are_no_error() -> None:
     world = asking_world()
     look(world, builders.settings())
+    # Another process drains it.
+    world.restart()
     forbid(world, ("pods",))
     plan = examine(world.outside, builders.settings(), world.now, with_preview=True).plan
 
