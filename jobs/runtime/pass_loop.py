@@ -27,6 +27,9 @@ TOGETHER = 0.01
 APART = 1.0
 """Seconds between the passes for a cause that keeps changing."""
 
+PART = 3.0
+"""After a pass, the next one for the end of a drain begins so many times its duration after it began."""
+
 QUIET = 10.0
 """Seconds after the last pass for a cause until its next change counts as a first one again."""
 
@@ -72,7 +75,7 @@ class Pacer:
         self._served: dict[Cause, float] = {}
         self._first_passes: deque[float] = deque(maxlen=MOST_FIRST)
         self._began = float("-inf")
-        self._rest = APART
+        self._rest, self._took = APART, 0.0
         self._due: float | None = None
 
     def note(self, cause: Cause, now: float) -> None:
@@ -102,7 +105,8 @@ class Pacer:
 
     def end(self, now: float) -> None:
         """Note that the pass has ended: what keeps changing then rests as long as the pass took."""
-        self._rest = max(APART, 2 * (now - self._began))
+        self._took = now - self._began
+        self._rest = max(APART, 2 * self._took)
         starts = [self._start(cause, wish) for cause, wish in self._waiting.items()]
         self._due = min(starts, default=None)
 
@@ -113,7 +117,9 @@ class Pacer:
     def _start(self, cause: Cause, wish: _Wish) -> float:
         soon = wish.since + TOGETHER
         if wish.first:
-            return soon
+            # A cordon can't wait. The ends of many drains come together in a pass that takes long.
+            waits = cause.urgent and not cause.notice
+            return max(soon, self._began + PART * self._took) if waits else soon
         if cause.urgent:
             return max(soon, self._served.get(cause, float("-inf")) + APART)
         return max(soon, self._began + self._rest)

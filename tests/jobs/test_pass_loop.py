@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.runtime import pass_loop
-from jobs.runtime.pass_loop import APART, MOST_FIRST, QUIET, TOGETHER, Cause, Pacer, PassLoop
+from jobs.runtime.pass_loop import APART, MOST_FIRST, PART, QUIET, TOGETHER, Cause, Pacer, PassLoop
 from jobs.runtime.supervised import Ending
 from tests.support.controlplane.processes import wait_for
 
@@ -344,3 +344,14 @@ def test_drains_wait_for_the_passes_about_new_notices_and_for_nothing_else() -> 
     # A node that keeps changing delays nobody.
     pacer.note(notice, 0.3)
     assert not pacer.bursts()
+
+
+def test_after_a_long_pass_the_ends_of_drains_wait_and_notices_do_not() -> None:
+    pacer = Pacer()
+    pacer.begin(0.0)
+    pacer.end(0.4)
+    pacer.note(Cause("drain of a", urgent=True), 0.5)
+    assert pacer.due() == pytest.approx(PART * 0.4)
+
+    pacer.note(Cause("node b", urgent=True, notice=True), 0.6)
+    assert pacer.due() == pytest.approx(0.6 + TOGETHER)
