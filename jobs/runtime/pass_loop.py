@@ -21,7 +21,7 @@ from reconciler.kubernetes.node_store import NodeStore, follow_nodes
 from reconciler.model.node import Wanted
 from reconciler.settings.load import read_settings
 
-TOGETHER = 0.01
+TOGETHER = 0.003
 """Seconds. Changes come in groups (taint, label and condition of a node). One pass handles them together."""
 
 APART = 1.0

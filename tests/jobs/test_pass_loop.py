@@ -231,7 +231,7 @@ def flapping(cause: Cause, seconds: float, a_second: int = 20) -> list[tuple[flo
 
 
 def test_changes_that_come_together_are_one_pass() -> None:
-    together = [(5.0 + number / 1000, Cause(f"node {number}")) for number in range(9)]
+    together = [(5.0 + number * TOGETHER / 10, Cause(f"node {number}")) for number in range(9)]
     assert len(play(together).passes) == 1
 
 

@@ -48,7 +48,7 @@ def test_every_message_of_the_agent_is_described() -> None:
 
 @pytest.mark.parametrize("page", ["agent.md", "azure.md", "install.md", "replacing.md"])
 def test_every_folder_that_a_page_names_is_there(page: str) -> None:
-    named = set(re.findall(r"k8s/[a-z]+", (DOCS / page).read_text(encoding="utf-8")))
+    named = set(re.findall(r"k8s/[a-z-]+[a-z]", (DOCS / page).read_text(encoding="utf-8")))
 
     assert named
     assert {name for name in named if not (K8S.parent / name / "kustomization.yaml").exists()} == set()
@@ -95,7 +95,7 @@ def test_the_agent_alone_comes_from_the_readers_registry(tmp_path: Path) -> None
 
 def test_no_page_applies_a_folder_whose_image_has_no_registry() -> None:
     for page in (*DOCS.glob("*.md"), K8S.parent / "README.md"):
-        applied = re.findall(r"kubectl apply -k (?:\./)?k8s/(\w+)", page.read_text(encoding="utf-8"))
+        applied = re.findall(r"kubectl apply -k (?:\./)?k8s/([\w-]+)", page.read_text(encoding="utf-8"))
         assert {"agent", "cronjob", "deployment"}.isdisjoint(applied), page.name
 
 
