@@ -332,10 +332,9 @@ class SimulatedApi:
         node, uid, notice = notification.node, notification.uid, notification.notice
         try:
             call = self.begin_write("notify", node, notice.reason, notice)
-            told = any(
-                one.uid == uid and (one.notice.reason, one.notice.once) == (notice.reason, notice.once)
-                for one in self.cluster.events
-                if notice.once
+            told = bool(notice.once) and any(
+                event.uid == uid and (event.notice.reason, event.notice.once) == (notice.reason, notice.once)
+                for event in self.cluster.events
             )
             if not told:
                 self.cluster.events.append(KubernetesEvent(self.cluster.clock.now(), node, uid, notice))

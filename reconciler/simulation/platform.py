@@ -220,7 +220,7 @@ class SimulatedPlatform:
         """Acknowledge the events in a node's annotation, as its agent does: Azure then starts them early."""
         named = node.annotations.get(keys_of(self._prefix).acknowledge)
         wanted = {one.casefold() for one in imds.from_acknowledgement(named)}
-        for (event_id, _), running in list(self._events.items()):
+        for (event_id, _), running in list(self._events.items()) if wanted else ():
             if running.event.node == node.name and event_id.casefold() in wanted and not running.started:
                 self._cluster.clock.after(ACKNOWLEDGES_AFTER, partial(self._acknowledge, running))
 
