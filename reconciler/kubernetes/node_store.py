@@ -34,6 +34,9 @@ FIRST_LIST = 120.0
 COUNT_EVERY = 60.0
 """Seconds between two comparisons of the number of nodes with that of the API server."""
 
+RELIST_EVERY = 60.0
+"""Seconds between two lists of the nodes, of a thousand or fewer; with more, the period grows."""
+
 READY = "Ready"
 
 
@@ -193,6 +196,11 @@ class NodeStore(Known[Any, NodeChange]):
             if _is_later(glance.resource_version, before.resource_version):
                 self._put(glance.renewed(before))
             return self._echo(before)
+
+    @property
+    def relist_every(self) -> float:
+        """See Known. Passes do not list the nodes, so an event that was lost has to show soon."""
+        return RELIST_EVERY
 
     def heard(self) -> None:
         """See Known."""

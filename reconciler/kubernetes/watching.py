@@ -123,10 +123,15 @@ class Known(Generic[Value, Change]):
     `listed` gets all objects, and the resourceVersion of the list; it yields the changes since then. `saw`
     gets the object of an event, and whether it is gone; None is no change. `heard` is called for every sign
     of life of the watch, `lost` for what can't be read: what is known is not right any more. While it is
-    `stale`, the watch lists again.
+    `stale`, the watch lists again, and otherwise after `relist_every` seconds, or later with many objects.
     """
 
     stale = False
+
+    @property
+    def relist_every(self) -> float:
+        """The seconds until the next list."""
+        return RELIST_EVERY
 
     def listed(self, values: Iterable[Value], version: str) -> Iterator[Change]:
         """Yield the changes that a list shows."""
@@ -270,7 +275,7 @@ class Watching(Generic[Value, Change]):
             self._known.lost()
             raise
         # A list of very many objects costs more than what it finds.
-        self._list_at = time.monotonic() + max(RELIST_EVERY, len(values) * RELIST_FOR_EACH)
+        self._list_at = time.monotonic() + max(self._known.relist_every, len(values) * RELIST_FOR_EACH)
         yield from self._known.listed(values, self._version)
 
     def _follow(self) -> Iterator[Change]:
