@@ -185,8 +185,8 @@ class Acting:
     def _look(self, node: str) -> NodeLook | None:
         """Return how the watch of nodes shows a node, None if there is no watch."""
         nodes = self._wiring.nodes
-        found = nodes.look(node) if nodes is not None else None
-        return NodeLook(found[0], self._clock.now() - timedelta(seconds=found[1])) if found else None
+        seen = nodes.look(node) if nodes is not None else None
+        return NodeLook(seen[0], self._clock.now() - timedelta(seconds=seen[1])) if seen else None
 
     def drains_run(self) -> bool:
         """Whether any drain is still in progress."""

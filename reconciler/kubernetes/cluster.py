@@ -6,7 +6,7 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from contextvars import copy_context
@@ -94,8 +94,7 @@ class Cluster:
         self._agent_namespace = agent_namespace
         self._agent = agent
         self._wall = wall
-        self._need_agents = 0
-        self._names: Collection[str] = ()
+        self._nodes: Mapping[str, Node] = {}
         self._cordons = CordonOwner(connection)
         self._labels = node_writing.LabelWriter(connection, self._guard)
         self._field_manager = field_manager
@@ -129,11 +128,11 @@ class Cluster:
         if value is not None and began < until:
             kept: Value = value
             return kept
-        found = read()
+        answer = read()
         now = time.monotonic()
-        if not getattr(found, "problem", ""):
-            self._kept[name] = found, now + max(KEPT_FOR, KEPT_LONGER * (now - began))
-        return found
+        if not getattr(answer, "problem", ""):
+            self._kept[name] = answer, now + max(KEPT_FOR, KEPT_LONGER * (now - began))
+        return answer
 
     def _read(self, name: str, read: Callable[[], Value]) -> Value:
         begun = self._ahead.pop(name, None)
@@ -143,8 +142,7 @@ class Cluster:
         """Return all nodes, sorted by name, by one consistent read; Unauthorized if we may not list them."""
         with _for_the_pass():
             listed = list_all(self._connection, NODES, node_format(wanted))
-        self._need_agents = sum(1 for node in listed.items if not (node.runs_no_agent or node.is_windows))
-        self._names = frozenset(node.name for node in listed.items)
+        self._nodes = {node.name: node for node in listed.items}
         nodes = self.completed(listed.items, wanted)
         return tuple(sorted(nodes, key=lambda node: node.name))
 
@@ -155,15 +153,10 @@ class Cluster:
         if self._store.count_is_due():
             with suppress(ClusterError):
                 self._store.counted(count_all(self._connection, NODES))
-        found = self._store.followed(wanted)
-        if found is None:
-            return None
-        if found.changed is None or found.changed:
-            self._need_agents = sum(
-                1 for node in found.nodes.values() if not (node.runs_no_agent or node.is_windows)
-            )
-            self._names = found.nodes.keys()
-        return found
+        followed = self._store.followed(wanted)
+        if followed is not None:
+            self._nodes = followed.nodes
+        return followed
 
     def completed(self, nodes: Sequence[Node], wanted: Wanted) -> Sequence[Node]:
         """See FollowingReader."""
@@ -232,7 +225,8 @@ class Cluster:
         except (Forbidden, Rejected) as error:
             return Agents(installed=True, problem=str(error), needs=error.needs)
         # A taint that the DaemonSet does not tolerate leaves a node out, and nothing in its status says so.
-        expected = max(status.desiredNumberScheduled, self._need_agents)
+        need_agents = sum(not (node.runs_no_agent or node.is_windows) for node in self._nodes.values())
+        expected = max(status.desiredNumberScheduled, need_agents)
         if status.numberReady >= expected:
             return Agents(installed=True)
         return self._agents_by_pod(expected)
@@ -303,7 +297,7 @@ class Cluster:
             self._field_manager,
             wrote=self._store.wrote if self._store is not None else node_writing.nobody,
         )
-        return kept_records.patch_node(send, self._change_records, write, self._names)
+        return kept_records.patch_node(send, self._change_records, write, self._nodes.keys())
 
     def patch_conditions(self, write: ConditionsWrite) -> None:
         """Patch a node's status; see node_writing.patch_conditions."""

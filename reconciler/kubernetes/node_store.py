@@ -12,10 +12,10 @@ from typing import Any
 from msgspec import Struct
 
 from reconciler.kubernetes.connection import NODES, Connection
-from reconciler.kubernetes.watching import Known, Watched, Watching
+from reconciler.kubernetes.watching import Known, Watched, Watching, is_later
 from reconciler.kubernetes.wire import protobuf
 from reconciler.kubernetes.wire.glancing import Glance, NodeForm
-from reconciler.kubernetes.wire.lists import Format, node_format
+from reconciler.kubernetes.wire.lists import Format
 from reconciler.model.errors import Rejected
 from reconciler.model.keys import OwnKeys, keys_of
 from reconciler.model.node import Node, Wanted
@@ -81,12 +81,14 @@ class NodeStore(Known[Any, NodeChange]):
         self._counted: tuple[float, int] = (0.0, 0)
         self.stale = False
 
-    def begin(self, wanted: Wanted) -> None:
-        """Forget everything: from now on, a watch shows these parts of the nodes."""
+    def begin(self, wanted: Wanted) -> NodeForm:
+        """Forget everything: from now on, a watch shows these parts of nodes, as the result reads them."""
+        form = NodeForm(wanted)
         with self._lock:
             self._nodes, self._wanted, self._heard_at = {}, wanted, None
-            self._form, self._first = NodeForm(wanted), True
+            self._form, self._first = form, True
             self._changed, self._shown, self._marks, self._written = None, {}, {}, set()
+        return form
 
     def followed(self, wanted: Wanted) -> Followed | None:
         """See FollowingReader. None if the watch can't list, or after `FRESH` silent seconds.
@@ -146,11 +148,11 @@ class NodeStore(Known[Any, NodeChange]):
     def wrote(self, answer: bytes) -> None:
         """Note the answer to a write of a node: a pass reads what it wrote before the watch shows it."""
         with self._lock:
-            wanted = self._wanted
-        if wanted is None:
+            form = self._form
+        if form is None:
             return
         try:
-            node = node_format(wanted).read(protobuf.unwrapped(answer))
+            node = form.node(protobuf.unwrapped(answer))
         except Rejected:
             # The watch shows it, or can't read it either.
             return
@@ -193,7 +195,7 @@ class NodeStore(Known[Any, NodeChange]):
                 if self._nodes[glance.name].resource_version == glance.resource_version:
                     self._marks[glance.name] = glance.mark
                 return change
-            if _is_later(glance.resource_version, before.resource_version):
+            if is_later(glance.resource_version, before.resource_version):
                 self._put(glance.renewed(before))
             return self._echo(before)
 
@@ -252,7 +254,7 @@ class NodeStore(Known[Any, NodeChange]):
     def _missing(self, listed: Mapping[str, Node], version: str) -> list[Node]:
         """Return the nodes that are gone; one that is newer than the list is not."""
         missing = [node for name, node in self._nodes.items() if name not in listed]
-        return [node for node in missing if not _is_later(node.resource_version, version)]
+        return [node for node in missing if not is_later(node.resource_version, version)]
 
     def _events(self, node: Node) -> tuple[object, ...]:
         assert self._wanted is not None
@@ -262,10 +264,10 @@ class NodeStore(Known[Any, NodeChange]):
 class _Nodes(Watched[Any]):
     """All nodes: as Nodes from a list, and at a glance from an event."""
 
-    def __init__(self, connection: Connection, wanted: Wanted, store: NodeStore) -> None:
-        self._node_form = NodeForm(wanted)
-        form = Format(self._node_form.format.kind, store.read)
-        super().__init__(connection, NODES, form, lambda node: node.uid)
+    def __init__(self, connection: Connection, form: NodeForm, store: NodeStore) -> None:
+        self._node_form = form
+        known = Format(form.format.kind, store.read)
+        super().__init__(connection, NODES, known, lambda node: node.uid)
 
     def read(self, encoded: bytes) -> Update:
         node = protobuf.unwrapped(encoded)
@@ -283,9 +285,9 @@ def follow_nodes(connection: Connection, wanted: Wanted, store: NodeStore) -> It
     nothing. The iterator ends when any thread leaves the context; it reconnects by itself, and raises
     Forbidden and Unauthorized.
     """
-    store.begin(wanted)
+    form = store.begin(wanted)
     try:
-        with Watching(connection, _Nodes(connection, wanted, store), store) as changes:
+        with Watching(connection, _Nodes(connection, form, store), store) as changes:
             yield _after_the_first_list(changes)
     finally:
         store.lost()
@@ -304,12 +306,7 @@ def _after_the_first_list(changes: Iterator[NodeChange | None]) -> Iterator[Node
 def _is_newer(node: Node, before: Node) -> bool:
     if node.resource_version == before.resource_version:
         return node.uid != before.uid
-    return not _is_later(before.resource_version, node.resource_version)
-
-
-def _is_later(version: str, other: str) -> bool:
-    """Whether both are numbers, and the first one is larger."""
-    return version.isdecimal() and other.isdecimal() and int(version) > int(other)
+    return not is_later(before.resource_version, node.resource_version)
 
 
 def _reported_events(node: Node, keys: OwnKeys) -> tuple[object, ...]:

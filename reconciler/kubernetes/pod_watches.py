@@ -17,7 +17,7 @@ from typing import Any
 from msgspec import Struct
 
 from reconciler.kubernetes.connection import PODS, Connection, on_node
-from reconciler.kubernetes.watching import AT_ONCE, Known, Watched, Watching
+from reconciler.kubernetes.watching import AT_ONCE, Known, Watched, Watching, is_later
 from reconciler.kubernetes.wire import protobuf
 from reconciler.kubernetes.wire.lists import list_all, pod_format
 from reconciler.model.errors import ReconcilerError, Unreachable
@@ -92,9 +92,9 @@ class SharedPods:
     def leave(self, pods: NodePods) -> None:
         """Tell nothing more. The watch ends with the last node."""
         with self._lock:
-            told = self._nodes.get(pods.node, set())
-            told.discard(pods)
-            if not told:
+            watchers = self._nodes.get(pods.node, set())
+            watchers.discard(pods)
+            if not watchers:
                 self._nodes.pop(pods.node, None)
             watching = self._watching if not self._nodes else None
             if watching is not None:
@@ -110,8 +110,8 @@ class SharedPods:
         """Let each node list its pods: the watch begins, or has missed something."""
         with self._lock:
             self._follows = True
-            for told in self._nodes.values():
-                for pods in told:
+            for watchers in self._nodes.values():
+                for pods in watchers:
                     pods.queue.put(_List())
 
     def tell(self, event: _Event) -> None:
@@ -135,8 +135,8 @@ class SharedPods:
             if self._watching is not watching:
                 return
             self._watching, self._follows = None, False
-            for told in self._nodes.values():
-                for pods in told:
+            for watchers in self._nodes.values():
+                for pods in watchers:
                     pods.queue.put(error)
 
 
@@ -153,11 +153,12 @@ class _AllPods(Watched[Any]):
         return [], nowhere.resource_version
 
     def read(self, encoded: bytes) -> Pod | _Elsewhere:
-        found = protobuf.unwrapped(encoded)
-        pod = protobuf.parse(protobuf.Pod, found)
-        if self._shared.is_watched(pod.spec.nodeName):
-            return pod_format().read(found)
-        return _Elsewhere(pod.metadata.resourceVersion)
+        encoded_pod = protobuf.unwrapped(encoded)
+        glanced = protobuf.parse(protobuf.Pod, encoded_pod)
+        if not self._shared.is_watched(glanced.spec.nodeName):
+            return _Elsewhere(glanced.metadata.resourceVersion)
+        pod: Pod = self._form.read(encoded_pod)
+        return pod
 
 
 class _Told(Known["Pod | _Elsewhere", None]):
@@ -207,7 +208,7 @@ class NodePods(AbstractContextManager[Iterator[PodChange]]):
                     yield from self._list()
                     yield Listed()
                 case _Event(pod, gone):
-                    if not _is_later(pod.resource_version, self._version):
+                    if is_later(pod.resource_version, self._version) is False:
                         # It came while the pods were listed.
                         continue
                     (self._known.discard if gone else self._known.add)(pod.uid)
@@ -224,8 +225,3 @@ class NodePods(AbstractContextManager[Iterator[PodChange]]):
         known, self._known = self._known, {pod.uid for pod in listed.items}
         yield from (PodGone(uid) for uid in sorted(known - self._known))
         yield from listed.items
-
-
-def _is_later(version: str, than: str) -> bool:
-    """Compare two versions as numbers; one that is no number is newer."""
-    return int(version) > int(than) if version.isdecimal() and than.isdecimal() else True

@@ -180,6 +180,11 @@ class KnownObjects(Known[Value, tuple[bool, Value]]):
         return not gone, value
 
 
+def is_later(version: str, other: str) -> bool | None:
+    """Whether the first resourceVersion is the newer one; None if that is not known, as one is no number."""
+    return int(version) > int(other) if version.isdecimal() and other.isdecimal() else None
+
+
 class Watching(Generic[Value, Change]):
     """Lists, then follows. A context manager; its iterator ends when any thread leaves the context.
 

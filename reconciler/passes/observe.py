@@ -472,8 +472,8 @@ def _watched_pods(
     if not isinstance(outside, WritableOutside):
         return {}
     uids = {node.name: node.uid for node in nodes} if names else {}
-    found = ((name, outside.drainer.watched_pods(name, uids[name])) for name in names)
-    return {name: pods for name, pods in found if pods is not None}
+    watched = ((name, outside.drainer.watched_pods(name, uids[name])) for name in names)
+    return {name: pods for name, pods in watched if pods is not None}
 
 
 def _just_begun(outside: Outside, records: Mapping[str, Record], now: datetime) -> frozenset[str]:

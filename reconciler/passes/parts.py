@@ -165,8 +165,8 @@ class Parts(Struct, frozen=True):
         """
         deciding = [feature.decide for feature in self.features if feature.decide]
         asked = (decide.settled(settings) for decide in deciding if decide.settled)
-        found = [settled for settled in asked if settled is not None]
-        return (lambda node: all(settled(node) for settled in found)) if found else None
+        decided = [settled for settled in asked if settled is not None]
+        return (lambda node: all(settled(node) for settled in decided)) if decided else None
 
     def bears_signs(self, node: Node, prefix: str) -> bool:
         """Whether the node has a sign of ours."""

@@ -169,9 +169,9 @@ class Store:
         self._ready = {}
         for node in snapshot.nodes:
             self._leave(node.name, gone=False)
-            found = assessment.of(node.name)
+            assessed = assessment.of(node.name)
             what = f"node {node.name}: whether it rests is not known"
-            rest = guarded(what, partial(judge, node, found), None)[0] if may_rest else None
+            rest = guarded(what, partial(judge, node, assessed), None)[0] if may_rest else None
             if rest is not None and settled is not None and settings.manages(node.labels):
                 if guarded(what, partial(settled, node), False)[0]:
                     self._ready[node.name] = node, rest
@@ -211,33 +211,33 @@ class Store:
             plans=self._plans,
         )
         active = tuple(node for node in snapshot.nodes if node.name in self._active)
-        assessed = {name: found for name, found in assessment.nodes.items() if name in self._active}
-        absent = Counter(because for found in assessed.values() for because in absences(found))
-        return replace(snapshot, nodes=active, aside=aside), Assessment(assessed, absent)
+        nodes = {name: assessed for name, assessed in assessment.nodes.items() if name in self._active}
+        absent = Counter(because for assessed in nodes.values() for because in absences(assessed))
+        return replace(snapshot, nodes=active, aside=aside), Assessment(nodes, absent)
 
     def _rest(
-        self, node: Node, found: NodeAssessment, *, snapshot: Snapshot, settings: Settings, now: datetime
+        self, node: Node, assessed: NodeAssessment, *, snapshot: Snapshot, settings: Settings, now: datetime
     ) -> _Rest | None:
         """Return what the node counts as if it rests, else None."""
         keys, parts = settings.keys.names, self._parts
-        if found.problem or node.name in snapshot.problems.nodes or keys.record_kept in node.labels:
+        if assessed.problem or node.name in snapshot.problems.nodes or keys.record_kept in node.labels:
             return None
-        if node.out_of_service or has_news(node, found, settings, parts):
+        if node.out_of_service or has_news(node, assessed, settings, parts):
             return None
         if parts.outlived(node, keys.prefix).any:
             return None
         latest = own_times(now, snapshot.skew).latest
-        if any(reading.as_of is not None and reading.as_of > latest for reading in found.readings):
+        if any(reading.as_of is not None and reading.as_of > latest for reading in assessed.readings):
             return None
         settings.manages(node.labels)
         labels = tuple(sorted(node.labels.items()))
         group = (labels, node.taints, node.pool, node.zone, keys.imds in node.annotations)
-        here = [reading for reading in found.readings if reading.installed]
+        here = [reading for reading in assessed.readings if reading.installed]
         ends = [reading.believed_until for reading in here if reading.believed_until is not None]
         return _Rest(
             self._counts.one_group(group),
             tuple((reading.source, reading.as_of) for reading in here),
-            tuple(absences(found)),
+            tuple(absences(assessed)),
             min(ends, default=None),
         )
 

@@ -56,7 +56,7 @@ class _BrokenWatches(Struct):
 
 
 class _Shown(Struct):
-    """What is told of drains: their progress as it was computed last, and which have changed since.
+    """What the process shows of drains: their last progress, and which have changed since.
 
     `ended` is how many have ended.
     """

@@ -179,7 +179,7 @@ class _Display:
 
 
 class _Orders:
-    """The last order for each node, what a watch shows of it, and who is told of its pods."""
+    """The last order for each node, how a watch shows the node, and what gets its evicted pods."""
 
     def __init__(self, on_evicted: Callable[[DrainOrder, Pod, bool], None] | None) -> None:
         self._on_evicted = on_evicted
