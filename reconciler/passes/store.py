@@ -22,7 +22,7 @@ from reconciler.model.problems import guarded
 from reconciler.model.snapshot import Aside, Assessment, FleetNode, NodeAssessment, Resting, Snapshot
 from reconciler.model.values import replace
 from reconciler.passes.assess import absences
-from reconciler.passes.decide.known import has_news
+from reconciler.passes.decide.known import rests
 from reconciler.passes.decide.reporting import fleet_node, is_steady
 from reconciler.passes.parts import Parts
 from reconciler.passes.plugin import Fleet, SourceContext
@@ -222,9 +222,7 @@ class Store:
         keys, parts = settings.keys.names, self._parts
         if assessed.problem or node.name in snapshot.problems.nodes or keys.record_kept in node.labels:
             return None
-        if node.out_of_service or has_news(node, assessed, settings, parts):
-            return None
-        if parts.outlived(node, keys.prefix).any:
+        if not rests(node, assessed, settings, parts) or parts.outlived(node, keys.prefix).any:
             return None
         latest = own_times(now, snapshot.skew).latest
         if any(reading.as_of is not None and reading.as_of > latest for reading in assessed.readings):

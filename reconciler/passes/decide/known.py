@@ -62,11 +62,14 @@ def _facts(node: Node, assessment: NodeAssessment, written: Record | None, conte
 
 
 def rests(node: Node, assessment: NodeAssessment, settings: Settings, parts: Parts) -> bool:
-    """Whether no decision is about the node, so that it only counts: it is in service, without any news."""
-    return not (node.out_of_service or settings.profiles.on or has_news(node, assessment, settings, parts))
+    """Whether no decision is about the node, so that it only counts: it is in service, without any news.
+
+    Features that decide about nodes without news, as workflows do, are asked besides.
+    """
+    return not (node.out_of_service or _has_news(node, assessment, settings, parts))
 
 
-def has_news(node: Node, assessment: NodeAssessment, settings: Settings, parts: Parts) -> bool:
+def _has_news(node: Node, assessment: NodeAssessment, settings: Settings, parts: Parts) -> bool:
     """Whether something is reported, asked or written about a node that a pass may have to decide on."""
     keys = settings.keys.names
     return bool(
@@ -84,7 +87,7 @@ def look(node: Node, context: PassContext, parts: Parts) -> NodeFacts | None:
     """Return what is known about a node, None if there is nothing to decide or report."""
     snapshot, settings, assessment = context.snapshot, context.settings, context.assessment.of(node.name)
     runs = settings.profiles.on and settings.manages(node.labels)
-    if not runs and not has_news(node, assessment, settings, parts):
+    if not runs and not _has_news(node, assessment, settings, parts):
         return None
     record = snapshot.records.get(node.name)
     unreadable = record.because if isinstance(record, Unreadable) else ""
