@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from datetime import timedelta
 from functools import partial
 from types import TracebackType
@@ -22,11 +22,10 @@ from reconciler.kubernetes.side_by_side import SideBySide
 from reconciler.model.drains import DrainOrder, DrainProgress, Phase
 from reconciler.model.ended_case import EndedCase, ended_case
 from reconciler.model.errors import ReconcilerError
-from reconciler.model.node import Node
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.pod import Pod
-from reconciler.model.ports import Clock, NodeLook, PodChange
+from reconciler.model.ports import Clock, NodeLook
 from reconciler.model.problems import guarded
 from reconciler.model.values import replace
 from reconciler.passes.store import Store
@@ -167,10 +166,12 @@ class Acting:
         for companion in self._companions:
             companion.drains()
         keys, drain = self.settings.keys, self.settings.drain
-        evictions = CountedEvictions(self._wiring.connection, guard=self._guard_eviction, prefix=keys.prefix)
+        # In a burst, no cordon waits for the drains of other nodes.
+        first = self._following.calm if self._following is not None else lambda: None
+        evictions = CountedEvictions(
+            self._wiring.connection, guard=self._guard_eviction, prefix=keys.prefix, first=first
+        )
         evictions.refused = self._observers.refused
-        if self._following is not None:
-            evictions.first = self._following.calm
         drainer = Drainer(
             self._observers.evictor(evictions),
             self._clock,
@@ -203,33 +204,9 @@ class Acting:
 
 
 class CountedEvictions(Evictions):
-    """Evictions, of which `refused` gets the reason of each refusal.
-
-    Each read first calls `first`, which may wait: in a burst, no cordon waits for the drains of other nodes.
-    """
+    """Evictions, of which `refused` gets the reason of each refusal."""
 
     refused: Callable[[str], None]
-    first: Callable[[], None] = staticmethod(lambda: None)
-
-    def node(self, name: str) -> Node | None:
-        """See Evictor."""
-        self.first()
-        return super().node(name)
-
-    def pods(self, node: str | None = None, *, placement: bool = False) -> tuple[Pod, ...]:
-        """See Evictor."""
-        self.first()
-        return super().pods(node, placement=placement)
-
-    def watch_pods(self, node: str) -> AbstractContextManager[Iterator[PodChange]]:
-        """See Evictor."""
-        self.first()
-        return super().watch_pods(node)
-
-    def attachments(self, node: str) -> tuple[str, ...]:
-        """See Evictor."""
-        self.first()
-        return super().attachments(node)
 
     def evict(self, pod: Pod, *, grace: int | None) -> None:
         """See Evictor."""

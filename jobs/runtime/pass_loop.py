@@ -27,7 +27,7 @@ TOGETHER = 0.003
 APART = 1.0
 """Seconds between the passes for a cause that keeps changing."""
 
-PART = 3.0
+PART = 8.0
 """After a pass, the next one for the end of a drain begins so many times its duration after it began."""
 
 QUIET = 10.0
@@ -302,7 +302,8 @@ class PassLoop:
             self._next = began + self._every * _LATEST
             if again is not None:
                 # What a node says may move the plan's next moment. It costs one pass a second at most.
-                self._next = min(self._next, max(now + again, began + min(APART, self._every)))
+                soonest = max(min(APART, self._every), PART * (now - began))
+                self._next = min(self._next, max(now + again, began + soonest))
             if self._requeue is not None:
                 self._next = min(self._next, began + max(self._requeue, 2 * (now - began)))
 

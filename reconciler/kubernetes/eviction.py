@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import threading
-from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
+from functools import partial
 from typing import Any, TypeVar
 
 from reconciler.http.retrying import Guard, read_only, write_until_settled
@@ -23,7 +23,8 @@ from reconciler.kubernetes.connection import (
     core,
     on_node,
 )
-from reconciler.kubernetes.pod_watches import ALONE, NodePods, SharedPods
+from reconciler.kubernetes.pod_watches import ALONE, NodePods, PodLists, SharedPods
+from reconciler.kubernetes.side_by_side import Together
 from reconciler.kubernetes.watching import KnownObjects, Watched, Watching
 from reconciler.kubernetes.wire.lists import budget_format, list_pods, pod_format
 from reconciler.kubernetes.wire.reducing import owner_of, to_selector
@@ -194,51 +195,49 @@ Value = TypeVar("Value")
 Gone = TypeVar("Gone")
 
 
-class Attachments:
-    """The VolumeAttachments by node. One list answers all that asked before it was requested.
+def attachments(connection: Connection, nodes: Set[str]) -> Mapping[str, tuple[str, ...]]:
+    """Return the names of the VolumeAttachments on each of these nodes, sorted; raises ClusterError.
 
-    The API has no field selector for their nodes, so each list has those of the whole cluster.
+    The API has no field selector for their nodes, so this lists those of the whole cluster.
     """
-
-    def __init__(self, connection: Connection) -> None:
-        """Use this connection."""
-        self.asked = 0
-        """How many have asked so far."""
-        self._connection = connection
-        self._lock, self._listing = threading.Lock(), threading.Lock()
-        self._answered = 0
-        self._names: dict[str, list[str]] = {}
-
-    def on(self, node: str) -> tuple[str, ...]:
-        """Return the names of those that are on the node now, or have been since this call."""
-        with self._lock:
-            self.asked += 1
-            mine = self.asked
-        with self._listing:
-            if self._answered < mine:
-                answers, names = self.asked, defaultdict[str, list[str]](list)
-                found, _ = objects.get_list(self._connection, ATTACHMENTS, objects.Attachment)
-                for each in found:
-                    names[each.spec.nodeName].append(each.metadata.name)
-                self._answered, self._names = answers, dict(names)
-            return tuple(sorted(self._names.get(node, ())))
+    listed, _ = objects.get_list(connection, ATTACHMENTS, objects.Attachment)
+    names: dict[str, tuple[str, ...]] = dict.fromkeys(nodes, ())
+    for each in sorted(listed, key=lambda each: each.metadata.name):
+        if each.spec.nodeName in nodes:
+            names[each.spec.nodeName] += (each.metadata.name,)
+    return names
 
 
 class Evictions:
     """Evictor for the API server; safe for threads."""
 
-    def __init__(self, connection: Connection, *, guard: Guard | None = None, prefix: str) -> None:
-        """Use this connection and prefix of our keys, and call the guard before each write."""
+    def __init__(
+        self,
+        connection: Connection,
+        *,
+        guard: Guard | None = None,
+        prefix: str,
+        first: Callable[[], object] = lambda: None,
+    ) -> None:
+        """Use this connection and prefix of our keys, and call the guard before each write.
+
+        Call `first` before each read. It may wait for what goes before drains.
+        """
         self._connection = connection
         self._guard = guard or read_only
+        self._first = first
         self._wanted = Wanted(frozenset({"Ready"}), prefix)
         self._lock = threading.Lock()
-        self._alone = 0
-        self._shared = SharedPods(connection)
-        self._attachments = Attachments(connection)
+        self._watched = 0
+        pods, volumes = PodLists(connection), partial(attachments, connection)
+        together = partial(Together, many=self._many, sleep=connection.sleep)
+        self._lists = together(pods.alone, pods.together, pods.enough)
+        self._volumes = together(lambda node: volumes({node})[node], volumes, lambda: 2, turns=1)
+        self._shared = SharedPods(connection, self._lists)
 
     def node(self, name: str) -> Node | None:
         """Return one node as it is now, with its Ready condition and our annotations; None if it is gone."""
+        self._first()
         try:
             return node_writing.read_node(self._connection, name, self._wanted)
         except NotFound:
@@ -246,7 +245,10 @@ class Evictions:
 
     def pods(self, node: str | None = None, *, placement: bool = False) -> tuple[Pod, ...]:
         """Return the pods of one node, or of all, sorted by namespace and name."""
-        return list_pods(self._connection, node, placement=placement)
+        self._first()
+        if node is None or placement:
+            return list_pods(self._connection, node, placement=placement)
+        return tuple(sorted(self._lists.of(node).items, key=lambda pod: (pod.namespace, pod.name)))
 
     def watch_pods(self, node: str) -> AbstractContextManager[Iterator[PodChange]]:
         """List, then watch the pods of one node; see Evictor. Watches of many nodes share a connection."""
@@ -255,20 +257,21 @@ class Evictions:
     @contextmanager
     def _pods_of(self, node: str, fields: str) -> Iterator[Iterator[PodChange]]:
         with self._lock:
-            alone = self._alone < ALONE
-            self._alone += alone
-        if not alone:
-            with NodePods(self._shared, node) as changes:
-                yield changes
-            return
-        watched = Watched(self._connection, PODS, pod_format(), lambda pod: pod.uid, fields=fields)
-        watching = Watching(self._connection, watched, KnownObjects(watched))
+            self._watched += 1
         try:
-            with _mapped(watching, lambda pod: PodGone(pod.uid)) as changes:
+            # Of those that wait together, none has a watch of its own if they are too many.
+            self._first()
+            alone = self._watched <= ALONE
+            with self._alone(fields) if alone else NodePods(self._shared, node) as changes:
                 yield changes
         finally:
             with self._lock:
-                self._alone -= 1
+                self._watched -= 1
+
+    def _alone(self, fields: str) -> AbstractContextManager[Iterator[PodChange]]:
+        watched = Watched(self._connection, PODS, pod_format(), lambda pod: pod.uid, fields=fields)
+        watching = Watching(self._connection, watched, KnownObjects(watched))
+        return _mapped(watching, lambda pod: PodGone(pod.uid))
 
     def watch_budgets(self, namespace: str = "") -> AbstractContextManager[Iterator[BudgetChange]]:
         """List, then watch the PodDisruptionBudgets of a namespace, or all; see Evictor."""
@@ -296,7 +299,12 @@ class Evictions:
 
     def attachments(self, node: str) -> tuple[str, ...]:
         """Return the names of the VolumeAttachments that are still on the node."""
-        return self._attachments.on(node)
+        self._first()
+        return self._volumes.of(node)
+
+    def _many(self) -> int:
+        """Return of how many nodes much may be asked soon: more drain than have a watch of their own."""
+        return self._watched if self._watched > ALONE else 0
 
 
 @contextmanager

@@ -1,14 +1,15 @@
-"""The pods of many nodes from one watch of all pods, of which those of other nodes are dropped.
+"""The pods of many nodes from one watch and few lists of all pods, of which those of other nodes are dropped.
 
-A watch for each node costs a connection with its buffers, about 1 MiB. So the first `ALONE` have their own,
-and all others share one. A node's pods are listed once its part of the shared watch has begun.
+A watch for each node costs a connection with its buffers, about 1 MiB. So up to `ALONE` nodes have their own,
+and more share one. A node's pods are listed once its part of the shared watch has begun.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import AbstractContextManager
 from queue import SimpleQueue
 from types import TracebackType
@@ -17,18 +18,22 @@ from typing import Any
 from msgspec import Struct
 
 from reconciler.kubernetes.connection import PODS, Connection, on_node
+from reconciler.kubernetes.side_by_side import Together
 from reconciler.kubernetes.watching import AT_ONCE, Known, Watched, Watching, is_later
 from reconciler.kubernetes.wire import protobuf
-from reconciler.kubernetes.wire.lists import list_all, pod_format
-from reconciler.model.errors import ReconcilerError, Unreachable
+from reconciler.kubernetes.wire.lists import Format, ListResult, count_all, list_all, pod_format
+from reconciler.model.errors import ClusterError, ReconcilerError, Unreachable
 from reconciler.model.pod import Pod
 from reconciler.model.ports import Listed, PodChange, PodGone
 
 ALONE = 20
-"""Nodes whose pods have a watch each. Beyond them, a watch of all pods is cheaper."""
+"""Up to so many nodes have a watch of their pods each. For more, a watch of all pods is cheaper."""
 
-LISTS = 10
-"""Nodes whose pods are listed at once."""
+REQUEST = 50
+"""Pods of other nodes in a list that cost as much as one more request."""
+
+COUNTED_FOR = 5.0
+"""Seconds for which a number of all pods counts."""
 
 ENDS_WITHIN = 5.0
 """Seconds for which the last of those that watch waits for the end of the shared watch."""
@@ -53,13 +58,55 @@ class _List(Struct, frozen=True):
     """The shared watch misses nothing from now on: what was before is in a list."""
 
 
+def _read(encoded: bytes | memoryview, form: Format[Pod], wanted: Callable[[str], bool]) -> Pod | _Elsewhere:
+    glanced = protobuf.parse(protobuf.Pod, encoded)
+    if wanted(glanced.spec.nodeName):
+        return form.read(encoded)
+    return _Elsewhere(glanced.metadata.resourceVersion)
+
+
+class PodLists:
+    """How the pods of nodes are listed: those of one, or those of several with one list of all pods."""
+
+    def __init__(self, connection: Connection) -> None:
+        """Use this connection."""
+        self._connection = connection
+        self._counting = threading.Lock()
+        self._count, self._counted = 0, float("-inf")
+
+    def alone(self, node: str) -> ListResult[Pod]:
+        """Return the pods of one node; raises ClusterError."""
+        return list_all(self._connection, PODS, pod_format(), fields=on_node(node), patience=AT_ONCE)
+
+    def together(self, nodes: Set[str]) -> Mapping[str, ListResult[Pod]]:
+        """Return the pods of these nodes; raises ClusterError."""
+        form = pod_format()
+        chosen = Format(form.kind, lambda encoded: _read(encoded, form, nodes.__contains__))
+        listed = list_all(self._connection, PODS, chosen, fields="spec.nodeName!=", patience=AT_ONCE)
+        pods = {node: ListResult[Pod]([], listed.resource_version) for node in nodes}
+        for pod in listed.items:
+            if isinstance(pod, Pod):
+                pods[pod.node].items.append(pod)
+        return pods
+
+    def enough(self) -> float:
+        """Return for how many nodes a list of all pods is less work than one for each of them."""
+        with self._counting:
+            if time.monotonic() >= self._counted + COUNTED_FOR:
+                try:
+                    self._count = count_all(self._connection, PODS)
+                except ClusterError:
+                    return float("inf")
+                self._counted = time.monotonic()
+            return self._count / REQUEST
+
+
 class SharedPods:
     """One watch of the pods of all nodes, while somebody watches those of one."""
 
-    def __init__(self, connection: Connection) -> None:
-        """Use this connection. Nothing is watched yet."""
-        self.connection = connection
-        self.lists = threading.BoundedSemaphore(LISTS)
+    def __init__(self, connection: Connection, lists: Together[ListResult[Pod]]) -> None:
+        """Use this connection and these lists. Nothing is watched yet."""
+        self.connection, self.lists = connection, lists
         self._lock = threading.Lock()
         self._nodes: dict[str, set[NodePods]] = {}
         self._watching: Watching[Any, None] | None = None
@@ -153,12 +200,7 @@ class _AllPods(Watched[Any]):
         return [], nowhere.resource_version
 
     def read(self, encoded: bytes) -> Pod | _Elsewhere:
-        encoded_pod = protobuf.unwrapped(encoded)
-        glanced = protobuf.parse(protobuf.Pod, encoded_pod)
-        if not self._shared.is_watched(glanced.spec.nodeName):
-            return _Elsewhere(glanced.metadata.resourceVersion)
-        pod: Pod = self._form.read(encoded_pod)
-        return pod
+        return _read(protobuf.unwrapped(encoded), self._form, self._shared.is_watched)
 
 
 class _Told(Known["Pod | _Elsewhere", None]):
@@ -181,10 +223,9 @@ class NodePods(AbstractContextManager[Iterator[PodChange]]):
     """The pods of one node, as the shared watch shows them; see Evictor.watch_pods."""
 
     def __init__(self, shared: SharedPods, node: str) -> None:
-        """Watch this node; Rejected if it is no name."""
+        """Watch this node."""
         self.node = node
         self.queue: SimpleQueue[_Event | _List | ReconcilerError | None] = SimpleQueue()
-        self._fields = on_node(node)
         self._shared = shared
         self._known: set[str] = set()
         self._version = ""
@@ -218,9 +259,7 @@ class NodePods(AbstractContextManager[Iterator[PodChange]]):
         self._shared.wait()
 
     def _list(self) -> Iterator[PodChange]:
-        shared = self._shared
-        with shared.lists:
-            listed = list_all(shared.connection, PODS, pod_format(), fields=self._fields, patience=AT_ONCE)
+        listed = self._shared.lists.of(self.node)
         self._version = listed.resource_version
         known, self._known = self._known, {pod.uid for pod in listed.items}
         yield from (PodGone(uid) for uid in sorted(known - self._known))

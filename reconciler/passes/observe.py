@@ -84,7 +84,7 @@ _JUST_BEGUN = timedelta(seconds=10)
 """How long a drain may take to show the pods of its node, before a pass reads them itself."""
 
 _BEGUN_AT_MOST = 20
-"""Nodes whose pods a pass reads although their drains have just begun."""
+"""Up to so many nodes, a pass reads the pods although their drains have just begun."""
 
 _NEXT_PASS = "its pods are read in the next pass, because this one is the first to see its maintenance"
 
@@ -490,8 +490,8 @@ def _just_begun(outside: Outside, records: Mapping[str, Record], now: datetime) 
         runs = progress is not None and progress.phase is Phase.RUNNING and progress.uid == record.uid
         return runs and drain is not None and now - drain.drain.since < _JUST_BEGUN
 
-    begun = sorted(name for name, record in records.items() if has_begun(name, record))
-    return frozenset(begun[_BEGUN_AT_MOST:])
+    begun = [name for name, record in records.items() if has_begun(name, record)]
+    return frozenset(begun if len(begun) > _BEGUN_AT_MOST else ())
 
 
 def _pods(

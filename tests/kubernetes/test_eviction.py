@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -12,11 +10,10 @@ from typing import Any
 
 import pytest
 
-from reconciler.kubernetes.eviction import Attachments, Evictions
+from reconciler.kubernetes.eviction import Evictions
 from reconciler.model.errors import NotFound, Rejected
 from reconciler.model.pod import Owner, Pod, PodSpec
 from reconciler.model.values import replace
-from tests.support.controlplane.processes import wait_for
 from tests.support.stub import Answer, Asked, Stub, StubMaker, json_answer
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -156,28 +153,3 @@ def test_an_owner_that_does_not_exist_restarts_nothing(server: Server) -> None:
     with pytest.raises(NotFound):
         server.evictions.restart(_owner(name="gone"), NOW)
     assert not server.restarted
-
-
-def test_one_list_of_attachments_answers_all_that_asked_before_it(stub: StubMaker) -> None:
-    begun, go = threading.Event(), threading.Event()
-
-    def answer(asked: Asked) -> Answer:
-        if not asked.number:
-            begun.set()
-            go.wait()
-        items = [{"metadata": {"name": f"list-{asked.number}"}, "spec": {"nodeName": "n"}}]
-        return json_answer({"metadata": {"resourceVersion": "1"}, "items": items})
-
-    server, connection = stub(answer)
-    attachments = Attachments(connection)
-    with ThreadPoolExecutor(5) as threads:
-        first = threads.submit(attachments.on, "n")
-        begun.wait()
-        # What is attached may have changed since the list began.
-        later = [threads.submit(attachments.on, "n") for _ in range(4)]
-        wait_for("all to ask", lambda: attachments.asked == 5)
-        go.set()
-        answers = [each.result() for each in (first, *later)]
-
-    assert answers == [("list-0",)] + [("list-1",)] * 4
-    assert len(server.asked) == 2

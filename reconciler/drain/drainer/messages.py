@@ -58,7 +58,7 @@ class Limits(Struct, frozen=True):
 
     parallel: int = 50
     per_node: int = 20
-    readers: int = 10
+    readers: int = 40
     cordon: CordonChecks = CordonChecks()
     retry: Backoff = Backoff(timedelta(seconds=1), timedelta(seconds=15))
     slow: Backoff = Backoff(timedelta(seconds=30), timedelta(seconds=120))

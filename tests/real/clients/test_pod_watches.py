@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import Any
 
 import pytest
 
 from reconciler.kubernetes import eviction
+from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.eviction import Evictions
+from reconciler.kubernetes.pod_watches import REQUEST, PodLists
 from reconciler.model.pod import Pod
 from reconciler.model.ports import Listed, PodGone
 from tests.real.clients.conftest import PREFIX
@@ -137,3 +141,54 @@ def test_the_first_watches_have_a_connection_each_and_the_others_share_one(
         assert not thread.is_alive()
 
     assert watched() == ["spec.nodeName!=", "spec.nodeName=a"]
+
+
+def test_too_many_that_wait_together_share_one_from_the_first_on(
+    stub: StubMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(eviction, "ALONE", 2)
+    server, connection = stub(
+        lambda asked: (
+            Answer(quiet=True, content_type="application/vnd.kubernetes.protobuf")
+            if "watch" in asked.query
+            else pod_list()
+        )
+    )
+    entered, go = threading.Semaphore(0), threading.Event()
+
+    def first() -> None:
+        entered.release()
+        go.wait(30)
+
+    evictions = Evictions(connection, prefix=PREFIX, first=first)
+    with ExitStack() as watches, ThreadPoolExecutor(3) as threads:
+        opened = [threads.submit(watches.enter_context, evictions.watch_pods(node)) for node in "abc"]
+        for _ in opened:
+            assert entered.acquire(timeout=30)
+        go.set()
+        followed = [follow(each.result(30)) for each in opened]
+        for seen, _ in followed:
+            until(seen, lambda change: change == Listed())
+        wait_for("the watch", lambda: any("watch" in asked.query for asked in server.asked))
+        server.closed.set()
+    for _, thread in followed:
+        thread.join(60)
+        assert not thread.is_alive()
+
+    watched = [asked.query["fieldSelector"] for asked in server.asked if "watch" in asked.query]
+    assert watched == ["spec.nodeName!="]
+
+
+def test_one_list_of_all_pods_has_those_of_each_node(cluster: ControlPlane) -> None:
+    one, two, empty, other = fill(cluster.kubeconfig, nodes=4)
+    for name, node in {"a": one, "b": two, "c": two, "d": other}.items():
+        cluster.api.create("pods", workloads.pod(name, node_name=node))
+    connection = Connection(str(cluster.kubeconfig))
+    pods = PodLists(connection)
+    listed = pods.together({one, two, empty})
+    names = {node: sorted(pod.name for pod in found.items) for node, found in listed.items()}
+    assert names == {one: ["a"], two: ["b", "c"], empty: []}
+    assert {pod.uid for pod in listed[two].items} == {pod.uid for pod in pods.alone(two).items}
+    assert int(listed[empty].resource_version) > 0
+    assert pods.enough() == 4 / REQUEST
+    connection.close()
