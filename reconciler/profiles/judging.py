@@ -377,7 +377,7 @@ def is_struck(node: Node, record: Record | None, readings: Iterable[Reading], se
     if not (settings.in_fleet(node.labels) and settings.manages(node.labels)):
         return False
     return any(
-        _counts(signal, node, settings) and not _is_known(signal, record)
+        _counts(signal, node, settings) and not _is_known(signal, node, record)
         for reading in readings
         for signal in reading.signals
     )
@@ -390,11 +390,12 @@ def _counts(signal: Signal, node: Node, settings: Settings) -> bool:
     return policy is not None and policy.drain
 
 
-def _is_known(signal: Signal, record: Record | None) -> bool:
+def _is_known(signal: Signal, node: Node, record: Record | None) -> bool:
     """Whether the record has the answer: nobody was on the node, the pods were counted, or it is ignored."""
     if record is None:
         return False
-    if record.drain is not None and record.drain.drain.done is not None:
+    # Since a person has uncordoned the node, pods may have come.
+    if record.drain is not None and record.drain.drain.done is not None and node.unschedulable:
         return True
     mine = identity(signal)
     return any(

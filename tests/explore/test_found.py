@@ -229,3 +229,17 @@ def test_a_profile_goes_back_in_mode_finish_when_its_cause_is_gone() -> None:
         (Step("work", value="two"), Step("settings", value="mode: Finish")),
         seed=900154,
     )
+
+
+def test_a_node_that_a_workflow_has_drained_and_a_person_has_uncordoned_before_a_reboot() -> None:
+    # Law missed: n0 was met with pods on it, and nobody was told.
+    holds(
+        Scene(1, settings=(*ACTING, ASKING, CAREFUL)),
+        (
+            Step("work", value="one", then=1),
+            Step("uncordon"),
+            Step("vm event", value="Reboot in 15 by both"),
+            Step("kernel deadlock", value="False", then=15),
+        ),
+        seed=31001,
+    )

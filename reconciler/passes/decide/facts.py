@@ -242,7 +242,7 @@ def _pods_to_go(
     record: CaseRecord, events: Iterable[KnownEvent], node: NodeFacts, context: PassContext
 ) -> int | None:
     """Return how many pods are on the node that a drain for these events has to evict, None if unknown."""
-    if record.drain is not None and record.drain.done is not None:
+    if record.drain is not None and record.drain.done is not None and node.read.unschedulable:
         return 0
     found = _survey(record, events, node, context)
     return None if found is None else len(found.to_go) + len(found.waiting) + len(found.refused)
