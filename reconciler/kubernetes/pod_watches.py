@@ -22,7 +22,7 @@ from reconciler.kubernetes.side_by_side import Together
 from reconciler.kubernetes.watching import AT_ONCE, Known, Watched, Watching, is_later
 from reconciler.kubernetes.wire import protobuf
 from reconciler.kubernetes.wire.lists import Format, ListResult, count_all, list_all, pod_format
-from reconciler.model.errors import ClusterError, ReconcilerError, Unreachable
+from reconciler.model.errors import ClusterError, ReconcilerError, Rejected, Unreachable
 from reconciler.model.pod import Pod
 from reconciler.model.ports import Listed, PodChange, PodGone
 
@@ -79,10 +79,14 @@ class PodLists:
         return list_all(self._connection, PODS, pod_format(), fields=on_node(node), patience=AT_ONCE)
 
     def together(self, nodes: Set[str]) -> Mapping[str, ListResult[Pod]]:
-        """Return the pods of these nodes; raises ClusterError."""
+        """Return the pods of these nodes, nothing if a pod can't be read; raises other ClusterErrors."""
         form = pod_format()
         chosen = Format(form.kind, lambda encoded: _read(encoded, form, nodes.__contains__))
-        listed = list_all(self._connection, PODS, chosen, fields="spec.nodeName!=", patience=AT_ONCE)
+        try:
+            listed = list_all(self._connection, PODS, chosen, fields="spec.nodeName!=", patience=AT_ONCE)
+        except Rejected:
+            # It harms its own node only.
+            return {}
         pods = {node: ListResult[Pod]([], listed.resource_version) for node in nodes}
         for pod in listed.items:
             if isinstance(pod, Pod):

@@ -10,13 +10,15 @@ from typing import Any
 import pytest
 
 from reconciler.kubernetes import eviction
-from reconciler.kubernetes.connection import Connection
+from reconciler.kubernetes.connection import PROTOBUF, Connection
 from reconciler.kubernetes.eviction import Evictions
 from reconciler.kubernetes.pod_watches import REQUEST, PodLists
+from reconciler.model.errors import Rejected
 from reconciler.model.pod import Pod
 from reconciler.model.ports import Listed, PodGone
 from tests.real.clients.conftest import PREFIX
 from tests.real.clients.test_watching import events, follow, name_of, pod_list, until
+from tests.support import shapes
 from tests.support.controlplane import workloads
 from tests.support.controlplane.fill import fill
 from tests.support.controlplane.processes import wait_for
@@ -192,3 +194,22 @@ def test_one_list_of_all_pods_has_those_of_each_node(cluster: ControlPlane) -> N
     assert int(listed[empty].resource_version) > 0
     assert pods.enough() == 4 / REQUEST
     connection.close()
+
+
+def test_a_pod_that_cannot_be_read_harms_the_list_of_its_own_node_only(stub: StubMaker) -> None:
+    broken = _pod("x", "1", "b")
+    broken["metadata"]["labels"] = {"broken": ""}
+
+    def answer(asked: Asked) -> Answer:
+        node = asked.query["fieldSelector"].partition("spec.nodeName=")[2]
+        pods = [_pod("y", "1", "a"), broken]
+        listed = pod_list(*(pod for pod in pods if not node or pod["spec"]["nodeName"] == node))
+        encoded = shapes.negotiated(asked.path, listed.body, watch=False)
+        return Answer((encoded or b"").replace(b"broken", 6 * b"\xff"), content_type=PROTOBUF)
+
+    _, connection = stub(answer)
+    pods = PodLists(connection)
+    assert pods.together({"a", "b"}) == {}
+    assert [pod.name for pod in pods.alone("a").items] == ["y"]
+    with pytest.raises(Rejected):
+        pods.alone("b")
