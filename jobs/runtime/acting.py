@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from datetime import timedelta
 from functools import partial
+from operator import itemgetter
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -180,13 +181,14 @@ class Acting:
             before_own_pod=self._let_go,
             on_evicted=partial(evicted, self._companions),
         )
-        drainer.follow(self._look)
+        drainer.follow(partial(self._look, evictions))
         return drainer
 
-    def _look(self, node: str) -> NodeLook | None:
-        """Return how the watch of nodes shows a node, None if there is no watch."""
+    def _look(self, evictions: Evictions, node: str) -> NodeLook | None:
+        """Return how the watch of nodes, or a later list for drains, shows a node; None without both."""
         nodes = self._wiring.nodes
-        seen = nodes.look(node) if nodes is not None else None
+        looks = (nodes.look(node) if nodes is not None else None, evictions.look(node))
+        seen = min((look for look in looks if look), key=itemgetter(1), default=None)
         return NodeLook(seen[0], self._clock.now() - timedelta(seconds=seen[1])) if seen else None
 
     def drains_run(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
@@ -189,6 +190,9 @@ def _left_to_azure(connection: Connection, namespace: str, deployment: str) -> s
     return ""
 
 
+NODES_FOR_A_REQUEST = 25
+"""Cordoned nodes in a list that cost as much as one more request."""
+
 ATTACHMENTS = api("storage.k8s.io", "v1") / "volumeattachments"
 
 Value = TypeVar("Value")
@@ -231,6 +235,10 @@ class Evictions:
         self._watched = 0
         pods, volumes = PodLists(connection), partial(attachments, connection)
         together = partial(Together, many=self._many, sleep=connection.sleep)
+        self._listed: tuple[Mapping[str, Node], float] = {}, 0.0
+        self._nodes = together(
+            self._node, self.cordoned, lambda: min(self._watched / NODES_FOR_A_REQUEST, 20), turns=1
+        )
         self._lists = together(pods.alone, pods.together, pods.enough)
         self._volumes = together(lambda node: volumes({node})[node], volumes, lambda: 2, turns=1)
         self._shared = SharedPods(connection, self._lists)
@@ -238,6 +246,22 @@ class Evictions:
     def node(self, name: str) -> Node | None:
         """Return one node as it is now, with its Ready condition and our annotations; None if it is gone."""
         self._first()
+        return self._nodes.of(name)
+
+    def look(self, name: str) -> tuple[Node, float] | None:
+        """Return a node as the last list of cordoned nodes has it, and the seconds since; else None."""
+        nodes, read_at = self._listed
+        node = nodes.get(name)
+        return (node, time.monotonic() - read_at) if node is not None else None
+
+    def cordoned(self, names: Set[str]) -> Mapping[str, Node]:
+        """Return those of these nodes that are cordoned, by one list of all such; raises ClusterError."""
+        began = time.monotonic()
+        nodes = node_writing.read_cordoned(self._connection, self._wanted)
+        self._listed = nodes, began
+        return {name: nodes[name] for name in names & nodes.keys()}
+
+    def _node(self, name: str) -> Node | None:
         try:
             return node_writing.read_node(self._connection, name, self._wanted)
         except NotFound:

@@ -24,7 +24,7 @@ from reconciler.kubernetes.connection import (
     Request,
 )
 from reconciler.kubernetes.wire import protobuf, shapes
-from reconciler.kubernetes.wire.lists import node_format
+from reconciler.kubernetes.wire.lists import list_all, node_format
 from reconciler.model.errors import (
     ClusterError,
     Conflict,
@@ -351,6 +351,12 @@ def read_node(connection: Connection, name: str, wanted: Wanted) -> Node:
     """Read one node, with the wanted parts; NotFound if it is gone."""
     request = Request("GET", NODES / name, accept=PROTOBUF)
     return _node_of(patiently(lambda: connection.send(request), sleep=connection.sleep), wanted)
+
+
+def read_cordoned(connection: Connection, wanted: Wanted) -> Mapping[str, Node]:
+    """Read all cordoned nodes, by name, with the wanted parts."""
+    listed = list_all(connection, NODES, node_format(wanted), fields="spec.unschedulable=true")
+    return {node.name: node for node in listed.items}
 
 
 def _node_of(answer: bytes, wanted: Wanted) -> Node:

@@ -170,7 +170,8 @@ class Together(Generic[Value]):
             many = self._many()
             hoped = max(many, len(self._waiting))
             together = hoped > 1 and self._enough() <= hoped
-            if together and many and time.monotonic() >= self._gather_at:
+            few = many and self._enough() > len(self._waiting)
+            if together and few and time.monotonic() >= self._gather_at:
                 self._sleep(GATHER)
                 self._gather_at = time.monotonic() + GATHERS_EVERY
             together = together and self._enough() <= len(self._waiting)

@@ -179,21 +179,21 @@ class _Display:
 
 
 class _Orders:
-    """The last order for each node, how a watch shows the node, and what gets its evicted pods."""
+    """The last order for each node, how the node is seen, and what gets its evicted pods."""
 
     def __init__(self, on_evicted: Callable[[DrainOrder, Pod, bool], None] | None) -> None:
         self._on_evicted = on_evicted
         self.orders: dict[str, DrainOrder] = {}
         self.seen: Callable[[str], NodeLook | None] = lambda node: None
 
-    def look(self, command: CheckNode, now: datetime) -> NodeLook | None:
-        """Return what a watch shows of the node, if that is new enough and the drain goes on with it."""
+    def answer(self, command: CheckNode, now: datetime) -> NodeSeen | None:
+        """Answer with what is seen of the node, if that is new enough and the drain goes on with it."""
         look, order = self.seen(command.node), self.orders.get(command.node)
         if look is None or order is None or command.since is None or look.at < command.since:
             return None
         node = look.node
         goes_on = node.uid == order.uid and node.unschedulable and not stops(node, order, now)
-        return look if goes_on else None
+        return NodeSeen(command.node, command.drain, node, at=look.at) if goes_on else None
 
     def say(self, command: Evict | Delete) -> None:
         """Say that a pod was evicted or deleted."""
@@ -413,8 +413,8 @@ class Drainer:
                 self._watches.open(command)
             case Unwatch(number):
                 self._watches.leave(number)
-            case CheckNode() if (look := self._orders.look(command, self._clock.now())) is not None:
-                self._put(NodeSeen(command.node, command.drain, look.node, at=look.at))
+            case CheckNode() if (seen := self._orders.answer(command, self._clock.now())) is not None:
+                self._put(seen)
             case _:
                 assert self._threads is not None
                 pool = self._threads.writers if isinstance(command, Write) else self._threads.readers
@@ -429,7 +429,10 @@ class Drainer:
         try:
             if isinstance(command, Evict | Delete) and command.own and self._before_own_pod is not None:
                 self._before_own_pod()
-            answer: Event = ask(self._evictor, command, self._clock.now())
+            now = self._clock.now()
+            # Another read may have shown the node since the command.
+            seen = self._orders.answer(command, now) if isinstance(command, CheckNode) else None
+            answer: Event = seen if seen is not None else ask(self._evictor, command, now)
         except ReconcilerError as error:
             answer = failed(command, error)
         except Exception as error:  # noqa: BLE001 - a bug must not block the drain forever

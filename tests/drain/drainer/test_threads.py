@@ -552,3 +552,47 @@ def test_what_a_watch_shows_of_the_node_saves_its_read(
 
     assert progress["a"].phase is Phase.DRAINED
     assert ("node" not in scene.reads) is saves
+
+
+class _HeldReads(ThreadedApi):
+    """Holds reads of nodes until they may go on."""
+
+    def __init__(self, api: SimulatedApi) -> None:
+        super().__init__(api)
+        self.go, self.reads = threading.Event(), list[str]()
+
+    def node(self, name: str) -> Node | None:
+        """Return one node as it is now."""
+        self.reads.append(name)
+        assert self.go.wait(30)
+        return super().node(name)
+
+
+def test_a_read_is_not_sent_if_the_node_was_seen_while_it_waited() -> None:
+    alive = _Alive()
+    alive.api = api = _HeldReads(alive.scene.api)
+    nodes = dict(alive.scene.cluster.nodes)
+    for name in "ab":
+        alive.scene.deployment(name, name, 1)
+    looks: list[str] = []
+    seen: list[datetime] = []
+
+    def look(name: str) -> NodeLook | None:
+        shown = NodeLook(nodes[name], seen[0]) if seen else None
+        looks.append(name)
+        return shown
+
+    with alive.running():
+        drainer = Drainer(api, SystemClock(), limits=Limits(readers=1))
+        drainer.follow(look)
+        drainer.start(order_for("a", since=datetime.now(UTC)))
+        wait_for("the read of a", lambda: api.reads == ["a"])
+        drainer.start(order_for("b", since=datetime.now(UTC)))
+        wait_for("the order for b to ask", lambda: "b" in looks)
+        seen.append(datetime.now(UTC) + timedelta(minutes=1))
+        api.go.set()
+        progress = _finish(drainer, "a", "b")
+        drainer.close()
+
+    assert {each.phase for each in progress.values()} == {Phase.DRAINED}
+    assert api.reads == ["a"]

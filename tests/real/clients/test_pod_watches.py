@@ -196,6 +196,22 @@ def test_one_list_of_all_pods_has_those_of_each_node(cluster: ControlPlane) -> N
     connection.close()
 
 
+def test_one_list_has_the_cordoned_nodes_and_shows_them_later(
+    cluster: ControlPlane, evictions: Evictions
+) -> None:
+    one, two, other = fill(cluster.kubeconfig, nodes=3)
+    for node in (one, two):
+        cluster.api.patch("nodes", node, {"spec": {"unschedulable": True}})
+    assert evictions.look(one) is None
+    nodes = evictions.cordoned({one, other, "gone"})
+    assert nodes == {one: evictions.node(one)}
+    shown = evictions.look(two)
+    assert shown is not None
+    assert shown[0].unschedulable
+    assert 0 <= shown[1] < 60
+    assert evictions.look(other) is None
+
+
 def test_a_pod_that_cannot_be_read_harms_the_list_of_its_own_node_only(stub: StubMaker) -> None:
     broken = _pod("x", "1", "b")
     broken["metadata"]["labels"] = {"broken": ""}
