@@ -21,10 +21,7 @@ class Family(NamedTuple):
 
 
 BUILD_INFO = Family(
-    f"{PREFIX}build_info",
-    "gauge",
-    "The version of the agent and of Python; always 1.",
-    ("version", "python"),
+    f"{PREFIX}build_info", "gauge", "The version of the agent and of Python; always 1.", ("version", "python")
 )
 LAST_POLL = Family(f"{PREFIX}last_poll_timestamp_seconds", "gauge", "When IMDS gave its last valid answer.")
 POLLS = Family(f"{PREFIX}polls_total", "counter", "Requests to IMDS for events.", ("result",))

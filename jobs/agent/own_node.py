@@ -175,10 +175,7 @@ def _error(answer: HttpAnswer, value: object) -> ClusterError:
     given = status.get("message")
     message = given if isinstance(given, str) and given else f"{answer.status} {answer.reason}"
     return error_for(answer.status)(
-        message,
-        status=answer.status,
-        retry_after=answer.retry_after,
-        reason=str(status.get("reason", "")),
+        message, status=answer.status, retry_after=answer.retry_after, reason=str(status.get("reason", ""))
     )
 
 

@@ -65,10 +65,7 @@ def exchange(
         if expected is not None and len(received) < expected:
             raise http.client.IncompleteRead(bytes(received), expected - len(received))
         return HttpAnswer(
-            response.status,
-            response.reason,
-            bytes(received),
-            retry_after(response.getheader("Retry-After")),
+            response.status, response.reason, bytes(received), retry_after(response.getheader("Retry-After"))
         )
     finally:
         if response is not None:

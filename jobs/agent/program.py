@@ -181,12 +181,7 @@ class Agent:
             return
         self._health.patience = max(SILENCE, 3 * self._interval())
         self._know()
-        _log(
-            LogEvent.WATCHING,
-            node=self._arguments.node,
-            vm=self._vm,
-            intervalSeconds=self._interval(),
-        )
+        _log(LogEvent.WATCHING, node=self._arguments.node, vm=self._vm, intervalSeconds=self._interval())
 
     def _know(self) -> None:
         self._stale = False

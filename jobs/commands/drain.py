@@ -320,11 +320,7 @@ def _action(verdict: PodVerdict, options: DrainOptions) -> str:
 
 
 def _drain(
-    asked: Asked,
-    ledger: _Ledger,
-    cluster: Cluster,
-    nodes: list[Node],
-    held: Mapping[str, PersonHold],
+    asked: Asked, ledger: _Ledger, cluster: Cluster, nodes: list[Node], held: Mapping[str, PersonHold]
 ) -> int:
     clock, stop, told = SystemClock(), threading.Event(), _Told(person(), ledger.connection)
     claimed = [node for node in nodes if _claim(node, held.get(node.name), asked, cluster, told)]

@@ -61,11 +61,7 @@ _AGAIN = 5.0
 )
 @options_of_features("serve")
 def command(
-    config: Path,
-    target: Target,
-    listen: tuple[str, int] | None,
-    every: timedelta,
-    given: Mapping[str, Any],
+    config: Path, target: Target, listen: tuple[str, int] | None, every: timedelta, given: Mapping[str, Any]
 ) -> int:
     """Run passes until stopped, for a Deployment: on a schedule, and when a node changes.
 

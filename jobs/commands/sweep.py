@@ -137,12 +137,7 @@ def _act(
 
 
 def _passes(
-    acting: Acting,
-    observers: Observers,
-    clock: Clock,
-    until: datetime,
-    stop: threading.Event,
-    story: Story,
+    acting: Acting, observers: Observers, clock: Clock, until: datetime, stop: threading.Event, story: Story
 ) -> None:
     """Run passes while drains run, until the time is up or `stop` is set; raises what a pass raises."""
     seen = acting.drainer.progress()

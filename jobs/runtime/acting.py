@@ -105,10 +105,7 @@ class Acting:
         return self
 
     def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """End the drains, send the notices that are due, then release the lock."""
         with ExitStack() as last:

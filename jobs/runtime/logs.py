@@ -154,10 +154,7 @@ class PassLog:
         self._notable = {key: _steady(one.detail) for key, one in notable.items()}
 
 
-_RESULTS = {
-    Result.FAILED: (LogEvent.FAILED, Level.ERROR),
-    Result.LATER: (LogEvent.LATER, Level.INFO),
-}
+_RESULTS = {Result.FAILED: (LogEvent.FAILED, Level.ERROR), Result.LATER: (LogEvent.LATER, Level.INFO)}
 
 # What a plan does again in each pass, or only for its own bookkeeping, is no news.
 _QUIET = frozenset({"record", "publish", "conditions"})

@@ -219,11 +219,7 @@ class Calendar:
         freezes = zip(self.not_allowed, self._freeze_lines, strict=True)
         return tuple(
             Closure(
-                each.start,
-                each.end,
-                each.rule.name,
-                _why(each.rule.reason, each.said),
-                each.rule.absolute,
+                each.start, each.end, each.rule.name, _why(each.rule.reason, each.said), each.rule.absolute
             )
             for each in _intervals(freezes, now, labels, until)
             if isinstance(each.rule, NotAllowed)

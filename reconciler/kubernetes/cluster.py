@@ -371,9 +371,7 @@ class Cluster:
         ready = {pod.node for pod in pods if pod.ready}
         covered = frozenset(pod.node for pod in pods if pod.node)
         return Agents(
-            installed=True,
-            not_ready=covered - ready,
-            covered=covered if len(covered) < desired else None,
+            installed=True, not_ready=covered - ready, covered=covered if len(covered) < desired else None
         )
 
     def _agent_set(self) -> objects.DaemonSet:

@@ -78,11 +78,7 @@ def write_hypervisor(connection: Connection, guard: Guard, wanted: HypervisorWri
     body = {"metadata": {"uid": wanted.uid}, "spec": fields}
     # The API server would drop a field that its version of the kind does not have.
     request = Request(
-        "PATCH",
-        PATH / wanted.name,
-        query={"fieldValidation": "Strict"},
-        body=body,
-        content_type=MERGE_PATCH,
+        "PATCH", PATH / wanted.name, query={"fieldValidation": "Strict"}, body=body, content_type=MERGE_PATCH
     )
 
     try:

@@ -96,8 +96,7 @@ class Workloads:
             return Workload(WorkloadKind.DAEMON_SET, owner.name, found.status.numberReady)
         if owner.is_a("StatefulSet", _APPS):
             return _sized(
-                WorkloadKind.STATEFUL_SET,
-                self._object(namespace, "statefulsets", owner, _Replicated),
+                WorkloadKind.STATEFUL_SET, self._object(namespace, "statefulsets", owner, _Replicated)
             )
         replica_set = self._object(namespace, "replicasets", owner, _Replicated)
         above = _owner(replica_set.metadata, "Deployment") if replica_set is not None else None

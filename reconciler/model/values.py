@@ -22,17 +22,7 @@ from functools import lru_cache, partial
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, Union, get_args, get_origin
 
-from msgspec import (
-    NODEFAULT,
-    Meta,
-    MsgspecError,
-    Struct,
-    ValidationError,
-    convert,
-    defstruct,
-    json,
-    structs,
-)
+from msgspec import NODEFAULT, Meta, MsgspecError, Struct, ValidationError, convert, defstruct, json, structs
 
 from reconciler.model import limits
 from reconciler.model.moments import from_text, to_text

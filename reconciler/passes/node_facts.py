@@ -13,14 +13,7 @@ from reconciler.model.instructions import Instructions
 from reconciler.model.keys import OwnKeys
 from reconciler.model.machine import Machine, Vm, vm_of
 from reconciler.model.node import Node, OwnTimes, own_times
-from reconciler.model.plan import (
-    Actions,
-    Hold,
-    JudgedEvent,
-    NodePlan,
-    Transition,
-    WorkflowReport,
-)
+from reconciler.model.plan import Actions, Hold, JudgedEvent, NodePlan, Transition, WorkflowReport
 from reconciler.model.problems import Faults
 from reconciler.model.record import CaseRecord, KnownEvent, Record, State
 from reconciler.model.schedule import CaseSchedule, Urgency

@@ -15,12 +15,7 @@ _NO_SIGNS = NodeSigns()
 
 
 def release(
-    node: Node,
-    prefix: str,
-    signs: NodeSigns = _NO_SIGNS,
-    *,
-    reset: bool,
-    writers: Collection[Writer] = (),
+    node: Node, prefix: str, signs: NodeSigns = _NO_SIGNS, *, reset: bool, writers: Collection[Writer] = ()
 ) -> NodeWrite | None:
     """Return the patch that removes our cordon, what belongs to a case, and the keys of these writers.
 

@@ -110,10 +110,7 @@ def may_be_hidden(known: KnownEvent, assessment: NodeAssessment, switched_on: Sw
 
 
 def unreported(
-    record: CaseRecord,
-    judged: tuple[JudgedEvent, ...],
-    assessment: NodeAssessment,
-    switched_on: SwitchedOn,
+    record: CaseRecord, judged: tuple[JudgedEvent, ...], assessment: NodeAssessment, switched_on: SwitchedOn
 ) -> tuple[tuple[KnownEvent, ...], tuple[KnownEvent, ...]]:
     """Return the recorded events that no source reports: those that one may hide, and those that are gone."""
     absent = [old for old in record.events if not any(old.matches(event.event) for event in judged)]
@@ -138,11 +135,7 @@ def known(event: MaintenanceEvent) -> KnownEvent:
 
 
 def updated(
-    record: CaseRecord,
-    case: CaseView,
-    assessment: NodeAssessment,
-    switched_on: SwitchedOn,
-    now: datetime,
+    record: CaseRecord, case: CaseView, assessment: NodeAssessment, switched_on: SwitchedOn, now: datetime
 ) -> CaseRecord:
     """Return the record with the current events of the case, and the time since when there is none.
 
@@ -244,10 +237,7 @@ def not_dismissed(record: CaseRecord, judged: tuple[JudgedEvent, ...]) -> tuple[
 
 
 def without_ended_dismissals(
-    record: CaseRecord,
-    judged: tuple[JudgedEvent, ...],
-    assessment: NodeAssessment,
-    switched_on: SwitchedOn,
+    record: CaseRecord, judged: tuple[JudgedEvent, ...], assessment: NodeAssessment, switched_on: SwitchedOn
 ) -> CaseRecord:
     """Return the record with only the ignored events that are reported, or that a source may hide."""
     if not record.dismissed:

@@ -204,11 +204,7 @@ def _lost_from(event: MaintenanceEvent, policy: EventPolicy, exempt: Collection[
 
 
 def _timing(
-    event: MaintenanceEvent,
-    policy: EventPolicy,
-    node: Node,
-    settings: Settings,
-    now: datetime,
+    event: MaintenanceEvent, policy: EventPolicy, node: Node, settings: Settings, now: datetime
 ) -> tuple[bool, str, datetime | None, str]:
     """Return whether a drain may start now, why, until when that holds, and what the deadline overrules."""
     deadline = _deadline(event, policy)

@@ -160,9 +160,7 @@ def perform_maintenance(situation: Situation, effects: Effects) -> Effects:
         situation.now.replace(microsecond=0), attempt, before.boot_id if before else node.boot_id
     )
     effects = replace(
-        effects,
-        record=replace(effects.record, self_service=asked),
-        perform=PerformMaintenance(node.name, vm),
+        effects, record=replace(effects.record, self_service=asked), perform=PerformMaintenance(node.name, vm)
     )
     again = f" (attempt {attempt})" if attempt > 1 else ""
     return effects.with_notice(

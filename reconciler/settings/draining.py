@@ -50,8 +50,7 @@ class Budget(Section):
     """
 
     max_unavailable: Share = Field(
-        default=Limit(10, percent=True),
-        description="The most managed nodes out of service.",
+        default=Limit(10, percent=True), description="The most managed nodes out of service."
     )
     per_zone: Share | None = Field(
         default=None,
@@ -95,8 +94,7 @@ class DrainRule(Section):
     name: Text = Field(description="Its name in reports.")
     pods: Selector = Field(default=EVERYTHING, description="The labels of the pods. Default: all.")
     namespaces: Namespaces = Field(
-        default=EVERYTHING,
-        description="Names of namespaces, or a selector for their labels. Default: all.",
+        default=EVERYTHING, description="Names of namespaces, or a selector for their labels. Default: all."
     )
     behavior: Behavior = Field(
         default=Behavior.DRAIN,
@@ -104,8 +102,7 @@ class DrainRule(Section):
         "have completed.",
     )
     order: Whole = Field(
-        default=0,
-        description="Lower orders are evicted first; the next one starts when they are gone.",
+        default=0, description="Lower orders are evicted first; the next one starts when they are gone."
     )
 
 
@@ -142,13 +139,9 @@ class Drain(Section):
         description="The most nodes whose drains make progress at once. Blocked drains, and due events of "
         "`budget.exempt`, need no place.",
     )
-    ignore_daemon_sets: Flag = Field(
-        default=True,
-        description="Whether pods of DaemonSets stay.",
-    )
+    ignore_daemon_sets: Flag = Field(default=True, description="Whether pods of DaemonSets stay.")
     max_grace_period: Duration | None = Field(
-        default=None,
-        description="The limit for the grace period of pods. Default: none.",
+        default=None, description="The limit for the grace period of pods. Default: none."
     )
     pods_may_wait: Duration = Field(
         default=timedelta(hours=1),
@@ -169,8 +162,7 @@ class Drain(Section):
         default=None, description="Pods that stay on the node. Default: none."
     )
     rules: tuple[DrainRule, ...] = Field(
-        default=(),
-        description="What is done with pods, and in which order. The first match applies.",
+        default=(), description="What is done with pods, and in which order. The first match applies."
     )
     escalation: EscalationSettings | None = Field(
         default=None,
@@ -185,14 +177,8 @@ class Drain(Section):
         default=True,
         description="Whether the owner of evicted pods gets an Event (docs/operating.md#events-on-pods).",
     )
-    parallel_per_node: Count = Field(
-        default=20,
-        description="The most evictions in flight for a node.",
-    )
-    parallel: Count = Field(
-        default=50,
-        description="The same for all nodes.",
-    )
+    parallel_per_node: Count = Field(default=20, description="The most evictions in flight for a node.")
+    parallel: Count = Field(default=50, description="The same for all nodes.")
 
 
 class Adoptable(StrEnum):

@@ -251,10 +251,7 @@ def is_address(text: str) -> bool:
     return re.fullmatch(r"[^\s<>,;:\"()\\@]{1,64}@[A-Za-z0-9.-]{1,253}", text) is not None
 
 
-_DURATION = {
-    "type": ["string", "integer"],
-    "pattern": "^(0|([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?)$",
-}
+_DURATION = {"type": ["string", "integer"], "pattern": "^(0|([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?)$"}
 TEXT = {"type": "string", "minLength": 1}
 _SELECTOR = {
     "anyOf": [

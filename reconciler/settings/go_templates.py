@@ -427,12 +427,7 @@ def message_fields(node: Node, about: About) -> Fields:
     `.Profile` is a text in maintenance-controller, whose documentation has `.Profile.Current` and
     `.Profile.Last`. All three can be used here.
     """
-    metadata = {
-        "Name": node.name,
-        "UID": node.uid,
-        "Labels": node.labels,
-        "Annotations": node.annotations,
-    }
+    metadata = {"Name": node.name, "UID": node.uid, "Labels": node.labels, "Annotations": node.annotations}
     spec = Fields({"ProviderID": node.provider_id, "Unschedulable": node.unschedulable})
     fields = {**metadata, "ObjectMeta": Fields(metadata, node.name), "Spec": spec}
     return Fields(

@@ -53,10 +53,7 @@ class JobHook(Section):
     """A Job that has to succeed before the step goes on."""
 
     spec: JobSpec = Field(description="Its spec, as in `kind: Job`.")
-    on_node: Flag = Field(
-        default=False,
-        description="Whether it runs on the node itself.",
-    )
+    on_node: Flag = Field(default=False, description="Whether it runs on the node itself.")
 
 
 class WebhookHook(Section):

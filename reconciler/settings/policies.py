@@ -163,8 +163,7 @@ class EventMeaning(Meaning):
     """What the reconciler does about one kind of event."""
 
     min_duration: Duration | None = Field(
-        default=None,
-        description="A shorter event is ignored; not one of unknown duration. Default: `0s`.",
+        default=None, description="A shorter event is ignored; not one of unknown duration. Default: `0s`."
     )
     lead_time: Duration | None = Field(
         default=None,
@@ -178,8 +177,7 @@ class EventMeaning(Meaning):
         "`acknowledge`, `replace`, self-service and failing hardware, else `Late`.",
     )
     ahead: Duration | None = Field(
-        default=None,
-        description="How long before its latest start a `Late` drain may start. Default: `1h`.",
+        default=None, description="How long before its latest start a `Late` drain may start. Default: `1h`."
     )
     approval_missing: ApprovalMissing | None = Field(
         default=None,
@@ -197,9 +195,7 @@ class ConditionMeaning(Meaning):
     """What the reconciler does about a node condition that is True."""
 
     for_: Duration | None = Field(
-        default=None,
-        alias="for",
-        description="How long it must have been True. Default: `0s`.",
+        default=None, alias="for", description="How long it must have been True. Default: `0s`."
     )
 
     def over(self, below: EventPolicy) -> EventPolicy:

@@ -46,8 +46,7 @@ class Uncordon(Section):
     """When a node is uncordoned."""
 
     settle: Duration = Field(
-        default=timedelta(minutes=2),
-        description="How long the event must be gone and the node Ready.",
+        default=timedelta(minutes=2), description="How long the event must be gone and the node Ready."
     )
 
 
@@ -166,8 +165,7 @@ class Settings(Section):
     )
     node_selector: Selector = Field(default=EVERYTHING, description="The managed nodes. Default: all.")
     time_zone: Zone = Field(
-        default=ZoneInfo("UTC"),
-        description="The time zone of output, and of times without their own.",
+        default=ZoneInfo("UTC"), description="The time zone of output, and of times without their own."
     )
     sources: Sources = Field(
         default_factory=Sources, description="Where the reconciler learns of maintenance."
@@ -212,8 +210,7 @@ class Settings(Section):
     )
     keys: Keys = Field(default_factory=Keys, description="The names of labels and annotations.")
     overrides: tuple[Override, ...] = Field(
-        default=(),
-        description="Other settings for some nodes. Later entries win, key by key. Default: none.",
+        default=(), description="Other settings for some nodes. Later entries win, key by key. Default: none."
     )
 
     of_features: ClassVar[tuple[FeatureSection[Any], ...]] = ()

@@ -108,10 +108,7 @@ def times_of(section: TimesSection, zone: tzinfo) -> Times:
 class TimesSection(Section):
     """A period of time that repeats or happens once, for `windows` and `notAllowed`."""
 
-    days: Days | None = Field(
-        default=None,
-        description="The days on which it starts. Default: every day.",
-    )
+    days: Days | None = Field(default=None, description="The days on which it starts. Default: every day.")
     start: TimeOrMoment | None = Field(
         default=None, description="A time of day, or a moment. Default: `00:00`."
     )
@@ -126,13 +123,11 @@ class TimesSection(Section):
         "Saturday of a month `6#1`. Default: none.",
     )
     duration: Duration | None = Field(
-        default=None,
-        description="How long it lasts, with a schedule. Default: none.",
+        default=None, description="How long it lasts, with a schedule. Default: none."
     )
     node_selector: Selector = Field(default=EVERYTHING, description="Its nodes. Default: all.")
     time_zone: Zone | None = Field(
-        default=None,
-        description="The time zone of its times. Default: that of the file.",
+        default=None, description="The time zone of its times. Default: that of the file."
     )
 
     def title(self, zone: ZoneInfo) -> str:
@@ -143,10 +138,7 @@ class TimesSection(Section):
 class WindowSettings(TimesSection):
     """When drains may start."""
 
-    name: Text | None = Field(
-        default=None,
-        description="Its unique name. Default: its times.",
-    )
+    name: Text | None = Field(default=None, description="Its unique name. Default: its times.")
 
     @model_validator(mode="after")
     def _fits_together(self) -> WindowSettings:
@@ -158,15 +150,9 @@ class WindowSettings(TimesSection):
 class NotAllowedSettings(TimesSection):
     """When drains may not start."""
 
-    name: Text | None = Field(
-        default=None,
-        description="Its unique name. Default: its times.",
-    )
+    name: Text | None = Field(default=None, description="Its unique name. Default: its times.")
     reason: str = Field(default="", description="Its reason. Default: none.")
-    absolute: Flag = Field(
-        default=False,
-        description="Whether it also holds at a deadline.",
-    )
+    absolute: Flag = Field(default=False, description="Whether it also holds at a deadline.")
 
     @model_validator(mode="after")
     def _fits_together(self) -> NotAllowedSettings:

@@ -94,12 +94,7 @@ def _schedule_types() -> Types:
     return SCHEDULE_TYPES
 
 
-def _configured(
-    types: Types,
-    kind: str,
-    config: object,
-    path: Path,
-) -> BaseModel:
+def _configured(types: Types, kind: str, config: object, path: Path) -> BaseModel:
     """Return a configuration as the section of its type; `path` is that of the type. Raises Mistakes."""
     section = types.get(kind)
     if section is None:
@@ -203,8 +198,7 @@ class TransitionSettings(LooseSection):
     """One step from a state to another one."""
 
     check: LooseText = Field(
-        default="",
-        description="Checks, joined by `&&`, `||`, `!` and brackets; empty passes.",
+        default="", description="Checks, joined by `&&`, `||`, `!` and brackets; empty passes."
     )
     trigger: ChainText = Field(default=Chain(), description="Triggers, which run in order. Default: none.")
     next: State = Field(description="The state after it.")
@@ -214,8 +208,7 @@ class StateSettings(LooseSection):
     """What happens in one state."""
 
     enter: ChainText = Field(
-        default=Chain(),
-        description="Triggers that run once after its entry. Default: none.",
+        default=Chain(), description="Triggers that run once after its entry. Default: none."
     )
     notify: ChainText = Field(default=Chain(), description="Notifications. Default: none.")
     transitions: tuple[TransitionSettings, ...] = Field(

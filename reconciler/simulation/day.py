@@ -60,11 +60,7 @@ def build(world: World) -> None:
     for workload in (
         Workload("kube-system", "kube-proxy", "DaemonSet", priority_class="system-node-critical"),
         Workload(
-            "kube-system",
-            "coredns",
-            replicas=2,
-            pools=("web",),
-            priority_class="system-cluster-critical",
+            "kube-system", "coredns", replicas=2, pools=("web",), priority_class="system-cluster-critical"
         ),
         Workload("shop", "web", replicas=12, pools=("web",)),
         Workload("shop", "checkout", replicas=4, pools=("web",), starts_after=20 * second),

@@ -100,11 +100,7 @@ def stepped_agent(
     interval: float = INTERVAL,
 ) -> Iterator[World]:
     """A world of its own; `starts` as for FakeImds, `clock` as for Agent."""
-    with (
-        FakeImds(starts=starts) as imds,
-        FakeNodeApi() as api,
-        tempfile.TemporaryDirectory() as folder,
-    ):
+    with FakeImds(starts=starts) as imds, FakeNodeApi() as api, tempfile.TemporaryDirectory() as folder:
         token = Path(folder) / "token"
         token.write_text("token\n", encoding="utf-8")
         yield World(imds, api, token, reread, clock, interval)

@@ -28,9 +28,7 @@ CHANGES = [
 
 minutes = st.integers(0, 365 * 24 * 60).map(lambda minute: START + timedelta(minutes=minute))
 near_changes = st.builds(
-    lambda day, minute: day + timedelta(minutes=minute),
-    st.sampled_from(CHANGES),
-    st.integers(-2000, 2000),
+    lambda day, minute: day + timedelta(minutes=minute), st.sampled_from(CHANGES), st.integers(-2000, 2000)
 )
 moments = minutes | near_changes
 zones = st.sampled_from(ZONES)

@@ -61,8 +61,7 @@ def test_the_limits_are_those_of_the_program() -> None:
 
 
 @pytest.mark.parametrize(
-    ("language", "first"),
-    [("ics", "2026-01-30T17:00:00+00:00"), ("json", "2026-01-02T21:00:00+00:00")],
+    ("language", "first"), [("ics", "2026-01-30T17:00:00+00:00"), ("json", "2026-01-02T21:00:00+00:00")]
 )
 def test_the_example_of_a_format_is_one(language: str, first: str) -> None:
     (text,) = re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)

@@ -23,10 +23,7 @@ def test_an_unready_pod_under_a_budget_whose_news_are_lost() -> None:
     # Law 17: evict shop/guarded-... again and again, without a pause.
     holds(
         Scene(1, pods=("budget",), settings=ACTING),
-        (
-            Step("watches", value="lost"),
-            Step("wide event", value="Reboot in 15 by both", then=15),
-        ),
+        (Step("watches", value="lost"), Step("wide event", value="Reboot in 15 by both", then=15)),
     )
 
 
@@ -42,11 +39,7 @@ def test_an_object_on_a_node_with_a_silent_source_that_never_reported_its_event(
     # Law shown: the object stayed open for as long as the detector knew nothing.
     holds(
         Scene(1, settings=(*ACTING, "publish: [nodemaintenances, node-conditions]")),
-        (
-            Step("request", value="Reboot", then=5),
-            Step("condition unknown"),
-            Step("withdraw", then=60),
-        ),
+        (Step("request", value="Reboot", then=5), Step("condition unknown"), Step("withdraw", then=60)),
     )
 
 
@@ -82,13 +75,7 @@ def test_a_node_that_a_person_drains_and_uncordons_without_release() -> None:
 def test_a_request_for_now_that_is_joined_with_a_plan_of_its_kind_is_not_planned_for_later() -> None:
     # Law 6: n1 was uncordoned a minute after its last event, because the request had the date of the plan.
     holds(
-        Scene(
-            2,
-            settings=(
-                *ACTING,
-                "sources: {arm: {enabled: true, every: 1h}}",
-            ),
-        ),
+        Scene(2, settings=(*ACTING, "sources: {arm: {enabled: true, every: 1h}}")),
         (
             Step("request", on=1, value="Reboot"),
             Step("vm event", value="Preempt in 5 by condition", then=5),
@@ -136,10 +123,7 @@ def test_a_node_that_loses_its_profile_for_a_while_says_that_it_is_cordoned() ->
     # Law calm: n0 stayed cordoned, and no hold said why; the end of a history releases it now.
     holds(
         Scene(1, settings=(*ACTING, PLAIN)),
-        (
-            Step("work", value="two", then=5),
-            Step("workflow label", value="first", then=5),
-        ),
+        (Step("work", value="two", then=5), Step("workflow label", value="first", then=5)),
     )
 
 
@@ -195,13 +179,7 @@ def test_a_drain_that_ends_after_its_profile_has_changed_leaves_a_hold() -> None
 
 def test_a_node_that_is_released_with_reset_is_drained_again() -> None:
     # Here the check was wrong, too: `--reset` undoes our cordon where the record can be read.
-    holds(
-        Scene(1, settings=ACTING),
-        (
-            Step("request", value="Reboot"),
-            Step("reset"),
-        ),
-    )
+    holds(Scene(1, settings=ACTING), (Step("request", value="Reboot"), Step("reset")))
 
 
 def test_a_cordon_of_a_workflow_whose_record_is_gone_is_adopted_and_taken_off_in_one_pass() -> None:

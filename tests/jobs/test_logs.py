@@ -350,8 +350,7 @@ def test_every_event_of_a_log_is_described() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "level"),
-    [("intervals: {check: 5m}\nothers: {}\n", "warning"), ("mode: Enforce\n", "info")],
+    ("text", "level"), [("intervals: {check: 5m}\nothers: {}\n", "warning"), ("mode: Enforce\n", "info")]
 )
 def test_settings_that_never_do_anything_are_a_warning(
     capsys: pytest.CaptureFixture[str], text: str, level: str

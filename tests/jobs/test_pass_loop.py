@@ -290,8 +290,7 @@ def test_a_change_during_a_pass_is_served_by_the_next_one() -> None:
 
 CHANGES = st.lists(
     st.tuples(
-        st.floats(0, 30, allow_nan=False),
-        st.builds(Cause, st.sampled_from(["a", "b", "c"]), st.booleans()),
+        st.floats(0, 30, allow_nan=False), st.builds(Cause, st.sampled_from(["a", "b", "c"]), st.booleans())
     ),
     max_size=120,
 )

@@ -141,12 +141,7 @@ def plan(*nodes: NodePlan) -> tuple[Plan, tuple[Outcome, ...]]:
 
 
 HELD = NodePlan(
-    "a",
-    "",
-    "",
-    State.OPERATIONAL,
-    State.OPERATIONAL,
-    holds=(Hold("a", "budgetLeft", "maxUnavailable is 1"),),
+    "a", "", "", State.OPERATIONAL, State.OPERATIONAL, holds=(Hold("a", "budgetLeft", "maxUnavailable is 1"),)
 )
 
 

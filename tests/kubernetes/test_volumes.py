@@ -71,9 +71,7 @@ def test_which_volumes_are_read(
     assert [*volumes.volumes()] == [Volume("pv", "shop", "data", affinity) for affinity in read]
 
 
-def test_a_list_that_is_refused_is_an_error_with_the_permission(
-    listed: tuple[list[Object], Volumes],
-) -> None:
+def test_a_list_that_is_refused_is_an_error_with_the_permission(listed: tuple[list[Object], Volumes]) -> None:
     with pytest.raises(Forbidden) as refused:
         listed[1].volumes()
     assert refused.value.needs == "list persistentvolumes"

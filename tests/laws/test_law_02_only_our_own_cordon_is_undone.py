@@ -12,10 +12,7 @@ from reconciler.model.node import MECHANIC_LABEL
 from reconciler.model.record import Cordon, State, from_annotation
 from reconciler.settings.schema import Settings
 from reconciler.simulation.world import World
-from tests.laws.histories import (
-    History,
-    small_world,
-)
+from tests.laws.histories import History, small_world
 from tests.laws.hits import Hits
 from tests.support import builders, strategies
 from tests.support.builders import NOW, RECORD

@@ -320,11 +320,7 @@ SERVING = Hits()
 )
 # Few random histories delete a machine and ask for another node before the replacement is there.
 @example(
-    count=2,
-    limit=1,
-    surge=False,
-    of_aks=False,
-    steps=[("ask", 0, 1), ("ask", 1, 1), ("machines", 0, 1)],
+    count=2, limit=1, surge=False, of_aks=False, steps=[("ask", 0, 1), ("ask", 1, 1), ("machines", 0, 1)]
 )
 def test_a_node_that_was_replaced_holds_its_place_until_its_replacement_is_in_service(
     count: int, limit: int, surge: bool, of_aks: bool, steps: list[tuple[str, int, int]]

@@ -158,10 +158,7 @@ def _mechanics() -> World:
             _three_cases,
             "budget: {maxUnavailable: 4}",
             _minutes(
-                4,
-                _nothing,
-                lambda history: history.cluster.cordon("n0", on=False),
-                _request("n1", None),
+                4, _nothing, lambda history: history.cluster.cordon("n0", on=False), _request("n1", None)
             ),
             id="somebody's uncordon",
         ),

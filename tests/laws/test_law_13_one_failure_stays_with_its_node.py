@@ -113,9 +113,7 @@ def test_a_failed_write_is_reported_and_the_others_are_made(
 
 
 @pytest.mark.parametrize("failure", [Forbidden, Unreachable, Rejected])
-def test_where_the_ledger_can_not_be_written_only_what_would_start_waits(
-    failure: type[ClusterError],
-) -> None:
+def test_where_the_ledger_can_not_be_written_only_what_would_start_waits(failure: type[ClusterError]) -> None:
     over = builders.held_node(builders.record(quiet_since=NOW - builders.minutes(10)), "over")
     asking = builders.node("asking", annotations={REQUEST: builders.DRAIN_NOW})
     world = world_of([asking, over, builders.node("third"), builders.node("fourth")])

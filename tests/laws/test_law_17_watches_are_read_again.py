@@ -149,9 +149,7 @@ LOST = Hits()
     silent=st.booleans(),
 )
 def test_a_watch_that_lost_anything_is_right_again_after_a_bounded_time(
-    seed: int,
-    faults: tuple[str, ...],
-    silent: bool,
+    seed: int, faults: tuple[str, ...], silent: bool
 ) -> None:
     server = Server(seed, faults, silent=silent)
 

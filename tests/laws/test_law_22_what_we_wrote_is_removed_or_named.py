@@ -222,9 +222,7 @@ writes = Hits()
 
 @writes.at_least(60)
 @settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
-@given(
-    st.lists(st.tuples(st.one_of(platform_steps, people_steps), waits), max_size=8),
-)
+@given(st.lists(st.tuples(st.one_of(platform_steps, people_steps), waits), max_size=8))
 def test_the_list_has_whatever_passes_write(steps: list[tuple[Step, timedelta]]) -> None:
     history = History(small_world(), builders.settings(BOTH))
     for step, time in steps:

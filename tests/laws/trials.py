@@ -211,11 +211,7 @@ def try_all(mutants: Sequence[Mutant], *, at_once: int, baseline: bool) -> int:
     places = {files: place for place, files in enumerate(groups)}
     trials += sorted((Trial(files_of(one), one) for one in mutants), key=lambda one: places[one.files])
     sums: Counter[tuple[str, Verdict]] = Counter()
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        ExitStack() as ending,
-        ThreadPoolExecutor(at_once) as pool,
-    ):
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as ending, ThreadPoolExecutor(at_once) as pool:
         trees = _Trees(Path(folder), at_once, ending)
         running = {pool.submit(trees.attempt, trial): trial for trial in trials}
         for done in as_completed(running):

@@ -6,12 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from reconciler.model.node import (
-    READ_LABELS,
-    SCALE_DOWN_ANNOTATION,
-    SCALE_DOWN_REASON_ANNOTATION,
-    Taint,
-)
+from reconciler.model.node import READ_LABELS, SCALE_DOWN_ANNOTATION, SCALE_DOWN_REASON_ANNOTATION, Taint
 from reconciler.model.values import replace
 from tests.support.builders import IN_UPGRADE, node
 

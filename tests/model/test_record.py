@@ -160,12 +160,7 @@ def test_keys_of_a_later_program_of_the_same_version_are_ignored() -> None:
 
 @pytest.mark.parametrize(
     ("cordon", "undone"),
-    [
-        (Cordon.NONE, False),
-        (Cordon.OURS, True),
-        (Cordon.FOREIGN, False),
-        (Cordon.ADOPTED_MECHANIC, True),
-    ],
+    [(Cordon.NONE, False), (Cordon.OURS, True), (Cordon.FOREIGN, False), (Cordon.ADOPTED_MECHANIC, True)],
 )
 def test_only_our_own_and_an_adopted_cordon_may_be_undone(cordon: Cordon, undone: bool) -> None:
     assert cordon.may_be_undone is undone
@@ -234,12 +229,7 @@ def read(name: str) -> Record:
     [
         ("waiting", State.REQUIRED, None, None),
         ("half drained", State.IN_MAINTENANCE, Cordon.OURS, DrainRecord(SINCE)),
-        (
-            "drained",
-            State.IN_MAINTENANCE,
-            Cordon.OURS,
-            DrainRecord(SINCE, 2, NOW - minutes(5)),
-        ),
+        ("drained", State.IN_MAINTENANCE, Cordon.OURS, DrainRecord(SINCE, 2, NOW - minutes(5))),
         ("foreign", State.IN_MAINTENANCE, Cordon.FOREIGN, DrainRecord(SINCE)),
         ("adopted, not drained", State.IN_MAINTENANCE, Cordon.ADOPTED_MECHANIC, None),
         ("dismissed", State.OPERATIONAL, None, None),

@@ -242,8 +242,7 @@ def test_one_broken_event_does_not_hide_the_others() -> None:
 
 
 @pytest.mark.parametrize(
-    "body",
-    [b"", b"\xff", b"{", b"[]", b"null", b"{}", b'{"Events":null}', b'{"Events":{}}', b"[" * 100_000],
+    "body", [b"", b"\xff", b"{", b"[]", b"null", b"{}", b'{"Events":null}', b'{"Events":{}}', b"[" * 100_000]
 )
 def test_a_document_without_a_list_of_events_is_refused_and_not_taken_for_none(body: bytes) -> None:
     with pytest.raises(SourceError):

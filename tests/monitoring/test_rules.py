@@ -97,11 +97,7 @@ def test_a_page_says_what_it_means_what_to_look_at_and_what_to_do(alert: str) ->
     text = (RUNBOOKS / f"{alert}.md").read_text(encoding="utf-8")
 
     assert text.startswith(f"# {alert}\n")
-    assert re.findall(r"^## (.+)$", text, re.MULTILINE) == [
-        "What it means",
-        "What to look at",
-        "What to do",
-    ]
+    assert re.findall(r"^## (.+)$", text, re.MULTILINE) == ["What it means", "What to look at", "What to do"]
 
 
 def test_the_page_about_monitoring_lists_each_alert_with_its_severities() -> None:

@@ -260,10 +260,6 @@ def test_a_reading_with_too_many_events_is_unknown_and_the_others_stay() -> None
 
 
 def test_a_source_keeps_its_ids_apart_where_another_source_names_the_later_one() -> None:
-    signals = [
-        signal(source=CONDITION, event_id="B2"),
-        signal(event_id="A1"),
-        signal(event_id="B2"),
-    ]
+    signals = [signal(source=CONDITION, event_id="B2"), signal(event_id="A1"), signal(event_id="B2")]
 
     assert [event.ids for event in join("a", signals)] == [("A1",), ("B2",)]

@@ -11,15 +11,7 @@ import pytest
 
 from reconciler.model.event import Kind, MaintenanceEvent, Status
 from reconciler.model.hooks import HookEnd, HookId, HookRecord, HookStep
-from reconciler.model.instructions import (
-    Approval,
-    Kept,
-    PersonHold,
-    Wait,
-    Word,
-    approval_text,
-    hold_text,
-)
+from reconciler.model.instructions import Approval, Kept, PersonHold, Wait, Word, approval_text, hold_text
 from reconciler.model.machine import AKS, Machine
 from reconciler.model.node import AUTOSCALER_TAINT, MECHANIC_LABEL, REMEDIATOR_TAINT, Node
 from reconciler.model.plan import JudgedEvent, Opening
@@ -420,7 +412,7 @@ ANSWERS["preUncordonHooksDone"] = {
     "its time limit, whatever the event says": (
         hooked("pre-uncordon", begun(HookStep.PRE_UNCORDON), date=-1),
         failed("", at(10)),
-    ),
+    )
 }
 
 OF_AKS = machine(AKS_POOL, provider=AKS)
@@ -539,14 +531,8 @@ ANSWERS["selfServiceDue"] = {
     "no plan any more": (azure(plan=judged_plan(plan=None)), UNUSED),
     "not taken by default": (azure(plan=NOT_TAKEN, chosen=ASKED_FOR), UNUSED),
     "another event is at hand": (azure(None, "boot-1", AT_HAND), no("there is another event")),
-    "not drained": (
-        replace(azure(), record=replace(drained(), drain=DrainRecord(NOW))),
-        no("not drained"),
-    ),
-    "not Azure's": (
-        replace(azure(), node=replace(azure_node(), provider_id="kind://a")),
-        no("not Azure's"),
-    ),
+    "not drained": (replace(azure(), record=replace(drained(), drain=DrainRecord(NOW))), no("not drained")),
+    "not Azure's": (replace(azure(), node=replace(azure_node(), provider_id="kind://a")), no("not Azure's")),
     "two nodes have the VM": (
         replace(azure(), others=Others(twin="b")),
         failed("node b has the same providerID"),

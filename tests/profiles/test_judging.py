@@ -186,11 +186,7 @@ def test_a_freeze_is_drained_in_time_outside_of_windows(later: float, may_start:
 
 @pytest.mark.parametrize(
     ("kind", "on_freeze", "asks"),
-    [
-        (Kind.LIVE_MIGRATION, True, False),
-        (Kind.LIVE_MIGRATION, False, True),
-        (Kind.REBOOT, True, True),
-    ],
+    [(Kind.LIVE_MIGRATION, True, False), (Kind.LIVE_MIGRATION, False, True), (Kind.REBOOT, True, True)],
 )
 def test_a_remediator_with_on_freeze_keeps_pauses_to_itself(kind: Kind, on_freeze: bool, asks: bool) -> None:
     one = judged(event(kind), builders.settings(LM), remediator=Remediator(True, on_freeze=on_freeze))

@@ -89,10 +89,7 @@ def test_a_drain_that_does_not_end_is_reported_after_half_of_its_notice(
 KEPT = [
     pytest.param("", {}, "events.Reboot.{}: Evict", id="the default of the kind"),
     pytest.param(
-        "events: {Reboot: {emptyDir: Keep, unmanagedPods: Keep}}",
-        {},
-        "events.Reboot.{}: Evict",
-        id="base",
+        "events: {Reboot: {emptyDir: Keep, unmanagedPods: Keep}}", {}, "events.Reboot.{}: Evict", id="base"
     ),
     pytest.param(
         "overrides: [{nodeSelector: {a: b}}, {nodeSelector: {a: b}, events: {Reboot: {drain: true, "

@@ -96,12 +96,7 @@ def test_a_plan_without_a_date_is_reported_and_requires_nothing() -> None:
 
 @pytest.mark.parametrize(
     ("choice", "notice", "waits"),
-    [
-        ("Auto", True, True),
-        ("Auto", False, False),
-        ("Always", False, True),
-        ("Never", True, False),
-    ],
+    [("Auto", True, True), ("Auto", False, False), ("Always", False, True), ("Never", True, False)],
 )
 def test_a_plan_of_days_waits_for_its_notice_where_one_comes(choice: str, notice: bool, waits: bool) -> None:
     text = f"sources: {{arm: {{enabled: true, waitForNotice: {choice}}}}}"

@@ -36,7 +36,7 @@ def test_the_manifest_has_the_fields_of_krews_documentation_and_no_other() -> No
     assert found["apiVersion"] == "krew.googlecontainertools.github.com/v1alpha2"
     assert (found["kind"], found["metadata"]) == ("Plugin", {"name": "maintenance"})
     assert spec.keys() == {
-        *("version", "homepage", "shortDescription", "description", "caveats", "platforms"),
+        *("version", "homepage", "shortDescription", "description", "caveats", "platforms")
     }
     assert spec["version"] == f"v{version()}"
     assert re.fullmatch(r"v\d+\.\d+\.\d+", spec["version"])

@@ -30,11 +30,7 @@ notAllowed: [{name: sale, reason: black friday, start: 2026-11-23, end: 2026-11-
 
 
 def case(
-    name: str,
-    schedule: CaseSchedule | None,
-    kind: Kind = Kind.REBOOT,
-    *,
-    not_before: datetime | None = None,
+    name: str, schedule: CaseSchedule | None, kind: Kind = Kind.REBOOT, *, not_before: datetime | None = None
 ) -> NodePlan:
     """A node with one event and this schedule."""
     one = judged(event(kind, node=name, not_before=not_before))

@@ -229,8 +229,7 @@ def test_the_heartbeat_is_kept_so_that_an_old_answer_can_become_unknown() -> Non
 
 
 @pytest.mark.parametrize(
-    ("status", "expected"),
-    [("True", Answer.EVENT), ("False", Answer.NO_EVENT), ("Unknown", Answer.UNKNOWN)],
+    ("status", "expected"), [("True", Answer.EVENT), ("False", Answer.NO_EVENT), ("Unknown", Answer.UNKNOWN)]
 )
 def test_a_condition_that_the_settings_name_answers_as_it_says(status: str, expected: Answer) -> None:
     node = builders.node(conditions=(builders.condition("KernelDeadlock", status, "stuck"),))

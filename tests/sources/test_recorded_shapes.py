@@ -195,10 +195,7 @@ def test_the_machines_of_a_pool() -> None:
         "name": "aks-np-123-vmss000000",
         "type": "Microsoft.ContainerService/managedClusters/agentPools/machines",
         "zones": ["1"],
-        "properties": {
-            "network": {"ipAddresses": [{"ip": "10.0.0.1", "family": "IPv4"}]},
-            "resourceId": vm,
-        },
+        "properties": {"network": {"ipAddresses": [{"ip": "10.0.0.1", "family": "IPv4"}]}, "resourceId": vm},
     }
     made_now = {"name": "aks-np-123-vmss000001", "properties": {"network": {}}}
     found = _listed({"value": [machine, made_now], "nextLink": "https://example.com/?t=1"})

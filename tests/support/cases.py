@@ -103,10 +103,7 @@ def to_be_replaced(
     reported = judged(event(Kind.REDEPLOY, not_before=not_before), chosen)
     found = builders.situation(on, reported, chosen=chosen, held=record)
     return replace(
-        found,
-        record=replace(found.record, state=state),
-        machine=owner,
-        others=Others(before_us=before_us),
+        found, record=replace(found.record, state=state), machine=owner, others=Others(before_us=before_us)
     )
 
 

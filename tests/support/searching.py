@@ -27,10 +27,7 @@ _USUAL_PARTS = 2
 def load_profile() -> None:
     """Choose the profile. Call it before any test module is imported: `@settings` copies what holds then."""
     common = settings(
-        deadline=None,
-        suppress_health_check=_OF_THE_MACHINE,
-        print_blob=True,
-        max_examples=examples(_USUAL),
+        deadline=None, suppress_health_check=_OF_THE_MACHINE, print_blob=True, max_examples=examples(_USUAL)
     )
     settings.register_profile("same", common, derandomize=True)
     settings.register_profile(_RANDOM, common)

@@ -117,11 +117,7 @@ def as_json(kind: str, items: list[Object], token: str = "") -> bytes:
     return json.dumps({"kind": kind, "apiVersion": "v1", "metadata": meta, "items": items}).encode()
 
 
-MESSAGES = {
-    "Node": protobuf.Node,
-    "Pod": protobuf.Pod,
-    "PodDisruptionBudget": protobuf.PodDisruptionBudget,
-}
+MESSAGES = {"Node": protobuf.Node, "Pod": protobuf.Pod, "PodDisruptionBudget": protobuf.PodDisruptionBudget}
 
 
 def as_protobuf(kind: str, items: list[Object], token: str = "", version: str = "7") -> bytes:

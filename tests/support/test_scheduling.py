@@ -61,9 +61,7 @@ def workers(tmp_path: Path) -> tuple[Worker, Worker]:
     return made
 
 
-def test_each_test_goes_to_one_worker_and_the_first_begins_at_the_end(
-    workers: tuple[Worker, Worker],
-) -> None:
+def test_each_test_goes_to_one_worker_and_the_first_begins_at_the_end(workers: tuple[Worker, Worker]) -> None:
     first, second = workers
 
     assert sorted(first.got + second.got) == list(range(23))

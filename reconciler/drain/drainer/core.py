@@ -105,12 +105,7 @@ class DrainCore:
 
     def next_wake(self) -> datetime | None:
         """Return when the next Tick is due if nothing else happens (UTC). None: never."""
-        times = (
-            self._turns.wakes.first(),
-            self._broken.reopen.first(),
-            self._budgets.due,
-            self._quiet_until,
-        )
+        times = (self._turns.wakes.first(), self._broken.reopen.first(), self._budgets.due, self._quiet_until)
         return min((at for at in times if at is not None), default=None)
 
     def watched_pods(self, node: str, uid: str, now: datetime) -> tuple[Pod, ...] | None:

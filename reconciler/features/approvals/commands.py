@@ -377,11 +377,7 @@ def _print(done: str, results: list[dict[str, Any]], meant: list[dict[str, str]]
 
 
 def _write_all(
-    nodes: list[Node],
-    on: Callable[[Node], Instructed],
-    cluster: Cluster,
-    events: EventsByHand,
-    event: str,
+    nodes: list[Node], on: Callable[[Node], Instructed], cluster: Cluster, events: EventsByHand, event: str
 ) -> list[dict[str, Any]]:
     instructed = {node.name: on(node) for node in nodes}
     results: list[dict[str, Any]] = []

@@ -130,9 +130,7 @@ def _put_together(found: list[_Read]) -> Iterator[Event]:
         moments = {each for each in gone if isinstance(each, datetime)}
         days = {each for each in gone if not isinstance(each, datetime)}
         yield replace(
-            one.event,
-            without=one.event.without | moments,
-            without_days=one.event.without_days | days,
+            one.event, without=one.event.without | moments, without_days=one.event.without_days | days
         )
 
 

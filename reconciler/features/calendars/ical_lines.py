@@ -261,15 +261,7 @@ def _rule(parts: dict[str, str]) -> Rule:
     until = _until(parts.pop("UNTIL", ""))
     if parts:
         raise ValueError(f"the RRULE has the unknown part {min(parts)[:40]}")
-    rule = Rule(
-        frequency,
-        interval,
-        count,
-        until,
-        _DAY_CODES.index(week_start),
-        days=days,
-        **lists,
-    )
+    rule = Rule(frequency, interval, count, until, _DAY_CODES.index(week_start), days=days, **lists)
     if rule.starts_a_day > _MOST_STARTS:
         raise ValueError(
             f"the RRULE starts {rule.starts_a_day} times a day; at most {_MOST_STARTS} are supported"

@@ -44,8 +44,7 @@ class CalendarSettings(Section):
         description="A file (docs/calendars.md), relative to the settings' folder. Default: none.",
     )
     aks: Text | None = Field(
-        default=None,
-        description="A file with a maintenance configuration of AKS. Default: none.",
+        default=None, description="A file with a maintenance configuration of AKS. Default: none."
     )
     config_map: ObjectKey | None = Field(
         default=None, description="A key of a ConfigMap, instead of a file. Default: none."
@@ -67,8 +66,7 @@ class CalendarSettings(Section):
     )
     reason: str = Field(default="", description="The reason of its freezes. Default: none.")
     absolute: Flag = Field(
-        default=False,
-        description="Whether its freezes also hold at a deadline, unless it can't be read.",
+        default=False, description="Whether its freezes also hold at a deadline, unless it can't be read."
     )
 
     @property

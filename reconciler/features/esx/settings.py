@@ -38,7 +38,7 @@ class VCenter(Section):
 
     url: Text = Field(
         description="Its address, such as `https://vc.example.com` (`http` for this machine only). `$AZ` "
-        "is the last character of a node's zone, such as `a` of `eu-de-1a`.",
+        "is the last character of a node's zone, such as `a` of `eu-de-1a`."
     )
     zone: Text | None = Field(
         default=None,
@@ -48,8 +48,7 @@ class VCenter(Section):
     username: SecretText = Field(description="The user, who only reads.")
     password: SecretText = Field(description="The user's password.")
     ca_file: Text | None = Field(
-        default=None,
-        description="Its certificate authority. Default: those of the system.",
+        default=None, description="Its certificate authority. Default: those of the system."
     )
     insecure: Flag = Field(
         default=False,
@@ -100,8 +99,7 @@ class EsxSource(Section):
         "none.",
     )
     every: Duration = Field(
-        default=timedelta(minutes=5),
-        description="How often, at least 10s; after a failure 1m.",
+        default=timedelta(minutes=5), description="How often, at least 10s; after a failure 1m."
     )
     alarms: tuple[Text, ...] = Field(
         default=(),
@@ -109,8 +107,7 @@ class EsxSource(Section):
         description="The alarms that count, such as `Host memory usage`. Default: none.",
     )
     maintenance: Kind = Field(
-        default=Kind.REBOOT,
-        description="The kind of the event while the host is in maintenance.",
+        default=Kind.REBOOT, description="The kind of the event while the host is in maintenance."
     )
     reboot_ok: Flag = Field(
         default=False,

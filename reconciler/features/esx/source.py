@@ -100,11 +100,7 @@ def signal(kind: Kind, host: str, version: str, state: str) -> Signal:
     """Return the signal about a host; `state` says in words what it is in."""
     name = f"the ESX host {host}".rstrip() + (f" ({version})" if version else "")
     return Signal(
-        ESX,
-        kind,
-        Status.SCHEDULED,
-        description=limits.text(f"{name} {state}"),
-        initiator=Initiator.PLATFORM,
+        ESX, kind, Status.SCHEDULED, description=limits.text(f"{name} {state}"), initiator=Initiator.PLATFORM
     )
 
 

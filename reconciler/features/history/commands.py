@@ -21,11 +21,7 @@ _TOO_MANY = f"more than {MOST_CASES} cases are too many to sum up at once; name 
 
 @click.command("history")
 @click.argument(
-    "files",
-    metavar="FILE…",
-    nargs=-1,
-    required=True,
-    type=click.Path(allow_dash=True, path_type=Path),
+    "files", metavar="FILE…", nargs=-1, required=True, type=click.Path(allow_dash=True, path_type=Path)
 )
 @click.option("--since", type=options.DURATION, help="Only cases that ended in this time, such as 30d.")
 @options.output

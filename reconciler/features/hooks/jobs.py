@@ -115,10 +115,7 @@ class HookJobs:
 def job(run: HookRun, hook: JobHook, keys: OwnKeys, namespace: str) -> dict[str, Any]:
     """Return the Job of a run as an object, with what the settings leave out."""
     key, spec = run.key, deepcopy(dict(hook.spec))
-    labels = {
-        _MANAGED_BY: "node-maintenance-reconciler",
-        f"{keys.prefix}/hook": str(key.id)[:_LONGEST_LABEL],
-    }
+    labels = {_MANAGED_BY: "node-maintenance-reconciler", f"{keys.prefix}/hook": str(key.id)[:_LONGEST_LABEL]}
     spec.setdefault("ttlSecondsAfterFinished", int(KEPT.total_seconds()))
     spec.setdefault("activeDeadlineSeconds", max(ceil(run.lasts.total_seconds()), 1))
     pod = spec["template"]["spec"]

@@ -23,11 +23,7 @@ class SettingsHooks:
     """HookReader and HookRunner for the hooks of one settings file."""
 
     def __init__(
-        self,
-        connection: Connection,
-        namespace: str,
-        settings: Settings,
-        guard: Guard | None = None,
+        self, connection: Connection, namespace: str, settings: Settings, guard: Guard | None = None
     ) -> None:
         """Use this connection; Jobs are in this namespace. Without a guard it only reads."""
         from reconciler.http.retrying import read_only

@@ -34,8 +34,7 @@ class Kubernikus(Section):
         description="The file with the credentials, relative to the working directory.",
     )
     cloud_provider_secret: CloudProviderSecret | None = Field(
-        default=None,
-        description="The Secret with the credentials. Default: none; the file has them.",
+        default=None, description="The Secret with the credentials. Default: none; the file has them."
     )
 
 
@@ -43,8 +42,7 @@ class KubernikusSource(Section):
     """Nodes of Kubernikus whose kubelet has another version than the control plane."""
 
     enabled: Flag = Field(
-        default=False,
-        description="Whether such a node gets an event of the kind `Redeploy`.",
+        default=False, description="Whether such a node gets an event of the kind `Redeploy`."
     )
 
 

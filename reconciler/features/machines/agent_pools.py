@@ -296,10 +296,7 @@ class AgentPools:
         from azure.mgmt.core.exceptions import ARMErrorFormat
 
         request = HttpRequest(
-            method,
-            url,
-            headers={"Accept": "application/json", **(headers or {})},
-            json=body,
+            method, url, headers={"Accept": "application/json", **(headers or {})}, json=body
         )
         try:
             response = self._client(pool).send_request(
@@ -313,9 +310,7 @@ class AgentPools:
             status = status_of(error)
             busy = " is busy with another operation" if status == 409 else ""
             raise CloudError(
-                f"agent pool {pool}{busy}: {plain(error)}",
-                status=status,
-                retry_after=wish(error, self._wall),
+                f"agent pool {pool}{busy}: {plain(error)}", status=status, retry_after=wish(error, self._wall)
             ) from error
 
 

@@ -57,14 +57,7 @@ class Topic(StrEnum):
 
 
 _BAD = frozenset(
-    {
-        Topic.HELD,
-        Topic.WILL_BE_MISSED,
-        Topic.BLOCKED,
-        Topic.DEADLINE_PASSED,
-        Topic.MISSED,
-        Topic.FAILED,
-    }
+    {Topic.HELD, Topic.WILL_BE_MISSED, Topic.BLOCKED, Topic.DEADLINE_PASSED, Topic.MISSED, Topic.FAILED}
 )
 
 

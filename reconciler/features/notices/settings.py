@@ -80,17 +80,14 @@ class Slack(TransportSection):
 
     webhook: Url | None = Field(default=None, description="The URL of an incoming webhook. Default: none.")
     token: SecretText | None = Field(
-        default=None,
-        description="A bot's token (scope `chat:write`), instead. Default: none.",
+        default=None, description="A bot's token (scope `chat:write`), instead. Default: none."
     )
     channel: Text | None = Field(default=None, description="The bot's channel, by ID or name. Default: none.")
     thread: Duration = Field(
-        default=timedelta(),
-        description="With a token: how long messages go to one thread.",
+        default=timedelta(), description="With a token: how long messages go to one thread."
     )
     url: OpenUrl = Field(
-        default=Secret("https://slack.com"),
-        description="The server. Default: `https://slack.com`.",
+        default=Secret("https://slack.com"), description="The server. Default: `https://slack.com`."
     )
 
     @model_validator(mode="after")
@@ -230,8 +227,7 @@ class Alertmanager(TransportSection):
         "Default: `node={node}`.",
     )
     duration: Duration = Field(
-        default=timedelta(hours=1),
-        description="How long a silence lasts, at least 10m; it is extended.",
+        default=timedelta(hours=1), description="How long a silence lasts, at least 10m; it is extended."
     )
     headers: dict[Header, SecretText] = Field(
         default={}, description="Further headers; secrets. Default: none."
@@ -266,12 +262,10 @@ class To(Section):
 
     namespace_label: Text | None = Field(default=None, description="The label with it. Default: none.")
     namespace_annotation: Text | None = Field(
-        default=None,
-        description="The annotation with it, or several by commas. Default: none.",
+        default=None, description="The annotation with it, or several by commas. Default: none."
     )
     domains: tuple[Text, ...] = Field(
-        default=(),
-        description="For mail: the domains of allowed addresses. Default: none, and no mail.",
+        default=(), description="For mail: the domains of allowed addresses. Default: none, and no mail."
     )
 
     @model_validator(mode="after")
@@ -298,26 +292,21 @@ class Notify(Section):
         default=None, description="Post CloudEvents 1.0 to an HTTP server. Default: none."
     )
     apprise: Apprise | None = Field(
-        default=None,
-        description="Send by apprise, which needs the extra `[notify]`. Default: none.",
+        default=None, description="Send by apprise, which needs the extra `[notify]`. Default: none."
     )
     alertmanager: Alertmanager | None = Field(
         default=None,
         description="Silence alerts about a node from its cordon to its uncordon. Default: none.",
     )
     when: tuple[Topic, ...] | None = Field(
-        default=None,
-        description="The topics to send. Default: all; for PagerDuty the problems and `Done`.",
+        default=None, description="The topics to send. Default: all; for PagerDuty the problems and `Done`."
     )
     node_selector: Selector = Field(default=EVERYTHING, description="Its nodes. Default: all.")
     kinds: tuple[Kind, ...] = Field(
         default=(),
         description="The kinds of events, by a case's most disruptive one. Default: all, and conditions.",
     )
-    group: Duration = Field(
-        default=timedelta(seconds=10),
-        description="How long messages are collected.",
-    )
+    group: Duration = Field(default=timedelta(seconds=10), description="How long messages are collected.")
     to: To | None = Field(
         default=None,
         description="Also send to the owners of its pods, by addresses in namespaces; `mail`, and `slack` "
@@ -327,10 +316,7 @@ class Notify(Section):
         default=None,
         description="How often to repeat what is held, blocked, or will be missed. Default: never.",
     )
-    at: At | None = Field(
-        default=None,
-        description="When collected messages are sent. Default: at once.",
-    )
+    at: At | None = Field(default=None, description="When collected messages are sent. Default: at once.")
     after: Duration = Field(
         default=timedelta(),
         description="How long a message waits. A case that ends meanwhile sends none, unless it failed or "
@@ -341,19 +327,14 @@ class Notify(Section):
         description="How long before `Held` is sent; if shorter, a third of the time until the platform "
         "may start.",
     )
-    blocked_for: Duration = Field(
-        default=timedelta(minutes=10),
-        description="The same for `Blocked`.",
-    )
+    blocked_for: Duration = Field(default=timedelta(minutes=10), description="The same for `Blocked`.")
     template: Text | None = Field(
         default=None,
         max_length=LONGEST,
         description="A message as a Jinja template; not for `pagerduty` and `webhook`. Default: none.",
     )
     cluster: str = Field(
-        default="",
-        max_length=100,
-        description="The cluster's name, before each message. Default: none.",
+        default="", max_length=100, description="The cluster's name, before each message. Default: none."
     )
 
     @model_validator(mode="after")

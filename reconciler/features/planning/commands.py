@@ -74,11 +74,7 @@ class _Way(Struct, frozen=True):
     options.watch,
 )
 def plan(
-    config: SettingsSource | None,
-    target: Target,
-    until: timedelta,
-    selector: LabelSelector | None,
-    way: _Way,
+    config: SettingsSource | None, target: Target, until: timedelta, selector: LabelSelector | None, way: _Way
 ) -> int:
     """Print what will start when, as a table and a chart. It only reads the cluster."""
 

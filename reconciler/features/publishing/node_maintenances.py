@@ -181,11 +181,7 @@ def _may_go_on(one: Maintenance, plan: NodePlan | None) -> bool:
 
 
 def _of_plan(
-    plan: NodePlan,
-    node: Node,
-    own: Mapping[str, Maintenance],
-    naming: _Naming,
-    now: datetime,
+    plan: NodePlan, node: Node, own: Mapping[str, Maintenance], naming: _Naming, now: datetime
 ) -> tuple[tuple[Maintenance | None, Maintenance], ...]:
     """Return what the objects of a node are to show, each with the object that exists.
 

@@ -27,9 +27,7 @@ from reconciler.settings.schema import Settings
 @options.selector
 @options.output_as("markdown")
 @click.option(
-    "--strict",
-    is_flag=True,
-    help="Exit with 1 if something keeps a drain from its end, or can't be read.",
+    "--strict", is_flag=True, help="Exit with 1 if something keeps a drain from its end, or can't be read."
 )
 @click.option(
     "--ask-webhooks",

@@ -85,11 +85,7 @@ _asked = options.as_one(
 @options.cluster
 @options.output
 def simulate(
-    config: SettingsSource | None,
-    against: SettingsSource | None,
-    asked: _Asked,
-    target: Target,
-    output: str,
+    config: SettingsSource | None, against: SettingsSource | None, asked: _Asked, target: Target, output: str
 ) -> int:
     """Play months of maintenance against a policy, and compare it with another one.
 

@@ -27,12 +27,7 @@ from reconciler.settings.trigger_types import (
     Eviction,
     EvictionAction,
 )
-from reconciler.settings.workflows import (
-    DEFAULT_PROFILE,
-    SEPARATOR,
-    NotifyInstance,
-    WorkflowSettings,
-)
+from reconciler.settings.workflows import DEFAULT_PROFILE, SEPARATOR, NotifyInstance, WorkflowSettings
 
 
 class GuardedCheck(Check, frozen=True):

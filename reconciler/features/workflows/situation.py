@@ -149,10 +149,7 @@ class Members:
 
 
 def members_of(
-    nodes: Iterable[Node],
-    records: Mapping[str, Record | Unreadable],
-    selected: Selected,
-    keys: OwnKeys,
+    nodes: Iterable[Node], records: Mapping[str, Record | Unreadable], selected: Selected, keys: OwnKeys
 ) -> tuple[Member, ...]:
     """Return each node with the data of its workflows. One that can't be read has a problem."""
     found = []

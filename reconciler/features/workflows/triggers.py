@@ -116,11 +116,7 @@ def uncordoned(situation: WorkflowSituation, work: Worked) -> Worked:
     after = before.uncordoned(situation.claim).undrained(situation.claim)
     # A cordon without a record is one of maintenance-controller, in a cluster that has moved over.
     undo = before.cordon is None or (after.cordon is None and before.cordon.whose.may_be_undone)
-    return replace(
-        work,
-        node=replace(node, unschedulable=False) if undo else node,
-        record=after,
-    )
+    return replace(work, node=replace(node, unschedulable=False) if undo else node, record=after)
 
 
 def _eviction_missing(config: Eviction, situation: WorkflowSituation, work: Worked) -> str:

@@ -288,8 +288,7 @@ def to_selector(found: Any) -> LabelSelector | None:
     if found is None:
         return None
     return LabelSelector.of(
-        interned(found.matchLabels or {}),
-        *(requirement(one) for one in found.matchExpressions or ()),
+        interned(found.matchLabels or {}), *(requirement(one) for one in found.matchExpressions or ())
     )
 
 
@@ -335,10 +334,7 @@ def _placement(spec: Any) -> Placement:
     affinity, of_nodes = spec.affinity, spec.affinity.nodeAffinity
     required = of_nodes.requiredDuringSchedulingIgnoredDuringExecution
     # An init container that always restarts is a sidecar, and keeps its share while the pod runs.
-    running = [
-        *spec.containers,
-        *(one for one in spec.initContainers if one.restartPolicy == "Always"),
-    ]
+    running = [*spec.containers, *(one for one in spec.initContainers if one.restartPolicy == "Always")]
     requests = [one.resources.requests for one in running]
     return Placement(
         requests=tuple(_quantities(request) for request in (*requests, spec.overhead) if request),

@@ -243,18 +243,10 @@ def _keep(progress: Progress, plans: Iterable[NodePlan], shown: ObjectChanges, c
 
 
 def _plan(
-    plans: tuple[NodePlan, ...],
-    shown: ObjectChanges,
-    fleet: _Fleet,
-    context: PassContext,
-    progress: Progress,
+    plans: tuple[NodePlan, ...], shown: ObjectChanges, fleet: _Fleet, context: PassContext, progress: Progress
 ) -> Plan:
     snapshot, settings, now, faults = context.snapshot, context.settings, context.now, context.faults
-    answers = faults.step(
-        "the answers of the sources are not counted",
-        lambda: source_states(context),
-        (),
-    )
+    answers = faults.step("the answers of the sources are not counted", lambda: source_states(context), ())
     believed = snapshot.ledger.believed(context.times)
     labels = {node.name: node.labels for node in snapshot.nodes}
     labels |= {name: snapshot.aside.nodes[name].labels for name in snapshot.aside.plans}
@@ -295,11 +287,7 @@ def _managed(fleet: _Fleet, context: PassContext) -> int:
 
 
 def _next_change(
-    plans: tuple[NodePlan, ...],
-    shown: ObjectChanges,
-    fleet: _Fleet,
-    context: PassContext,
-    progress: Progress,
+    plans: tuple[NodePlan, ...], shown: ObjectChanges, fleet: _Fleet, context: PassContext, progress: Progress
 ) -> datetime | None:
     """Return when the plan changes next by time alone (UTC), None if it does not."""
     return earliest_after(

@@ -9,23 +9,13 @@ from msgspec import Struct
 
 from reconciler.drain.filters import Survey
 from reconciler.model import scheduled_events as imds
-from reconciler.model.drains import (
-    Blocker,
-    DrainOrder,
-    DrainProgress,
-    KeptPods,
-    Phase,
-)
+from reconciler.model.drains import Blocker, DrainOrder, DrainProgress, KeptPods, Phase
 from reconciler.model.event import Answer, Reading
 from reconciler.model.hooks import HookRecord, HookStep
 from reconciler.model.instructions import PersonHold
 from reconciler.model.node import AUTOSCALER_TAINT, Node
 from reconciler.model.outcome import HoldCode
-from reconciler.model.plan import (
-    Hold,
-    Notice,
-    NoticeType,
-)
+from reconciler.model.plan import Hold, Notice, NoticeType
 from reconciler.model.record import CaseRecord, DrainRecord, KnownEvent, State
 from reconciler.model.values import replace
 from reconciler.passes.decide.facts import CaseStep, pods_left, with_returns
@@ -123,12 +113,7 @@ def follow_drain(
     waits = under_way and first and _waits_to_begin(step, ordered.order, drained)
     has_begun = done or (drain is not None and not waits)
     case = CaseStep(
-        before,
-        step.record,
-        view,
-        has_begun,
-        (*holds, *ordered.holds),
-        progress.schedules.get(read.name),
+        before, step.record, view, has_begun, (*holds, *ordered.holds), progress.schedules.get(read.name)
     )
     # A drain that ended with an earlier case does not belong to this one.
     shown = drained if drain is not None or running(drained) else None

@@ -97,10 +97,7 @@ class Telling(Struct, frozen=True):
 
 
 def with_starts(
-    record: CaseRecord,
-    view: cases.CaseView,
-    node: NodeFacts,
-    context: PassContext,
+    record: CaseRecord, view: cases.CaseView, node: NodeFacts, context: PassContext
 ) -> CaseRecord:
     """Return the record with the starts of its events that this pass sees first.
 
@@ -175,9 +172,7 @@ def tell(step: CaseStep, node: NodeFacts, context: PassContext) -> Telling:
         closed = replace(record, facts=CaseFacts(), events=(), quiet_since=None)
         quiet = before.quiet_since or (context.second if over else None)
         return Telling(
-            closed,
-            (*pending, *fresh),
-            ended=replace(before, quiet_since=quiet) if _is_case(before) else None,
+            closed, (*pending, *fresh), ended=replace(before, quiet_since=quiet) if _is_case(before) else None
         )
     return Telling(case, pending, fresh, _noted(case, (*pending, *fresh)) if pending or fresh else None)
 

@@ -8,9 +8,7 @@ from reconciler.model.event import Answer
 from reconciler.model.instructions import instructions_of
 from reconciler.model.node import HOSTED_LABEL, Node
 from reconciler.model.outcome import HoldCode
-from reconciler.model.plan import (
-    Hold,
-)
+from reconciler.model.plan import Hold
 from reconciler.model.problems import internal
 from reconciler.model.record import Record, Unreadable
 from reconciler.model.schedule import LEAST_URGENT

@@ -17,14 +17,7 @@ from reconciler.model.writes import node_write
 from reconciler.passes.decide.draining import follow_drain, holds_slot, is_stuck, running
 from reconciler.passes.decide.facts import pods_staying, with_starts
 from reconciler.passes.decide.known import broken
-from reconciler.passes.decide.planned import (
-    Decided,
-    hold,
-    node_plan,
-    plan_of,
-    remembering,
-    repeated,
-)
+from reconciler.passes.decide.planned import Decided, hold, node_plan, plan_of, remembering, repeated
 from reconciler.passes.decide.scheduling import brought_forward, schedule_beside
 from reconciler.passes.node_facts import DEFAULT, NodeFacts, PassContext, Progress, pool_key
 from reconciler.passes.parts import Parts

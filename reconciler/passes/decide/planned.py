@@ -17,12 +17,7 @@ from reconciler.model.plan import Actions, DrainState, Hold, NodePlan, NodeStatu
 from reconciler.model.record import CaseRecord, Record, State, to_annotation, worst_of
 from reconciler.model.snapshot import NOT_WRITTEN, Undone
 from reconciler.model.values import replace
-from reconciler.model.writes import (
-    REWRITTEN,
-    ListChanges,
-    NodeWrite,
-    node_write,
-)
+from reconciler.model.writes import REWRITTEN, ListChanges, NodeWrite, node_write
 from reconciler.passes.decide.facts import CaseStep, left_by_case, tell
 from reconciler.passes.decide.hooks import Hooked, timed_out
 from reconciler.passes.node_facts import DEFAULT, NodeFacts, PassContext, WorkflowStep
@@ -89,13 +84,7 @@ def plan_of(node: NodeFacts, walked: Walk, drain: NodeDrain, context: PassContex
         stop_drain=drain.stop,
         perform=walked.effects.perform or signs.request,
         machine=walked.effects.machine,
-        notices=(
-            *beside.notices,
-            *walked.effects.notices,
-            *drain.notices,
-            *signs.notices,
-            *telling.fresh,
-        ),
+        notices=(*beside.notices, *walked.effects.notices, *drain.notices, *signs.notices, *telling.fresh),
         publications=signs.writes,
         hooks=drain.hooks.runs,
         pending=(*telling.pending, *over),
@@ -212,10 +201,7 @@ def node_patch(
     read, keys = node.read, context.keys
     record = (node.record or Record(read.uid)).with_case(DEFAULT, case, context.now)
     step = node.workflows or WorkflowStep(read, node.record)
-    labels = {
-        **_changed(read.labels, step.node.labels),
-        **_changed(read.labels, walked.effects.node.labels),
-    }
+    labels = {**_changed(read.labels, step.node.labels), **_changed(read.labels, walked.effects.node.labels)}
     shown = read.labels.get(keys.state)
     shows = context.settings.keys.state_label and record.worst is not State.OPERATIONAL
     wanted = record.worst.value if shows else None
@@ -245,12 +231,7 @@ def node_patch(
     if not labels and not annotations and unschedulable is None and not lists.any:
         return None
     write = node_write(
-        read,
-        keys.prefix,
-        unschedulable=unschedulable,
-        labels=labels,
-        annotations=annotations,
-        lists=lists,
+        read, keys.prefix, unschedulable=unschedulable, labels=labels, annotations=annotations, lists=lists
     )
     if node.workflows is None or not step.readable:
         return write

@@ -47,13 +47,9 @@ class ArmSource(Section):
     """Azure Resource Manager (ARM): reboots that Azure plans weeks ahead."""
 
     enabled: Flag = Field(
-        default=False,
-        description="Whether it is queried, with an identity that may read VMs.",
+        default=False, description="Whether it is queried, with an identity that may read VMs."
     )
-    every: Duration = Field(
-        default=timedelta(minutes=15),
-        description="How often, at least 1m.",
-    )
+    every: Duration = Field(default=timedelta(minutes=15), description="How often, at least 1m.")
     cloud: AzureCloud = Field(default=AzureCloud.PUBLIC, description="The Azure cloud of the subscription.")
     ahead: Duration | None = Field(
         default=None,

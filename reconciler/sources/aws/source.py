@@ -38,8 +38,7 @@ class AwsSource(Section):
         description="Whether it is queried, with the extra `aws` and permission to describe instances.",
     )
     every: Duration = Field(
-        default=timedelta(minutes=5),
-        description="How often, at least 1m; one list per region.",
+        default=timedelta(minutes=5), description="How often, at least 1m; one list per region."
     )
     ahead: Duration | None = Field(
         default=None,
@@ -55,10 +54,7 @@ class AwsSource(Section):
 
 
 SECTION: SourceSection[AwsSource] = SourceSection(
-    key="aws",
-    type=AwsSource,
-    default=AwsSource(),
-    description="Scheduled events of EC2. See docs/aws.md.",
+    key="aws", type=AwsSource, default=AwsSource(), description="Scheduled events of EC2. See docs/aws.md."
 )
 
 SECTIONS = (SECTION,)

@@ -26,10 +26,7 @@ from reconciler.settings.schema import Settings, SourceSection
 class ImdsSource(Section):
     """Scheduled events of the Azure Instance Metadata Service (IMDS)."""
 
-    enabled: Flag = Field(
-        default=True,
-        description="Whether they are read.",
-    )
+    enabled: Flag = Field(default=True, description="Whether they are read.")
 
 
 def _acknowledged_by_nobody(settings: Settings) -> Iterator[Mistake]:

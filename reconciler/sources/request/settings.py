@@ -11,10 +11,7 @@ from reconciler.settings.schema import SourceSection
 class RequestsSource(Section):
     """Requests by a person or by other automation."""
 
-    enabled: Flag = Field(
-        default=True,
-        description="Whether `<keys.prefix>/request` is read.",
-    )
+    enabled: Flag = Field(default=True, description="Whether `<keys.prefix>/request` is read.")
 
 
 SECTION: SourceSection[RequestsSource] = SourceSection(

@@ -218,10 +218,7 @@ def test_a_broken_watch_is_opened_again() -> None:
         scene.add_budget(f"web{app}", max_unavailable=1)
     with alive.running():
         drainer = Drainer(
-            alive.api,
-            SystemClock(),
-            limits=_SOON,
-            on_progress=lambda one: broken.set() if one.gone else None,
+            alive.api, SystemClock(), limits=_SOON, on_progress=lambda one: broken.set() if one.gone else None
         )
         broken = threading.Event()
         drainer.start(order_for("a", since=datetime.now(UTC)))
@@ -236,9 +233,7 @@ def test_a_broken_watch_is_opened_again() -> None:
 
 
 @pytest.mark.parametrize("deleted", [False, True], ids=["evictions", "deletions"])
-def test_each_eviction_is_reported_with_its_order_and_a_failure_of_that_harms_nothing(
-    deleted: bool,
-) -> None:
+def test_each_eviction_is_reported_with_its_order_and_a_failure_of_that_harms_nothing(deleted: bool) -> None:
     alive = _Alive()
     alive.scene.deployment("web", "a", 3)
     options = replace(PLAIN, use_delete=deleted)

@@ -9,15 +9,7 @@ import pytest
 
 from reconciler.drain.drainer import Limits
 from reconciler.drain.drainer.node_drain import AHEAD, AWAITED
-from reconciler.model.drains import (
-    Behavior,
-    DrainOptions,
-    Escalation,
-    Phase,
-    PodRule,
-    PodWaits,
-    WaitLimit,
-)
+from reconciler.model.drains import Behavior, DrainOptions, Escalation, Phase, PodRule, PodWaits, WaitLimit
 from reconciler.model.errors import Forbidden, ReconcilerError
 from reconciler.model.pod import Pod, PodSpec
 from reconciler.model.selector import LabelSelector
@@ -55,10 +47,7 @@ def _critical_goes(
     """Return when the critical pod was evicted, counted from the start of the drain."""
     drive = Drive(scene)
     drive.start(
-        "a",
-        options=options or DrainOptions(),
-        own_pod=own_pod,
-        escalation=Escalation(deadline=deadline),
+        "a", options=options or DrainOptions(), own_pod=own_pod, escalation=Escalation(deadline=deadline)
     )
     drive.run(minutes * 60)
     return next((one.at - START for one in scene.requests if one.pod == "shop/dns-0"), None)

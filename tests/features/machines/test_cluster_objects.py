@@ -193,12 +193,7 @@ OF_THE_POOL: list[tuple[str, str, Object, Object]] = [
     (CLUSTER_API, DEPLOYMENT, {"status": {"upToDateReplicas": 2}}, ROLLOUT),
     (OPENSHIFT, MACHINE, {"status": {"authoritativeAPI": "MachineAPI"}}, {}),
     *(
-        (
-            OPENSHIFT,
-            MACHINE,
-            {"status": {"authoritativeAPI": by}},
-            {"busy": f"{BY} {by}"},
-        )
+        (OPENSHIFT, MACHINE, {"status": {"authoritativeAPI": by}}, {"busy": f"{BY} {by}"})
         for by in ("ClusterAPI", "Migrating")
     ),
 ]
@@ -253,19 +248,9 @@ def test_claims_are_listed_once_for_all_nodes_and_not_at_all_for_none(recorded: 
 UNUSABLE: list[tuple[str, str, Object, str]] = [
     (KARPENTER, CLAIM, {"status": {"providerID": None}}, "NodeClaim m-a names no providerID yet"),
     (KARPENTER, CLAIM, {"status": {"nodeName": "b"}}, "no NodeClaims are of this node"),
-    (
-        KARPENTER,
-        CLAIM,
-        {"status": {"nodeName": ["a"]}},
-        "of this node, and 1 can't be read",
-    ),
+    (KARPENTER, CLAIM, {"status": {"nodeName": ["a"]}}, "of this node, and 1 can't be read"),
     (CLUSTER_API, DEPLOYMENT, {"status": {"updatedReplicas": []}}, "machines/workers can't be read: "),
-    (
-        CLUSTER_API,
-        MACHINE,
-        owners(owner(CLUSTER_API, "MachinePool", "mp")),
-        "belongs to MachinePool mp: ",
-    ),
+    (CLUSTER_API, MACHINE, owners(owner(CLUSTER_API, "MachinePool", "mp")), "belongs to MachinePool mp: "),
 ]
 for _provider in SETS:
     _name = SET_OF[_provider]
@@ -276,10 +261,7 @@ for _provider in SETS:
         ({"status": {"nodeRef": "a"}}, "Machine machines/m-a can't be read: "),
         ({"spec": None}, "Machine machines/m-a names no providerID yet"),
         (owners(owner(_provider, "MachineSet", _name, OTHER)), "is not the one that owns the machine"),
-        (
-            owners(owner(_provider, "MachineSet", "../machines/m-a")),
-            "there can be no MachineSet machines/..",
-        ),
+        (owners(owner(_provider, "MachineSet", "../machines/m-a")), "there can be no MachineSet machines/.."),
         (owners(owner(_provider, "MachineSet", "gone")), "there is no MachineSet machines/gone"),
     ]
     UNUSABLE += [(_provider, MACHINE, patch, words) for patch, words in _rows]

@@ -41,12 +41,7 @@ def ref(node: str, provider: str) -> MachineRef:
     return MachineRef(node, f"uid-{node}", provider, node)
 
 
-REFS = (
-    ref("a", AKS),
-    ref("b", KARPENTER),
-    ref("c", AKS),
-    ref("d", OPENSHIFT),
-)
+REFS = (ref("a", AKS), ref("b", KARPENTER), ref("c", AKS), ref("d", OPENSHIFT))
 
 
 def providers(connection: Connection, *needed: Asked) -> MachineProviders:

@@ -37,11 +37,7 @@ class Fleet:
     """A world with machines, and passes over it."""
 
     def __init__(
-        self,
-        *names: str,
-        text: str = REPLACES,
-        provider: str = OPENSHIFT,
-        scales: bool = True,
+        self, *names: str, text: str = REPLACES, provider: str = OPENSHIFT, scales: bool = True
     ) -> None:
         self.world = world_of()
         self.machines, self.pool = in_pool(self.world, *names, provider=provider, scales=scales)

@@ -188,11 +188,7 @@ def test_a_receiver_of_another_authority_gets_nothing_and_the_failure_has_the_re
 
 @pytest.mark.parametrize("scheme", ["http://", ""])
 def test_a_request_goes_through_the_proxy_of_the_environment(
-    receiver: Stub,
-    http: Http,
-    certificates: Certificates,
-    scheme: str,
-    monkeypatch: pytest.MonkeyPatch,
+    receiver: Stub, http: Http, certificates: Certificates, scheme: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trust(monkeypatch, certificates.authority)
     with Tunnel() as proxy:

@@ -48,10 +48,7 @@ def test_a_mistake_behind_a_reference_has_its_place() -> None:
 @pytest.mark.parametrize(
     ("entry", "why"),
     [
-        (
-            "{name: a}",
-            "needs exactly one of ",
-        ),
+        ("{name: a}", "needs exactly one of "),
         (f"{{name: a, {HOOK}, teams: {{webhook: 'https://x/'}}}}", "teams, webhook are set"),
         (f"{{name: a, {HOOK}, when: [Later]}}", "'Later' is not one of Received, Planned"),
         (f"{{name: a, {HOOK}, at: {{time: '08:00'}}, every: 1h}}", "can't be used together with `every`"),

@@ -265,8 +265,7 @@ def allowed(before: str | None, after: str | None, *, again: bool) -> bool:
 
 @settings(max_examples=examples(120), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
-    strategies.policies(),
-    st.lists(st.tuples(st.one_of(platform_steps, people_steps), waits), max_size=12),
+    strategies.policies(), st.lists(st.tuples(st.one_of(platform_steps, people_steps), waits), max_size=12)
 )
 def test_over_any_history_the_signs_agree_with_the_record_and_the_value_keeps_its_order(
     policy: Settings, steps: list[tuple[Step, timedelta]]

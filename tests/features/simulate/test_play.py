@@ -56,8 +56,7 @@ def test_the_numbers_of_two_reboots_under_a_budget_of_one() -> None:
 
 
 @pytest.mark.parametrize(
-    "limits",
-    ["maxUnavailable: 10%", "maxUnavailable: 9, perZone: 10%", "maxUnavailable: 9, perPool: 10%"],
+    "limits", ["maxUnavailable: 10%", "maxUnavailable: 9, perZone: 10%", "maxUnavailable: 9, perPool: 10%"]
 )
 def test_a_percentage_is_of_all_nodes(limits: str) -> None:
     # A tenth of eleven nodes is two, rounded up; a tenth of the two with events would be one.

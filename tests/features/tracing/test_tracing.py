@@ -324,9 +324,7 @@ def test_a_receiver_that_refuses_is_a_warning_once(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.heavy
-def test_neither_a_pass_nor_the_end_waits_for_a_receiver_that_hangs(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_neither_a_pass_nor_the_end_waits_for_a_receiver_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
     asked, go_on = threading.Event(), threading.Event()
 
     def answer(_: Asked) -> Answer:

@@ -349,11 +349,7 @@ ANSWERS["maxMaintenance"] = {
     "all that may be": (CROWD, {"max": 2}, failed("nodes in maintenance: 2 (b, c), the limit is 2")),
     "fewer": (CROWD, {"max": 3}, passed("nodes in maintenance: 2 (b, c), the limit is 3")),
     "for another profile": (given(OF_ANOTHER), {"max": 1, "profile": "os"}, YES),
-    "it has both": (
-        given(replace(OF_ANOTHER, profiles=("other", "os"))),
-        {"max": 1, "profile": "os"},
-        NO,
-    ),
+    "it has both": (given(replace(OF_ANOTHER, profiles=("other", "os"))), {"max": 1, "profile": "os"}, NO),
     "an event of the platform has taken it": (given(replace(member("b"), platform=BUSY)), {"max": 1}, NO),
     "its data can't be read": (given(Member(node("b"), problem="it is no JSON")), {"max": 1}, NO),
     "the same group": (grouped({"rack": "1"}, {"rack": "1"}), RACK, NO),
@@ -612,11 +608,7 @@ ANSWERS["wait"] = {
     "passed": (WAITED, {"duration": "10m"}, YES),
     "just now": (WAITED, {"duration": "12m"}, NO),
     "no time": (WAITED, {"duration": 0}, YES),
-    "later": (
-        WAITED,
-        {"duration": "15m"},
-        failed("", NOW + timedelta(minutes=3, microseconds=1)),
-    ),
+    "later": (WAITED, {"duration": "15m"}, failed("", NOW + timedelta(minutes=3, microseconds=1))),
 }
 
 
@@ -671,10 +663,7 @@ def as_read(scene: WorkflowSituation, needs: Needs) -> WorkflowSituation:
     """What a pass would read of the nodes for these needs."""
 
     wanted = Wanted(
-        needs.conditions | {"Ready"},
-        PREFIX,
-        annotations=needs.annotations,
-        labels=needs.labels | READ_LABELS,
+        needs.conditions | {"Ready"}, PREFIX, annotations=needs.annotations, labels=needs.labels | READ_LABELS
     )
 
     members = Fleet(replace(member, node=read_of(member.node, wanted)) for member in scene.members)

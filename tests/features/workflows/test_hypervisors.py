@@ -107,10 +107,7 @@ def test_a_workflow_waits_for_its_hypervisor_and_goes_to_its_end() -> None:
     ("there", "why"),
     [
         (hypervisor("other"), "there is no Hypervisor a"),
-        (
-            None,
-            "the Hypervisors can't be read: the cluster has no kind Hypervisor of kvm.cloud.sap/v1",
-        ),
+        (None, "the Hypervisors can't be read: the cluster has no kind Hypervisor of kvm.cloud.sap/v1"),
     ],
 )
 def test_a_chain_whose_hypervisor_is_missing_changes_nothing(there: Hypervisor | None, why: str) -> None:

@@ -142,16 +142,8 @@ def test_an_answer_and_a_failure_are_used_for_a_minute(
         # maintenance-controller takes an error for a cluster without pools, and passes.
         (CLUSTER, json_answer({"code": 404}, 404), "Kubernikus says nothing about c 1: HTTP 404"),
         (CLUSTER, json_answer({"message": "gone"}), UNREADABLE),
-        (
-            CLUSTER,
-            json_answer({"spec": {"nodePools": [{"size": -1}]}}),
-            UNREADABLE,
-        ),
-        (
-            CLUSTER,
-            json_answer({"spec": {"nodePools": [{"size": "3"}]}}),
-            UNREADABLE,
-        ),
+        (CLUSTER, json_answer({"spec": {"nodePools": [{"size": -1}]}}), UNREADABLE),
+        (CLUSTER, json_answer({"spec": {"nodePools": [{"size": "3"}]}}), UNREADABLE),
         (CLUSTER, Answer(b"[" * 100_000), UNREADABLE),
         (CLUSTER, Answer(b"x" * 2_000_000), "no answer from 127.0.0.1: "),
         (CLUSTER, Answer(hang=True), "no answer from 127.0.0.1: "),

@@ -218,10 +218,7 @@ def test_a_step_that_was_not_written_does_not_count() -> None:
         ((WEB, WEB), (ShuffleRow("deployment_web", "p", 2, 0.5),)),
         # A row of maintenance-controller: a DaemonSet without a pod that is ready.
         ((DAEMON,), (ShuffleRow("daemon_set_agent", "p", 1, math.inf),)),
-        (
-            (DAEMON, replace(DAEMON, replicas=2)),
-            (ShuffleRow("daemon_set_agent", "p", 2, math.inf),),
-        ),
+        ((DAEMON, replace(DAEMON, replicas=2)), (ShuffleRow("daemon_set_agent", "p", 2, math.inf),)),
         (
             (Workload(WorkloadKind.STATEFUL_SET, "db", 1), Workload(WorkloadKind.REPLICA_SET, "db", 2)),
             (ShuffleRow("replica_set_db", "p", 1, 0.5), ShuffleRow("stateful_set_db", "p", 1, 1.0)),

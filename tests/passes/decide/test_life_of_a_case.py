@@ -493,10 +493,7 @@ def test_the_mode_finish_begins_nothing_and_ends_what_is_ours() -> None:
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [
-        ("{", "can't be read"),
-        ('{"version":3,"uid":"uid-a"}', "version 3, but this program knows 2"),
-    ],
+    [("{", "can't be read"), ('{"version":3,"uid":"uid-a"}', "version 3, but this program knows 2")],
 )
 def test_a_record_that_can_not_be_read_holds_the_node_and_is_left_alone(text: str, said: str) -> None:
     broken = node(annotations={RECORD: text}, labels={STATE: "in-maintenance"}, unschedulable=True)

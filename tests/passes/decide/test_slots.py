@@ -104,8 +104,7 @@ def test_a_lower_limit_stops_the_drains_beyond_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "not_before"),
-    [(Kind.PREEMPT, None), (Kind.TERMINATE, None), (Kind.PREEMPT, NOW + minutes(8))],
+    ("kind", "not_before"), [(Kind.PREEMPT, None), (Kind.TERMINATE, None), (Kind.PREEMPT, NOW + minutes(8))]
 )
 def test_what_is_lost_anyway_needs_no_slot(kind: Kind, not_before: datetime | None) -> None:
     held = held_node(

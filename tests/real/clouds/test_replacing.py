@@ -36,9 +36,7 @@ def aks(scene: Scene) -> Iterator[FakeAgentPools]:
     with FakeAgentPools() as fake:
         pools = AgentPools(agent_pools.CLUSTER, fake.pipeline(), guard=lambda: None)
         scene.machines = all_machines(
-            scene.connection,
-            guard=lambda: None,
-            clients={**CLIENTS, "AKS": lambda _: pools},
+            scene.connection, guard=lambda: None, clients={**CLIENTS, "AKS": lambda _: pools}
         )
         yield fake
         assert fake.violations == []

@@ -182,13 +182,7 @@ def test_pods_reach_what_they_need_and_the_reconciler_not_the_metadata_service()
     ours = reached(policies("deployment")["reconciler-egress"])
     agents = policies("agent")
 
-    assert ours == {
-        ("*", 443),
-        ("*", 6443),
-        ("*", 53),
-        ("169.254.170.23/32", 80),
-        ("fd00:ec2::23/128", 80),
-    }
+    assert ours == {("*", 443), ("*", 6443), ("*", 53), ("169.254.170.23/32", 80), ("fd00:ec2::23/128", 80)}
     assert agents["deny-all"]["spec"] == {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
     (scraping,) = agents["agent-metrics"]["spec"]["ingress"]
     (served,) = policies("deployment")["reconciler-http"]["spec"]["ingress"]

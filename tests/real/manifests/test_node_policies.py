@@ -178,9 +178,7 @@ def test_a_kubelet_may_register_with_the_labels_of_its_pool(
 THEIRS = "cloud.sap"
 
 
-def test_a_node_may_register_with_a_profile_of_maintenance_controller(
-    guarded: ControlPlane,
-) -> None:
+def test_a_node_may_register_with_a_profile_of_maintenance_controller(guarded: ControlPlane) -> None:
     place = f"apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/{KEYS}"
     forged: Object = {"metadata": {"labels": {f"{THEIRS}/maintenance-state": "operational"}}}
     headers = {"Content-Type": "application/merge-patch+json"}

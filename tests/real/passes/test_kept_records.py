@@ -18,9 +18,7 @@ from tests.support.controlplane.webhooks import for_nodes, in_force
 RECORD = f"{PREFIX}/record"
 LABEL = f"{PREFIX}/record-kept"
 POLICY, BINDING = for_nodes(
-    "no-records",
-    f"!('{RECORD}' in object.metadata.?annotations.orValue({{}}))",
-    "only known annotations",
+    "no-records", f"!('{RECORD}' in object.metadata.?annotations.orValue({{}}))", "only known annotations"
 )
 
 

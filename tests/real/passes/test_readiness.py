@@ -41,8 +41,7 @@ def volume(scene: Scene, zone: str) -> list[dict[str, Any]]:
         },
     )
     wait_for(
-        "a bound volume",
-        lambda: scene.api.get("persistentvolumes", "data")["status"].get("phase") == "Bound",
+        "a bound volume", lambda: scene.api.get("persistentvolumes", "data")["status"].get("phase") == "Bound"
     )
     return [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
 

@@ -320,11 +320,7 @@ def test_what_is_throttled_is_asked_nothing_until_its_time_has_come_and_the_rest
     elsewhere: Listing[Scope, Planned] = Listing(SINGLES, (), frozenset({"mc_shop/x"}))
     memory = ask(NONE, throttled, Listing(OTHER, problem="429", asked=False), elsewhere, nodes=nodes)
 
-    assert [answer_of(memory, NOW, one) for one in nodes] == [
-        Answer.UNKNOWN,
-        Answer.UNKNOWN,
-        Answer.NO_EVENT,
-    ]
+    assert [answer_of(memory, NOW, one) for one in nodes] == [Answer.UNKNOWN, Answer.UNKNOWN, Answer.NO_EVENT]
     assert ARM.due(found, memory, NOW + minutes(14)) == ()
     assert ARM.due(found, memory, NOW + EVERY) == (SINGLES,)
     assert ARM.due(found, memory, NOW + minutes(19)) == (SINGLES,)
@@ -533,7 +529,7 @@ def test_what_is_remembered_comes_back() -> None:
                 (("1", PLANNED), ("2", Planned(start=WINDOW[0])), ("3", PLANNED)),
                 ("9",),
             ),
-        ),
+        )
     )
     text = ARM.dump(memory)
 

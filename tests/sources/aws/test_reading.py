@@ -21,11 +21,7 @@ NONE: Memory[str, InstanceEvent] = Memory()
 
 
 def event(
-    code: str = "system-reboot",
-    hours: float = 1,
-    *,
-    now: datetime = NOW,
-    words: str = "scheduled reboot",
+    code: str = "system-reboot", hours: float = 1, *, now: datetime = NOW, words: str = "scheduled reboot"
 ) -> dict[str, Any]:
     start = now + timedelta(hours=hours)
     return {

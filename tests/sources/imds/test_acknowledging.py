@@ -456,11 +456,7 @@ def test_it_is_removed_when_the_settings_no_longer_want_it(off: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "said",
-    [
-        pytest.param((), id="gone"),
-        pytest.param((reboot(status=Status.STARTED),), id="started"),
-    ],
+    "said", [pytest.param((), id="gone"), pytest.param((reboot(status=Status.STARTED),), id="started")]
 )
 def test_it_is_removed_once_the_event_has_started_or_gone(said: tuple[Signal, ...]) -> None:
     a, b = pair()

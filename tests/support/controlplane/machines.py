@@ -40,19 +40,13 @@ _GROUPS = {
     CLUSTER_API: ("cluster.x-k8s.io", "v1beta2"),
     OPENSHIFT: ("machine.openshift.io", "v1beta1"),
 }
-_MARKS = {
-    CLUSTER_API: "cluster.x-k8s.io/delete-machine",
-    OPENSHIFT: "machine.openshift.io/delete-machine",
-}
+_MARKS = {CLUSTER_API: "cluster.x-k8s.io/delete-machine", OPENSHIFT: "machine.openshift.io/delete-machine"}
 _PLURALS = {
     KARPENTER: ("nodeclaims",),
     CLUSTER_API: ("machinedeployments", "machinesets", "machines"),
     OPENSHIFT: ("machinesets", "machines"),
 }
-_CONTROL_PLANES = {
-    CLUSTER_API: "KubeadmControlPlane",
-    OPENSHIFT: "ControlPlaneMachineSet",
-}
+_CONTROL_PLANES = {CLUSTER_API: "KubeadmControlPlane", OPENSHIFT: "ControlPlaneMachineSet"}
 
 
 def crd(name: str) -> Object:

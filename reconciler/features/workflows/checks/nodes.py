@@ -86,10 +86,7 @@ def has_annotation(config: AnnotationCheck, situation: WorkflowSituation) -> Che
 
 
 @check_type(
-    "condition",
-    ConditionCheck,
-    alone=True,
-    needs=lambda config: Needs(conditions=frozenset({config.type})),
+    "condition", ConditionCheck, alone=True, needs=lambda config: Needs(conditions=frozenset({config.type}))
 )
 def condition(config: ConditionCheck, situation: WorkflowSituation) -> CheckResult:
     """Pass when the node has the condition with this status; one that the node does not have fails."""
