@@ -143,7 +143,7 @@ class _Own(Observer):
     def progressed(self, progress: DrainProgress) -> None:
         """Begin a pass where one is needed."""
         if progress.phase is not Phase.RUNNING or self._yields.see(progress):
-            self._wake(Cause(f"drain of {progress.node}", urgent=True))
+            self._wake(Cause(f"drain of {progress.node}", urgent=True, drain=True))
 
 
 class Serving:

@@ -30,6 +30,9 @@ APART = 1.0
 PART = 8.0
 """After a pass, the next one for the end of a drain begins so many times its duration after it began."""
 
+ENDS = 0.5
+"""Seconds between the passes for the ends of drains at least."""
+
 QUIET = 10.0
 """Seconds after the last pass for a cause until its next change counts as a first one again."""
 
@@ -44,12 +47,13 @@ class Cause(Struct, frozen=True):
     """What asks for a pass, by name: a node, the settings, a drain that has ended.
 
     An urgent change of a node is a cause of its own, so that other changes of that node do not delay it. It
-    may be a `notice` of an event.
+    may be a `notice` of an event. `drain`: it is about a drain, of which many may end soon.
     """
 
     name: str
     urgent: bool = False
     notice: bool = False
+    drain: bool = False
 
 
 class _Wish(Struct, frozen=True):
@@ -118,8 +122,7 @@ class Pacer:
         soon = wish.since + TOGETHER
         if wish.first:
             # A cordon can't wait. The ends of many drains come together in a pass that takes long.
-            waits = cause.urgent and not cause.notice
-            return max(soon, self._began + PART * self._took) if waits else soon
+            return max(soon, self._began + max(ENDS, PART * self._took)) if cause.drain else soon
         if cause.urgent:
             return max(soon, self._served.get(cause, float("-inf")) + APART)
         return max(soon, self._began + self._rest)

@@ -190,8 +190,8 @@ def _left_to_azure(connection: Connection, namespace: str, deployment: str) -> s
     return ""
 
 
-NODES_FOR_A_REQUEST = 25
-"""Cordoned nodes in a list that cost as much as one more request."""
+GATHER_LAST = 0.5
+"""Seconds for which the last look of a drain waits for those of others. No pod waits for it."""
 
 ATTACHMENTS = api("storage.k8s.io", "v1") / "volumeattachments"
 
@@ -236,12 +236,13 @@ class Evictions:
         pods, volumes = PodLists(connection), partial(attachments, connection)
         together = partial(Together, many=self._many, sleep=connection.sleep)
         self._listed: tuple[Mapping[str, Node], float] = {}, 0.0
-        self._nodes = together(
-            self._node, self.cordoned, lambda: min(self._watched / NODES_FOR_A_REQUEST, 20), turns=1
+        self._nodes = together(self._node, self.cordoned, lambda: 2, turns=1)
+        lists = partial(together, pods.alone, pods.together, pods.enough)
+        self._shared = SharedPods(connection, lists(), pods.gone)
+        self._lists = lists(gather=GATHER_LAST)
+        self._volumes = together(
+            lambda node: volumes({node})[node], volumes, lambda: 2, turns=1, gather=GATHER_LAST
         )
-        self._lists = together(pods.alone, pods.together, pods.enough)
-        self._volumes = together(lambda node: volumes({node})[node], volumes, lambda: 2, turns=1)
-        self._shared = SharedPods(connection, self._lists)
 
     def node(self, name: str) -> Node | None:
         """Return one node as it is now, with its Ready condition and our annotations; None if it is gone."""

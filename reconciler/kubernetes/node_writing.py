@@ -24,7 +24,7 @@ from reconciler.kubernetes.connection import (
     Request,
 )
 from reconciler.kubernetes.wire import protobuf, shapes
-from reconciler.kubernetes.wire.lists import list_all, node_format
+from reconciler.kubernetes.wire.lists import list_all, node_format, node_metadata_format
 from reconciler.model.errors import (
     ClusterError,
     Conflict,
@@ -354,9 +354,9 @@ def read_node(connection: Connection, name: str, wanted: Wanted) -> Node:
 
 
 def read_cordoned(connection: Connection, wanted: Wanted) -> Mapping[str, Node]:
-    """Read all cordoned nodes, by name, with the wanted parts."""
-    listed = list_all(connection, NODES, node_format(wanted), fields="spec.unschedulable=true")
-    return {node.name: node for node in listed.items}
+    """Read the metadata of all cordoned nodes, by name, with the wanted annotations."""
+    listed = list_all(connection, NODES, node_metadata_format(wanted), fields="spec.unschedulable=true")
+    return {node.name: replace(node, unschedulable=True) for node in listed.items}
 
 
 def _node_of(answer: bytes, wanted: Wanted) -> Node:

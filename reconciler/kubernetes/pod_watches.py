@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import AbstractContextManager
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from types import TracebackType
 from typing import Any
 
@@ -26,7 +26,7 @@ from reconciler.model.errors import ClusterError, ReconcilerError, Rejected, Unr
 from reconciler.model.pod import Pod
 from reconciler.model.ports import Listed, PodChange, PodGone
 
-ALONE = 20
+ALONE = 10
 """Up to so many nodes have a watch of their pods each. For more, a watch of all pods is cheaper."""
 
 REQUEST = 50
@@ -34,6 +34,12 @@ REQUEST = 50
 
 COUNTED_FOR = 5.0
 """Seconds for which a number of all pods counts."""
+
+RELIST_EVERY = 20.0
+"""Seconds after which the pods of a node are listed again: a watch may lose an event.
+
+A drain lists them after 30 s. This comes before, for all nodes that were listed together with one list again.
+"""
 
 ENDS_WITHIN = 5.0
 """Seconds for which the last of those that watch waits for the end of the shared watch."""
@@ -55,7 +61,12 @@ class _Event(Struct, frozen=True):
 
 
 class _List(Struct, frozen=True):
-    """The shared watch misses nothing from now on: what was before is in a list."""
+    """The shared watch misses nothing from now on: what was before is in a list.
+
+    `again`: it has missed nothing, as far as is known.
+    """
+
+    again: bool = False
 
 
 def _read(encoded: bytes | memoryview, form: Format[Pod], wanted: Callable[[str], bool]) -> Pod | _Elsewhere:
@@ -93,6 +104,11 @@ class PodLists:
                 pods[pod.node].items.append(pod)
         return pods
 
+    def gone(self) -> None:
+        """Note that a pod of any node is gone."""
+        with self._counting:
+            self._count = max(0, self._count - 1)
+
     def enough(self) -> float:
         """Return for how many nodes a list of all pods is less work than one for each of them."""
         with self._counting:
@@ -108,9 +124,11 @@ class PodLists:
 class SharedPods:
     """One watch of the pods of all nodes, while somebody watches those of one."""
 
-    def __init__(self, connection: Connection, lists: Together[ListResult[Pod]]) -> None:
-        """Use this connection and these lists. Nothing is watched yet."""
-        self.connection, self.lists = connection, lists
+    def __init__(
+        self, connection: Connection, lists: Together[ListResult[Pod]], gone: Callable[[], None]
+    ) -> None:
+        """Use this connection and these lists, and call `gone` for each pod that is gone."""
+        self.connection, self.lists, self.gone = connection, lists, gone
         self._lock = threading.Lock()
         self._nodes: dict[str, set[NodePods]] = {}
         self._watching: Watching[Any, None] | None = None
@@ -219,6 +237,8 @@ class _Told(Known["Pod | _Elsewhere", None]):
         yield from ()
 
     def saw(self, value: Pod | _Elsewhere, *, gone: bool) -> None:
+        if gone:
+            self._shared.gone()
         if isinstance(value, Pod):
             self._shared.tell(_Event(value, gone))
 
@@ -233,6 +253,7 @@ class NodePods(AbstractContextManager[Iterator[PodChange]]):
         self._shared = shared
         self._known: set[str] = set()
         self._version = ""
+        self._list_at = float("inf")
 
     def __enter__(self) -> Iterator[PodChange]:
         """Return the iterator."""
@@ -247,11 +268,10 @@ class NodePods(AbstractContextManager[Iterator[PodChange]]):
         self.queue.put(None)
 
     def _changes(self) -> Iterator[PodChange]:
-        while (item := self.queue.get()) is not None:
+        while (item := self._next()) is not None:
             match item:
-                case _List():
-                    yield from self._list()
-                    yield Listed()
+                case _List(again):
+                    yield from self._list(again=again)
                 case _Event(pod, gone):
                     if is_later(pod.resource_version, self._version) is False:
                         # It came while the pods were listed.
@@ -262,9 +282,24 @@ class NodePods(AbstractContextManager[Iterator[PodChange]]):
                     raise item
         self._shared.wait()
 
-    def _list(self) -> Iterator[PodChange]:
-        listed = self._shared.lists.of(self.node)
+    def _next(self) -> _Event | _List | ReconcilerError | None:
+        left = self._list_at - time.monotonic()
+        try:
+            return self.queue.get(timeout=max(0.0, left) if self._version else None)
+        except Empty:
+            return _List(again=True)
+
+    def _list(self, *, again: bool) -> Iterator[PodChange]:
+        self._list_at = time.monotonic() + RELIST_EVERY
+        try:
+            listed = self._shared.lists.of(self.node)
+        except ClusterError:
+            if not again:
+                raise
+            # The drain lists them itself when they are due, and says what is wrong.
+            return
         self._version = listed.resource_version
         known, self._known = self._known, {pod.uid for pod in listed.items}
         yield from (PodGone(uid) for uid in sorted(known - self._known))
         yield from listed.items
+        yield Listed()

@@ -126,15 +126,16 @@ class Together(Generic[Value]):
         many: Callable[[], int],
         *,
         turns: int = READS,
+        gather: float = GATHER,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         """Read by `alone`, `turns` at once, or by `together` if `enough` nodes wait.
 
         `together` may leave out nodes, which are read alone. `many` is how many nodes may be read soon, 0 if
-        they are few. If these are enough, a read waits a moment for them.
+        they are few. If these are enough, a read waits `gather` seconds for them.
         """
         self._alone, self._together, self._enough, self._many = alone, together, enough, many
-        self._sleep = sleep
+        self._sleep, self._gather = sleep, gather
         self._changed, self._turns, self._gathers = threading.Condition(), turns, False
         self._gather_at = 0.0
         self._waiting: dict[Future[Mapping[str, Value]], str] = {}
@@ -172,7 +173,7 @@ class Together(Generic[Value]):
             together = hoped > 1 and self._enough() <= hoped
             few = many and self._enough() > len(self._waiting)
             if together and few and time.monotonic() >= self._gather_at:
-                self._sleep(GATHER)
+                self._sleep(self._gather)
                 self._gather_at = time.monotonic() + GATHERS_EVERY
             together = together and self._enough() <= len(self._waiting)
             if together:

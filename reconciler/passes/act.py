@@ -243,15 +243,14 @@ def _start_drains(plan: Plan, outside: WritableOutside, refused: Collection[str]
     record of this node, which is written already, or its hold is found here.
     """
     ordered = [node for node in plan.nodes if node.todo.drain is not None and node.node not in refused]
-    if not ordered:
-        return
+    now = outside.drainer.progress() if ordered else {}
     try:
-        holds = outside.reader.ledger().holds
+        # A drain that runs is stopped by the next pass.
+        holds = outside.reader.ledger().holds if not all(_runs(node, now) for node in ordered) else ()
     except ClusterError as error:
         why = f"the holds of all nodes can't be read: {error}"
         yield from (Outcome(node.node, ActionName.DRAIN, Result.FAILED, why) for node in ordered)
         return
-    now = outside.drainer.progress()
     for node in ordered:
         held = next((one for one in holds if one.stops and one.applies(node.pool, plan.now)), None)
         if held is not None:
@@ -265,6 +264,12 @@ def _start_drains(plan: Plan, outside: WritableOutside, refused: Collection[str]
         started = _attempt(node.node, ActionName.DRAIN, partial(outside.drainer.start, node.todo.drain))
         # The drainer goes on after this pass: an order is not a drained node.
         yield replace(started, result=Result.RUNNING) if started.result is Result.DONE else started
+
+
+def _runs(node: NodePlan, drains: Mapping[str, DrainProgress]) -> bool:
+    drain = drains.get(node.node)
+    assert node.todo.drain is not None
+    return drain is not None and drain.phase is Phase.RUNNING and drain.uid == node.todo.drain.uid
 
 
 def _has_just_ended(seen: DrainProgress | None, now: DrainProgress | None) -> bool:

@@ -8,6 +8,7 @@ from abc import abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import urllib3
 
@@ -186,7 +187,9 @@ class PlainWatch:
 
     def close(self) -> None:
         """Leave it, once it is over."""
-        self._response.shutdown()
+        # The server may have ended it just now.
+        with suppress(OSError):
+            self._response.shutdown()
         self._thread.join()
         self._response.close()
 

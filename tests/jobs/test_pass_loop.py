@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.runtime import pass_loop
-from jobs.runtime.pass_loop import APART, MOST_FIRST, PART, QUIET, TOGETHER, Cause, Pacer, PassLoop
+from jobs.runtime.pass_loop import APART, ENDS, MOST_FIRST, PART, QUIET, TOGETHER, Cause, Pacer, PassLoop
 from jobs.runtime.supervised import Ending
 from tests.support.controlplane.processes import wait_for
 
@@ -349,8 +349,21 @@ def test_after_a_long_pass_the_ends_of_drains_wait_and_notices_do_not() -> None:
     pacer = Pacer()
     pacer.begin(0.0)
     pacer.end(0.4)
-    pacer.note(Cause("drain of a", urgent=True), 0.5)
+    pacer.note(Cause("drain of a", urgent=True, drain=True), 0.5)
     assert pacer.due() == pytest.approx(PART * 0.4)
 
     pacer.note(Cause("node b", urgent=True, notice=True), 0.6)
     assert pacer.due() == pytest.approx(0.6 + TOGETHER)
+
+
+def test_the_ends_of_drains_come_together_in_a_pass() -> None:
+    pacer = Pacer()
+    pacer.begin(0.0)
+    pacer.end(0.001)
+    pacer.note(Cause("drain of a", urgent=True, drain=True), 0.1)
+    assert pacer.due() == pytest.approx(ENDS)
+    # One that ends alone waits for nothing.
+    pacer.begin(ENDS)
+    pacer.end(ENDS + 0.001)
+    pacer.note(Cause("drain of b", urgent=True, drain=True), 5.0)
+    assert pacer.due() == pytest.approx(5.0 + TOGETHER)

@@ -198,6 +198,16 @@ def _rereading(*news: PodChange) -> tuple[DrainCore, int, timedelta]:
     return core, number, after
 
 
+def test_a_drain_whose_watch_lists_again_lists_no_pods_itself() -> None:
+    pod = builders.pod()
+    core, number = _started(pod, Listed())
+    later = START + LIMITS.reread_every - timedelta(seconds=1)
+    core.step_all([PodNews(NODE.name, number, pod), PodNews(NODE.name, number, Listed())], later)
+
+    assert ListPods(NODE.name, number) not in core.step(Tick(), START + LIMITS.reread_every)
+    assert ListPods(NODE.name, number) in core.step(Tick(), later + LIMITS.reread_every)
+
+
 def _cordoned(drain: int) -> NodeSeen:
     return NodeSeen(NODE.name, drain, NODE)
 

@@ -111,6 +111,17 @@ def test_no_drain_begins_while_the_holds_of_all_nodes_can_not_be_read() -> None:
     assert world.drainer.orders == {}
 
 
+def test_the_holds_of_all_nodes_are_not_read_again_for_drains_that_run() -> None:
+    world = _asking("a")
+    _act(world)
+    reads: list[str] = []
+    world.api.before_read = lambda call: reads.append(call.what)
+    outcomes = _act(world)
+
+    assert [(one.action, one.result) for one in outcomes] == [("drain", Result.RUNNING)]
+    assert reads.count("ledger") == 1
+
+
 def test_the_ledger_is_written_before_the_start_that_it_records() -> None:
     world = _one_of_two_spaced()
     _act(world, SPACED)

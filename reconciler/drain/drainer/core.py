@@ -29,7 +29,7 @@ from reconciler.drain.drainer.node_drain import NodeDrain
 from reconciler.drain.drainer.requests import throttles
 from reconciler.drain.drainer.shared import PdbTracker, Places
 from reconciler.drain.drainer.turns import Turns, Wakes
-from reconciler.model.drains import DrainProgress, Phase
+from reconciler.model.drains import DrainOrder, DrainProgress, Phase
 from reconciler.model.errors import TooManyRequests
 from reconciler.model.pod import Pod
 from reconciler.model.ports import Listed
@@ -117,10 +117,14 @@ class DrainCore:
         """Return the progress of each drain by node. A drain that has ended stays until the next one."""
         return {node: self._progress_of(node) for node in sorted(self._drains)}
 
-    def touched(self) -> tuple[DrainProgress, ...]:
-        """Return the progress of the drains that have changed since the last call."""
-        touched, self._shown.touched = self._shown.touched, set()
-        return tuple(self._progress_of(node) for node in sorted(touched))
+    def touched(self, *, running: bool = True) -> tuple[DrainProgress, ...]:
+        """Return the progress of the drains that have changed since the last call.
+
+        Without `running`, only those that have ended are shown, and the others wait for a later call.
+        """
+        shown = self._shown.touched if running else self._shown.touched - self._live
+        self._shown.touched = self._shown.touched - shown
+        return tuple(self._progress_of(node) for node in sorted(shown))
 
     def _progress_of(self, node: str) -> DrainProgress:
         progress = self._shown.progress.get(node)
@@ -197,8 +201,7 @@ class DrainCore:
     def _take(self, event: Event, now: datetime, commands: list[Command]) -> None:
         match event:
             case Start(order):
-                self._start(event, now, commands)
-                self._turns.dirty.add(order.node)
+                self._start(order, commands)
             case Stop(node, because):
                 if node in self._drains:
                     self._drains[node].end(Phase.STOPPED, now, because)
@@ -218,12 +221,14 @@ class DrainCore:
             case Tick():
                 pass
 
-    def _start(self, event: Start, now: datetime, commands: list[Command]) -> None:
-        order = event.order
+    def _start(self, order: DrainOrder, commands: list[Command]) -> None:
         former = self._drains.get(order.node)
         if former is not None and former.running and former.order.uid == order.uid:
-            # The attempt continues, with the new settings. Its timeout still counts from its start.
-            former.order = order
+            # The attempt continues, with the new settings. Its timeout still counts from its start. Each pass
+            # repeats the orders of all drains, so the same order again costs nothing.
+            if former.order != order:
+                former.order = order
+                self._turns.dirty.add(order.node)
             return
         if former is not None:
             self._unwatch(order.node, commands)
@@ -234,6 +239,7 @@ class DrainCore:
         self._live.add(order.node)
         self._watches[order.node] = self._number
         commands.append(WatchPods(order.node, self._number))
+        self._turns.dirty.add(order.node)
 
     def _answered(self, event: NodeSeen | PodsSeen | AttachmentsSeen, now: datetime) -> None:
         drain = self._drains.get(event.node)

@@ -41,7 +41,6 @@ class Limits(Struct, frozen=True):
     """Limits for parallel requests, and times.
 
     - `parallel` and `per_node`: writes in flight, for all drains and for one node; see Places.
-    - `readers`: reads in flight. Writes that hang keep none of them waiting.
     - `cordon`: when the node is read.
     - `retry`: the pauses before retries, `slow` those for errors that only a person can fix.
     - `denied`: the pauses after a webhook denied an eviction. The last one also limits the pause that the
@@ -58,7 +57,6 @@ class Limits(Struct, frozen=True):
 
     parallel: int = 50
     per_node: int = 20
-    readers: int = 40
     cordon: CordonChecks = CordonChecks()
     retry: Backoff = Backoff(timedelta(seconds=1), timedelta(seconds=15))
     slow: Backoff = Backoff(timedelta(seconds=30), timedelta(seconds=120))

@@ -120,7 +120,7 @@ class NodeDrain(Struct):
                 if not self.pods.listed:
                     # Pods that are not in the list have disappeared while there was no watch.
                     self.pods.forget_all_but(self.pods.in_this_watch)
-                self.pods.listed, self.pods.at_start = True, False
+                self.pods.listed, self.pods.at_start, self.pods.read_at = True, False, now
             case PodGone(uid):
                 if self.pods.remove(uid):
                     self.slot.progress_at = now

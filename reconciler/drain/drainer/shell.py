@@ -50,6 +50,15 @@ Something changes hundreds of times a second while pods leave, and the whole pro
 as all else that the drainer does then.
 """
 
+SHOWN_SO_OFTEN = 20
+"""Up to so many drains. The progress of more is reported less often, in proportion."""
+
+READERS = 200
+"""Reads in flight. Writes that hang keep none of them waiting."""
+
+LOOKERS = 10
+"""Reads of nodes in flight. Evictions wait for them, so nothing else keeps them waiting."""
+
 CLOSED_WITHIN = timedelta(seconds=5)
 """How long `close` waits for the threads of the watches. A request for a list can't be interrupted."""
 
@@ -83,7 +92,9 @@ class WatchThreads:
             _log.exception("a watch of the drainer can't be started", extra={"node": node})
             self._put(failed(command, ReconcilerError(f"not opened: {error}")))
             return
-        self._threads = [*(one for one in self._threads if one.is_alive()), thread]
+        self._threads.append(thread)
+        if len(self._threads) > 2 * len(self._watches) + 64:
+            self._threads = [one for one in self._threads if one.is_alive()]
 
     def leave(self, number: int) -> None:
         """End a watch, also one that is not open yet."""
@@ -154,20 +165,21 @@ class WatchThreads:
 
 
 class _Display:
-    """Reports the progress of drains, at most every `SHOWN_EVERY` while they go on."""
+    """Says when the progress of drains is reported, and reports it."""
 
     def __init__(self, on_progress: Callable[[DrainProgress], None] | None) -> None:
         self._on_progress = on_progress
         self.due: datetime | None = None
         """When the next report is due (UTC), None if nothing has changed."""
 
-    def is_due(self, now: datetime, *, ended: bool) -> bool:
-        """Return whether to report what has changed by `now`. If not, set the moment for it."""
+    def is_due(self, now: datetime, running: int) -> bool:
+        """Return whether to report the drains that go on, so many, by `now`. If not, set the moment."""
         if self._on_progress is None:
             return False
-        due = self.due is not None and not now < self.due <= now + SHOWN_EVERY
-        self.due = None if ended or due else self.due or now + SHOWN_EVERY
-        return ended or due
+        every = SHOWN_EVERY * max(1, running // SHOWN_SO_OFTEN)
+        due = self.due is not None and not now < self.due <= now + every
+        self.due = None if due else self.due or now + every
+        return due
 
     def report(self, progress: DrainProgress) -> None:
         """Report one drain. A failure of the display must not stop the drains."""
@@ -211,8 +223,20 @@ class _Threads:
 
     def __init__(self, limits: Limits, run: Callable[[], None]) -> None:
         self.writers = ThreadPoolExecutor(limits.parallel, thread_name_prefix="drain")
-        self.readers = ThreadPoolExecutor(limits.readers, thread_name_prefix="drain-read")
+        self.readers = ThreadPoolExecutor(READERS, thread_name_prefix="drain-read")
+        self.lookers = ThreadPoolExecutor(LOOKERS, thread_name_prefix="drain-look")
         self.core = Thread(target=run, name="drainer", daemon=True)
+
+    def of(self, command: Request) -> ThreadPoolExecutor:
+        """Return those that send the request."""
+        if isinstance(command, Write):
+            return self.writers
+        return self.lookers if isinstance(command, CheckNode) else self.readers
+
+    def shut_down(self) -> None:
+        """Return when no request is in flight."""
+        for pool in (self.writers, self.readers, self.lookers):
+            pool.shutdown(wait=True, cancel_futures=True)
 
 
 class _Counts(Struct):
@@ -226,9 +250,9 @@ class Drainer:
     """Carries out drains in the background, until `close`.
 
     Errors of requests are in the progress, and are not raised in the caller's thread. `limits.parallel`
-    threads send writes, `limits.readers` send reads, each watch has its own thread, and one runs the core. An
-    exception in the core fails the drains that run, is logged, and does not end the thread: the next order
-    starts a drain again.
+    threads send writes, others send reads, each watch has its own thread, and one runs the core. An exception
+    in the core fails the drains that run, is logged, and does not end the thread: the next order starts a
+    drain again.
     """
 
     def __init__(
@@ -346,8 +370,8 @@ class Drainer:
         if threads is not None:
             threads.core.join()
         self._watches.leave_all()
-        for pool in (threads.writers, threads.readers) if threads is not None else ():
-            pool.shutdown(wait=True, cancel_futures=True)
+        if threads is not None:
+            threads.shut_down()
         self._watches.join()
 
     def _put(self, event: Event) -> None:
@@ -395,8 +419,7 @@ class Drainer:
                 for _ in (event for event in events if isinstance(event, Start)):
                     self._waiting.popleft()
             running, ended = self._core.running(), self._core.ended()
-            is_due = self._display.is_due(now, ended=ended != self._counts.ended)
-            touched = self._core.touched() if is_due else ()
+            touched = self._core.touched(running=self._display.is_due(now, running))
         for command in commands:
             self._carry_out(command)
         with self._changed:
@@ -417,9 +440,8 @@ class Drainer:
                 self._put(seen)
             case _:
                 assert self._threads is not None
-                pool = self._threads.writers if isinstance(command, Write) else self._threads.readers
                 try:
-                    pool.submit(self._ask, command)
+                    self._threads.of(command).submit(self._ask, command)
                 except RuntimeError as error:
                     # No thread can be started now. The core retries as after any request that failed.
                     _log.exception("a request of the drainer can't be sent", extra={"node": command.node})

@@ -32,6 +32,7 @@ from reconciler.kubernetes.wire.reducing import budget_of, node_reducer, pod_red
 from reconciler.model.errors import ClusterError, Rejected, TooLarge, Unreachable
 from reconciler.model.node import Node, Wanted
 from reconciler.model.pod import Pod, PodDisruptionBudget
+from reconciler.model.values import replace
 
 PAGE = 100
 """Objects of the first page, when nothing is known of their size."""
@@ -45,7 +46,9 @@ MOST = 5000
 GROWTH = 4
 """How many times as many objects as the page before a page has at most: later objects may be larger."""
 
-ONLY_METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+_METADATA = "as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+
+ONLY_METADATA = f"{JSON};{_METADATA}"
 """The format of a list of names, labels and annotations."""
 
 RESTARTS = 3
@@ -62,16 +65,13 @@ class Format(Struct, Generic[Value], frozen=True):
 
     `read` reads one object: an item of a list, or what a watch or an answer has. `kind` is the kind of the
     list in protobuf. `page` reads a page of JSON, None for protobuf. They raise Rejected for what is broken.
+    `accept` is what is requested.
     """
 
     kind: str
     read: Callable[[bytes | memoryview], Value]
     page: Callable[[bytes], tuple[shapes.ListMeta, list[Value]]] | None = None
-
-    @property
-    def accept(self) -> str:
-        """The format that is requested."""
-        return PROTOBUF if self.page is None else JSON
+    accept: str = PROTOBUF
 
 
 class Asking(Struct, frozen=True):
@@ -92,6 +92,13 @@ class ListResult(Struct, Generic[Value]):
 def node_format(wanted: Wanted) -> Format[Node]:
     """Return how nodes are read, with the parts that are wanted."""
     return _format("NodeList", protobuf.Node, node_reducer(wanted))
+
+
+def node_metadata_format(wanted: Wanted) -> Format[Node]:
+    """Return how nodes are read without spec and status, which are most of a node."""
+    # In protobuf, such an object begins as the whole one does.
+    form = node_format(wanted)
+    return replace(form, kind="PartialObjectMetadataList", accept=f"{PROTOBUF};{_METADATA}")
 
 
 def pod_format(*, placement: bool = False) -> Format[Pod]:
@@ -125,7 +132,7 @@ def json_format(kind: type[Json], reduce: Callable[[Json], Value]) -> Format[Val
         found = shapes.decode(shapes.Page[kind], body)  # type: ignore[valid-type]  # the class is an argument
         return found.metadata, [reduce(each) for each in found.items or ()]
 
-    return Format("", lambda body: reduce(shapes.decode(kind, bytes(body))), page)
+    return Format("", lambda body: reduce(shapes.decode(kind, bytes(body))), page, JSON)
 
 
 def list_all(
@@ -229,7 +236,7 @@ class _Page(Struct, Generic[Value]):
 
 
 def _one_page(stream: Stream, form: Format[Value]) -> _Page[Value]:
-    if stream.content_type != form.accept:
+    if stream.content_type != form.accept.partition(";")[0]:
         raise Rejected(
             f"asked for {form.accept}, the answer is {stream.content_type or 'of no type'};"
             " is there a proxy before the API server?"

@@ -25,6 +25,7 @@ from reconciler.drain.drainer.messages import (
     PodNews,
     PodsSeen,
     Start,
+    Stop,
     Tick,
     WatchBudgets,
     WatchPods,
@@ -117,3 +118,26 @@ def test_a_drain_costs_the_same_whatever_the_number_of_drains(pods: int, slots: 
     few, many = _lines(20, pods, slots) / 20, _lines(120, pods, slots) / 120
 
     assert many <= 1.5 * few
+
+
+def test_the_same_order_again_costs_no_turn_and_another_one_does() -> None:
+    core, cluster = DrainCore(), _Cluster(1)
+    order = order_for("n")
+    watch, check = core.step(Start(order), START)
+    core.step_all([*cluster.answer(watch), *cluster.answer(check)], START)
+    core.touched()
+
+    core.step(Start(order), START)
+    assert core.touched() == ()
+    core.step(Start(replace(order, timeout=timedelta(minutes=7))), START)
+    assert [progress.node for progress in core.touched()] == ["n"]
+
+
+def test_only_the_drains_that_have_ended_are_shown_at_once() -> None:
+    core = DrainCore()
+    core.step_all([Start(order_for("a")), Start(order_for("b"))], START)
+    core.step(Stop("a", "stopped"), START)
+
+    assert [progress.node for progress in core.touched(running=False)] == ["a"]
+    assert core.touched(running=False) == ()
+    assert [progress.node for progress in core.touched()] == ["b"]

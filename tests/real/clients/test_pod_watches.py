@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 
-from reconciler.kubernetes import eviction
+from reconciler.kubernetes import eviction, pod_watches
 from reconciler.kubernetes.connection import PROTOBUF, Connection
 from reconciler.kubernetes.eviction import Evictions
 from reconciler.kubernetes.pod_watches import REQUEST, PodLists
 from reconciler.model.errors import Rejected
 from reconciler.model.pod import Pod
 from reconciler.model.ports import Listed, PodGone
+from reconciler.model.values import replace
 from tests.real.clients.conftest import PREFIX
 from tests.real.clients.test_watching import events, follow, name_of, pod_list, until
 from tests.support import shapes
@@ -117,6 +118,29 @@ def test_after_a_410_the_pods_are_listed_again_and_what_is_older_is_not_told(stu
     ]
 
 
+def test_the_pods_are_listed_again_because_a_watch_may_lose_an_event(
+    stub: StubMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pod_watches, "RELIST_EVERY", 0.01)
+    lists = [pod_list(_pod("a", "3"), version="4"), Answer(status=403), pod_list(_pod("b", "5"), version="6")]
+
+    def answer(asked: Asked) -> Answer:
+        if "watch" in asked.query:
+            return Answer(quiet=True, content_type=PROTOBUF)
+        if asked.query["fieldSelector"] != "spec.nodeName=n":
+            return pod_list(version="2")
+        return lists.pop(0) if len(lists) > 1 else lists[0]
+
+    server, connection = stub(answer)
+    with Evictions(connection, prefix=PREFIX).watch_pods("n") as changes:
+        seen, thread = follow(changes)
+        until(seen, lambda change: change == PodGone("a"))
+        until(seen, _is("b"))
+        server.closed.set()
+    thread.join(60)
+    assert not thread.is_alive()
+
+
 def test_the_first_watches_have_a_connection_each_and_the_others_share_one(
     stub: StubMaker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -193,6 +217,8 @@ def test_one_list_of_all_pods_has_those_of_each_node(cluster: ControlPlane) -> N
     assert {pod.uid for pod in listed[two].items} == {pod.uid for pod in pods.alone(two).items}
     assert int(listed[empty].resource_version) > 0
     assert pods.enough() == 4 / REQUEST
+    pods.gone()
+    assert pods.enough() == 3 / REQUEST
     connection.close()
 
 
@@ -204,7 +230,13 @@ def test_one_list_has_the_cordoned_nodes_and_shows_them_later(
         cluster.api.patch("nodes", node, {"spec": {"unschedulable": True}})
     assert evictions.look(one) is None
     nodes = evictions.cordoned({one, other, "gone"})
-    assert nodes == {one: evictions.node(one)}
+    assert nodes.keys() == {one}
+    read = evictions.node(one)
+    assert read is not None
+    # The list is of metadata alone.
+    assert nodes[one] == replace(
+        read, conditions=(), taints=(), provider_id="", boot_id="", kubelet_version=""
+    )
     shown = evictions.look(two)
     assert shown is not None
     assert shown[0].unschedulable
