@@ -243,11 +243,12 @@ class FleetNode(Struct, frozen=True):
 class Aside(Struct, frozen=True):
     """The nodes that rest, and were left out of a snapshot; see passes/store.py.
 
-    `groups` are those that no decision tells apart, and `nodes` all of them, by name. `quiet` counts the
-    answers of each source that report nothing, `last` is the newest of them (UTC), and `undated` are the
-    sources with an answer that does not say when it was written. `absent` counts what is not installed, and
-    why. `fleet` are all nodes, by name, and `uids` those of all nodes, also of those that do not rest; None
-    if no node is left out. `plans` are the plans of nodes that are reported though they rest, by name.
+    `groups` are those that no decision tells apart, and `nodes` all of them, by name. `quiet` and `events`
+    count the answers of each source that report nothing and something, `last` is the newest of them (UTC),
+    and `undated` are the sources with an answer that does not say when it was written. `absent` counts what
+    is not installed, and why. `fleet` are all nodes, by name, and `uids` those of all nodes, also of those
+    that do not rest; None if no node is left out. `plans` are the plans of nodes that are reported though
+    they rest, by name, and `moments` are when these change (UTC).
     """
 
     groups: tuple[Resting, ...] = ()
@@ -255,10 +256,12 @@ class Aside(Struct, frozen=True):
     fleet: tuple[FleetNode, ...] | None = None
     uids: frozenset[str] | None = None
     quiet: Mapping[str, int] = field(default_factory=dict)
+    events: Mapping[str, int] = field(default_factory=dict)
     last: Mapping[str, datetime] = field(default_factory=dict)
     undated: Collection[str] = ()
     absent: Mapping[str, int] = field(default_factory=dict)
     plans: Mapping[str, Any] = field(default_factory=dict)
+    moments: Collection[datetime] = ()
 
 
 class ReadAhead(Struct, frozen=True):

@@ -273,8 +273,10 @@ def _look(context: _Context, read: _Read, ledger: Ledger, store: Store | None) -
     every = store.all if store is not None else lambda: read.nodes
     memories, notes = _poll(context, every, ledger, fleet.records)
     readable = SourceContext(settings, context.now, read.agents, memories, read.server)
-    if store is not None and not store.knows(readable):
-        fleet = _fleet(context, read, store.all())
+    holds = [hold for hold in ledger.holds if not hold.word.ended(context.now)]
+    woken = store.woken(readable, (holds, read.remediator)) if store is not None else None
+    if woken is not None:
+        fleet = _fleet(context, read, woken)
     on = context.parts.sources.switched_on(settings)
     return fleet, _Reports(*_readings(fleet.nodes, on, readable, fleet.records), memories, notes)
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from datetime import datetime
+from collections.abc import Iterator, Mapping, Set
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
 from msgspec import Struct, field
 
+from reconciler.model.event import Answer
 from reconciler.model.node import Node, own_times
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.ports import Followed
@@ -23,7 +24,7 @@ from reconciler.model.snapshot import Aside, Assessment, FleetNode, NodeAssessme
 from reconciler.model.values import replace
 from reconciler.passes.assess import absences
 from reconciler.passes.decide.known import rests
-from reconciler.passes.decide.reporting import fleet_node, is_steady
+from reconciler.passes.decide.reporting import fleet_node
 from reconciler.passes.parts import Parts
 from reconciler.passes.plugin import Fleet, SourceContext
 from reconciler.settings.schema import Settings
@@ -32,13 +33,13 @@ from reconciler.settings.schema import Settings
 class _Rest(Struct, frozen=True):
     """A node that rests: what it counts as, and its readings as they count.
 
-    `group` is the same for nodes that no decision tells apart. `answers` have the source of each reading, and
-    when it was written (UTC), None if nobody says so. `absent` says which sources are not installed, and
-    `until` is the last moment at which all answers are valid.
+    `group` is the same for nodes that no decision tells apart. `answers` have the source of each reading,
+    whether it reports an event, and when it was written (UTC), None if nobody says so. `absent` says which
+    sources are not installed, and `until` is the last moment at which all answers are valid.
     """
 
     group: tuple[object, ...]
-    answers: tuple[tuple[str, datetime | None], ...]
+    answers: tuple[tuple[str, bool, datetime | None], ...]
     absent: tuple[str, ...]
     until: datetime | None
 
@@ -49,6 +50,7 @@ class _Counts(Struct):
     groups: Counter[tuple[object, ...]] = field(default_factory=Counter)
     examples: dict[tuple[object, ...], Node] = field(default_factory=dict)
     quiet: Counter[str] = field(default_factory=Counter)
+    events: Counter[str] = field(default_factory=Counter)
     undated: Counter[str] = field(default_factory=Counter)
     absent: Counter[str] = field(default_factory=Counter)
     dated: dict[str, Counter[datetime]] = field(default_factory=dict)
@@ -59,8 +61,8 @@ class _Counts(Struct):
         self.groups[rest.group] += 1
         self.examples.setdefault(rest.group, node)
         self.absent.update(rest.absent)
-        for source, written in rest.answers:
-            self.quiet[source] += 1
+        for source, reports, written in rest.answers:
+            (self.events if reports else self.quiet)[source] += 1
             if written is None:
                 self.undated[source] += 1
             else:
@@ -75,8 +77,8 @@ class _Counts(Struct):
             self.same.pop(rest.group, None)
         for because in rest.absent:
             _less(self.absent, because)
-        for source, written in rest.answers:
-            _less(self.quiet, source)
+        for source, reports, written in rest.answers:
+            _less(self.events if reports else self.quiet, source)
             if written is None:
                 _less(self.undated, source)
             else:
@@ -116,6 +118,8 @@ class Store:
         self._fleet: dict[str, tuple[FleetNode, str]] = {}
         self._ready: dict[str, tuple[Node, _Rest]] = {}
         self._plans: dict[str, NodePlan] = {}
+        self._moments: dict[str, datetime] = {}
+        self._said: object = None
         self._shown: tuple[tuple[FleetNode, ...], frozenset[str]] | None = None
 
     def chosen(self, followed: Followed, now: datetime) -> tuple[Node, ...]:
@@ -130,34 +134,40 @@ class Store:
             # A newer answer has a later end.
             if name in self._resting and self._resting[name].until == until:
                 self._pending.add(name)
-        names = self._pending | self._active
+        return self._named(self._pending | self._active)
+
+    def _named(self, names: Set[str]) -> tuple[Node, ...]:
         return tuple(self._nodes[name] for name in sorted(names) if name in self._nodes)
 
     def all(self) -> tuple[Node, ...]:
         """Return all nodes, by name."""
         return tuple(node for _, node in sorted(self._nodes.items()))
 
-    def knows(self, context: SourceContext) -> bool:
-        """Whether nodes that did not change still say what they said.
+    def woken(self, context: SourceContext, said: object) -> tuple[Node, ...] | None:
+        """Return the nodes that this pass has to look at if they are more than the chosen ones, else None.
 
-        If not, this pass has to look at all of them: with other settings, other answers of a service, or
-        another state of the agents, a node that rested may not rest any more.
+        Those are all of them with other settings, other answers of a service, or another state of the agents:
+        a node that rested may not rest any more. `said` is what else the plans of nodes follow from.
         """
         seen = (context.settings, context.agents, context.server, dict(context.memories))
         known = bool(self._seen) and self._seen[0] is context.settings and self._seen[1:] == seen[1:]
-        self._seen = seen
-        if not known:
+        heard, self._seen, self._said = said == self._said, seen, said
+        if not known or self._pending is None:
             self._pending = None
-        return known
+            return self.all()
+        if heard:
+            return None
+        self._pending |= self._plans.keys()
+        return self._named(self._pending | self._active)
 
     def settle(
         self, snapshot: Snapshot, assessment: Assessment, settings: Settings, now: datetime
     ) -> tuple[Snapshot, Assessment]:
         """Return both without the nodes that rest, which are counted aside. `now` is aware."""
         if self._pending is None:
-            nodes, seen = self._nodes, self._seen
+            nodes, seen, said = self._nodes, self._seen, self._said
             self._forget()
-            self._nodes, self._seen = nodes, seen
+            self._nodes, self._seen, self._said = nodes, seen, said
         # If this ends in an error, the next pass looks at all nodes.
         gone, self._pending = [name for name in self._pending or () if name not in self._nodes], None
         for name in gone:
@@ -172,8 +182,9 @@ class Store:
             assessed = assessment.of(node.name)
             what = f"node {node.name}: whether it rests is not known"
             rest = guarded(what, partial(judge, node, assessed), None)[0] if may_rest else None
-            if rest is not None and settled is not None and settings.manages(node.labels):
-                if guarded(what, partial(settled, node), False)[0]:
+            asked = settled if settings.manages(node.labels) else None
+            if rest is not None and (assessed.events or asked is not None):
+                if asked is None or guarded(what, partial(asked, node), False)[0]:
                     self._ready[node.name] = node, rest
                 rest = None
             self._enter(node, rest, settings)
@@ -181,16 +192,15 @@ class Store:
         return self._without_resting(snapshot, assessment)
 
     def keep(self, plan: Plan) -> None:
-        """Let those nodes rest about which a feature has decided, with their plans, if these are steady."""
+        """Let those nodes rest of which the plan was only to be known, with their plans."""
         # If this ends in an error, the next pass looks at all nodes.
         self._pending = None
-        plans = {node.node: node for node in plan.nodes if node.node in self._ready}
+        self._plans |= {node.node: node for node in plan.nodes if node.node in self._ready}
         for name, (node, rest) in self._ready.items():
-            planned = plans.get(name)
-            if planned is None or is_steady(planned, plan.now):
-                self._rests(node, rest)
-                if planned is not None:
-                    self._plans[name] = planned
+            self._rests(node, rest)
+            if name in self._plans and self._plans[name].events and rest.until is not None:
+                # What is said of an event ends with the answer that reports it.
+                self._moments[name] = rest.until + timedelta.resolution
         self._ready, self._pending = {}, set()
 
     def _without_resting(self, snapshot: Snapshot, assessment: Assessment) -> tuple[Snapshot, Assessment]:
@@ -205,10 +215,12 @@ class Store:
             fleet=fleet,
             uids=uids,
             quiet=counts.quiet,
+            events=counts.events,
             last=counts.last(),
             undated=counts.undated.keys(),
             absent=counts.absent,
             plans=self._plans,
+            moments=self._moments.values(),
         )
         active = tuple(node for node in snapshot.nodes if node.name in self._active)
         nodes = {name: assessed for name, assessed in assessment.nodes.items() if name in self._active}
@@ -234,7 +246,7 @@ class Store:
         ends = [reading.believed_until for reading in here if reading.believed_until is not None]
         return _Rest(
             self._counts.one_group(group),
-            tuple((reading.source, reading.as_of) for reading in here),
+            tuple((one.source, one.answer is Answer.EVENT, one.as_of) for one in here),
             tuple(absences(assessed)),
             min(ends, default=None),
         )
@@ -242,6 +254,7 @@ class Store:
     def _leave(self, name: str, *, gone: bool = True) -> None:
         self._active.discard(name)
         self._plans.pop(name, None)
+        self._moments.pop(name, None)
         if gone and self._fleet.pop(name, None) is not None:
             self._shown = None
         rest = self._resting.pop(name, None)

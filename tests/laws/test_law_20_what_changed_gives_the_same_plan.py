@@ -8,11 +8,13 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reconciler.model.instructions import PersonHold, Word
 from reconciler.model.keys import keys_of
 from reconciler.model.node import Node
 from reconciler.model.plan import Plan
 from reconciler.model.ports import Followed
-from reconciler.model.snapshot import Agents
+from reconciler.model.snapshot import Agents, Remediator
+from reconciler.model.values import replace
 from reconciler.passes.observe import wanted
 from reconciler.passes.store import Store
 from reconciler.run import PARTS, rehearse, run_pass
@@ -155,6 +157,89 @@ def test_workflows_leave_nodes_alone_without_a_difference(changes: list[tuple[An
         after = {report.after for node in fresh.nodes for report in node.workflows}
         WORKED.count(len(after) > 1)
         assert remembered == fresh
+
+
+_ASK_NOTHING = """budget: {maxUnavailable: 2}
+publish: [%s]
+overrides: [{nodeSelector: {agentpool: p1}, events: {Freeze: {drain: true}}}]
+"""
+PAUSED = Hits()
+_PAUSES = st.one_of(
+    st.tuples(st.just("event"), _NAMES, st.sampled_from(("Freeze", "Freeze", "Reboot", ""))),
+    st.tuples(st.just("quiet"), _NAMES, st.none()),
+    st.tuples(st.just("hold all"), _NAMES, st.sampled_from((None, 1, 30))),
+    st.tuples(st.just("remediator"), _NAMES, st.booleans()),
+    st.tuples(st.just("cordon"), _NAMES, st.booleans()),
+    st.tuples(st.just("gone"), _NAMES, st.none()),
+)
+
+
+def _pause(world: World, change: tuple[str, str, Any]) -> None:
+    what, name, value = change
+    cluster = world.cluster
+    match what:
+        case "event" if name in cluster.nodes:
+            status = f"Scheduled: {world.now + timedelta(minutes=50):%a, %d %b %Y %H:%M:%S GMT}"
+            message = f"{value or 'Freeze'} {status if value else 'Started'}. DurationInSeconds: 9."
+            cluster.set_condition(name, builders.condition("VMEventScheduled", "True", message, at=world.now))
+        case "quiet" if name in cluster.nodes:
+            cluster.set_condition(name, builders.quiet(world.now))
+        case "hold all":
+            said = Word("ann", world.now, scope="all", until=world.now + timedelta(minutes=value or 0))
+            holds = (PersonHold(said, stops=False),) if value else ()
+            cluster.ledger = replace(cluster.ledger, holds=holds)
+        case "remediator":
+            cluster.remediator = Remediator(True, on_freeze=value)
+        case "cordon" if name in cluster.nodes:
+            cluster.cordon(name, on=value)
+        case "gone" if len(cluster.nodes) > 1:
+            cluster.nodes.pop(name, None)
+
+
+@PAUSED.at_least(50)
+@settings(max_examples=examples(100))
+@given(
+    st.sampled_from(("", *strategies.SIGNS)),
+    st.lists(
+        st.tuples(_PAUSES, st.integers(0, 3), st.sampled_from((0, 0, 40, 400))), min_size=4, max_size=12
+    ),
+)
+def test_events_that_ask_for_nothing_leave_nodes_alone_without_a_difference(
+    publish: str, changes: list[tuple[Any, int, int]]
+) -> None:
+    world, policy = _quiet_fleet(4), builders.settings(_ASK_NOTHING % publish)
+    store = _Counting(PARTS)
+    run_pass(world.outside, policy, world.now, store)
+    for change, passes, wait in changes:
+        _pause(world, change)
+        world.advance(timedelta(seconds=wait))
+        for _ in range(passes):
+            run_pass(world.outside, policy, world.now, store)
+        remembered, fresh = _both(world, policy, store)
+        PAUSED.count(len(fresh.nodes) > store.looked)
+        assert remembered == fresh
+
+
+def test_the_end_of_a_hold_of_all_nodes_is_seen_on_a_node_with_an_event_that_asks_for_nothing() -> None:
+    world, policy, store = _quiet_fleet(2), builders.settings(), _Counting(PARTS)
+    _pause(world, ("event", "n0", "Freeze"))
+    _pause(world, ("hold all", "n0", 1))
+    for seconds in (0, 40, 40):
+        world.advance(timedelta(seconds=seconds))
+        remembered, fresh = _both(world, policy, store)
+        assert remembered == fresh
+    assert store.looked == 0
+
+
+def test_an_event_of_a_kind_that_drains_is_looked_at_in_each_pass_although_it_asks_for_nothing() -> None:
+    # The pods of its node may be read ahead, and are not for a node that rests.
+    world, store = _quiet_fleet(2), _Counting(PARTS)
+    policy = builders.settings("events: {Freeze: {drain: true, minDuration: 10s}}")
+    _pause(world, ("event", "n0", "Freeze"))
+    for _ in range(3):
+        plan, _ = run_pass(world.outside, policy, world.now, store)
+    assert not any(event.asks for node in plan.nodes for event in node.events)
+    assert store.looked == 1
 
 
 def test_a_pass_looks_at_no_node_whose_workflows_wait_for_a_change_of_it() -> None:

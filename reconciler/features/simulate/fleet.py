@@ -211,7 +211,7 @@ class PartialApi(SimulatedApi):
         if any(one.asks or one.times is not None or one.until is not None for one in judged):
             return False
         self.ignored.update(id_ for one in found.events for id_ in one.ids)
-        quiet = rests(shown, replace(found, events=()), self._settings, self._parts)
+        quiet = rests(shown, found, self._settings, self._parts)
         return quiet and not self._settings.profiles.on
 
     def _beating(self, name: str, condition: Condition) -> Condition:

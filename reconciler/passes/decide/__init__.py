@@ -206,6 +206,7 @@ def _in_order(keys: Mapping[str, QueueKey], progress: Progress, context: PassCon
 
 def _shown(plans: tuple[NodePlan, ...], context: PassContext, fleet: _Fleet) -> ObjectChanges:
     snapshot, nodes = context.snapshot, {node.name: node for node in context.snapshot.nodes}
+    nodes |= {name: snapshot.aside.nodes[name] for name in snapshot.aside.plans}
     shown = Fleet(plans, nodes, context.settings, context.now, snapshot)
     changes = context.faults.step(
         "objects for other tools are not changed",
@@ -290,10 +291,12 @@ def _next_change(
     plans: tuple[NodePlan, ...], shown: ObjectChanges, fleet: _Fleet, context: PassContext, progress: Progress
 ) -> datetime | None:
     """Return when the plan changes next by time alone (UTC), None if it does not."""
+    aside = context.snapshot.aside
     return earliest_after(
         context.now,
         (
-            *moments(plans, context.now),
+            *moments((plan for plan in plans if plan.node not in aside.plans), context.now),
+            *aside.moments,
             *expiries(fleet.known),
             *fleet.parts.sources.changes(context.snapshot.memories, context.now),
             *_eased(progress.ledger, context.settings),

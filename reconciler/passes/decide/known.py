@@ -62,9 +62,15 @@ def _facts(node: Node, assessment: NodeAssessment, written: Record | None, conte
 def rests(node: Node, assessment: NodeAssessment, settings: Settings, parts: Parts) -> bool:
     """Whether no decision is about the node, so that it only counts: it is in service, without any news.
 
-    Features that decide about nodes without news, as workflows do, are asked besides.
+    It may have events of kinds that drain no node. Features that decide about nodes without news, such as
+    workflows, are asked besides.
     """
-    return not (node.out_of_service or _has_news(node, assessment, settings, parts))
+    if node.out_of_service or _has_news(node, replace(assessment, events=()), settings, parts):
+        return False
+    policies = settings.policies(node.labels)
+    meant = (policies[event.kind, event.condition] for event in assessment.events)
+    drains = any(policy is not None and policy.drain for policy in meant)
+    return not drains and not any(event.replaces for event in assessment.events)
 
 
 def _has_news(node: Node, assessment: NodeAssessment, settings: Settings, parts: Parts) -> bool:

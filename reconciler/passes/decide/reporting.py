@@ -103,13 +103,6 @@ def is_reported(plan: NodePlan) -> bool:
     )
 
 
-def is_steady(plan: NodePlan, now: datetime) -> bool:
-    """Whether the plan stays what it is while its node does not change; `now` is aware."""
-    acts = plan.todo != Actions() or plan.transitions or plan.draining != DrainState()
-    has_case = plan.events or plan.before is not plan.after or plan.after is not State.OPERATIONAL
-    return not (acts or has_case or _moments(plan, now))
-
-
 def expiries(seen: Iterable[NodeFacts]) -> Iterable[datetime]:
     """Yield when a reading of a node with an event or a record becomes too old to use."""
     for node in seen:
@@ -280,9 +273,10 @@ class _Tally(Struct):
             at = now
         self._see(at, now)
 
-    def add_quiet(self, count: int, last: datetime | None, now: datetime) -> None:
-        """Add so many answers that report nothing, the newest of which is of this moment (UTC)."""
-        self.quiet += count
+    def add_aside(self, quiet: int, events: int, last: datetime | None, now: datetime) -> None:
+        """Add so many answers that report nothing or something; the newest is of the moment `last` (UTC)."""
+        self.quiet += quiet
+        self.events += events
         if not self.polled:
             self._see(last, now)
 
@@ -306,10 +300,10 @@ def source_states(context: PassContext) -> tuple[SourceState, ...]:
                     tally = found[reading.source] = _Tally()
                 tally.add(reading, now)
     aside = context.snapshot.aside
-    for name, quiet in aside.quiet.items():
-        found.setdefault(name, _Tally()).add_quiet(
-            quiet, now if name in aside.undated else aside.last.get(name), now
-        )
+    for name in aside.quiet.keys() | aside.events.keys():
+        last = now if name in aside.undated else aside.last.get(name)
+        counts = aside.quiet.get(name, 0), aside.events.get(name, 0)
+        found.setdefault(name, _Tally()).add_aside(*counts, last, now)
     return tuple(
         SourceState(name, tally.last, tally.events, tally.quiet, tally.unknown)
         for name, tally in sorted(found.items())

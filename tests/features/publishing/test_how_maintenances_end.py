@@ -100,6 +100,8 @@ def test_the_objects_of_a_node_that_can_not_be_judged_stay_as_they_are(
 
     with monkeypatch.context() as patch:
         patch.setattr("reconciler.passes.decide.known.judge", broken)
+        # A node that rests is not judged again before it changes.
+        scene.cluster.label(before.node, "changed", "true")
         plan = look(scene)
         assert {hold.code for hold in plan.holds} == {HoldCode.INTERNAL}
         assert the_object(scene) == before
