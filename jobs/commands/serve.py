@@ -316,7 +316,8 @@ class Serving:
             for report in node.workflows:
                 # A step may follow at once. One that comes again and again waits, as any other cause.
                 if report.before is not report.after:
-                    self._loop.wake(Cause(f"{report.profile} of {node.node} is {report.after.value}"))
+                    after = f"{report.profile} of {node.node} is {report.after.value}"
+                    self._loop.wake(Cause(after, step=True))
         return plan.next_change
 
     def _enter(self) -> Acting:

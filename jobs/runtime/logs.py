@@ -134,9 +134,14 @@ class PassLog:
         self._trouble = self._holder = ""
         told: dict[str, _Told] = {}
         for node in plan.nodes:
+            before = self._told.get(node.node)
+            if before is not None and before.plan is node:
+                # The node rests.
+                told[node.node] = before
+                continue
             fields = log_fields(node)
-            told[node.node] = now = _told(fields, plan.now)
-            if not now.repeats(self._told.get(node.node)):
+            told[node.node] = now = _told(node, fields, plan.now)
+            if not now.repeats(before):
                 start: dict[str, Any] = {}
                 # A person who has just written a freeze must be able to see whether this start knew of it.
                 if node.starts:
@@ -161,8 +166,12 @@ _QUIET = frozenset({"record", "publish", "conditions"})
 
 
 class _Told(Struct, frozen=True):
-    """What the last line about a node said: its situation, the actions, and the reasons of transitions."""
+    """What the last line about a node said: its situation, the actions, and the reasons of transitions.
 
+    `plan` is the last one that the line is right for.
+    """
+
+    plan: NodePlan
     situation: str
     actions: frozenset[str]
     because: tuple[str, ...]
@@ -176,13 +185,13 @@ class _Told(Struct, frozen=True):
         return not self.because or self.because == before.because
 
 
-def _told(fields: dict[str, Any], now: datetime) -> _Told:
+def _told(plan: NodePlan, fields: dict[str, Any], now: datetime) -> _Told:
     situation = {key: value for key, value in fields.items() if key not in ("actions", "because")}
     if situation["plannedStart"] == to_text(now):
         # A drain that may start at any time is planned for the moment of each pass.
         situation["plannedStart"] = "now"
     text = _steady(json.dumps(situation, sort_keys=True))
-    return _Told(text, frozenset(fields["actions"]), tuple(map(_steady, fields["because"])))
+    return _Told(plan, text, frozenset(fields["actions"]), tuple(map(_steady, fields["because"])))
 
 
 def _steady(text: str) -> str:

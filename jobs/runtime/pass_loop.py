@@ -47,13 +47,15 @@ class Cause(Struct, frozen=True):
     """What asks for a pass, by name: a node, the settings, a drain that has ended.
 
     An urgent change of a node is a cause of its own, so that other changes of that node do not delay it. It
-    may be a `notice` of an event. `drain`: it is about a drain, of which many may end soon.
+    may be a `notice` of an event. `drain`: it is about a drain, of which many may end soon. `step`: it is a
+    step of a workflow that a pass has made, so that no other change comes with it.
     """
 
     name: str
     urgent: bool = False
     notice: bool = False
     drain: bool = False
+    step: bool = False
 
 
 class _Wish(Struct, frozen=True):
@@ -119,7 +121,7 @@ class Pacer:
         return any(wish.first and cause.notice for cause, wish in self._waiting.items())
 
     def _start(self, cause: Cause, wish: _Wish) -> float:
-        soon = wish.since + TOGETHER
+        soon = wish.since + (0.0 if cause.step else TOGETHER)
         if wish.first:
             # A cordon can't wait. The ends of many drains come together in a pass that takes long.
             return max(soon, self._began + max(ENDS, PART * self._took)) if cause.drain else soon

@@ -58,6 +58,12 @@ KEPT_FOR = 10.0
 KEPT_LONGER = 20.0
 """An answer that took long is kept for so many times as long: the pods of all agents may be many."""
 
+LEDGER_FOR = 0.1
+"""Seconds for which the ledger of a pass counts for the next one: steps of workflows follow at once.
+
+The holds of all nodes are read again before a drain begins.
+"""
+
 NAMESPACE = "node-maintenance"
 AGENT_NAMESPACE = "node-maintenance-agent"
 AGENT = "node-maintenance-agent"
@@ -102,10 +108,11 @@ class Cluster:
         self._store = store
         self._ahead: dict[str, Future[Any]] = {}
         self._kept: dict[str, tuple[Any, float]] = {}
+        self._ledger_read: tuple[objects.ConfigMap | None, float] = None, float("-inf")
 
     def read_ahead(self, *, agents: bool, remediator: bool, server: bool) -> None:
         """See EarlyReader."""
-        reads: dict[str, Callable[[], object]] = {"ledger": self._ledger_map}
+        reads: dict[str, Callable[[], object]] = {"ledger": self._last_ledger}
         if agents:
             reads["agents"] = self._agent_set
         if remediator:
@@ -343,7 +350,10 @@ class Cluster:
         self._change_data(data)
 
     def _change_data(self, change: Callable[[Mapping[str, str]], Mapping[str, str | None]]) -> None:
-        ledgers.change_data(self._connection, self._namespace, change, self._guard)
+        try:
+            ledgers.change_data(self._connection, self._namespace, change, self._guard)
+        finally:
+            self._ledger_read = None, float("-inf")
 
     def _with_records(self, nodes: Sequence[Node], prefix: str) -> Sequence[Node]:
         """Return the nodes, those with the records that our ConfigMap keeps for them.
@@ -384,8 +394,17 @@ class Cluster:
     def _version(self) -> objects.Version:
         return objects.get(self._connection, VERSION, objects.Version)
 
+    def _last_ledger(self) -> objects.ConfigMap | None:
+        """Return the ledger for a pass that may follow another one at once."""
+        found, read_at = self._ledger_read
+        recent = self._store is not None and time.monotonic() - read_at < LEDGER_FOR
+        return found if recent else self._ledger_map()
+
     def _ledger_map(self) -> objects.ConfigMap | None:
-        return ledgers.read_data(self._connection, self._namespace)
+        began = time.monotonic()
+        found = ledgers.read_data(self._connection, self._namespace)
+        self._ledger_read = found, began
+        return found
 
 
 def _begun(name: str, read: Callable[[], object]) -> Future[Any]:

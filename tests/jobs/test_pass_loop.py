@@ -356,6 +356,16 @@ def test_after_a_long_pass_the_ends_of_drains_wait_and_notices_do_not() -> None:
     assert pacer.due() == pytest.approx(0.6 + TOGETHER)
 
 
+def test_a_step_of_a_workflow_is_followed_at_once_and_the_same_one_again_waits() -> None:
+    pacer = Pacer()
+    step = Cause("default of a is in-maintenance", step=True)
+    for at, due in ((0.1, 0.1), (0.2, 0.1 + APART)):
+        pacer.note(step, at)
+        assert pacer.due() == pytest.approx(due)
+        pacer.begin(due)
+        pacer.end(due)
+
+
 def test_the_ends_of_drains_come_together_in_a_pass() -> None:
     pacer = Pacer()
     pacer.begin(0.0)

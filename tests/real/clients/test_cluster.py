@@ -9,8 +9,10 @@ import pytest
 
 from reconciler import USER_AGENT
 from reconciler.drain.workloads import GROUP_LABELS, group_of
+from reconciler.kubernetes import cluster as reading
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import Connection
+from reconciler.kubernetes.node_store import NodeStore
 from reconciler.model import limits
 from reconciler.model.errors import Unauthorized
 from reconciler.model.selector import LabelSelector, Requirement
@@ -200,6 +202,30 @@ def test_the_ledger_is_made_read_and_never_moves_back(cluster: ControlPlane, our
     assert ours.ledger() == Ledger(START)
     ours.write_ledger(Ledger(START + timedelta(hours=1)))
     assert ours.ledger() == Ledger(START + timedelta(hours=1))
+
+
+@pytest.mark.parametrize("seconds", [pytest.param(1000, id="at once"), pytest.param(0, id="later")])
+def test_a_pass_that_follows_at_once_has_the_ledger_of_the_pass_before(
+    cluster: ControlPlane, connection: Connection, seconds: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "LEDGER_FOR", seconds)
+    cluster.api.create_namespace(OURS)
+    one = Cluster(connection, guard=lambda: None, store=NodeStore())
+    other = Cluster(connection, guard=lambda: None)
+
+    def read() -> datetime | None:
+        one.read_ahead(agents=False, remediator=False, server=False)
+        return one.ledger().last_start
+
+    later = START + timedelta(hours=1)
+    one.write_ledger(Ledger(START))
+    assert read() == START
+    other.write_ledger(Ledger(later))
+    assert read() == (START if seconds else later)
+    # What is read again in a pass is new, and so is what follows a write of our own.
+    assert one.ledger().last_start == later
+    one.write_ledger(Ledger(later + timedelta(hours=1)))
+    assert read() == later + timedelta(hours=1)
 
 
 def test_the_same_ledger_again_is_not_written(cluster: ControlPlane, ours: Cluster) -> None:
