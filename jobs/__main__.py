@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import sys
 
+COLLECTS = (100_000, 50, 50)
+"""Thresholds of the search for cycles, a tenth of a big pass. A pass creates many values and no cycles."""
+
 
 def main() -> int:
     """Run the command that the arguments name.
@@ -22,8 +25,7 @@ def main() -> int:
 
     from jobs.cli import main as commands
 
-    # A pass creates many values and no cycles. The search for cycles takes a tenth of the time of a big list.
-    gc.set_threshold(100_000, 50, 50)
+    gc.set_threshold(*COLLECTS)
     try:
         return commands()
     finally:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from datetime import timedelta
+from functools import lru_cache
 
 from pydantic import Field
 
@@ -99,6 +100,8 @@ class AksConditions(Source):
 SOURCES = (AksConditions(),)
 
 
+# Each pass reads it again, and the nodes of an event have the same.
+@lru_cache(1024)
 def parse_message(source: str, message: str) -> Signal:
     """Parse a condition's message into a signal; an unreadable message becomes one of kind Unknown."""
     text = " ".join(limits.text(message, limits.MESSAGE).split())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import statistics
 import subprocess
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import urllib3
 
+from jobs.__main__ import COLLECTS
 from reconciler.model.event import Kind
 from reconciler.simulation.platform import Reporter, VmEvent
 from tests.bench.scale.cluster import LAUNCH, SETTINGS, SETTLES, Serve
@@ -25,6 +27,7 @@ from tests.support.worlds import look, world_of
 
 def simulated(counts: Sequence[int]) -> list[Row]:
     """CPU time of a pass in which all cases wait, and of the one in which all of them start."""
+    gc.set_threshold(*COLLECTS)
     rows = []
     for what, start, aim in (("waiting", "Late", 0.3), ("all start at once", "Early", 0.6)):
         each = [1000 * _pass(count, start) / count for count in counts]
