@@ -30,6 +30,7 @@ PROTOCOLS: Mapping[str, Protocol] = {
     "exact": lambda cluster, asked: protocols.exact(
         cluster, asked.some, asked.of(200, 5), asked.of(1_800, 20), asked.later
     ),
+    "restarts": lambda cluster, asked: protocols.restarts(cluster, *asked.of((600, 200, 3), (12, 6, 1))),
     "big": lambda cluster, asked: protocols.big(cluster, asked.of(750, 10), 15),
     "requests": lambda cluster, asked: protocols.requests(cluster, asked.of(50, 5), 10),
     "latency": lambda cluster, asked: protocols.latency(cluster, 100, asked.of(15, 3)),

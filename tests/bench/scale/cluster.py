@@ -73,6 +73,11 @@ class Serve:
             self._process.send_signal(signal.SIGKILL)
             self._process.wait()
 
+    def kill(self) -> None:
+        """Kill it, so that it can do nothing more."""
+        self._process.kill()
+        self._process.wait()
+
     def wait_until_ready(self) -> None:
         """Wait until it leads, and a pass has succeeded; then a little, so that its watch stands."""
 
@@ -223,14 +228,17 @@ class Cluster:
     @contextmanager
     def serving(self, budget: int, settings: str = SETTINGS) -> Iterator[tuple[Serve, Seen]]:
         """Run `serve` with a budget of so many nodes; it is ready."""
+        with self.instance(budget, settings) as serve, Seen(self.plane) as seen:
+            serve.wait_until_ready()
+            yield serve, seen
+
+    def instance(self, budget: int, settings: str = SETTINGS) -> Serve:
+        """Return `serve`, which may stand by, for a `with`."""
         folder = self.plane.folder / "serve"
         folder.mkdir(exist_ok=True)
         kubeconfig = folder / "kubeconfig"
         kubeconfig.write_text(self.plane.kubeconfig.read_text())
-        serve = Serve(kubeconfig, settings.format(budget=budget), self._program)
-        with serve, Seen(self.plane) as seen:
-            serve.wait_until_ready()
-            yield serve, seen
+        return Serve(kubeconfig, settings.format(budget=budget), self._program)
 
     def requests(self, since: datetime) -> Counter[str]:
         """The requests of `serve` that came later, by verb and resource."""

@@ -9,7 +9,8 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -19,6 +20,7 @@ from random import Random, random
 from tests.bench import bare
 from tests.bench.scale.cluster import LAUNCH, Cluster, Seen
 from tests.support.controlplane.fill import condition, patch_conditions, vm_event
+from tests.support.controlplane.processes import wait_for
 
 WRITERS = 16
 """Of the bare loop; more are not faster on two cores."""
@@ -149,6 +151,35 @@ def exact(cluster: Cluster, nodes: int, true: int, decoys: int, later: float) ->
             last - ended <= 2 and wrong == {""},
         )
     ]
+
+
+def restarts(cluster: Cluster, count: int, places: int, rounds: int) -> list[Row]:
+    """Fewer places than notices, and of two instances the one that leads is killed in mid-burst."""
+    took, wrong = list[float](), set[str]()
+    for number in range(rounds):
+        cluster.empty()
+        cluster.nodes("other", count)
+        told = cluster.nodes("told", count)
+        notices = cluster.told("told", told)
+        with cluster.serving(places) as (leader, seen), cluster.instance(places), ExitStack() as restarted:
+            began, _ = cluster.tell(notices)
+            some = places * (number + 1) // (rounds + 1)
+            wait_for("cordons", partial(_has, seen.cordoned, some), every=0.01)
+            leader.kill()
+            restarted.enter_context(cluster.instance(places))
+            wait_for("all cordons", partial(_has, seen.cordoned, places), seconds=120)
+            took.append(max(seen.cordoned.values()) - began)
+            # Another pass, and a relist.
+            time.sleep(20)
+            extra = len(seen.cordoned) - places
+            wrong |= {seen.wrong(seen.cordoned.keys() & set(told)), f"{extra} too many" if extra else ""}
+    measured = f"{statistics.median(took):.0f} s{_exact(wrong)}"
+    what = f"{count} notices, {places} places, the leader killed in mid-burst: last cordon"
+    return [Row(what, "–", "exact", measured, wrong == {""})]
+
+
+def _has(nodes: Collection[str], count: int) -> bool:
+    return len(nodes) >= count
 
 
 def big(cluster: Cluster, count: int, pods: int) -> list[Row]:
