@@ -44,7 +44,7 @@ from reconciler.model.ports import (
     SourceClient,
     WritableOutside,
 )
-from reconciler.model.problems import LEDGER, NAMESPACES, PODS, Gaps, guarded, internal
+from reconciler.model.problems import LEDGER, NAMESPACES, PODS, Faults, Gaps, guarded, internal
 from reconciler.model.record import Record, Unreadable, record_of
 from reconciler.model.selector import LabelSelector
 from reconciler.model.snapshot import (
@@ -59,6 +59,7 @@ from reconciler.model.snapshot import (
     Snapshot,
 )
 from reconciler.model.values import replace
+from reconciler.model.workflow import upgraded_pools
 from reconciler.passes.parts import Parts
 from reconciler.passes.plugin import Observed, Source, SourceContext, Wants
 from reconciler.passes.polled import PolledSource
@@ -274,7 +275,9 @@ def _look(context: _Context, read: _Read, ledger: Ledger, store: Store | None) -
     memories, notes = _poll(context, every, ledger, fleet.records)
     readable = SourceContext(settings, context.now, read.agents, memories, read.server)
     holds = [hold for hold in ledger.holds if not hold.word.ended(context.now)]
-    woken = store.woken(readable, (holds, read.remediator)) if store is not None else None
+    # A node that AKS upgrades is out of service, so it does not rest.
+    said = holds, read.remediator, upgraded_pools(fleet.nodes, Faults())
+    woken = store.woken(readable, said) if store is not None else None
     if woken is not None:
         fleet = _fleet(context, read, woken)
     on = context.parts.sources.switched_on(settings)

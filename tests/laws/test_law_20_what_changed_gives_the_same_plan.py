@@ -121,6 +121,7 @@ _CHANGES = st.one_of(
     st.tuples(st.just("cordon"), _NAMES, st.booleans()),
     st.tuples(st.just("data"), _NAMES, st.sampled_from(("nonsense", None))),
     st.tuples(st.just("hold"), _NAMES, st.sampled_from(('{"by":"ann"}', None))),
+    st.tuples(st.just("upgrade"), _NAMES, st.booleans()),
 )
 
 
@@ -139,6 +140,9 @@ def _change(world: World, change: tuple[str, str, Any]) -> None:
             world.cluster.annotate(name, keys_of(builders.PREFIX).workflow_data, value)
         case "hold":
             world.cluster.annotate(name, keys_of(builders.PREFIX).hold, value)
+        case "upgrade":
+            for key, written in builders.IN_UPGRADE.items():
+                world.cluster.annotate(name, key, written if value else None)
 
 
 @WORKED.at_least(20)
