@@ -152,11 +152,11 @@ class Store:
         seen = (context.settings, context.agents, context.server, dict(context.memories))
         known = bool(self._seen) and self._seen[0] is context.settings and self._seen[1:] == seen[1:]
         heard, self._seen, self._said = said == self._said, seen, said
-        if not known or self._pending is None:
+        if self._pending is None or (known and heard):
+            return None
+        if not known:
             self._pending = None
             return self.all()
-        if heard:
-            return None
         self._pending |= self._plans.keys()
         return self._named(self._pending | self._active)
 

@@ -65,20 +65,21 @@ def rests(node: Node, assessment: NodeAssessment, settings: Settings, parts: Par
     It may have events of kinds that drain no node. Features that decide about nodes without news, such as
     workflows, are asked besides.
     """
-    if node.out_of_service or _has_news(node, replace(assessment, events=()), settings, parts):
+    if node.out_of_service or _has_signs(node, assessment, settings, parts):
         return False
+    if not assessment.events:
+        return True
     policies = settings.policies(node.labels)
     meant = (policies[event.kind, event.condition] for event in assessment.events)
     drains = any(policy is not None and policy.drain for policy in meant)
     return not drains and not any(event.replaces for event in assessment.events)
 
 
-def _has_news(node: Node, assessment: NodeAssessment, settings: Settings, parts: Parts) -> bool:
-    """Whether something is reported, asked or written about a node that a pass may have to decide on."""
+def _has_signs(node: Node, assessment: NodeAssessment, settings: Settings, parts: Parts) -> bool:
+    """Whether a pass may have to decide on a node for something else than an event."""
     keys = settings.keys.names
     return bool(
-        assessment.events
-        or keys.record in node.annotations
+        keys.record in node.annotations
         or any(reading.answer is Answer.UNKNOWN and reading.installed for reading in assessment.readings)
         or keys.state in node.labels
         or parts.bears_signs(node, keys.prefix)
@@ -91,7 +92,7 @@ def look(node: Node, context: PassContext, parts: Parts) -> NodeFacts | None:
     """Return what is known about a node, None if there is nothing to decide or report."""
     snapshot, settings, assessment = context.snapshot, context.settings, context.assessment.of(node.name)
     runs = settings.profiles.on and settings.manages(node.labels)
-    if not runs and not _has_news(node, assessment, settings, parts):
+    if not (runs or assessment.events or _has_signs(node, assessment, settings, parts)):
         return None
     record = snapshot.records.get(node.name)
     unreadable = record.because if isinstance(record, Unreadable) else ""
