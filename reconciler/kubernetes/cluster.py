@@ -59,10 +59,7 @@ KEPT_LONGER = 20.0
 """An answer that took long is kept for so many times as long: the pods of all agents may be many."""
 
 LEDGER_FOR = 0.1
-"""Seconds for which the ledger of a pass counts for the next one: steps of workflows follow at once.
-
-The holds of all nodes are read again before a drain begins.
-"""
+"""Seconds for which the next pass has the ledger of a pass. Holds are read again before a drain begins."""
 
 NAMESPACE = "node-maintenance"
 AGENT_NAMESPACE = "node-maintenance-agent"

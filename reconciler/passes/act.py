@@ -268,8 +268,7 @@ def _start_drains(plan: Plan, outside: WritableOutside, refused: Collection[str]
 
 def _runs(node: NodePlan, drains: Mapping[str, DrainProgress]) -> bool:
     drain = drains.get(node.node)
-    assert node.todo.drain is not None
-    return drain is not None and drain.phase is Phase.RUNNING and drain.uid == node.todo.drain.uid
+    return drain is not None and drain.phase is Phase.RUNNING and drain.uid == node.uid
 
 
 def _has_just_ended(seen: DrainProgress | None, now: DrainProgress | None) -> bool:

@@ -17,7 +17,7 @@ from msgspec import Struct, field
 
 from reconciler.model.event import Answer
 from reconciler.model.node import Node, own_times
-from reconciler.model.plan import NodePlan, Plan
+from reconciler.model.plan import DrainState, NodePlan, Plan
 from reconciler.model.ports import Followed
 from reconciler.model.problems import guarded
 from reconciler.model.snapshot import Aside, Assessment, FleetNode, NodeAssessment, Resting, Snapshot
@@ -195,12 +195,18 @@ class Store:
         """Let those nodes rest of which the plan was only to be known, with their plans."""
         # If this ends in an error, the next pass looks at all nodes.
         self._pending = None
-        self._plans |= {node.node: node for node in plan.nodes if node.node in self._ready}
+        plans = {node.node: node for node in plan.nodes}
         for name, (node, rest) in self._ready.items():
-            self._rests(node, rest)
-            if name in self._plans and self._plans[name].events and rest.until is not None:
-                # What is said of an event ends with the answer that reports it.
-                self._moments[name] = rest.until + timedelta.resolution
+            planned = plans.get(name)
+            if planned is None:
+                self._rests(node, rest)
+            elif planned.draining == DrainState():
+                # Of a drain that this process remembers, another one knows nothing.
+                self._rests(node, rest)
+                self._plans[name] = planned
+                if planned.events and rest.until is not None:
+                    # What is said of an event ends with the answer that reports it.
+                    self._moments[name] = rest.until + timedelta.resolution
         self._ready, self._pending = {}, set()
 
     def _without_resting(self, snapshot: Snapshot, assessment: Assessment) -> tuple[Snapshot, Assessment]:

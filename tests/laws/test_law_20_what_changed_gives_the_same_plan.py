@@ -25,7 +25,7 @@ from tests.laws.hits import Hits
 from tests.support import builders, strategies
 from tests.support.builders import NOW
 from tests.support.searching import examples
-from tests.support.worlds import look, store_of, world_of
+from tests.support.worlds import carry_on, look, store_of, world_of
 
 
 def _both(world: World, policy: Settings, store: Store) -> tuple[Plan, Plan]:
@@ -244,6 +244,23 @@ def test_an_event_of_a_kind_that_drains_is_looked_at_in_each_pass_although_it_as
         plan, _ = run_pass(world.outside, policy, world.now, store)
     assert not any(event.asks for node in plan.nodes for event in node.events)
     assert store.looked == 1
+
+
+def test_what_the_drainer_remembers_of_a_node_is_not_kept_with_its_plan() -> None:
+    world, policy = _quiet_fleet(1), builders.settings("uncordon: {settle: 0s}")
+    for request in (builders.DRAIN_NOW, None):
+        world.cluster.annotate("n0", builders.REQUEST, request)
+        for _ in range(4):
+            look(world, policy)
+            carry_on(world)
+    assert not world.cluster.nodes["n0"].unschedulable
+
+    world.cluster.label("n0", keys_of(builders.PREFIX).ignore, "true")
+    _pause(world, ("event", "n0", "Freeze"))
+    plan, _ = look(world, policy)
+    assert plan.nodes[0].draining.progress is not None
+    remembered, fresh = _both(world, policy, store_of(world))
+    assert remembered == fresh
 
 
 def test_a_pass_looks_at_no_node_whose_workflows_wait_for_a_change_of_it() -> None:

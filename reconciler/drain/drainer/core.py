@@ -224,8 +224,7 @@ class DrainCore:
     def _start(self, order: DrainOrder, commands: list[Command]) -> None:
         former = self._drains.get(order.node)
         if former is not None and former.running and former.order.uid == order.uid:
-            # The attempt continues, with the new settings. Its timeout still counts from its start. Each pass
-            # repeats the orders of all drains, so the same order again costs nothing.
+            # The attempt continues, and its timeout counts from its start. Most orders only repeat the last.
             if former.order != order:
                 former.order = order
                 self._turns.dirty.add(order.node)

@@ -7,8 +7,12 @@ the objects seen so far: a Node may have 1 KB or 60.
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, wait
+from contextlib import ExitStack, closing, contextmanager
+from contextvars import copy_context
 from functools import partial
 from typing import Any, Generic, TypeVar
 
@@ -189,36 +193,87 @@ def list_pods(
 
 def _pages(connection: Connection, path: ApiPath, form: Format[Value], asking: Asking) -> ListResult[Value]:
     result: ListResult[Value] = ListResult([], "")
-    token = ""
-    size = asking.page
-    ends = time.monotonic() + LONGEST
-    while True:
+    size, ends = asking.page, time.monotonic() + LONGEST
+
+    def request_for(token: str) -> Request:
         more = {"limit": str(size)} if size else {}
         more |= {"continue": token} if token else {}
-        request = Request("GET", path, query={**asking.query, **more}, accept=form.accept)
+        return Request("GET", path, query={**asking.query, **more}, accept=form.accept)
 
-        def ask(request: Request) -> _Page[Value]:
-            with connection.stream(request) as stream:
-                return _one_page(stream, form)
+    with closing(_NextPage(connection)) as following:
+        request = request_for("")
 
-        try:
-            page = patiently(partial(ask, request), patience=asking.patience, sleep=connection.sleep)
-        except TooLarge:
-            # A page of JSON is held as a whole. Large objects come in smaller pages.
-            if size <= 1:
-                raise
-            size //= 2
-            continue
-        if page.next and (page.next == token or time.monotonic() > ends):
-            raise Unreachable(f"GET {path}: the list has no end")
-        token = page.next
-        result.items.extend(page.items)
-        # Every page has the same one: that of the snapshot from which all pages are cut.
-        result.resource_version = page.resource_version
-        if not token:
-            return result
-        if page.items:
-            size = _fitting(len(page.items), page.size)
+        def ask() -> _Page[Value]:
+            def go_on(token: str) -> None:
+                # Of the first page, nobody knows how large its objects are.
+                if token and result.items:
+                    following.begin(request_for(token))
+
+            with following.stream(request) as stream:
+                return _one_page(stream, form, go_on)
+
+        while True:
+            try:
+                page = patiently(ask, patience=asking.patience, sleep=connection.sleep)
+            except TooLarge:
+                # A page of JSON is held as a whole. Large objects come in smaller pages.
+                if size <= 1:
+                    raise
+                size //= 2
+                request = request_for(request.query.get("continue", ""))
+                continue
+            if page.next and (page.next == request.query.get("continue") or time.monotonic() > ends):
+                raise Unreachable(f"GET {path}: the list has no end")
+            result.items.extend(page.items)
+            # Every page has the same one: that of the snapshot from which all pages are cut.
+            result.resource_version = page.resource_version
+            if not page.next:
+                return result
+            if page.items:
+                size = _fitting(len(page.items), page.size)
+            request = following.request or request_for(page.next)
+
+
+class _NextPage:
+    """The page after the one that is read: the API server works on it while we decode that one."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._opened, self._stream = ExitStack(), Future[Stream]()
+        self.request: Request | None = None
+        """What is requested already."""
+
+    def begin(self, request: Request) -> None:
+        """Request it in a thread of its own."""
+        self.close()
+        self.request, self._opened, self._stream = request, ExitStack(), Future()
+
+        def ask(opened: ExitStack, stream: Future[Stream]) -> None:
+            try:
+                stream.set_result(opened.enter_context(self._connection.stream(request)))
+            except Exception as error:  # noqa: BLE001 - the one that waits for the answer raises it
+                stream.set_exception(error)
+
+        work = partial(copy_context().run, ask, self._opened, self._stream)
+        threading.Thread(target=work, name="next page", daemon=True).start()
+
+    @contextmanager
+    def stream(self, request: Request) -> Iterator[Stream]:
+        """Return the answer to a request, which was perhaps sent before."""
+        if request is not self.request:
+            with self._connection.stream(request) as stream:
+                yield stream
+            return
+        self.request, answer = None, self._stream
+        with self._opened:
+            yield answer.result()
+
+    def close(self) -> None:
+        """Leave what nobody has asked for."""
+        if self.request is not None:
+            self.request = None
+            wait([self._stream])
+            self._opened.close()
 
 
 def _fitting(objects: int, size: int) -> int:
@@ -235,7 +290,7 @@ class _Page(Struct, Generic[Value]):
     size: int
 
 
-def _one_page(stream: Stream, form: Format[Value]) -> _Page[Value]:
+def _one_page(stream: Stream, form: Format[Value], go_on: Callable[[str], None]) -> _Page[Value]:
     if stream.content_type != form.accept.partition(";")[0]:
         raise Rejected(
             f"asked for {form.accept}, the answer is {stream.content_type or 'of no type'};"
@@ -248,7 +303,12 @@ def _one_page(stream: Stream, form: Format[Value]) -> _Page[Value]:
         return _Page(items, meta.resourceVersion, meta.next, 2 * len(body))
     metas: list[Any] = []
     items, size = [], 0
-    for item in protobuf.items(stream.read, form.kind, metas.append):
+
+    def begin(meta: Any) -> None:
+        metas.append(meta)
+        go_on(getattr(meta, "continue"))
+
+    for item in protobuf.items(stream.read, form.kind, begin):
         size += len(item)
         items.append(form.read(item))
     if not metas:
