@@ -248,7 +248,7 @@ class Aside(Struct, frozen=True):
     and `undated` are the sources with an answer that does not say when it was written. `absent` counts what
     is not installed, and why. `fleet` are all nodes, by name, and `uids` those of all nodes, also of those
     that do not rest; None if no node is left out. `plans` are the plans of nodes that are reported though
-    they rest, by name, and `moments` are when these change (UTC).
+    they rest, by name, and `moments` are when answers about them become too old (UTC).
     """
 
     groups: tuple[Resting, ...] = ()

@@ -246,6 +246,16 @@ def test_an_event_of_a_kind_that_drains_is_looked_at_in_each_pass_although_it_as
     assert store.looked == 1
 
 
+def test_the_end_of_a_hold_is_a_moment_of_a_node_that_rests() -> None:
+    world, policy = _quiet_fleet(2), builders.settings(WORKFLOWS)
+    _pause(world, ("hold all", "n0", 30))
+    for _ in range(3):
+        look(world, policy)
+    remembered, fresh = _both(world, policy, store_of(world))
+    assert remembered.next_change == world.now + timedelta(minutes=30)
+    assert remembered == fresh
+
+
 def test_what_the_drainer_remembers_of_a_node_is_not_kept_with_its_plan() -> None:
     world, policy = _quiet_fleet(1), builders.settings("uncordon: {settle: 0s}")
     for request in (builders.DRAIN_NOW, None):

@@ -291,12 +291,11 @@ def _next_change(
     plans: tuple[NodePlan, ...], shown: ObjectChanges, fleet: _Fleet, context: PassContext, progress: Progress
 ) -> datetime | None:
     """Return when the plan changes next by time alone (UTC), None if it does not."""
-    aside = context.snapshot.aside
     return earliest_after(
         context.now,
         (
-            *moments((plan for plan in plans if plan.node not in aside.plans), context.now),
-            *aside.moments,
+            *moments(plans, context.now),
+            *context.snapshot.aside.moments,
             *expiries(fleet.known),
             *fleet.parts.sources.changes(context.snapshot.memories, context.now),
             *_eased(progress.ledger, context.settings),
