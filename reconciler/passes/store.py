@@ -117,8 +117,8 @@ class Store:
         self._ends: list[tuple[datetime, str]] = []
         self._fleet: dict[str, tuple[FleetNode, str]] = {}
         self._ready: dict[str, tuple[Node, _Rest]] = {}
-        self._plans: dict[str, NodePlan] = {}
-        self._moments: dict[str, datetime] = {}
+        self._kept: dict[str, NodePlan | None] = {}
+        """The nodes that rest after a decision, with their plans if they are reported."""
         self._said: object = None
         self._shown: tuple[tuple[FleetNode, ...], frozenset[str]] | None = None
 
@@ -157,7 +157,7 @@ class Store:
         if not known:
             self._pending = None
             return self.all()
-        self._pending |= self._plans.keys()
+        self._pending |= self._kept.keys()
         return self._named(self._pending | self._active)
 
     def settle(
@@ -198,15 +198,10 @@ class Store:
         plans = {node.node: node for node in plan.nodes}
         for name, (node, rest) in self._ready.items():
             planned = plans.get(name)
-            if planned is None:
+            # Of a drain that this process remembers, another one knows nothing.
+            if planned is None or planned.draining == DrainState():
                 self._rests(node, rest)
-            elif planned.draining == DrainState():
-                # Of a drain that this process remembers, another one knows nothing.
-                self._rests(node, rest)
-                self._plans[name] = planned
-                if planned.events and rest.until is not None:
-                    # What is said of an event ends with the answer that reports it.
-                    self._moments[name] = rest.until + timedelta.resolution
+                self._kept[name] = planned
         self._ready, self._pending = {}, set()
 
     def _without_resting(self, snapshot: Snapshot, assessment: Assessment) -> tuple[Snapshot, Assessment]:
@@ -215,6 +210,9 @@ class Store:
             shown = [shown for _, shown in sorted(self._fleet.items())]
             self._shown = tuple(node for node, _ in shown), frozenset(uid for _, uid in shown)
         fleet, uids = self._shown
+        plans = {name: plan for name, plan in self._kept.items() if plan is not None}
+        # What is said of an event ends with the answer that reports it.
+        ends = (self._resting[name].until for name, plan in plans.items() if plan.events)
         aside = Aside(
             groups=tuple(Resting(counts.examples[group], count) for group, count in counts.groups.items()),
             nodes=Others(self._resting, self._nodes),
@@ -225,8 +223,8 @@ class Store:
             last=counts.last(),
             undated=counts.undated.keys(),
             absent=counts.absent,
-            plans=self._plans,
-            moments=self._moments.values(),
+            plans=plans,
+            moments=[end + timedelta.resolution for end in ends if end is not None],
         )
         active = tuple(node for node in snapshot.nodes if node.name in self._active)
         nodes = {name: assessed for name, assessed in assessment.nodes.items() if name in self._active}
@@ -259,8 +257,7 @@ class Store:
 
     def _leave(self, name: str, *, gone: bool = True) -> None:
         self._active.discard(name)
-        self._plans.pop(name, None)
-        self._moments.pop(name, None)
+        self._kept.pop(name, None)
         if gone and self._fleet.pop(name, None) is not None:
             self._shown = None
         rest = self._resting.pop(name, None)

@@ -256,6 +256,21 @@ def test_the_end_of_a_hold_is_a_moment_of_a_node_that_rests() -> None:
     assert remembered == fresh
 
 
+def test_an_upgrade_is_seen_on_a_node_of_the_pool_that_was_not_reported() -> None:
+    world = world_of(builders.node(name, pool="np", conditions=(builders.quiet(),)) for name in ("n0", "n1"))
+    # There is no workflow for n1.
+    policy = builders.settings(WORKFLOWS.replace("name: default", "name: first"))
+    world.cluster.label("n0", keys_of(builders.PREFIX).workflows, "first")
+    for _ in range(4):
+        plan, _ = look(world, policy)
+    assert [node.node for node in plan.nodes] == ["n0"]
+
+    _change(world, ("upgrade", "n0", True))
+    remembered, fresh = _both(world, policy, store_of(world))
+    assert {node.node for node in fresh.nodes} == {"n0", "n1"}
+    assert remembered == fresh
+
+
 def test_what_the_drainer_remembers_of_a_node_is_not_kept_with_its_plan() -> None:
     world, policy = _quiet_fleet(1), builders.settings("uncordon: {settle: 0s}")
     for request in (builders.DRAIN_NOW, None):
