@@ -6,6 +6,7 @@ from datetime import datetime
 
 from reconciler.model.event import Answer
 from reconciler.model.instructions import instructions_of
+from reconciler.model.machine import CONDITION
 from reconciler.model.node import HOSTED_LABEL, Node
 from reconciler.model.outcome import HoldCode
 from reconciler.model.plan import Hold
@@ -72,7 +73,9 @@ def rests(node: Node, assessment: NodeAssessment, settings: Settings, parts: Par
     policies = settings.policies(node.labels)
     meant = (policies[event.kind, event.condition] for event in assessment.events)
     drains = any(policy is not None and policy.drain for policy in meant)
-    return not drains and not any(event.replaces for event in assessment.events)
+    # What a service says of an event may change by time alone.
+    here = all(source.startswith(CONDITION) for event in assessment.events for source in event.sources)
+    return here and not drains
 
 
 def _has_signs(node: Node, assessment: NodeAssessment, settings: Settings, parts: Parts) -> bool:
