@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import logging
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
-from contextvars import copy_context
 from datetime import timedelta
 from functools import partial
 from typing import Any, TypeVar
@@ -20,6 +18,7 @@ from reconciler.kubernetes import ledger as ledgers
 from reconciler.kubernetes.connection import BUDGETS, CORE, NODES, VERSION, Connection, api, core
 from reconciler.kubernetes.node_store import NodeStore
 from reconciler.kubernetes.node_writing import CordonOwner
+from reconciler.kubernetes.side_by_side import begin_read
 from reconciler.kubernetes.wire.lists import (
     budget_format,
     count_all,
@@ -118,7 +117,7 @@ class Cluster:
             reads["server"] = self._version
         now = time.monotonic()
         self._ahead = {
-            name: _begun(name, read)
+            name: begin_read(f"read {name}", read)
             for name, read in reads.items()
             if name not in self._kept or self._kept[name][1] <= now
         }
@@ -393,29 +392,15 @@ class Cluster:
 
     def _last_ledger(self) -> objects.ConfigMap | None:
         """Return the ledger for a pass that may follow another one at once."""
-        found, read_at = self._ledger_read
+        ledger, read_at = self._ledger_read
         recent = self._store is not None and time.monotonic() - read_at < LEDGER_FOR
-        return found if recent else self._ledger_map()
+        return ledger if recent else self._ledger_map()
 
     def _ledger_map(self) -> objects.ConfigMap | None:
         began = time.monotonic()
-        found = ledgers.read_data(self._connection, self._namespace)
-        self._ledger_read = found, began
-        return found
-
-
-def _begun(name: str, read: Callable[[], object]) -> Future[Any]:
-    """Return what a read in a thread of its own will give."""
-    future: Future[Any] = Future()
-
-    def run() -> None:
-        try:
-            future.set_result(read())
-        except Exception as error:  # noqa: BLE001 - the one that waits for the answer raises it
-            future.set_exception(error)
-
-    threading.Thread(target=copy_context().run, args=(run,), name=f"read {name}", daemon=True).start()
-    return future
+        ledger = ledgers.read_data(self._connection, self._namespace)
+        self._ledger_read = ledger, began
+        return ledger
 
 
 @contextmanager

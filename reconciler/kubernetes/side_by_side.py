@@ -28,6 +28,20 @@ GATHERS_EVERY = 1.0
 """Seconds until a read waits again for others after too few have come."""
 
 
+def begin_read(name: str, read: Callable[[], Value]) -> Future[Value]:
+    """Return what a read in a thread of its own, which has this name, will give."""
+    future = Future[Value]()
+
+    def run() -> None:
+        try:
+            future.set_result(read())
+        except Exception as error:  # noqa: BLE001 - the one that waits for the answer raises it
+            future.set_exception(error)
+
+    threading.Thread(target=copy_context().run, args=(run,), name=name, daemon=True).start()
+    return future
+
+
 class SideBySide:
     """Does works in threads. A throttled request halves how many at once, and success raises it again.
 

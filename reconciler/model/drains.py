@@ -267,3 +267,7 @@ class DrainProgress(Struct, frozen=True):
     finished: datetime | None = None
     slot: SlotUse = SlotUse()
     returned: frozenset[str] = frozenset()
+
+    def goes_on(self, uid: str) -> bool:
+        """Whether this is a drain of the node with that UID that has not ended."""
+        return self.phase is Phase.RUNNING and self.uid == uid

@@ -243,14 +243,17 @@ def _start_drains(plan: Plan, outside: WritableOutside, refused: Collection[str]
     record of this node, which is written already, or its hold is found here.
     """
     ordered = [node for node in plan.nodes if node.todo.drain is not None and node.node not in refused]
-    now = outside.drainer.progress() if ordered else {}
+    if not ordered:
+        return
+    # A drain that runs is stopped by the next pass.
+    begins = not all(node.draining.progress and node.draining.progress.goes_on(node.uid) for node in ordered)
     try:
-        # A drain that runs is stopped by the next pass.
-        holds = outside.reader.ledger().holds if not all(_runs(node, now) for node in ordered) else ()
+        holds = outside.reader.ledger().holds if begins else ()
     except ClusterError as error:
         why = f"the holds of all nodes can't be read: {error}"
         yield from (Outcome(node.node, ActionName.DRAIN, Result.FAILED, why) for node in ordered)
         return
+    now = outside.drainer.progress()
     for node in ordered:
         held = next((one for one in holds if one.stops and one.applies(node.pool, plan.now)), None)
         if held is not None:
@@ -264,11 +267,6 @@ def _start_drains(plan: Plan, outside: WritableOutside, refused: Collection[str]
         started = _attempt(node.node, ActionName.DRAIN, partial(outside.drainer.start, node.todo.drain))
         # The drainer goes on after this pass: an order is not a drained node.
         yield replace(started, result=Result.RUNNING) if started.result is Result.DONE else started
-
-
-def _runs(node: NodePlan, drains: Mapping[str, DrainProgress]) -> bool:
-    drain = drains.get(node.node)
-    return drain is not None and drain.phase is Phase.RUNNING and drain.uid == node.uid
 
 
 def _has_just_ended(seen: DrainProgress | None, now: DrainProgress | None) -> bool:

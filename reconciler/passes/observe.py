@@ -13,7 +13,6 @@ from msgspec import Struct
 
 from reconciler.drain.workloads import GROUP_LABELS, MOST, group_of, in_one_namespace
 from reconciler.model.content import CalendarText
-from reconciler.model.drains import Phase
 from reconciler.model.errors import CloudError, ClusterError, Unauthorized, Unreachable
 from reconciler.model.event import Reading
 from reconciler.model.hooks import HookAnswer, HookKey, HookKind, HookRecord
@@ -274,12 +273,12 @@ def _look(context: _Context, read: _Read, ledger: Ledger, store: Store | None) -
     every = store.all if store is not None else lambda: read.nodes
     memories, notes = _poll(context, every, ledger, fleet.records)
     readable = SourceContext(settings, context.now, read.agents, memories, read.server)
-    holds = [hold for hold in ledger.holds if not hold.word.ended(context.now)]
-    # A node that AKS upgrades is out of service, so it does not rest.
-    said = holds, read.remediator, upgraded_pools(fleet.nodes, Faults())
-    woken = store.woken(readable, said) if store is not None else None
-    if woken is not None:
-        fleet = _fleet(context, read, woken)
+    if store is not None:
+        holds = [hold for hold in ledger.holds if not hold.word.ended(context.now)]
+        # A node that AKS upgrades is out of service, so it does not rest.
+        said = holds, read.remediator, upgraded_pools(fleet.nodes, Faults())
+        woken = store.woken(readable, said)
+        fleet = fleet if woken is None else _fleet(context, read, woken)
     on = context.parts.sources.switched_on(settings)
     return fleet, _Reports(*_readings(fleet.nodes, on, readable, fleet.records), memories, notes)
 
@@ -492,7 +491,7 @@ def _just_begun(outside: Outside, records: Mapping[str, Record], now: datetime) 
 
     def has_begun(name: str, record: Record) -> bool:
         drain, progress = record.drain_under_way, drains.get(name)
-        runs = progress is not None and progress.phase is Phase.RUNNING and progress.uid == record.uid
+        runs = progress is not None and progress.goes_on(record.uid)
         return runs and drain is not None and now - drain.drain.since < _JUST_BEGUN
 
     begun = [name for name, record in records.items() if has_begun(name, record)]

@@ -195,7 +195,7 @@ class Store:
         """Let those nodes rest of which the plan was only to be known, with their plans."""
         # If this ends in an error, the next pass looks at all nodes.
         self._pending = None
-        plans = {node.node: node for node in plan.nodes}
+        plans = {node.node: node for node in plan.nodes if node.node in self._ready}
         for name, (node, rest) in self._ready.items():
             planned = plans.get(name)
             # Of a drain that this process remembers, another one knows nothing.
@@ -250,7 +250,7 @@ class Store:
         ends = [reading.believed_until for reading in here if reading.believed_until is not None]
         return _Rest(
             self._counts.one_group(group),
-            tuple((one.source, one.answer is Answer.EVENT, one.as_of) for one in here),
+            tuple((reading.source, reading.answer is Answer.EVENT, reading.as_of) for reading in here),
             tuple(absences(assessed)),
             min(ends, default=None),
         )

@@ -221,3 +221,20 @@ def test_a_node_that_a_workflow_has_drained_and_a_person_has_uncordoned_before_a
         ),
         seed=31001,
     )
+
+
+def test_an_event_of_a_cloud_that_starts_by_time_alone_on_a_node_that_is_not_drained_for_it() -> None:
+    # Law 20: the node rested, and the plan still called the event scheduled.
+    holds(
+        Scene(2, cloud="aws", settings=(*ACTING, ASKING)),
+        (
+            Step("detector", then=5),
+            Step("ec2 event", value="strange-code in 60", then=2),
+            Step("watches", value="kept", then=15),
+            Step("request", then=5),
+            Step("request", value="Reboot", then=10),
+            Step("withdraw", on=1, then=5),
+            Step("hook", value="pre-drain.leader", then=20),
+        ),
+        seed=900643,
+    )

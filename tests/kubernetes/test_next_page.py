@@ -7,6 +7,7 @@ import threading
 import pytest
 
 from reconciler.kubernetes.connection import PODS
+from reconciler.kubernetes.wire import lists
 from reconciler.kubernetes.wire.lists import list_all, pod_format
 from reconciler.model.errors import Rejected
 from tests.support.shapes import field
@@ -52,6 +53,19 @@ def test_a_list_that_ends_in_an_error_leaves_no_request_behind(stub: StubMaker) 
         list_all(connection, PODS, pod_format())
     assert [asked.query.get("continue") for asked in server.asked] == [None, "1", "2"]
     _wait_for_threads()
+
+
+def test_a_list_waits_for_no_thread_that_did_not_start(
+    stub: StubMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(name: str, read: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(lists, "begin_read", refuse)
+    _, connection = stub(lambda asked: _page(int(asked.query.get("continue", "0"))))
+
+    with pytest.raises(RuntimeError, match="can't start"):
+        list_all(connection, PODS, pod_format())
 
 
 def _wait_for_threads() -> None:

@@ -118,7 +118,7 @@ def test_the_holds_of_all_nodes_are_not_read_again_for_drains_that_run() -> None
     world.api.before_read = lambda call: reads.append(call.what)
     outcomes = _act(world)
 
-    assert [(one.action, one.result) for one in outcomes] == [("drain", Result.RUNNING)]
+    assert [(outcome.action, outcome.result) for outcome in outcomes] == [("drain", Result.RUNNING)]
     assert reads.count("ledger") == 1
 
 

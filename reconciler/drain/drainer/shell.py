@@ -94,7 +94,7 @@ class WatchThreads:
             return
         self._threads.append(thread)
         if len(self._threads) > 2 * len(self._watches) + 64:
-            self._threads = [one for one in self._threads if one.is_alive()]
+            self._threads = [started for started in self._threads if started.is_alive()]
 
     def leave(self, number: int) -> None:
         """End a watch, also one that is not open yet."""

@@ -51,7 +51,7 @@ class TimedDrains:
         if node is None or node.uid != order.uid:
             return
         slot = order.slots is not None
-        if known is not None and known.uid == order.uid and known.phase is Phase.RUNNING:
+        if known is not None and known.goes_on(order.uid):
             self._progress[order.node] = replace(known, slot=SlotUse(held=slot))
             return
         self._progress[order.node] = DrainProgress(
@@ -211,7 +211,7 @@ class PartialApi(SimulatedApi):
         if any(one.asks or one.times is not None or one.until is not None for one in judged):
             return False
         self.ignored.update(id_ for one in found.events for id_ in one.ids)
-        quiet = rests(shown, found, self._settings, self._parts)
+        quiet = rests(shown, replace(found, events=()), self._settings, self._parts)
         return quiet and not self._settings.profiles.on
 
     def _beating(self, name: str, condition: Condition) -> Condition:

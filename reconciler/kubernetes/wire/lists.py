@@ -7,13 +7,10 @@ the objects seen so far: a Node may have 1 KB or 60.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
 from contextlib import ExitStack, closing, contextmanager
-from contextvars import copy_context
-from functools import partial
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -31,6 +28,7 @@ from reconciler.kubernetes.connection import (
     Stream,
     on_node,
 )
+from reconciler.kubernetes.side_by_side import begin_read
 from reconciler.kubernetes.wire import protobuf, shapes
 from reconciler.kubernetes.wire.reducing import budget_of, node_reducer, pod_reducer
 from reconciler.model.errors import ClusterError, Rejected, TooLarge, Unreachable
@@ -203,12 +201,12 @@ def _pages(connection: Connection, path: ApiPath, form: Format[Value], asking: A
     with closing(_NextPage(connection)) as following:
         request = request_for("")
 
-        def ask() -> _Page[Value]:
-            def go_on(token: str) -> None:
-                # Of the first page, nobody knows how large its objects are.
-                if token and result.items:
-                    following.begin(request_for(token))
+        def go_on(token: str) -> None:
+            # Of the first page, nobody knows how large its objects are.
+            if token and result.items:
+                following.begin(request_for(token))
 
+        def ask() -> _Page[Value]:
             with following.stream(request) as stream:
                 return _one_page(stream, form, go_on)
 
@@ -246,16 +244,10 @@ class _NextPage:
     def begin(self, request: Request) -> None:
         """Request it in a thread of its own."""
         self.close()
-        self.request, self._opened, self._stream = request, ExitStack(), Future()
-
-        def ask(opened: ExitStack, stream: Future[Stream]) -> None:
-            try:
-                stream.set_result(opened.enter_context(self._connection.stream(request)))
-            except Exception as error:  # noqa: BLE001 - the one that waits for the answer raises it
-                stream.set_exception(error)
-
-        work = partial(copy_context().run, ask, self._opened, self._stream)
-        threading.Thread(target=work, name="next page", daemon=True).start()
+        opened = ExitStack()
+        stream = begin_read("next page", lambda: opened.enter_context(self._connection.stream(request)))
+        # Not before the thread has started: nobody may wait for an answer that never comes.
+        self.request, self._opened, self._stream = request, opened, stream
 
     @contextmanager
     def stream(self, request: Request) -> Iterator[Stream]:

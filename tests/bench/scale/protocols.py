@@ -159,8 +159,8 @@ def restarts(cluster: Cluster, count: int, places: int, rounds: int) -> list[Row
     for number in range(rounds):
         cluster.empty()
         cluster.nodes("other", count)
-        told = cluster.nodes("told", count)
-        notices = cluster.told("told", told)
+        reported = cluster.nodes("told", count)
+        notices = cluster.told("told", reported)
         with cluster.serving(places) as (leader, seen), cluster.instance(places), ExitStack() as restarted:
             began, _ = cluster.tell(notices)
             some = places * (number + 1) // (rounds + 1)
@@ -172,7 +172,7 @@ def restarts(cluster: Cluster, count: int, places: int, rounds: int) -> list[Row
             # Another pass, and a relist.
             time.sleep(20)
             extra = len(seen.cordoned) - places
-            wrong |= {seen.wrong(seen.cordoned.keys() & set(told)), f"{extra} too many" if extra else ""}
+            wrong |= {seen.wrong(seen.cordoned.keys() & set(reported)), f"{extra} too many" if extra else ""}
     measured = f"{statistics.median(took):.0f} s{_exact(wrong)}"
     what = f"{count} notices, {places} places, the leader killed in mid-burst: last cordon"
     return [Row(what, "–", "exact", measured, wrong == {""})]

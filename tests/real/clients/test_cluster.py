@@ -210,21 +210,21 @@ def test_a_pass_that_follows_at_once_has_the_ledger_of_the_pass_before(
 ) -> None:
     monkeypatch.setattr(reading, "LEDGER_FOR", seconds)
     cluster.api.create_namespace(OURS)
-    one = Cluster(connection, guard=lambda: None, store=NodeStore())
+    following = Cluster(connection, guard=lambda: None, store=NodeStore())
     other = Cluster(connection, guard=lambda: None)
 
     def read() -> datetime | None:
-        one.read_ahead(agents=False, remediator=False, server=False)
-        return one.ledger().last_start
+        following.read_ahead(agents=False, remediator=False, server=False)
+        return following.ledger().last_start
 
     later = START + timedelta(hours=1)
-    one.write_ledger(Ledger(START))
+    following.write_ledger(Ledger(START))
     assert read() == START
     other.write_ledger(Ledger(later))
     assert read() == (START if seconds else later)
     # What is read again in a pass is new, and so is what follows a write of our own.
-    assert one.ledger().last_start == later
-    one.write_ledger(Ledger(later + timedelta(hours=1)))
+    assert following.ledger().last_start == later
+    following.write_ledger(Ledger(later + timedelta(hours=1)))
     assert read() == later + timedelta(hours=1)
 
 
