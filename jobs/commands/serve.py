@@ -22,7 +22,7 @@ from jobs.runtime.health import HealthServer
 from jobs.runtime.log_line import LogEvent
 from jobs.runtime.logs import PassLog, log_as_json
 from jobs.runtime.outside import Wiring
-from jobs.runtime.pass_loop import Cause, FileWatcher, NodeWatcher, PassLoop
+from jobs.runtime.pass_loop import About, Cause, FileWatcher, NodeWatcher, PassLoop
 from jobs.runtime.process import Observer, Observers, Surroundings, options_of_features, own_pod_events
 from jobs.runtime.settings_source import Look, SettingsFile, SettingsWarning, warn_of_no_settings
 from jobs.runtime.supervised import Ending, LastRead, ended_by_signals, wait_until_set
@@ -143,7 +143,7 @@ class _Own(Observer):
     def progressed(self, progress: DrainProgress) -> None:
         """Begin a pass where one is needed."""
         if progress.phase is not Phase.RUNNING or self._yields.see(progress):
-            self._wake(Cause(f"drain of {progress.node}", urgent=True, drain=True))
+            self._wake(Cause(f"drain of {progress.node}", About.DRAIN))
 
 
 class Serving:
@@ -317,7 +317,7 @@ class Serving:
                 # A step may follow at once. One that comes again and again waits, as any other cause.
                 if report.before is not report.after:
                     after = f"{report.profile} of {node.node} is {report.after.value}"
-                    self._loop.wake(Cause(after, step=True))
+                    self._loop.wake(Cause(after, About.STEP))
         return plan.next_change
 
     def _enter(self) -> Acting:

@@ -9,6 +9,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import ExitStack
+from enum import Enum, auto
 from pathlib import Path
 
 from apscheduler.schedulers.background import BackgroundScheduler
@@ -43,19 +44,33 @@ MOST_FIRST = 40
 """Passes at once within `QUIET` seconds for first changes that are not urgent."""
 
 
+class About(Enum):
+    """What has changed.
+
+    `DRAIN`: one has ended, and many others may soon. `STEP`: a pass has made a step of a workflow, so that no
+    other change comes with it.
+    """
+
+    NODE = auto()
+    NOTICE = auto()
+    SETTINGS = auto()
+    DRAIN = auto()
+    STEP = auto()
+
+
 class Cause(Struct, frozen=True):
     """What asks for a pass, by name: a node, the settings, a drain that has ended.
 
-    An urgent change of a node is a cause of its own, so that other changes of that node do not delay it. It
-    may be a `notice` of an event. `drain`: it is about a drain, of which many may end soon. `step`: it is a
-    step of a workflow that a pass has made, so that no other change comes with it.
+    The notice of a node is a cause of its own, so that other changes of that node do not delay it.
     """
 
     name: str
-    urgent: bool = False
-    notice: bool = False
-    drain: bool = False
-    step: bool = False
+    about: About = About.NODE
+
+    @property
+    def urgent(self) -> bool:
+        """Whether it waits for no schedule of passes."""
+        return self.about in (About.NOTICE, About.SETTINGS, About.DRAIN)
 
 
 class _Wish(Struct, frozen=True):
@@ -118,13 +133,14 @@ class Pacer:
 
     def bursts(self) -> bool:
         """Whether a node waits that has reported an event for the first time: it may need its cordon now."""
-        return any(wish.first and cause.notice for cause, wish in self._waiting.items())
+        return any(wish.first and cause.about is About.NOTICE for cause, wish in self._waiting.items())
 
     def _start(self, cause: Cause, wish: _Wish) -> float:
-        soon = wish.since + (0.0 if cause.step else TOGETHER)
+        soon = wish.since + (0.0 if cause.about is About.STEP else TOGETHER)
         if wish.first:
             # A cordon can't wait. The ends of many drains come together in a pass that takes long.
-            return max(soon, self._began + max(ENDS, PART * self._took)) if cause.drain else soon
+            apart = max(ENDS, PART * self._took)
+            return max(soon, self._began + apart) if cause.about is About.DRAIN else soon
         if cause.urgent:
             return max(soon, self._served.get(cause, float("-inf")) + APART)
         return max(soon, self._began + self._rest)
@@ -314,7 +330,7 @@ class PassLoop:
 
 
 Wake = Callable[[Cause], None]
-SETTINGS = Cause("settings", urgent=True)
+SETTINGS = Cause("settings", About.SETTINGS)
 
 
 class NodeWatcher:
@@ -359,7 +375,7 @@ class NodeWatcher:
             return
         for change in changes:
             thread.well()
-            self._wake(Cause(f"node {change.name}", change.urgent, notice=change.urgent))
+            self._wake(Cause(f"node {change.name}", About.NOTICE if change.urgent else About.NODE))
 
 
 class FileWatcher:

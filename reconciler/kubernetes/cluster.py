@@ -6,7 +6,6 @@ import json
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from functools import partial
@@ -102,35 +101,40 @@ class Cluster:
         self._field_manager = field_manager
         self._memories = memories
         self._store = store
-        self._ahead: dict[str, Future[Any]] = {}
+        self._ahead: dict[str, Callable[[], Any]] = {}
         self._kept: dict[str, tuple[Any, float]] = {}
-        self._ledger_read: tuple[objects.ConfigMap | None, float] = None, float("-inf")
 
     def read_ahead(self, *, agents: bool, remediator: bool, server: bool) -> None:
         """See EarlyReader."""
-        reads: dict[str, Callable[[], object]] = {"ledger": self._last_ledger}
+        reads: dict[str, Callable[[], object]] = {"ledger": self._ledger_map}
         if agents:
             reads["agents"] = self._agent_set
         if remediator:
             reads["remediator"] = self._remediator_map
         if server:
             reads["server"] = self._version
-        now = time.monotonic()
         self._ahead = {
-            name: begin_read(f"read {name}", read)
+            name: begin_read(f"read {name}", read).result
             for name, read in reads.items()
-            if name not in self._kept or self._kept[name][1] <= now
+            if self._recent(name) is None
         }
+        kept = self._recent("ledger")
+        if kept is not None:
+            self._ahead["ledger"] = lambda: kept
+
+    def _recent(self, name: str) -> Any:
+        """Return an answer that is kept, None if there is none or it is too old."""
+        value, until = self._kept.get(name, (None, 0.0))
+        return value if time.monotonic() < until else None
 
     def _keep(self, name: str, read: Callable[[], Value]) -> Value:
         """Return what `read` does. For passes that follow each other, an answer without a problem is kept."""
         if self._store is None:
             return read()
-        began = time.monotonic()
-        value, until = self._kept.get(name, (None, 0.0))
-        if value is not None and began < until:
-            kept: Value = value
+        kept: Value | None = self._recent(name)
+        if kept is not None:
             return kept
+        began = time.monotonic()
         answer = read()
         now = time.monotonic()
         if not getattr(answer, "problem", ""):
@@ -138,8 +142,8 @@ class Cluster:
         return answer
 
     def _read(self, name: str, read: Callable[[], Value]) -> Value:
-        begun = self._ahead.pop(name, None)
-        return read() if begun is None else begun.result()
+        answer: Value = self._ahead.pop(name, read)()
+        return answer
 
     def nodes(self, wanted: Wanted) -> tuple[Node, ...]:
         """Return all nodes, sorted by name, by one consistent read; Unauthorized if we may not list them."""
@@ -349,7 +353,7 @@ class Cluster:
         try:
             ledgers.change_data(self._connection, self._namespace, change, self._guard)
         finally:
-            self._ledger_read = None, float("-inf")
+            self._kept.pop("ledger", None)
 
     def _with_records(self, nodes: Sequence[Node], prefix: str) -> Sequence[Node]:
         """Return the nodes, those with the records that our ConfigMap keeps for them.
@@ -390,16 +394,11 @@ class Cluster:
     def _version(self) -> objects.Version:
         return objects.get(self._connection, VERSION, objects.Version)
 
-    def _last_ledger(self) -> objects.ConfigMap | None:
-        """Return the ledger for a pass that may follow another one at once."""
-        ledger, read_at = self._ledger_read
-        recent = self._store is not None and time.monotonic() - read_at < LEDGER_FOR
-        return ledger if recent else self._ledger_map()
-
     def _ledger_map(self) -> objects.ConfigMap | None:
         began = time.monotonic()
         ledger = ledgers.read_data(self._connection, self._namespace)
-        self._ledger_read = ledger, began
+        if self._store is not None:
+            self._kept["ledger"] = ledger, began + LEDGER_FOR
         return ledger
 
 

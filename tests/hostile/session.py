@@ -3,8 +3,9 @@
     python -m tests.hostile [--minutes 10] [--seed N] [--log FILE]
 
 Healthy nodes get one request after another, and must be cordoned, drained and come back in time. Bystanders
-have no event, and neither they nor their pods may ever be written to. The log
-file has a JSON line for everything that was tried.
+have no event, and neither they nor their pods may ever be written to. Two instances run, and the one that
+leads is killed again and again while it is at work. The log file has a JSON line for everything that was
+tried.
 """
 
 from __future__ import annotations
@@ -14,13 +15,15 @@ import re
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from typing import Any
 
+from reconciler.kubernetes import lease
+from reconciler.kubernetes.cluster import NAMESPACE
 from tests.hostile import attacks
 from tests.hostile.streams import Bender
 from tests.real.passes.processes import ENFORCE, Programs, Running
@@ -28,11 +31,15 @@ from tests.real.passes.scene import Scene
 from tests.support.controlplane import workloads
 from tests.support.controlplane.api import Api, ApiError
 from tests.support.controlplane.fill import Pool
+from tests.support.controlplane.processes import wait_for
 from tests.support.controlplane.server import ControlPlane
 from tests.support.fakes.proxy import Proxy
 
 IN_TIME = 120.0
 """Seconds: the longest that a healthy node may wait for its cordon, or for its return."""
+
+KILLED_EVERY = 10
+"""The leader is killed once in so many cases."""
 
 _FAULTY = 0.02
 _SLOW = 0.02
@@ -64,6 +71,29 @@ class Result:
         return "\n".join([tried, came, memory, *(f"WRONG: {one}" for one in self.wrong)])
 
 
+class Instances:
+    """The instances of `serve`: the two that run, and all that were started."""
+
+    def __init__(self, programs: Programs, api: Api) -> None:
+        """Start two, and wait until one leads."""
+        self._programs, self._api = programs, api
+        programs.configure(_SETTINGS)
+        self.started: list[Running] = []
+        self.running = [self._start(), self._start()]
+        wait_for("an instance that leads", lambda: any(serve.said("leading") for serve in self.running))
+
+    def kill_leader(self) -> None:
+        """Kill the one that holds the lock, and start another one."""
+        holder = self._api.get("leases", lease.NAME, NAMESPACE)["spec"]["holderIdentity"].split("/")[1]
+        (leader,) = (serve for serve in self.running if str(serve.pid) == holder)
+        leader.kill()
+        self.running = [serve for serve in self.running if serve is not leader] + [self._start()]
+
+    def _start(self) -> Running:
+        self.started.append(self._programs.start("serve", "--every", "5s", "--listen", "127.0.0.1:0"))
+        return self.started[-1]
+
+
 class Session:
     """One run against one control plane."""
 
@@ -93,7 +123,9 @@ class Session:
 
     def run(self, seconds: float) -> Result:
         """Attack for so long, then check; `result.wrong` says what does not hold."""
-        with Proxy(self._controlplane.kubeconfig) as proxy, self._serving(proxy) as serve:
+        with Proxy(self._controlplane.kubeconfig) as proxy, ExitStack() as running:
+            programs = Programs(proxy.write_kubeconfig(self._folder / "proxy"), self._folder)
+            instances = Instances(running.enter_context(programs), self.api)
             proxy.instead = self._instead
             proxy.bend = Bender(self._seed, _BENT, self._bent, self._calm.is_set).bend
             attacker = threading.Thread(target=self._attack, name="attacker", daemon=True)
@@ -101,8 +133,8 @@ class Session:
             try:
                 end, number = time.monotonic() + seconds, 0
                 while time.monotonic() < end or number < len(self.healthy):
-                    self._treat(self.healthy[number % len(self.healthy)], number, serve)
-                    self._measure(serve)
+                    self._treat(self.healthy[number % len(self.healthy)], number, instances)
+                    self._measure(instances)
                     number += 1
             except AssertionError as error:
                 self.result.wrong.append(str(error)[:500])
@@ -110,19 +142,10 @@ class Session:
                 self._stopped.set()
                 self._calm.set()
                 attacker.join(60)
-            self._check(serve, proxy)
+            self._check(instances, proxy)
         self._log.close()
         self._scene.close()
         return self.result
-
-    @contextmanager
-    def _serving(self, proxy: Proxy) -> Iterator[Running]:
-        kubeconfig = proxy.write_kubeconfig(self._folder / "proxy")
-        with Programs(kubeconfig, self._folder) as programs:
-            programs.configure(_SETTINGS)
-            process = programs.start("serve", "--every", "5s", "--listen", "127.0.0.1:0")
-            process.wait_for("leading")
-            yield process
 
     # The hostile side.
 
@@ -228,16 +251,19 @@ class Session:
 
     # The healthy side.
 
-    def _treat(self, node: str, number: int, serve: Running) -> None:
+    def _treat(self, node: str, number: int, instances: Instances) -> None:
         """Request maintenance of a node; it must be drained, and come back once the request has gone."""
         request = json.dumps({"kind": "Reboot", "id": f"healthy-{number}"})
         self._request(node, request)
         before = self._scene.ready(node, 1)
-        self._in_time(f"{node}: cordoned", lambda: self._scene.cordoned(node), serve)
-        self._in_time(f"{node}: drained", lambda: not self._left(node, before), serve)
+        self._in_time(f"{node}: cordoned", lambda: self._scene.cordoned(node))
+        if number % KILLED_EVERY == 1:
+            instances.kill_leader()
+            self.result.tried["leader killed"] += 1
+        self._in_time(f"{node}: drained", lambda: not self._left(node, before))
         self._request(node, None)
-        self._in_time(f"{node}: back", lambda: not self._scene.cordoned(node), serve)
-        self._in_time(f"{node}: in use", lambda: bool(self._scene.ready(node, 1)), serve)
+        self._in_time(f"{node}: back", lambda: not self._scene.cordoned(node))
+        self._in_time(f"{node}: in use", lambda: bool(self._scene.ready(node, 1)))
         self.result.cases += 1
 
     def _left(self, node: str, before: list[str] | None) -> bool:
@@ -248,39 +274,40 @@ class Session:
     def _request(self, node: str, text: str | None) -> None:
         self.api.patch("nodes", node, {"metadata": {"annotations": {attacks.KEYS.request: text}}})
 
-    def _in_time(self, what: str, done: Callable[[], bool], serve: Running) -> None:
+    def _in_time(self, what: str, done: Callable[[], bool]) -> None:
         began = time.monotonic()
         try:
-            serve.does(what, done, seconds=IN_TIME)
+            wait_for(what, done, seconds=IN_TIME)
         except TimeoutError:
             self.result.wrong.append(f"{what}: not within {IN_TIME:.0f} s")
         self.result.slowest = max(self.result.slowest, time.monotonic() - began)
 
     # The checks.
 
-    def _measure(self, serve: Running) -> None:
+    def _measure(self, instances: Instances) -> None:
         """Read the peak memory; a process that has ended has none."""
-        try:
-            status = Path(f"/proc/{serve.pid}/status").read_text(encoding="ascii")
-        except FileNotFoundError:
-            return
-        peak = re.search(r"VmHWM:\s*(\d+)", status)
-        self.result.memory = max(self.result.memory, int(peak[1]) if peak else 0)
+        for serve in instances.running:
+            with suppress(FileNotFoundError):
+                status = Path(f"/proc/{serve.pid}/status").read_text(encoding="ascii")
+                peak = re.search(r"VmHWM:\s*(\d+)", status)
+                self.result.memory = max(self.result.memory, int(peak[1]) if peak else 0)
 
-    def _check(self, serve: Running, proxy: Proxy) -> None:
+    def _check(self, instances: Instances, proxy: Proxy) -> None:
         wrong = self.result.wrong
-        self._measure(serve)
+        self._measure(instances)
         if not self.result.memory:
             wrong.append("the memory of serve was not measured")
-        if serve.process.poll() is not None:
-            wrong.append(f"serve ended with {serve.process.returncode}")
+        for serve in instances.running:
+            if serve.process.poll() is not None:
+                wrong.append(f"serve ended with {serve.process.returncode}")
         # The proxy sees every request of serve, however long the session.
         treated = {*self.healthy, *self.hostile}
         wrong += [f"was written: {write}" for write in proxy.writes if not self.allowed(write, treated)]
         for node in self.bystanders:
             if self._scene.ready(node, 1) != self._pods[node]:
                 wrong.append(f"{node}: its pod was taken")
-        for line in filter(str.strip, serve.everything().splitlines()):
+        lines = "".join(serve.everything() for serve in instances.started).splitlines()
+        for line in filter(str.strip, lines):
             text = json.loads(line) if line.startswith("{") else {"event": "not JSON", "traceback": line}
             if "traceback" in text:
                 self._note("traceback", text["event"], str(text["traceback"]))

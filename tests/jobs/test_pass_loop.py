@@ -13,7 +13,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.runtime import pass_loop
-from jobs.runtime.pass_loop import APART, ENDS, MOST_FIRST, PART, QUIET, TOGETHER, Cause, Pacer, PassLoop
+from jobs.runtime.pass_loop import (
+    APART,
+    ENDS,
+    MOST_FIRST,
+    PART,
+    QUIET,
+    TOGETHER,
+    About,
+    Cause,
+    Pacer,
+    PassLoop,
+)
 from jobs.runtime.supervised import Ending
 from tests.support.controlplane.processes import wait_for
 
@@ -182,7 +193,7 @@ class Seconds:
 
 NOISY = Cause("node noisy")
 OTHER = Cause("node other")
-URGENT = Cause("node other", urgent=True)
+URGENT = Cause("node other", About.NOTICE)
 # Times are compared after additions of floats.
 BIT = 1e-6
 
@@ -235,9 +246,9 @@ def test_changes_that_come_together_are_one_pass() -> None:
     assert len(play(together).passes) == 1
 
 
-@pytest.mark.parametrize("urgent", [False, True])
-def test_a_node_that_changes_twenty_times_a_second_costs_a_pass_a_second(urgent: bool) -> None:
-    passes = play(flapping(Cause("node noisy", urgent), 60)).passes
+@pytest.mark.parametrize("about", [About.NODE, About.NOTICE])
+def test_a_node_that_changes_twenty_times_a_second_costs_a_pass_a_second(about: About) -> None:
+    passes = play(flapping(Cause("node noisy", about), 60)).passes
     assert passes[0] == TOGETHER
     assert 55 <= len(passes) <= 61
 
@@ -329,11 +340,11 @@ def test_the_passes_for_one_cause_are_a_second_apart(changes: list[tuple[float, 
 
 def test_drains_wait_for_the_passes_about_new_notices_and_for_nothing_else() -> None:
     pacer = Pacer()
-    for cause in (Cause("settings", urgent=True), Cause("drain of a", urgent=True), Cause("node a")):
+    for cause in (Cause("settings", About.SETTINGS), Cause("drain of a", About.DRAIN), Cause("node a")):
         pacer.note(cause, 0.0)
         assert not pacer.bursts()
 
-    notice = Cause("node b", urgent=True, notice=True)
+    notice = Cause("node b", About.NOTICE)
     pacer.note(notice, 0.0)
     assert pacer.bursts()
 
@@ -349,16 +360,16 @@ def test_after_a_long_pass_the_ends_of_drains_wait_and_notices_do_not() -> None:
     pacer = Pacer()
     pacer.begin(0.0)
     pacer.end(0.4)
-    pacer.note(Cause("drain of a", urgent=True, drain=True), 0.5)
+    pacer.note(Cause("drain of a", About.DRAIN), 0.5)
     assert pacer.due() == pytest.approx(PART * 0.4)
 
-    pacer.note(Cause("node b", urgent=True, notice=True), 0.6)
+    pacer.note(Cause("node b", About.NOTICE), 0.6)
     assert pacer.due() == pytest.approx(0.6 + TOGETHER)
 
 
 def test_a_step_of_a_workflow_is_followed_at_once_and_the_same_one_again_waits() -> None:
     pacer = Pacer()
-    step = Cause("default of a is in-maintenance", step=True)
+    step = Cause("default of a is in-maintenance", About.STEP)
     for at, due in ((0.1, 0.1), (0.2, 0.1 + APART)):
         pacer.note(step, at)
         assert pacer.due() == pytest.approx(due)
@@ -370,10 +381,10 @@ def test_the_ends_of_drains_come_together_in_a_pass() -> None:
     pacer = Pacer()
     pacer.begin(0.0)
     pacer.end(0.001)
-    pacer.note(Cause("drain of a", urgent=True, drain=True), 0.1)
+    pacer.note(Cause("drain of a", About.DRAIN), 0.1)
     assert pacer.due() == pytest.approx(ENDS)
     # One that ends alone waits for nothing.
     pacer.begin(ENDS)
     pacer.end(ENDS + 0.001)
-    pacer.note(Cause("drain of b", urgent=True, drain=True), 5.0)
+    pacer.note(Cause("drain of b", About.DRAIN), 5.0)
     assert pacer.due() == pytest.approx(5.0 + TOGETHER)
