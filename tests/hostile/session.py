@@ -4,8 +4,7 @@
 
 Healthy nodes get one request after another, and must be cordoned, drained and come back in time. Bystanders
 have no event, and neither they nor their pods may ever be written to. Two instances run, and the one that
-leads is killed again and again while it is at work. The log file has a JSON line for everything that was
-tried.
+leads is killed again and again. The log file has a JSON line for everything that was tried.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from reconciler.kubernetes import node_writing
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.node_writing import LabelWriter
@@ -18,7 +19,7 @@ from tests.support.controlplane.api import ApiError
 from tests.support.controlplane.fill import Pool, fill
 from tests.support.controlplane.server import ControlPlane
 from tests.support.controlplane.webhooks import for_nodes, in_force
-from tests.support.stub import Answer, Asked, StubMaker, json_answer, status
+from tests.support.stub import StubMaker, json_answer, status
 
 NAME = Pool("np").node_name(0)
 KEY = "cloud.sap/example"
@@ -92,10 +93,7 @@ def test_a_denied_label_is_no_error_and_names_the_policy(ours: Cluster, denied: 
 
 
 def test_a_missing_right_is_an_error(stub: StubMaker) -> None:
-    def answer(asked: Asked) -> Answer:
-        return status(403, "Forbidden", 'nodes "n" is forbidden: User "x" cannot patch resource "nodes"')
-
-    _, connection = stub(answer)
+    _, connection = stub(lambda asked: status(403, "Forbidden", 'User "x" cannot patch resource "nodes"'))
     with pytest.raises(Forbidden):
         Cluster(connection, guard=lambda: None).patch_labels(LabelsWrite("n", "u", {KEY: "true"}))
 
@@ -113,3 +111,15 @@ def test_labels_that_do_not_stay_are_written_less_and_less_often(stub: StubMaker
     assert any("did not stay" in text for text in said)
     assert writer.write(LabelsWrite("n", "u", {KEY: "false"})) == ""
     assert len(server.asked) == 10
+
+
+def test_what_was_written_is_remembered_of_the_last_nodes_only(
+    stub: StubMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(node_writing, "REMEMBERED", 2)
+    server, connection = stub(lambda asked: json_answer({"metadata": {"name": "n", "uid": "u"}}))
+    writer = LabelWriter(connection, lambda: None, lambda: 0.0)
+    for uid in ("a", "b", "c", "b", "c", "a"):
+        writer.write(LabelsWrite("n", uid, {KEY: "true"}))
+
+    assert len(server.asked) == 4
