@@ -60,7 +60,7 @@ def transport() -> RequestsTransport:
     import requests
     from azure.core.pipeline.transport import RequestsTransport
 
-    from reconciler.http.azure_adapter import BoundedAdapter
+    from reconciler.http.sdk_adapter import BoundedAdapter
 
     session = requests.Session()
     for scheme in ("https://", "http://"):

@@ -268,7 +268,7 @@ def _connected(access: Access, answer: float) -> _Connected:
     from keystoneauth1.identity.v3 import Password
     from keystoneauth1.session import Session
 
-    from reconciler.http.azure_adapter import BoundedAdapter
+    from reconciler.http.sdk_adapter import BoundedAdapter
 
     http = requests.Session()
     http.trust_env = False
