@@ -100,15 +100,17 @@ def write_until_settled(
     write: it returns True if nothing is left to write (the answer was lost, not the write), and raises
     Conflict if the change no longer fits. A `write` that reads the object itself needs no `settled`.
 
-    Raises the last error after TRIES conflicts or UNANSWERED other errors, and any not in `on` at once.
+    Raises the last error after TRIES conflicts or UNANSWERED other errors, or if the server asks for a pause
+    of more than PATIENCE seconds, and any not in `on` at once.
     """
     for attempt in range(1, TRIES + 1):
         try:
             return write()
         except on as error:
             failure = error
-        last = attempt >= (TRIES if isinstance(failure, Conflict) else UNANSWERED)
-        if not last and (pause := _pause(attempt, failure)) > 0:
+        pause = _pause(attempt, failure)
+        last = attempt >= (TRIES if isinstance(failure, Conflict) else UNANSWERED) or pause > PATIENCE
+        if not last and pause > 0:
             sleep(pause)
         if settled():
             return None

@@ -113,9 +113,7 @@ def test_labels_that_do_not_stay_are_written_less_and_less_often(stub: StubMaker
     assert len(server.asked) == 10
 
 
-def test_what_was_written_is_remembered_of_the_last_nodes_only(
-    stub: StubMaker, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_the_last_nodes_are_remembered(stub: StubMaker, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(node_writing, "REMEMBERED", 2)
     server, connection = stub(lambda asked: json_answer({"metadata": {"name": "n", "uid": "u"}}))
     writer = LabelWriter(connection, lambda: None, lambda: 0.0)
