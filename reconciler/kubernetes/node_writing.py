@@ -6,6 +6,7 @@ import logging
 import random
 import re
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -260,7 +261,7 @@ class LabelWriter:
     ) -> None:
         """Use this connection; `clock` is in seconds."""
         self._connection, self._guard, self._clock = connection, guard, clock
-        self._written: dict[str, tuple[Mapping[str, str], int, float]] = {}
+        self._written: OrderedDict[str, tuple[Mapping[str, str], int, float]] = OrderedDict()
 
     def write(self, write: LabelsWrite) -> str:
         """Set the labels, and return what people should know, empty if they were written.
@@ -276,10 +277,10 @@ class LabelWriter:
             names = ", ".join(sorted(labels))
             return f"the labels did not stay ({names}), and are written again in {int(until - now) + 1}s"
         pause = FIRST_PAUSE.total_seconds() * 2 ** min(times, 20)
-        self._written.pop(write.uid, None)
         self._written[write.uid] = (write.labels, times + 1, now + pause)
+        self._written.move_to_end(write.uid)
         if len(self._written) > REMEMBERED:
-            del self._written[next(iter(self._written))]
+            self._written.popitem(last=False)
         return self._send(write)
 
     def _send(self, write: LabelsWrite) -> str:
