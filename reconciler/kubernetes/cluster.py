@@ -106,7 +106,7 @@ class Cluster:
 
     def read_ahead(self, *, agents: bool, remediator: bool, server: bool) -> None:
         """See EarlyReader."""
-        reads: dict[str, Callable[[], object]] = {"ledger": self._ledger_map}
+        reads: dict[str, Callable[[], object]] = {"ledger": self._ledger_data}
         if agents:
             reads["agents"] = self._agent_set
         if remediator:
@@ -272,8 +272,7 @@ class Cluster:
 
     def ledger(self) -> Ledger:
         """Return our ConfigMap's ledger, an empty one if there is none yet; Rejected if it can't be read."""
-        found = self._read("ledger", self._ledger_map)
-        return ledgers.from_data(found.data or {}, self._memories) if found else Ledger()
+        return ledgers.from_data(self._read("ledger", self._ledger_data), self._memories)
 
     def maintenances(self, prefix: str) -> tuple[Maintenance, ...] | None:
         """Return our NodeMaintenance objects; None if the CRD is not installed."""
@@ -363,10 +362,10 @@ class Cluster:
         if not any(kept_records.is_marked(node, prefix) for node in nodes):
             return nodes
         try:
-            found = self._ledger_map()
+            data = self._ledger_data()
         except Forbidden:
             return [kept_records.unreadable(node, prefix) for node in nodes]
-        kept = kept_records.load(((found.data if found else None) or {}).get(kept_records.KEPT))
+        kept = kept_records.load(data.get(kept_records.KEPT))
         return [kept_records.with_record(node, prefix, kept) for node in nodes]
 
     def _agents_by_pod(self, desired: int) -> Agents:
@@ -394,12 +393,13 @@ class Cluster:
     def _version(self) -> objects.Version:
         return objects.get(self._connection, VERSION, objects.Version)
 
-    def _ledger_map(self) -> objects.ConfigMap | None:
+    def _ledger_data(self) -> Mapping[str, str]:
         began = time.monotonic()
-        ledger = ledgers.read_data(self._connection, self._namespace)
+        found = ledgers.read_data(self._connection, self._namespace)
+        data = (found.data if found is not None else None) or {}
         if self._store is not None:
-            self._kept["ledger"] = ledger, began + LEDGER_FOR
-        return ledger
+            self._kept["ledger"] = data, began + LEDGER_FOR
+        return data
 
 
 @contextmanager
