@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
@@ -147,16 +147,10 @@ class NodeStore(Known[Any, NodeChange]):
 
     def wrote(self, answer: bytes) -> None:
         """Note the answer to a write of a node: a pass reads what it wrote before the watch shows it."""
-        with self._lock:
-            form = self._form
-        if form is None:
-            return
-        try:
-            node = form.node(protobuf.unwrapped(answer))
-        except Rejected:
-            # The watch shows it, or can't read it either.
-            return
-        self.note_written(node)
+        if (form := self._form) is not None:
+            # The watch shows what can't be read here, or can't read it either.
+            with suppress(Rejected):
+                self.note_written(form.node(protobuf.unwrapped(answer)))
 
     def note_written(self, node: Node) -> None:
         """Note a node as an answer to a write shows it."""
@@ -187,17 +181,20 @@ class NodeStore(Known[Any, NodeChange]):
         glance = value.glance
         with self._lock:
             before = self._nodes.get(glance.name)
+            known = before if before is not None and before.uid == glance.uid else None
             if gone:
-                same = before is not None and before.uid == glance.uid
-                return self._remove(before) if before is not None and same else None
-            if before is None or before.uid != glance.uid or self._marks.get(glance.name) != glance.mark:
+                return self._remove(known) if known is not None else None
+            # What we have written was read from the answer.
+            same = known is not None and known.resource_version == glance.resource_version
+            if known is None or not (same or self._marks.get(glance.name) == glance.mark):
                 change = self._see(value.read(), before)
                 if self._nodes[glance.name].resource_version == glance.resource_version:
                     self._marks[glance.name] = glance.mark
                 return change
-            if is_later(glance.resource_version, before.resource_version):
-                self._put(glance.renewed(before))
-            return self._echo(before)
+            self._marks[glance.name] = glance.mark
+            if is_later(glance.resource_version, known.resource_version):
+                self._put(glance.renewed(known))
+            return self._echo(known)
 
     @property
     def relist_every(self) -> float:

@@ -83,8 +83,8 @@ _SOON = timedelta(minutes=15)
 _JUST_BEGUN = timedelta(seconds=10)
 """How long a drain may take to show the pods of its node, before a pass reads them itself."""
 
-_BEGUN_AT_MOST = 20
-"""Up to so many nodes, a pass reads the pods although their drains have just begun."""
+_FEW = 20
+"""Up to so many nodes, a pass reads the pods although their drains have just begun, if no cordon waits."""
 
 _NEXT_PASS = "its pods are read in the next pass, because this one is the first to see its maintenance"
 
@@ -133,9 +133,9 @@ def observe(
         outside.machines, parts.machine_of, fleet.nodes, reports.readings, fleet.records, settings
     )
     busy = _busy(fleet.records, reports.struck, machines)
-    begun = _just_begun(outside, fleet.records, now).difference(reports.struck, machines)
+    for_settings, soon, namespaces_problem, notes = _for_settings(context, fleet, reports, busy, wants)
+    begun = _just_begun(outside, fleet.records, now, 0 if soon else _FEW).difference(reports.struck, machines)
     pods, unread_pods = _pods(outside, fleet.nodes, [name for name in busy if name not in begun], gaps)
-    for_settings, namespaces_problem, notes = _for_settings(context, fleet, reports, busy, wants)
     return Snapshot(
         nodes=fleet.nodes,
         readings=reports.readings,
@@ -233,8 +233,8 @@ def _fleet(context: _Context, read: _Read, nodes: Sequence[Node]) -> _Fleet:
 
 def _for_settings(
     context: _Context, fleet: _Fleet, reports: _Reports, busy: Sequence[str], wants: Wants
-) -> tuple[ReadForSettings, str, tuple[str, ...]]:
-    """Return what only these settings need, why the namespaces can't be read, and notes."""
+) -> tuple[ReadForSettings, frozenset[str], str, tuple[str, ...]]:
+    """Return what only these settings need, see _due_and_new, why the namespaces can't be read, and notes."""
     outside, settings, now = context.outside, context.settings, context.now
     namespaces, namespaces_problem = _namespaces(outside.reader, settings, context.gaps)
     calendars, unread = _calendars(outside, settings, now)
@@ -250,7 +250,7 @@ def _for_settings(
     ahead, unasked = _ahead(outside.ahead, asked, soon, busy, _labels(wants, settings), now)
     checks = context.parts.read_checks(outside, settings)
     read = ReadForSettings(namespaces, checks, groups, calendars, ahead)
-    return read, namespaces_problem, (*unread, *ungrouped, *unasked)
+    return read, soon, namespaces_problem, (*unread, *ungrouped, *unasked)
 
 
 class _Reports(Struct, frozen=True):
@@ -480,10 +480,10 @@ def _watched_pods(
     return {name: pods for name, pods in watched if pods is not None}
 
 
-def _just_begun(outside: Outside, records: Mapping[str, Record], now: datetime) -> frozenset[str]:
+def _just_begun(outside: Outside, records: Mapping[str, Record], now: datetime, few: int) -> frozenset[str]:
     """Return the nodes whose drains will show their pods in a moment: of many that began some seconds ago.
 
-    Of a few, the pods are read, so that all that follows from them is said at once.
+    Up to `few` have their pods read, so that all that follows from them is said at once.
     """
     if not isinstance(outside, WritableOutside):
         return frozenset()
@@ -495,7 +495,7 @@ def _just_begun(outside: Outside, records: Mapping[str, Record], now: datetime) 
         return runs and drain is not None and now - drain.drain.since < _JUST_BEGUN
 
     begun = [name for name, record in records.items() if has_begun(name, record)]
-    return frozenset(begun if len(begun) > _BEGUN_AT_MOST else ())
+    return frozenset(begun if len(begun) > few else ())
 
 
 def _pods(

@@ -46,6 +46,10 @@ def _update(node: Node) -> Update:
     return Update(Glance(node.name, node.uid, node.resource_version, mark, (None,)), lambda: node)
 
 
+def _unread() -> Node:
+    raise AssertionError("the node was read")
+
+
 def _nodes(store: NodeStore) -> dict[str, Node]:
     followed = store.followed(WANTED)
     assert followed is not None
@@ -129,12 +133,9 @@ def test_what_changed_is_told_once() -> None:
 
 
 def test_a_heartbeat_makes_no_node_of_what_came_and_wakes_nobody() -> None:
-    def unread() -> Node:
-        raise AssertionError("the node was read")
-
     store = _store(_node("a"))
     store.saw(_update(_node("a", 2)), gone=False)
-    beat = replace(_update(_node("a", 3)), read=unread)
+    beat = replace(_update(_node("a", 3)), read=_unread)
 
     assert store.saw(beat, gone=False) is None
     assert _nodes(store)["a"].resource_version == "3"
@@ -148,8 +149,9 @@ def test_a_pass_reads_its_own_write_before_the_watch_shows_it() -> None:
     # An older event comes after it.
     assert store.saw(_update(_node("a", 4)), gone=False) is None
     assert _nodes(store)["a"].unschedulable
-    assert store.saw(_update(_node("a", 5, cordoned=True)), gone=False) == NodeChange("a")
-    assert store.saw(_update(_node("a", 5, cordoned=True)), gone=False) is None
+    shown = replace(_update(_node("a", 5, cordoned=True)), read=_unread)
+    assert store.saw(shown, gone=False) == NodeChange("a")
+    assert store.saw(shown, gone=False) is None
 
 
 def test_a_late_answer_to_a_write_brings_no_node_back() -> None:

@@ -44,39 +44,45 @@ def percentile(values: Sequence[float], share: float) -> float:
 
 
 def burst(cluster: Cluster, counts: Sequence[int], rounds: int) -> list[Row]:
-    """All notices in one go on nodes without pods, in turn with a loop that only patches so many nodes."""
+    """All notices in one go on nodes without pods, in turn with a loop that only patches nodes that get them.
+
+    Both count from the first notice. The loop knows the nodes, begins after the last, and runs again later.
+    """
     published = {100: ("1.44 s", 0.8), 600: ("9.24 s, 65 a second", 4.0)}
     rows = []
     for count in counts:
-        ours, loop, wrong = list[float](), list[float](), set[str]()
+        ours, loop, quiet, wrong = list[float](), list[float](), list[float](), set[str]()
         for _ in range(rounds):
             cluster.empty()
             told, other = cluster.nodes("told", count), cluster.nodes("bare", count)
-            notices = cluster.told("told", told)
+            notices, to_loop = cluster.told("told", told), cluster.told("bare", other)
             with cluster.serving(count) as (_serve, seen):
                 began, _ = cluster.tell(notices)
                 seen.wait_for("cordons", told, seen.cordoned)
                 ours.append(max(seen.cordoned.values()) - began)
                 time.sleep(3)
                 wrong.add(seen.wrong(told))
-            with Seen(cluster.plane) as seen:
-                began = time.monotonic()
-                bare.cordon(cluster.plane, other, WRITERS)
-                seen.wait_for("cordons", other, seen.cordoned)
-                loop.append(max(seen.cordoned[node] for node in other) - began)
+            loop.append(_looped(cluster, other, to_loop))
+            # As they were, and nothing is going on.
+            cluster.tell(to_loop)
+            time.sleep(3)
+            quiet.append(_looped(cluster, other, {}))
         theirs, aim = published.get(count, ("–", count / 150))
-        took, ratio = statistics.median(ours), statistics.median(ours) / statistics.median(loop)
-        measured = f"{took:.2f} s, {count / took:.0f} a second, {ratio:.2f} of the loop{_exact(wrong)}"
-        rows.append(
-            Row(
-                f"{count} notices in one go: last cordon",
-                theirs,
-                f"{aim:.1f} s, 1.5 of the loop",
-                measured,
-                took <= aim and ratio <= 1.5 and wrong == {""},
-            )
-        )
+        took, known = statistics.median(ours), statistics.median(loop)
+        measured = f"{took:.2f} s, {count / took:.0f} a second, {took / known:.2f} of the loop"
+        measured += f" ({took / statistics.median(quiet):.2f} when all is quiet){_exact(wrong)}"
+        holds = took <= aim and took / known <= 1.5 and wrong == {""}
+        what = f"{count} notices in one go: last cordon"
+        rows.append(Row(what, theirs, f"{aim:.1f} s, 1.5 of the loop", measured, holds))
     return rows
+
+
+def _looped(cluster: Cluster, nodes: list[str], notices: dict[str, str]) -> float:
+    with Seen(cluster.plane) as seen:
+        began, _ = cluster.tell(notices)
+        bare.cordon(cluster.plane, nodes, WRITERS)
+        seen.wait_for("cordons", nodes, seen.cordoned)
+        return max(seen.cordoned[node] for node in nodes) - began
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,16 +147,9 @@ def exact(cluster: Cluster, nodes: int, true: int, decoys: int, later: float) ->
         wrong = {seen.wrong(told)}
         measured = f"{last - ended:.2f} s after the last of them ({last - began:.2f} s after the first)"
         measured += f"{_exact(wrong)} {later:.0f} s later; {serve.peak:.0f} MiB"
+        holds = last - ended <= 2 and wrong == {""}
     what = f"{true} true notices among {decoys} decoys, {nodes} nodes"
-    return [
-        Row(
-            what,
-            "exact within 45 s",
-            "exact 2 s after the last",
-            measured,
-            last - ended <= 2 and wrong == {""},
-        )
-    ]
+    return [Row(what, "exact within 45 s", "exact 2 s after the last", measured, holds)]
 
 
 def restarts(cluster: Cluster, count: int, places: int, rounds: int) -> list[Row]:
@@ -206,8 +205,8 @@ def requests(cluster: Cluster, count: int, pods: int) -> list[Row]:
     each, aim = done.requests.total() / count, 4 + 1.15 * pods
     measured = f"{each:.1f}: {_listed(done.requests, count)}{_exact(done.wrong)}"
     what = f"requests for each drained node of {pods} pods"
-    published = f"{3.7 + 3.0 * pods:.1f}"
-    return [Row(what, published, f"{aim:.1f}", measured, each <= aim and done.wrong == {""})]
+    holds = each <= aim and done.wrong == {""}
+    return [Row(what, f"{3.7 + 3.0 * pods:.1f}", f"{aim:.1f}", measured, holds)]
 
 
 def twenty(cluster: Cluster, count: int, pods: int, busy: int) -> list[Row]:
@@ -253,9 +252,8 @@ def steady(cluster: Cluster, nodes: int, a_second: float, seconds: float) -> lis
     half, most = (1000 * percentile(took, share) for share in (0.5, 0.99))
     what = f"{a_second} notices a second, {nodes} nodes: P50, P99 to the cordon"
     measured = f"{half:.0f} ms, {most:.0f} ms{_exact(wrong)}"
-    return [
-        Row(what, "26 ms, 165 ms", "50 ms, 200 ms", measured, half <= 50 and most <= 200 and wrong == {""})
-    ]
+    holds = half <= 50 and most <= 200 and wrong == {""}
+    return [Row(what, "26 ms, 165 ms", "50 ms, 200 ms", measured, holds)]
 
 
 def idle(cluster: Cluster, nodes: int, seconds: float) -> list[Row]:

@@ -24,12 +24,17 @@ from tests.support.controlplane import workloads
 from tests.support.controlplane.fill import fill
 from tests.support.controlplane.processes import wait_for
 from tests.support.controlplane.server import ControlPlane
-from tests.support.stub import Answer, Asked, StubMaker
+from tests.support.stub import Answer, Asked, Stub, StubMaker
 
 
 @pytest.fixture(autouse=True)
 def _none_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(eviction, "ALONE", 0)
+
+
+def _watched(server: Stub) -> list[str]:
+    """Return of which pods the watches were asked."""
+    return [asked.query["fieldSelector"] for asked in server.asked if "watch" in asked.query]
 
 
 def _is(name: str) -> Any:
@@ -111,11 +116,7 @@ def test_after_a_410_the_pods_are_listed_again_and_what_is_older_is_not_told(stu
 
     assert told[:5] == ["a", "b", "listed", "b", "b"]
     assert told[5:] == ["gone a", "b", "listed", "gone b"]
-    assert not [
-        asked
-        for asked in server.asked
-        if "watch" in asked.query and "spec.nodeName!=" not in asked.query["fieldSelector"]
-    ]
+    assert set(_watched(server)) == {"spec.nodeName!="}
 
 
 def test_the_pods_are_listed_again_because_a_watch_may_lose_an_event(
@@ -141,45 +142,33 @@ def test_the_pods_are_listed_again_because_a_watch_may_lose_an_event(
     assert not thread.is_alive()
 
 
+def _no_pods(asked: Asked) -> Answer:
+    return Answer(quiet=True, content_type=PROTOBUF) if "watch" in asked.query else pod_list()
+
+
 def test_the_first_watches_have_a_connection_each_and_the_others_share_one(
     stub: StubMaker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(eviction, "ALONE", 1)
-    server, connection = stub(
-        lambda asked: (
-            Answer(quiet=True, content_type="application/vnd.kubernetes.protobuf")
-            if "watch" in asked.query
-            else pod_list()
-        )
-    )
+    server, connection = stub(_no_pods)
     evictions = Evictions(connection, prefix=PREFIX)
     with evictions.watch_pods("a") as a, evictions.watch_pods("b") as b, evictions.watch_pods("c") as c:
         assert [next(changes) for changes in (a, b, c)] == [Listed()] * 3
         threads = [follow(changes)[1] for changes in (a, b, c)]
-
-        def watched() -> list[str]:
-            return sorted(asked.query["fieldSelector"] for asked in server.asked if "watch" in asked.query)
-
-        wait_for("both watches", lambda: len(watched()) == 2)
+        wait_for("both watches", lambda: len(_watched(server)) == 2)
     server.closed.set()
     for thread in threads:
         thread.join(60)
         assert not thread.is_alive()
 
-    assert watched() == ["spec.nodeName!=", "spec.nodeName=a"]
+    assert sorted(_watched(server)) == ["spec.nodeName!=", "spec.nodeName=a"]
 
 
 def test_too_many_that_wait_together_share_one_from_the_first_on(
     stub: StubMaker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(eviction, "ALONE", 2)
-    server, connection = stub(
-        lambda asked: (
-            Answer(quiet=True, content_type="application/vnd.kubernetes.protobuf")
-            if "watch" in asked.query
-            else pod_list()
-        )
-    )
+    server, connection = stub(_no_pods)
     entered, go = threading.Semaphore(0), threading.Event()
 
     def first() -> None:
@@ -201,8 +190,7 @@ def test_too_many_that_wait_together_share_one_from_the_first_on(
         thread.join(60)
         assert not thread.is_alive()
 
-    watched = [asked.query["fieldSelector"] for asked in server.asked if "watch" in asked.query]
-    assert watched == ["spec.nodeName!="]
+    assert _watched(server) == ["spec.nodeName!="]
 
 
 def test_one_list_of_all_pods_has_those_of_each_node(cluster: ControlPlane) -> None:
