@@ -178,7 +178,7 @@ class Drain(Section):
         description="Whether the owner of evicted pods gets an Event (docs/operating.md#events-on-pods).",
     )
     parallel_per_node: Count = Field(default=20, description="The most evictions in flight for a node.")
-    parallel: Count = Field(default=50, description="The same for all nodes.")
+    parallel: Count = Field(default=100, description="The same for all nodes.")
 
 
 class Adoptable(StrEnum):

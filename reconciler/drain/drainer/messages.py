@@ -40,7 +40,8 @@ class CordonChecks(Struct, frozen=True):
 class Limits(Struct, frozen=True):
     """Limits for parallel requests, and times.
 
-    - `parallel` and `per_node`: writes in flight, for all drains and for one node; see Places.
+    - `parallel` and `per_node`: writes in flight, for all drains and for one node; see Places. Most of them
+      wait: from Kubernetes 1.31 on, an eviction takes 0.1 s, until the cache of budgets is known to be new.
     - `cordon`: when the node is read.
     - `retry`: the pauses before retries, `slow` those for errors that only a person can fix.
     - `denied`: the pauses after a webhook denied an eviction. The last one also limits the pause that the
@@ -55,7 +56,7 @@ class Limits(Struct, frozen=True):
     - `slot_kept`: how long a drain keeps its slot after its last pod left, before it counts as blocked.
     """
 
-    parallel: int = 50
+    parallel: int = 100
     per_node: int = 20
     cordon: CordonChecks = CordonChecks()
     retry: Backoff = Backoff(timedelta(seconds=1), timedelta(seconds=15))
