@@ -172,7 +172,7 @@ class Serving:
         self._log = PassLog()
         self._began = time.monotonic()
         self._loop = PassLoop(self._run, every.total_seconds(), self._unexpected, ending)
-        self._following = Following(Store(PARTS), self._loop.wait_for_calm)
+        self._following = Following(Store(PARTS), self._loop.wait_for_calm, self._loop.wait_for_rest)
         self.observers = Observers(_Own(self._loop.wake), *observers)
         self._files = FileWatcher(config, self._loop.wake, ending)
         self._nodes = self._node_watcher()

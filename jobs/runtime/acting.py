@@ -40,11 +40,13 @@ if TYPE_CHECKING:
 class Following(Struct, frozen=True):
     """What a process has whose passes follow each other without end.
 
-    `store` is what they remember. `calm` waits for some seconds while the cordons of a burst are due.
+    `store` is what they remember. `calm` waits for some seconds while the cordons of a burst are due, `rest`
+    for moments while any pass runs.
     """
 
     store: Store
     calm: Callable[[], None]
+    rest: Callable[[], object]
 
 
 class Acting:
@@ -78,7 +80,7 @@ class Acting:
         self._wiring = Wiring(connection, target, self._lock.check, looking.nodes)
         self._itself = self._wiring.itself
         self._side_by_side = SideBySide(lambda: connection.throttled)
-        self._behind = Behind(following.calm) if following is not None else None
+        self._behind = Behind(following.rest) if following is not None else None
         self._leaving = False
         self.drainer = DrainerWhenNeeded(self._make_drainer, observers.ordered)
         leading = Leading(

@@ -40,6 +40,9 @@ QUIET = 10.0
 BURST = 5.0
 """Seconds for which drains and Events wait for the cordons of other nodes at most."""
 
+REST = 0.25
+"""Seconds for which an Event waits at most until no pass runs: it would take time from a cordon."""
+
 MOST_FIRST = 40
 """Passes at once within `QUIET` seconds for first changes that are not urgent."""
 
@@ -97,6 +100,7 @@ class Pacer:
         self._first_passes: deque[float] = deque(maxlen=MOST_FIRST)
         self._began = float("-inf")
         self._rest, self._took = APART, 0.0
+        self._runs = False
         self._due: float | None = None
 
     def note(self, cause: Cause, now: float) -> None:
@@ -122,14 +126,18 @@ class Pacer:
         self._served = {cause: at for cause, at in self._served.items() if now - at < QUIET}
         self._served.update(dict.fromkeys(self._waiting, now))
         self._waiting.clear()
-        self._began, self._due = now, None
+        self._began, self._due, self._runs = now, None, True
 
     def end(self, now: float) -> None:
         """Note that the pass has ended: what keeps changing then rests as long as the pass took."""
-        self._took = now - self._began
+        self._runs, self._took = False, now - self._began
         self._rest = max(APART, 2 * self._took)
         starts = [self._start(cause, wish) for cause, wish in self._waiting.items()]
         self._due = min(starts, default=None)
+
+    def rests(self, now: float) -> bool:
+        """Whether no pass runs, and none is due."""
+        return not self._runs and (self._due is None or self._due > now)
 
     def bursts(self) -> bool:
         """Whether a node waits that has reported an event for the first time: it may need its cordon now."""
@@ -264,6 +272,12 @@ class PassLoop:
         """
         self._calm.wait(BURST)
 
+    def wait_for_rest(self) -> bool:
+        """Wait for calm, then for `REST` seconds at most while a pass runs; return whether none runs now."""
+        self.wait_for_calm()
+        with self._changed:
+            return self._changed.wait_for(lambda: self._pacer.rests(time.monotonic()), REST)
+
     def at_least_every(self, seconds: float | None) -> None:
         """Run a pass at least so often from the next pass on; None leaves it to the schedule.
 
@@ -320,6 +334,7 @@ class PassLoop:
             self._pacer.end(now)
             if not self._pacer.bursts():
                 self._calm.set()
+            self._changed.notify_all()
             self._next = began + self._every * _LATEST
             if again is not None:
                 # What a node says may move the plan's next moment. It costs one pass a second at most.

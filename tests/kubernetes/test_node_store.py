@@ -46,10 +46,6 @@ def _update(node: Node) -> Update:
     return Update(Glance(node.name, node.uid, node.resource_version, mark, (None,)), lambda: node)
 
 
-def _unread() -> Node:
-    raise AssertionError("the node was read")
-
-
 def _nodes(store: NodeStore) -> dict[str, Node]:
     followed = store.followed(WANTED)
     assert followed is not None
@@ -135,7 +131,7 @@ def test_what_changed_is_told_once() -> None:
 def test_a_heartbeat_makes_no_node_of_what_came_and_wakes_nobody() -> None:
     store = _store(_node("a"))
     store.saw(_update(_node("a", 2)), gone=False)
-    beat = replace(_update(_node("a", 3)), read=_unread)
+    beat = replace(_update(_node("a", 3)), read=lambda: pytest.fail("it was read"))
 
     assert store.saw(beat, gone=False) is None
     assert _nodes(store)["a"].resource_version == "3"
@@ -148,10 +144,12 @@ def test_a_pass_reads_its_own_write_before_the_watch_shows_it() -> None:
     assert _nodes(store)["a"].unschedulable
     # An older event comes after it.
     assert store.saw(_update(_node("a", 4)), gone=False) is None
-    assert _nodes(store)["a"].unschedulable
-    shown = replace(_update(_node("a", 5, cordoned=True)), read=_unread)
+    shown = replace(_update(_node("a", 5, cordoned=True)), read=lambda: pytest.fail("it was read"))
     assert store.saw(shown, gone=False) == NodeChange("a")
     assert store.saw(shown, gone=False) is None
+    for version, cordoned in ((4, True), (6, False)):
+        store.saw(_update(_node("a", version)), gone=False)
+        assert _nodes(store)["a"].unschedulable is cordoned
 
 
 def test_a_late_answer_to_a_write_brings_no_node_back() -> None:
