@@ -395,8 +395,7 @@ class Cluster:
 
     def _ledger_data(self) -> Mapping[str, str]:
         began = time.monotonic()
-        found = ledgers.read_data(self._connection, self._namespace)
-        data = (found.data if found is not None else None) or {}
+        data = ledgers.read_data(self._connection, self._namespace)
         if self._store is not None:
             self._kept["ledger"] = data, began + LEDGER_FOR
         return data

@@ -133,9 +133,10 @@ Data = Mapping[str, str]
 Holds = tuple[PersonHold, ...]
 
 
-def read_data(connection: Connection, namespace: str) -> objects.ConfigMap | None:
-    """Return our ConfigMap in this namespace, None if there is none yet; the errors of ClusterError."""
-    return objects.find(connection, core(namespace) / "configmaps" / LEDGER, objects.ConfigMap)
+def read_data(connection: Connection, namespace: str) -> Data:
+    """Return the data of our ConfigMap, empty if there is none yet; the errors of ClusterError."""
+    found = objects.find(connection, core(namespace) / "configmaps" / LEDGER, objects.ConfigMap)
+    return (found.data if found is not None else None) or {}
 
 
 def change_data(
@@ -153,8 +154,8 @@ def change_data(
     place = core(namespace) / "configmaps"
 
     def write() -> None:
-        found = read_data(connection, namespace)
-        data = change((found.data or {}) if found is not None else {})
+        found = objects.find(connection, place / LEDGER, objects.ConfigMap)
+        data = change((found.data if found is not None else None) or {})
         if found is None:
             data = {key: text for key, text in data.items() if text is not None}
         if not data:
@@ -175,15 +176,14 @@ def change_data(
         raise Conflict(message, status=409) from error
 
 
-def holds_in(data: Data | None) -> Holds:
+def _holds_in(data: Data) -> Holds:
     """Return the holds of all nodes and of pools. Only people write this key, with `reconciler hold`."""
-    return fleet_holds((data or {}).get(HOLDS, ""))
+    return fleet_holds(data.get(HOLDS, ""))
 
 
 def read_holds(connection: Connection, namespace: str) -> Holds:
     """Return the holds of all nodes and of pools, none if there is no ledger; the errors of ClusterError."""
-    found = read_data(connection, namespace)
-    return holds_in(found.data) if found is not None else ()
+    return _holds_in(read_data(connection, namespace))
 
 
 def change_holds(connection: Connection, namespace: str, change: Callable[[Holds], Holds]) -> Holds:
@@ -195,7 +195,7 @@ def change_holds(connection: Connection, namespace: str, change: Callable[[Holds
 
     def changed(data: Data) -> Mapping[str, str | None]:
         nonlocal before
-        before = holds_in(data)
+        before = _holds_in(data)
         return {HOLDS: fleet_text(change(before)) or None}
 
     try:

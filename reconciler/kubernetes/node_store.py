@@ -140,10 +140,16 @@ class NodeStore(Known[Any, NodeChange]):
             return self._form.node(encoded)
         glance = self._form.glance(encoded)
         with self._lock:
-            before = self._nodes.get(glance.name)
-            if before is None or before.uid != glance.uid or self._marks.get(glance.name) != glance.mark:
-                return self._form.node(encoded)
-            return before if before.resource_version == glance.resource_version else glance.renewed(before)
+            return self._known(glance) or self._form.node(encoded)
+
+    def _known(self, glance: Glance) -> Node | None:
+        """Return the node without a read: it is this version, or all but its heartbeats is as it was."""
+        before = self._nodes.get(glance.name)
+        if before is None or before.uid != glance.uid:
+            return None
+        if before.resource_version == glance.resource_version:
+            return before
+        return glance.renewed(before) if self._marks.get(glance.name) == glance.mark else None
 
     def wrote(self, answer: bytes) -> None:
         """Note the answer to a write of a node: a pass reads what it wrote before the watch shows it."""
@@ -181,19 +187,17 @@ class NodeStore(Known[Any, NodeChange]):
         glance = value.glance
         with self._lock:
             before = self._nodes.get(glance.name)
-            known = before if before is not None and before.uid == glance.uid else None
             if gone:
-                return self._remove(known) if known is not None else None
-            # What we have written was read from the answer.
-            same = known is not None and known.resource_version == glance.resource_version
-            if known is None or not (same or self._marks.get(glance.name) == glance.mark):
+                return self._remove(before) if before is not None and before.uid == glance.uid else None
+            known = self._known(glance)
+            if before is None or known is None:
                 change = self._see(value.read(), before)
                 if self._nodes[glance.name].resource_version == glance.resource_version:
                     self._marks[glance.name] = glance.mark
                 return change
             self._marks[glance.name] = glance.mark
-            if is_later(glance.resource_version, known.resource_version):
-                self._put(glance.renewed(known))
+            if is_later(glance.resource_version, before.resource_version):
+                self._put(known)
             return self._echo(known)
 
     @property

@@ -240,8 +240,7 @@ def _for_settings(
     calendars, unread = _calendars(outside, settings, now)
     waiting = _may_start(fleet.nodes, reports.readings, fleet.records, settings)
     # A mode that cordons nothing has the time to read.
-    cordons = settings.mode is not Mode.OBSERVE
-    soon = _due_and_new(waiting, fleet, reports, context) if cordons else frozenset()
+    soon = frozenset() if settings.mode is Mode.OBSERVE else _due_and_new(waiting, fleet, reports, context)
     groups, ungrouped = _groups(outside.reader, waiting - soon, settings, context.gaps)
     asked = sorted(
         waiting.difference(busy, soon), key=lambda name: (_first_date(reports.readings[name]), name)

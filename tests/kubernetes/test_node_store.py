@@ -144,6 +144,7 @@ def test_a_pass_reads_its_own_write_before_the_watch_shows_it() -> None:
     assert _nodes(store)["a"].unschedulable
     # An older event comes after it.
     assert store.saw(_update(_node("a", 4)), gone=False) is None
+    assert _nodes(store)["a"].unschedulable
     shown = replace(_update(_node("a", 5, cordoned=True)), read=lambda: pytest.fail("it was read"))
     assert store.saw(shown, gone=False) == NodeChange("a")
     assert store.saw(shown, gone=False) is None

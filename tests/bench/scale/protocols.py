@@ -54,24 +54,24 @@ def burst(cluster: Cluster, counts: Sequence[int], rounds: int) -> list[Row]:
         ours, loop, quiet, wrong = list[float](), list[float](), list[float](), set[str]()
         for _ in range(rounds):
             cluster.empty()
-            told, other = cluster.nodes("told", count), cluster.nodes("bare", count)
-            notices, to_loop = cluster.told("told", told), cluster.told("bare", other)
+            nodes, other = cluster.nodes("told", count), cluster.nodes("bare", count)
+            notices, to_loop = cluster.told("told", nodes), cluster.told("bare", other)
             with cluster.serving(count) as (_serve, seen):
                 began, _ = cluster.tell(notices)
-                seen.wait_for("cordons", told, seen.cordoned)
+                seen.wait_for("cordons", nodes, seen.cordoned)
                 ours.append(max(seen.cordoned.values()) - began)
                 time.sleep(3)
-                wrong.add(seen.wrong(told))
+                wrong.add(seen.wrong(nodes))
             loop.append(_looped(cluster, other, to_loop))
             # As they were, and nothing is going on.
             cluster.tell(to_loop)
             time.sleep(3)
             quiet.append(_looped(cluster, other, {}))
         theirs, aim = published.get(count, ("–", count / 150))
-        took, known = statistics.median(ours), statistics.median(loop)
-        measured = f"{took:.2f} s, {count / took:.0f} a second, {took / known:.2f} of the loop"
+        took, looped = statistics.median(ours), statistics.median(loop)
+        measured = f"{took:.2f} s, {count / took:.0f} a second, {took / looped:.2f} of the loop"
         measured += f" ({took / statistics.median(quiet):.2f} when all is quiet){_exact(wrong)}"
-        holds = took <= aim and took / known <= 1.5 and wrong == {""}
+        holds = took <= aim and took / looped <= 1.5 and wrong == {""}
         what = f"{count} notices in one go: last cordon"
         rows.append(Row(what, theirs, f"{aim:.1f} s, 1.5 of the loop", measured, holds))
     return rows

@@ -18,7 +18,7 @@ from reconciler.model.pod import Pod
 from reconciler.model.ports import Listed, PodGone
 from reconciler.model.values import replace
 from tests.real.clients.conftest import PREFIX
-from tests.real.clients.test_watching import events, follow, name_of, pod_list, until
+from tests.real.clients.test_watching import ended, events, follow, name_of, pod_list, until
 from tests.support import shapes
 from tests.support.controlplane import workloads
 from tests.support.controlplane.fill import fill
@@ -30,12 +30,6 @@ from tests.support.stub import Answer, Asked, Stub, StubMaker
 @pytest.fixture(autouse=True)
 def _none_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(eviction, "ALONE", 0)
-
-
-def _ended(*threads: threading.Thread) -> None:
-    for thread in threads:
-        thread.join(60)
-        assert not thread.is_alive()
 
 
 def _watched(server: Stub) -> list[str]:
@@ -69,7 +63,7 @@ def test_each_node_hears_of_its_pods_also_of_late_ones_and_after_it_was_recreate
         until(seen, _is("new"))
         cluster.api.create("pods", workloads.pod("of-two", node_name=two))
         assert until(others, lambda change: isinstance(change, Pod)).name == "of-two"
-    _ended(thread, other_thread)
+    ended(thread, other_thread)
 
 
 def test_the_shared_watch_outlives_the_api_server(cluster: ControlPlane, evictions: Evictions) -> None:
@@ -81,7 +75,7 @@ def test_the_shared_watch_outlives_the_api_server(cluster: ControlPlane, evictio
         cluster.start_apiserver()
         cluster.api.create("pods", workloads.pod("b", node_name=node))
         until(seen, _is("b"))
-    _ended(thread)
+    ended(thread)
 
 
 def _pod(name: str, version: str, node: str = "n") -> dict[str, Any]:
@@ -140,7 +134,7 @@ def test_the_pods_are_listed_again_because_a_watch_may_lose_an_event(
         until(seen, lambda change: change == PodGone("a"))
         until(seen, _is("b"))
         server.closed.set()
-    _ended(thread)
+    ended(thread)
 
 
 def _no_pods(asked: Asked) -> Answer:
@@ -158,7 +152,7 @@ def test_the_first_watches_have_a_connection_each_and_the_others_share_one(
         threads = [follow(changes)[1] for changes in (a, b, c)]
         wait_for("both watches", lambda: len(_watched(server)) == 2)
     server.closed.set()
-    _ended(*threads)
+    ended(*threads)
 
     assert sorted(_watched(server)) == ["spec.nodeName!=", "spec.nodeName=a"]
 
@@ -185,7 +179,7 @@ def test_too_many_that_wait_together_share_one_from_the_first_on(
             until(seen, lambda change: change == Listed())
         wait_for("the watch", lambda: any("watch" in asked.query for asked in server.asked))
         server.closed.set()
-    _ended(*(thread for _, thread in followed))
+    ended(*(thread for _, thread in followed))
 
     assert _watched(server) == ["spec.nodeName!="]
 

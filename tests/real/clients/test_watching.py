@@ -42,6 +42,13 @@ def follow(changes: Iterator[Any]) -> tuple[Seen, threading.Thread]:
     return seen, thread
 
 
+def ended(*threads: threading.Thread) -> None:
+    """Wait until these have ended."""
+    for thread in threads:
+        thread.join(60)
+        assert not thread.is_alive()
+
+
 def until(seen: Seen, matches: Any) -> Any:
     """The first change that matches."""
     while True:
@@ -66,8 +73,7 @@ def test_pods_are_listed_then_followed_until_they_are_gone(
         evictions.evict(a, grace=None)
         until(seen, lambda change: isinstance(change, Pod) and change.uid == a.uid and change.deleting_until)
         until(seen, lambda change: change == PodGone(a.uid))
-    thread.join(60)
-    assert not thread.is_alive()
+    ended(thread)
 
 
 def test_budgets_are_followed(cluster: ControlPlane, evictions: Evictions) -> None:
@@ -79,8 +85,7 @@ def test_budgets_are_followed(cluster: ControlPlane, evictions: Evictions) -> No
         until(seen, lambda change: isinstance(change, PodDisruptionBudget) and change.allowed == 1)
         cluster.api.delete("poddisruptionbudgets", "web")
         until(seen, lambda change: change == BudgetGone("default/web"))
-    thread.join(60)
-    assert not thread.is_alive()
+    ended(thread)
 
 
 def test_the_budgets_of_one_namespace_are_followed_without_the_others(
@@ -98,8 +103,7 @@ def test_the_budgets_of_one_namespace_are_followed_without_the_others(
         keys = set()
         while (change := seen.get(timeout=30)) != BudgetGone("kube-public/web"):
             keys.add(getattr(change, "key", "listed"))
-    thread.join(60)
-    assert not thread.is_alive()
+    ended(thread)
     assert keys <= {"kube-public/web", "listed"}
 
 
@@ -113,8 +117,7 @@ def test_a_watch_outlives_the_api_server(cluster: ControlPlane, evictions: Evict
         cluster.start_apiserver()
         cluster.api.create("pods", workloads.pod("b", node_name=node))
         until(seen, lambda change: isinstance(change, Pod) and change.name == "b")
-    thread.join(60)
-    assert not thread.is_alive()
+    ended(thread)
 
 
 def pod(name: str, version: str) -> dict[str, Any]:
