@@ -52,7 +52,7 @@ def imports(session: nox.Session) -> None:
 
 @nox.session
 def size(session: nox.Session) -> None:
-    """Compare the size of the project with its ceilings; `-- --list` names what is above a target."""
+    """Print the size of the project, and fail on a circle of imports; `-- --list` names what is counted."""
     session.run(PYTHON, "-m", "tests.size", *session.posargs)
 
 

@@ -1,1 +1,1 @@
-"""How large the project is, beside ceilings that only a commit with a reason raises."""
+"""How much somebody has to know to change a thing, in figures."""

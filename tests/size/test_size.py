@@ -6,11 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.size.__main__ import Figure, above, measure
-
-WIDE = "class Wide:\n" + "".join(f"    field_{number}: int\n" for number in range(15))
-WIDE += "    def __init__(self) -> None:\n        self.another = 1\n"
-LONG = "def long() -> None:\n" + "    pass\n" * 60
+from tests.size.__main__ import CIRCLES, measure
 
 
 def put(root: Path, place: str, text: str) -> None:
@@ -26,10 +22,14 @@ def put(root: Path, place: str, text: str) -> None:
         (
             "reconciler/run.py",
             "\n" * 40,
-            {"lines of source": 40, "files of source": 1, "lines of the core": 40},
+            {"lines of source": 40, "files of source": 1, "lines of source without plugins": 40},
         ),
         ("reconciler/sources/a.py", "\n" * 40, {"lines of source": 40, "files of source": 1}),
-        ("jobs/a.py", "\n" * 40, {"lines of source": 40, "files of source": 1}),
+        (
+            "reconciler/features/__init__.py",
+            "\n" * 40,
+            {"lines of source": 40, "files of source": 1, "lines of source without plugins": 40},
+        ),
         ("tests/a.py", "\n" * 40, {"lines of tests": 40}),
         ("release/a.py", "\n" * 40, {"lines of tools": 40}),
         ("docs/runbooks/a.md", "two words", {"words of docs": 2}),
@@ -40,21 +40,29 @@ def test_what_is_counted_where(tmp_path: Path, place: str, text: str, counted: d
     assert {name: figure.value for name, figure in measure(tmp_path).items() if figure.value} == counted
 
 
-def test_long_functions_wide_classes_and_short_modules(tmp_path: Path) -> None:
-    put(tmp_path, "jobs/a.py", WIDE + LONG)
-    put(tmp_path, "jobs/short.py", "\n")
-    for spared in ("jobs/__init__.py", "jobs/checks/a.py"):
-        put(tmp_path, spared, "\n")
-    put(tmp_path, "reconciler/settings/schema.py", WIDE + "\n" * 40)
-    figures = measure(tmp_path)
-    assert figures["lines of the longest function"].value == 61
-    assert figures["fields of the largest class"].value == 16
-    assert figures["functions over 60 lines"].parts == [(61, "jobs/a.py:19 long")]
-    assert figures["classes over 15 fields"].parts == [(16, "jobs/a.py:1 Wide")]
-    assert figures["modules under 40 lines"].parts == [(1, "jobs/short.py")]
+def test_private_functions_that_are_called_once(tmp_path: Path) -> None:
+    once, twice = "def _once() -> None: ...\n", "def _twice() -> None: ...\n"
+    put(tmp_path, "jobs/a.py", f"{once}{twice}_once()\n_twice()\n_twice()\n")
+    assert measure(tmp_path)["private functions called once"].places == ["jobs/a.py:1 _once"]
 
 
-def test_a_figure_above_its_ceiling_is_named() -> None:
-    limits = {name: {"ceiling": 10, "target": 5} for name in ("lines", "words")}
-    figures = {"lines": Figure(10), "words": Figure(1012)}
-    assert above(figures, limits) == ["words: 1,012 is 1,002 above the ceiling of 10"]
+def test_guards(tmp_path: Path) -> None:
+    caught = "try:\n    pass\nexcept Exception:\n    pass\nexcept ValueError:\n    pass\n"
+    put(tmp_path, "jobs/a.py", f"{caught}guarded('a', b, None)\ncontext.faults.of('a', 'b', c, None)\n")
+    guards = measure(tmp_path)["guards against any error"]
+    assert guards.places == ["jobs/a.py:3", "jobs/a.py:7", "jobs/a.py:8"]
+
+
+def test_a_circle_of_rooms_is_named_and_one_inside_a_room_too(tmp_path: Path) -> None:
+    put(tmp_path, "reconciler/model/__init__.py", "")
+    put(tmp_path, "reconciler/model/a.py", "from reconciler.model import b\n")
+    put(tmp_path, "reconciler/model/b.py", "")
+    put(tmp_path, "reconciler/drain/c.py", "import reconciler.model.a\n")
+    assert not measure(tmp_path)[CIRCLES].value
+    put(tmp_path, "reconciler/model/b.py", "from reconciler.model.a import x\n")
+    assert measure(tmp_path)[CIRCLES].value == 1
+    # No module imports itself by this, but the rooms import each other.
+    put(tmp_path, "reconciler/model/b.py", "from reconciler.drain.d import x\n")
+    put(tmp_path, "reconciler/drain/d.py", "")
+    (circle,) = measure(tmp_path)[CIRCLES].places
+    assert set(circle.split(" <- ")) == {"reconciler.model", "reconciler.drain"}
