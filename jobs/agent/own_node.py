@@ -91,6 +91,7 @@ class OwnNodeClient:
         self._node = node
         self._annotation = keys_of(prefix).imds
         self._acknowledge = keys_of(prefix).acknowledge
+        self._uid = keys_of(prefix).uid
         self._user_agent = user_agent
 
     def read(self) -> OwnNode:
@@ -105,7 +106,7 @@ class OwnNodeClient:
             spot=labels.get("kubernetes.azure.com/scalesetpriority") == "spot"
             or labels.get("karpenter.sh/capacity-type") == "spot",
             published=_annotation(metadata, self._annotation),
-            acknowledge=_annotation(metadata, self._acknowledge),
+            acknowledge=self._acknowledged_in(metadata),
         )
 
     def read_annotations(self) -> Annotations:
@@ -114,7 +115,16 @@ class OwnNodeClient:
         return Annotations(
             str(metadata.get("uid", "")),
             _annotation(metadata, self._annotation),
-            _annotation(metadata, self._acknowledge),
+            self._acknowledged_in(metadata),
+        )
+
+    def _acknowledged_in(self, metadata: Mapping[str, object]) -> str | None:
+        """Return the annotation that names the events that may start, None for a copy from another node."""
+        uid = metadata.get("uid")
+        return (
+            None
+            if _annotation(metadata, self._uid) not in (None, uid)
+            else _annotation(metadata, self._acknowledge)
         )
 
     def publish(self, uid: str, text: str) -> None:

@@ -405,8 +405,8 @@ def _patch(
     metadata: dict[str, Any] = {"uid": write.uid, "resourceVersion": resource_version}
     if write.labels:
         metadata["labels"] = dict(write.labels)
-    if write.annotations:
-        metadata["annotations"] = dict(write.annotations)
+    if annotations := write.bound_annotations:
+        metadata["annotations"] = dict(annotations)
     if "finalizers" in lists:
         metadata["finalizers"] = lists["finalizers"]
     spec: dict[str, Any] = {"taints": lists["taints"]} if "taints" in lists else {}

@@ -44,6 +44,7 @@ class NodeKey:
 
 
 NODE_KEYS = (
+    NodeKey("uid", Writer.PASS, with_case=True),
     NodeKey("record", Writer.PASS, with_case=True),
     NodeKey("record_kept", Writer.PASS, with_case=True),
     NodeKey("state", Writer.PASS, with_case=True),
@@ -78,6 +79,12 @@ class OwnKeys:
     prefix: str = DEFAULT_PREFIX
 
     # On a node.
+
+    uid = _key("uid")
+    """The annotation with the UID of the node that our other labels and annotations on it are about.
+
+    Clouds copy labels and annotations to new nodes, as AKS does in an image upgrade.
+    """
 
     record = _key("record")
     """The annotation with the node's record."""
@@ -161,6 +168,22 @@ class OwnKeys:
         """Return the command by which a person approves the drain of a node, and its workflows."""
         config = " --config FILE" if self.prefix != DEFAULT_PREFIX else ""
         return f"reconciler approve {node}{config}"
+
+    @cached_property
+    def bound(self) -> frozenset[str]:
+        """Return the keys that are about one node, which `uid` names: all that passes and commands write.
+
+        What the agent publishes names its VM. The labels that people set may be those of a pool.
+        """
+        return self._written_by(Writer.PASS, Writer.COMMAND)
+
+    @cached_property
+    def of_people(self) -> frozenset[str]:
+        """Return the annotations that commands write for people, who may also write them by hand."""
+        return self._written_by(Writer.COMMAND)
+
+    def _written_by(self, *writers: Writer) -> frozenset[str]:
+        return frozenset(key for key, about in self.on_nodes.items() if about.writer in writers)
 
     @cached_property
     def on_nodes(self) -> dict[str, NodeKey]:

@@ -9,6 +9,7 @@ from msgspec import Struct, field
 from msgspec.structs import force_setattr
 
 from reconciler.model import limits
+from reconciler.model.keys import keys_of
 from reconciler.model.values import replace
 
 CLOCK_TOLERANCE = timedelta(seconds=30)
@@ -104,13 +105,15 @@ CORDON_TAINT = "node.kubernetes.io/unschedulable"
 """The taint of a cordoned node, with the effect NoSchedule."""
 
 AUTOSCALER_TAINT = "ToBeDeletedByClusterAutoscaler"
+# AKS's remediator works on the node. The second one is older (Azure/AKS#2976).
 REMEDIATOR_TAINT = "remediator.kubernetes.azure.com/unschedulable"
+_REMEDIATOR_TAINTS = (REMEDIATOR_TAINT, "remediator.aks.microsoft.com/unschedulable")
 # Taints that take a node out of service without a cordon. `DeletionCandidateOfClusterAutoscaler` is none of
 # them: the node still takes pods, and the autoscaler often keeps it.
 OUT_OF_SERVICE_TAINTS = frozenset(
     {
         AUTOSCALER_TAINT,
-        REMEDIATOR_TAINT,
+        *_REMEDIATOR_TAINTS,
         *_DISRUPTED_TAINTS,
         "node.kubernetes.io/out-of-service",
         "node.cloudprovider.kubernetes.io/shutdown",
@@ -174,7 +177,9 @@ class Node(Struct, frozen=True):
     It has only the annotations under our own prefix and the wanted ones, and only the wanted conditions;
     `allocatable` (quantities as text) is there only for a preview, `system_uuid` only where it is wanted.
     `cordon_of` is only set if the node has no record: the tool whose cordon a pass takes over, or `US`, if a
-    pass has cordoned it, and somebody removed the record.
+    pass has cordoned it, and somebody removed the record. `copied_labels` and `copied_annotations` are the
+    keys of ours that are about another node, see `without_copies`; `labels` and `annotations` do not have
+    them.
     """
 
     name: str
@@ -192,6 +197,36 @@ class Node(Struct, frozen=True):
     kubelet_version: str = ""
     cordon_of: str = ""
     system_uuid: str = ""
+    copied_labels: tuple[str, ...] = ()
+    copied_annotations: tuple[str, ...] = ()
+
+    @property
+    def copied(self) -> tuple[str, ...]:
+        """All keys of ours that are about another node, sorted."""
+        return tuple(sorted({*self.copied_labels, *self.copied_annotations}))
+
+    def without_copies(self, prefix: str) -> Node:
+        """Return the node without our labels and annotations that were copied from another node.
+
+        All that passes and commands write on a node is about the node whose UID is beside it. `prefix` is
+        that of the installation. Without a UID, they were written by hand, and are about this node.
+        """
+        keys = keys_of(prefix)
+        if self.annotations.get(keys.uid, self.uid) == self.uid:
+            return self
+        bound = keys.bound
+        return replace(
+            self,
+            labels={key: text for key, text in self.labels.items() if key not in bound},
+            annotations={key: text for key, text in self.annotations.items() if key not in bound},
+            copied_labels=tuple(sorted(bound.intersection(self.labels))),
+            copied_annotations=tuple(sorted(bound.intersection(self.annotations))),
+        )
+
+    def is_unbound(self, prefix: str) -> bool:
+        """Whether somebody wrote an annotation of ours by hand, and no pass has named its node yet."""
+        keys = keys_of(prefix)
+        return keys.uid not in self.annotations and not keys.of_people.isdisjoint(self.annotations)
 
     @property
     def cordoned_by_us(self) -> bool:
@@ -282,6 +317,11 @@ class Node(Struct, frozen=True):
     def is_karpenter(self) -> bool:
         """Whether Karpenter, or AKS node auto-provisioning, created the node and replaces it."""
         return KARPENTER_LABEL in self.labels
+
+    @property
+    def remediator_taint(self) -> str:
+        """The taint by which AKS's remediator works on the node, empty if it does not."""
+        return next(filter(self.has_taint, _REMEDIATOR_TAINTS), "")
 
     @property
     def is_disrupted(self) -> bool:

@@ -88,6 +88,25 @@ def to_annotation(document: Mapping[str, object], vm: str) -> str:
     return _text({"version": VERSION, "vm": vm, "events": kept, "more": len(events) - len(kept)})
 
 
+def published_vm(text: str) -> str | None:
+    """Return the VM that the published form is about, None if it does not say so."""
+    try:
+        value = limits.loads(text)
+    except ValueError:
+        return None
+    vm = value.get("vm") if isinstance(value, dict) else None
+    return vm if isinstance(vm, str) and vm else None
+
+
+def is_of_another_vm(text: str, provider_id: str) -> bool:
+    """Whether the published form is about another VM than that of a Node with this providerID.
+
+    AKS copies annotations to new nodes in an image upgrade (Azure/AKS#2679).
+    """
+    own, named = vm_name(provider_id), published_vm(text)
+    return own is not None and named is not None and named.strip().casefold() != own.casefold()
+
+
 def from_annotation(text: str) -> tuple[Signal, ...]:
     """Read the published form; SourceError if it is broken, too long, or of another version.
 
@@ -192,6 +211,9 @@ def _signal(event: object, vm: str) -> Signal:
         kind = Kind.UNKNOWN
         notes.append(f"{_shortened(event.get('EventType'))} that does not say which VM it is about")
     not_before, unreadable = _date(event.get("NotBefore"))
+    if kind is Kind.REBALANCE:
+        # The date of an advice says when it was given. Nothing is due then.
+        not_before, unreadable = None, False
     if unreadable:
         notes.append(f"unreadable NotBefore {_shortened(event.get('NotBefore'))}")
     status = _choice(Status, event.get("EventStatus"))

@@ -127,6 +127,21 @@ class NodeWrite(Struct, frozen=True):
         return keys_of(self.own_prefix)
 
     @property
+    def bound_annotations(self) -> Mapping[str, str | None]:
+        """The annotations with the UID of the node beside ours, as long as there are any.
+
+        A copy of them on another node is known by that, see `Node.without_copies`.
+        """
+        keys = self.keys
+        if keys.bound.isdisjoint(self.annotations):
+            return self.annotations
+        begin = "annotation:"
+        after = {name.removeprefix(begin): name for name in self.seen_own if name.startswith(begin)}
+        left = (after.keys() | self.annotations.keys()) & keys.bound - {keys.uid}
+        ours = any(self.annotations.get(key, after.get(key)) is not None for key in left)
+        return {**self.annotations, keys.uid: self.uid if ours else None}
+
+    @property
     def changes(self) -> frozenset[str]:
         """The names of what it changes: `cordon`, `lists`, `label:<key>` and `annotation:<key>`."""
         named = {f"label:{key}" for key in self.labels} | {f"annotation:{key}" for key in self.annotations}
@@ -162,9 +177,11 @@ class NodeWrite(Struct, frozen=True):
 
     @property
     def only_shows(self) -> bool:
-        """Whether it changes only what other tools see."""
+        """Whether it changes only what other tools see, or names the node of what a person wrote by hand."""
         keys = self.keys
-        ours = any(map(keys.owns, self.annotations)) or bool(self.labels.keys() - {keys.deadline})
+        ours = any(keys.owns(key) and key != keys.uid for key in self.annotations) or bool(
+            self.labels.keys() - {keys.deadline}
+        )
         return self.unschedulable is None and not ours and not self.lists.any
 
 
@@ -337,8 +354,12 @@ def node_write(
     annotations: Mapping[str, str | None] | None = None,
     lists: ListChanges = NO_LISTS,
 ) -> NodeWrite:
-    """Return the patch with these changes to the node as it was read; see NodeWrite."""
-    named = labels or {}
+    """Return the patch with these changes to the node as it was read; see NodeWrite.
+
+    It also removes what was copied from another node: the UID that it writes would say that all is about
+    this one.
+    """
+    named = {**dict.fromkeys(node.copied_labels), **(labels or {})}
     return NodeWrite(
         node=node.name,
         uid=node.uid,
@@ -348,7 +369,7 @@ def node_write(
         own_prefix=prefix,
         unschedulable=unschedulable,
         labels=named,
-        annotations=annotations or {},
+        annotations={**dict.fromkeys(node.copied_annotations), **(annotations or {})},
         lists=lists,
     )
 

@@ -30,7 +30,7 @@ def release(
     gone = keys.released(writers)
     labels = {**signs.labels, **{key: None for key in node.labels if key in gone}}
     annotations = {**signs.annotations, **{key: None for key in node.annotations if key in gone}}
-    if not labels and not annotations:
+    if not (labels or annotations or node.copied):
         return None
     record: Record | None = None
     if text is not None:

@@ -214,14 +214,15 @@ class SimulatedApi:
         call = self.begin_write("patch_node", write.node, content=write)
         node = self._node_of(write.node)
         if node.resource_version != write.resource_version:
-            if node.uid == write.uid and shows_intent(node, write):
+            seen = node.without_copies(write.own_prefix)
+            if node.uid == write.uid and shows_intent(seen, write):
                 return node
-            if not is_as_seen(node, write):
+            if not is_as_seen(seen, write):
                 raise Conflict(f"node {write.node} is not as it was seen", status=409)
         changed = replace(
             node,
             labels=_patched(node.labels, write.labels),
-            annotations=_patched(node.annotations, write.annotations),
+            annotations=_patched(node.annotations, write.bound_annotations),
             unschedulable=node.unschedulable if write.unschedulable is None else write.unschedulable,
             finalizers=write.lists.of_finalizers(node.finalizers),
             taints=write.lists.of_taints(node.taints),
@@ -469,7 +470,7 @@ class SimulatedApi:
     def _shown(self, node: Node, wanted: Wanted) -> Node:
         """Return the wanted fields of a node, with the heartbeats that a live detector writes."""
         prefix = f"{wanted.annotation_prefix}/"
-        return replace(
+        shown = replace(
             node,
             labels={key: text for key, text in node.labels.items() if wanted.keeps_label(key)},
             annotations={
@@ -485,6 +486,7 @@ class SimulatedApi:
             allocatable=node.allocatable if wanted.capacity else {},
             system_uuid=node.system_uuid if wanted.system_uuid else "",
         )
+        return shown.without_copies(wanted.annotation_prefix)
 
     def _beating(self, name: str, condition: Condition) -> Condition:
         if condition.heartbeat is not None:

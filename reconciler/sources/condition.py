@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from dataclasses import replace
 from datetime import timedelta
 from functools import lru_cache
 
@@ -39,6 +40,9 @@ _EVENT_ID = re.compile(r"EventId: ?([0-9A-Za-z.-]+)", re.IGNORECASE)
 _MORE = re.compile(r"For more information, see \S+", re.IGNORECASE)
 _LIVE_MIGRATION = "memory-preserving live migration"
 _BY_USER = "requested by authorized user"
+_TYPED = {f"{kind.value}Scheduled": kind for kind in Kind} | {"PreemptionScheduled": Kind.PREEMPT}
+"""What a condition says by its type alone, where its text is an unusual one."""
+
 _KINDS = {kind.value.casefold(): kind for kind in Kind if kind is not Kind.UNKNOWN}
 
 
@@ -125,6 +129,9 @@ def parse_message(source: str, message: str) -> Signal:
             not_before = from_text(date["date"])
         except ValueError:
             unreadable = True
+    if kind is Kind.REBALANCE:
+        # The date of an advice says when it was given (Azure/karpenter-provider-azure#1695). Nothing is due.
+        not_before, unreadable = None, False
     duration = _DURATION.search(rest)
     event_id = _EVENT_ID.search(rest)
     description = text if kind is Kind.UNKNOWN else _description(rest)
@@ -144,6 +151,12 @@ def parse_message(source: str, message: str) -> Signal:
         date_unreadable=unreadable,
         degraded=is_degraded(kind, initiator),
     )
+
+
+def _is_no_answer(text: str) -> bool:
+    """Whether the text says that the detector got no answer, and so nothing of an event (Azure/AKS#4757)."""
+    words = text.casefold()
+    return words.startswith("timeout when running plugin") or "advisory" in words.split()
 
 
 def _seconds(digits: str) -> timedelta | None:
@@ -188,6 +201,9 @@ def _read_one(condition: Condition, stale_after: timedelta | None) -> Reading:
         return Reading(source, Answer.UNKNOWN, because=because)
     if condition.status == "True":
         signal = parse_message(source, condition.message)
+        kind = _TYPED.get(condition.type)
+        if signal.kind is Kind.UNKNOWN and kind is not None and not _is_no_answer(signal.description):
+            signal = replace(signal, kind=kind, degraded=is_degraded(kind, signal.initiator))
         # If there are several events, the condition shows only one, and not always the next one.
         return Reading(
             source,

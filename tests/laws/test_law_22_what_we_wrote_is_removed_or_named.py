@@ -179,7 +179,8 @@ def test_a_release_of_one_node_keeps_what_people_have_said_and_names_it(cluster:
 
     code, printed = cluster.release("n")
 
-    assert (code, cluster.keys) == (0, {KEYS.hold, KEYS.request, KEYS.imds, KEYS.ignore})
+    # The UID names the node of what people have said.
+    assert (code, cluster.keys) == (0, {KEYS.hold, KEYS.request, KEYS.imds, KEYS.ignore, KEYS.uid})
     assert printed.splitlines()[1:] == [
         "n: released and uncordoned",
         f"left on 1 node (n): {KEYS.hold}; reconciler resume NODE removes it",

@@ -226,6 +226,10 @@ ANSWERS["eventsGone"] = {
 ANSWERS["leftByRemediator"] = {
     "nobody else": (situation(), passed()),
     "the remediator has it": (situation(node(taints=(REMEDIATOR_TAINT,))), failed(REMEDIATOR_TAINT)),
+    "an older remediator has it": (
+        situation(node(taints=("remediator.aks.microsoft.com/unschedulable",))),
+        failed("remediator.aks.microsoft.com/unschedulable"),
+    ),
     "AKS upgrades it": (situation(node(pool="np", annotations=IN_UPGRADE)), failed("AKS upgrades pool np")),
 }
 
@@ -240,6 +244,10 @@ ANSWERS["leftToUs"] = {
     "the autoscaler deletes it": (coexisting(AUTOSCALER_TAINT, remediator="Share"), failed("")),
     "shared with the remediator": (coexisting(REMEDIATOR_TAINT, remediator="Share"), passed()),
     "left to the remediator": (coexisting(REMEDIATOR_TAINT), failed("remediator")),
+    "left to an older remediator": (
+        coexisting("remediator.aks.microsoft.com/unschedulable"),
+        failed("remediator"),
+    ),
     "both are named": (
         coexisting(AUTOSCALER_TAINT, REMEDIATOR_TAINT),
         failed("ToBeDeletedByClusterAutoscaler); AKS's remediator is working on the node"),

@@ -132,14 +132,35 @@ def test_a_row_means_what_its_words_say(case: dict[str, Any]) -> None:
             id="a live migration is a Freeze with that text; the weekday is wrong as in Azure's page",
         ),
         pytest.param(
-            "SpotRebalanceRecommendation Advisory: something",
-            Signal("s", Kind.REBALANCE, Status.SCHEDULED, description="something", date_unreadable=True),
-            id="advice is no reclaim",
+            "SpotRebalanceRecommendation Advisory: Mon, 03 Aug 2026 08:18:16 GMT. something",
+            Signal("s", Kind.REBALANCE, Status.SCHEDULED, description="something"),
+            id="an advice is no reclaim, and has no date: its own says when it was given",
         ),
     ],
 )
 def test_a_message_seen_in_the_wild_is_read_whole(message: str, expected: Signal) -> None:
     assert parse_message("s", message) == expected
+
+
+@pytest.mark.parametrize(
+    ("typed", "message", "kind"),
+    [
+        ("RebootScheduled", "the host reboots soon", Kind.REBOOT),
+        ("RedeployScheduled", "", Kind.REDEPLOY),
+        ("PreemptScheduled", "spot capacity is reclaimed", Kind.PREEMPT),
+        ("PreemptionScheduled", "spot capacity is reclaimed", Kind.PREEMPT),
+        ("PreemptionScheduled", "some other Advisory of the platform", Kind.UNKNOWN),
+        ("RebootScheduled", 'Timeout when running plugin "check.sh"', Kind.UNKNOWN),
+        ("VMEventScheduled", "the host reboots soon", Kind.UNKNOWN),
+        ("RebootScheduled", "Redeploy Scheduled. DurationInSeconds: 9.", Kind.REDEPLOY),
+    ],
+)
+def test_a_typed_condition_with_an_unusual_text_has_the_kind_of_its_type(
+    typed: str, message: str, kind: Kind
+) -> None:
+    reported = builders.condition(typed, "True", message, at=NOW)
+    found = [one for one in read(builders.node(conditions=(reported,))) if one.source.endswith(typed)]
+    assert [signal.kind for one in found for signal in one.signals] == [kind]
 
 
 @pytest.mark.parametrize(

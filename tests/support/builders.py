@@ -55,6 +55,7 @@ REQUEST = f"{PREFIX}/request"
 IMDS = f"{PREFIX}/imds"
 RECORD = f"{PREFIX}/record"
 STATE = f"{PREFIX}/state"
+UID = f"{PREFIX}/uid"
 
 ACKNOWLEDGE = f"{PREFIX}/acknowledge"
 SCALE_SET = "aks-np-123-vmss"

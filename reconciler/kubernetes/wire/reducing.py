@@ -96,7 +96,7 @@ def node_reducer(wanted: Wanted) -> Callable[[Any], Node]:
     def reduce(found: Any) -> Node:
         meta, spec, status = found.metadata, found.spec, found.status
         annotations = meta.annotations
-        return Node(
+        node = Node(
             name=meta.name,
             uid=meta.uid,
             resource_version=meta.resourceVersion,
@@ -129,6 +129,7 @@ def node_reducer(wanted: Wanted) -> Callable[[Any], Node]:
             kubelet_version=intern(limits.text(status.nodeInfo.kubeletVersion, limits.NAME)),
             system_uuid=limits.text(status.nodeInfo.systemUUID, limits.NAME) if system_uuid else "",
         )
+        return node.without_copies(wanted.annotation_prefix)
 
     return _mending(reduce)
 

@@ -86,6 +86,8 @@ def _has_signs(node: Node, assessment: NodeAssessment, settings: Settings, parts
         or any(reading.answer is Answer.UNKNOWN and reading.installed for reading in assessment.readings)
         or keys.state in node.labels
         or parts.bears_signs(node, keys.prefix)
+        or node.copied
+        or node.is_unbound(keys.prefix)
         or not node.annotations.keys().isdisjoint(keys.instructions)
         or is_adoptable(node, settings)
     )

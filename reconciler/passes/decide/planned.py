@@ -225,10 +225,12 @@ def node_patch(
         annotations[keys.approved] = None
     if keys.said_before in read.annotations and not case.open:
         annotations[keys.said_before] = None
+    if read.is_unbound(keys.prefix):
+        annotations[keys.uid] = read.uid
     closed = walked.effects.node.unschedulable
     unschedulable = closed if closed != read.unschedulable else None
     lists = _list_changes(read, step.node)
-    if not labels and not annotations and unschedulable is None and not lists.any:
+    if not (labels or annotations or read.copied or unschedulable is not None or lists.any):
         return None
     write = node_write(
         read, keys.prefix, unschedulable=unschedulable, labels=labels, annotations=annotations, lists=lists
@@ -270,7 +272,7 @@ def second_patch(
         read = replace(
             read,
             labels=_merged(read.labels, first.labels),
-            annotations=_merged(read.annotations, first.annotations),
+            annotations=_merged(read.annotations, first.bound_annotations),
             unschedulable=read.unschedulable if first.unschedulable is None else first.unschedulable,
         )
     record = (node.record or Record(read.uid)).with_case(DEFAULT, case, context.now)

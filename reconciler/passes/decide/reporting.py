@@ -13,7 +13,7 @@ from msgspec import Struct
 from reconciler.calendar.occurrences import FOREVER
 from reconciler.model.event import Answer, Kind, Reading
 from reconciler.model.instructions import Instructions
-from reconciler.model.node import REMEDIATOR_TAINT, Node
+from reconciler.model.node import Node
 from reconciler.model.plan import Actions, DrainState, NodePlan, SourceState
 from reconciler.model.polling import AnyMemory
 from reconciler.model.problems import guarded
@@ -184,8 +184,13 @@ def notes(
         return _count(fleet, has) + sum(part.count for part in resting if has(part.node))
 
     notes = list(snapshot.problems.cluster)
+    copies = {node.name: node.copied for node in snapshot.nodes if node.copied}
+    if copies:
+        names = ", ".join(sorted(copies)[:_NAMED]) + (" and others" if len(copies) > _NAMED else "")
+        keys = ", ".join(sorted({key for copied in copies.values() for key in copied}))
+        notes.append(f"{names} has data of another node, which is ignored and removed: {keys}")
     remediator, coexist = snapshot.remediator, settings.coexist
-    tainted = count(lambda node: node.has_taint(REMEDIATOR_TAINT))
+    tainted = count(lambda node: bool(node.remediator_taint))
     if remediator.config_found or tainted:
         freeze = "drains for Freeze too" if remediator.on_freeze else "does not drain for Freeze"
         notes.append(

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from reconciler.model.machine import vm_of
 from reconciler.model.moments import to_text
-from reconciler.model.node import AUTOSCALER_TAINT, REMEDIATOR_TAINT
+from reconciler.model.node import AUTOSCALER_TAINT
 from reconciler.model.record import SelfService
 from reconciler.model.workflow import upgrade_of
 from reconciler.profiles.checks.people import starting
@@ -57,9 +57,8 @@ def left_by_remediator(situation: Situation) -> CheckResult:
 
     The reconciler never removes them, and never uncordons a node that has them.
     """
-    if situation.node.has_taint(REMEDIATOR_TAINT):
-        reason = f"AKS's remediator is working on the node (taint {REMEDIATOR_TAINT})"
-        return failed(reason)
+    if taint := situation.node.remediator_taint:
+        return failed(f"AKS's remediator is working on the node (taint {taint})")
     if situation.node.in_upgrade:
         return failed(upgrade_of(situation.node.agent_pool))
     return passed()
@@ -89,7 +88,7 @@ def left_to_us(situation: Situation) -> CheckResult:
     if situation.node.has_taint(AUTOSCALER_TAINT):
         reasons.append(AUTOSCALER_DELETES)
     leave = situation.settings.coexist.aks_remediator is AksRemediator.LEAVE
-    if leave and situation.node.has_taint(REMEDIATOR_TAINT):
+    if leave and situation.node.remediator_taint:
         reasons.append("AKS's remediator is working on the node (coexist.aksRemediator is Leave)")
     if reasons:
         return failed("; ".join(reasons), until)

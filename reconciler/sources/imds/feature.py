@@ -189,13 +189,18 @@ def _taken_back(node: Node, prefix: str) -> NodeSigns:
 def _signs(node: Node, standing: Standing, context: PassContext) -> NodeSigns:
     """Return the change of the agent's annotation: the IDs that are acknowledged and still may be.
 
-    An id is removed as soon as a node of the event is uncordoned, or the event has started.
+    An id is removed as soon as a node of the event is uncordoned, or the event has started. What was
+    published about another VM is removed, too.
     """
     may = {event.id for event in standing.acknowledgements if not event.refusal}
     ids = sorted(may & set(standing.record.acknowledged)) if standing.drained and standing.cordoned else []
     text = imds.to_acknowledgement(ids) if ids else None
-    key = context.keys.acknowledge
-    return NodeSigns({key: text} if node.annotations.get(key) != text else {})
+    keys, changed = context.keys, dict[str, str | None]()
+    if node.annotations.get(keys.acknowledge) != text:
+        changed[keys.acknowledge] = text
+    if imds.is_of_another_vm(node.annotations.get(keys.imds, ""), node.provider_id):
+        changed[keys.imds] = None
+    return NodeSigns(changed)
 
 
 FEATURE = Feature("imds", decide=Deciding(Acknowledging), signs=_signs, taken_back=_taken_back)

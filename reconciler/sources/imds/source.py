@@ -60,6 +60,7 @@ _SHORT = 2048
 """Characters of an annotation that is read once. The same text stays on a node for many passes."""
 
 _kept = lru_cache(maxsize=1024)(imds.from_annotation)
+_of_another_vm = lru_cache(maxsize=1024)(imds.is_of_another_vm)
 
 
 class PublishedEvents(Source):
@@ -114,6 +115,12 @@ def read(node: Node, prefix: str, agents: Agents) -> Reading:
         return Reading(imds.SOURCE, Answer.UNKNOWN, because="the agent's DaemonSet has no pod on the node")
     if text is None:
         return _NONE if agents.installed else _ABSENT
+    if (_of_another_vm if len(text) <= _SHORT else imds.is_of_another_vm)(text, node.provider_id):
+        because = (
+            f"the published events are about another VM, {imds.published_vm(text)}: they were copied from"
+            " another node, and a pass removes them; then the agent publishes those of this VM"
+        )
+        return Reading(imds.SOURCE, Answer.UNKNOWN, because=because)
     try:
         signals = _kept(text) if len(text) <= _SHORT else imds.from_annotation(text)
     except SourceError as error:

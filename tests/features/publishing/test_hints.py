@@ -203,7 +203,7 @@ def test_releasing_takes_the_hints_off() -> None:
 
     assert hinted(after) == (None, False)
     assert after.taints == (THEIRS,)
-    assert set(after.annotations) == {REQUEST}
+    assert set(after.annotations) == {REQUEST, builders.UID}
 
 
 def test_a_hint_without_a_record_is_taken_off() -> None:

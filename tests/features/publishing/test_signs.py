@@ -209,7 +209,7 @@ def test_releasing_takes_the_signs_off() -> None:
         sign.send(history.api)
     after = history.cluster.nodes["n0"]
 
-    assert set(after.annotations) == {REQUEST}
+    assert set(after.annotations) == {REQUEST, builders.UID}
     assert shown(after) == {}
     assert removed_signs(after, PREFIX) == NodeSigns()
 

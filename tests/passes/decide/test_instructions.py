@@ -234,7 +234,8 @@ def test_a_converged_pass_about_a_held_node_writes_nothing() -> None:
     held = replace(
         record(State.REQUIRED, events=(known(not_before=None, ids=("E",)),)), since=NOW - minutes(10)
     )
-    seen = snapshot(held_node(held, annotations=hold()), readings={"a": reported(signal(event_id="E"))})
+    annotations = {**hold(), builders.UID: "uid-a"}
+    seen = snapshot(held_node(held, annotations=annotations), readings={"a": reported(signal(event_id="E"))})
     plan = planned(seen)
 
     assert plan_of(plan).todo.write is None

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.jobs.stub_cluster import StubCluster, node
-from tests.support.builders import REQUEST
+from tests.support.builders import REQUEST, UID
 from tests.support.stub import Answer, Asked, status
 
 
@@ -51,8 +51,9 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 def test_each_node_is_written_as_it_was_read(cluster: Cluster) -> None:
     assert cluster.ask("--kind", "Reboot") == 0
     assert cluster.tried == ["a", "b", "c"]
+    annotations = {REQUEST: '{"kind": "Reboot"}', UID: "uid-a"}
     assert cluster.patches[0][1] == {
-        "metadata": {"uid": "uid-a", "resourceVersion": "7", "annotations": {REQUEST: '{"kind": "Reboot"}'}}
+        "metadata": {"uid": "uid-a", "resourceVersion": "7", "annotations": annotations}
     }
 
 
