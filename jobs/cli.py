@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 import click
 
-from jobs.commands import COMMANDS, called, in_own_words, is_completer, load
+from jobs.commands import COMMANDS, SYNONYMS, called, in_own_words, is_completer, load
 from reconciler import __version__
 from reconciler.model.errors import ReconcilerError
 
@@ -40,6 +41,17 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return the command from its file, or None for an unknown name."""
         return load(cmd_name) if cmd_name in COMMANDS else None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that the arguments begin with; an unknown name is an error that helps."""
+        name = args[0]
+        if name in COMMANDS or name.startswith("-"):
+            return super().resolve_command(ctx, args)
+        meant = SYNONYMS.get(name, "") or next(iter(get_close_matches(name, COMMANDS, n=1)), "")
+        instead = f"did you mean `{called()} {meant}`?" if meant else f"`{called()} --help` lists all."
+        raise click.UsageError(f"There is no command {name!r}; {instead}", ctx)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
         """Return the commands and options that begin so, without importing a command."""

@@ -22,7 +22,7 @@ from pathlib import Path
 from jobs.agent.figures import Figures
 from jobs.agent.imds import DEFAULT_ADDRESS, Imds, ImdsError
 from jobs.agent.own_node import Access, OwnNode, OwnNodeClient, in_cluster
-from jobs.runtime.health import HealthServer
+from jobs.runtime.health import HealthServer, place_of
 from jobs.runtime.log_line import Level, LogEvent, log_line, write_lines, write_utf8
 from reconciler import USER_AGENT
 from reconciler.model import scheduled_events
@@ -329,7 +329,7 @@ def main(argv: list[str] | None = None) -> int:
         try:
             _serve_readiness(arguments.listen, health)
         except OSError as error:
-            address = ":".join(map(str, arguments.listen))
+            address = place_of(arguments.listen)
             _log(LogEvent.CANNOT_LISTEN, Level.ERROR, address=address, because=str(error))
             return 1
     agent = Agent(arguments, health)
@@ -456,7 +456,7 @@ def _serve_readiness(address: tuple[str, int], health: Health) -> None:
             LogEvent.PROBE_FAILED, Level.ERROR, because=f"{type(error).__name__}: {error}"
         ),
     )
-    _log(LogEvent.LISTENING, address="{}:{}".format(*server.address))
+    _log(LogEvent.LISTENING, address=server.place)
     server.__enter__()
 
 

@@ -52,6 +52,16 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
 )
 """Every command with its line in `reconciler --help`."""
 
+SYNONYMS: Mapping[str, str] = MappingProxyType(
+    {
+        name: command
+        for face in plugins.faces()
+        for name, command in getattr(face, "SYNONYMS", {}).items()
+        if name not in COMMANDS
+    }
+)
+"""Names that people try, with the command that does what they mean."""
+
 
 def load(name: str) -> click.Command:
     """Import the file of a command of the list, and return the command."""

@@ -107,6 +107,8 @@ def report(
 
         return show(look, way.every)
     if way.out is not None:
+        if way.out.is_dir():
+            raise click.UsageError("--out is empty or a folder; name a file, or leave it out to print")
         check_output(way.out)
     seen = _seen(config, target, limit, way, given)
     text = seen.text if way.output in FORMS else _made(seen, way)[1]

@@ -18,7 +18,7 @@ from jobs import options
 from jobs.runtime.acting import Acting, Following, Yields
 from jobs.runtime.clock import ServerClock, SystemClock
 from jobs.runtime.environment import Target
-from jobs.runtime.health import HealthServer
+from jobs.runtime.health import HealthServer, place_of
 from jobs.runtime.log_line import LogEvent
 from jobs.runtime.logs import PassLog, log_as_json
 from jobs.runtime.outside import Wiring
@@ -30,7 +30,7 @@ from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.node_store import NodeStore
 from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.ended_case import EndedCase
-from reconciler.model.errors import ClusterError, LockHeld, LockLost, SettingsError
+from reconciler.model.errors import ClusterError, LockHeld, LockLost, OutputError, SettingsError
 from reconciler.passes.observe import wanted
 from reconciler.passes.store import Store
 from reconciler.run import PARTS, rehearse
@@ -98,6 +98,8 @@ def _serve(
     # First, so that mistakes in the settings are reported also if there are no credentials.
     load_settings(config, environment=os.environ)
     connection = Connection(target.kubeconfig, target.context)
+    if connection.insecure:
+        log.warning(connection.insecure)
     ending = Ending()
     with ExitStack() as open_things:
         open_things.callback(connection.close)
@@ -115,10 +117,16 @@ def _serve(
                 PassLog.probe_failed(error)
 
             checks = {"/healthz": server.stuck, "/readyz": server.unready}
-            health = HealthServer(listen, checks, documents=observers.documents, report=report)
+            try:
+                health = HealthServer(listen, checks, documents=observers.documents, report=report)
+            except OSError as error:
+                reason = error.strerror or str(error)
+                raise OutputError(
+                    f"--listen {place_of(listen)}: {reason}; name an address of this host"
+                ) from error
             open_things.enter_context(health)
             open_things.callback(last_read.wait, health, observers.last_read)
-            PassLog.write(LogEvent.LISTENING, address="{}:{}".format(*health.address))
+            PassLog.write(LogEvent.LISTENING, address=health.place)
         open_things.enter_context(server)
         wait_until_set(ending.stop)
         last_read.wanted()

@@ -6,6 +6,7 @@ import click
 
 from jobs.commands import OWN_NAME, called
 from jobs.completion.protocol import FOR_KUBECTL, SHELLS, script
+from jobs.runtime.output import print_text
 
 
 @click.command("agent", context_settings={"ignore_unknown_options": True}, add_help_option=False)
@@ -31,7 +32,7 @@ def completion(shell: str) -> int:
     if shell != "kubectl" and called() != OWN_NAME:
         message = "kubectl completes its plugins itself; write `kubectl maintenance completion kubectl`"
         raise click.UsageError(message)
-    click.echo(FOR_KUBECTL if shell == "kubectl" else script(shell), nl=False)
+    print_text(FOR_KUBECTL if shell == "kubectl" else script(shell), nl=False)
     return 0
 
 
@@ -42,5 +43,5 @@ def schema() -> int:
 
     from reconciler.settings.reference import json_schema
 
-    click.echo(json.dumps(json_schema(), indent=2))
+    print_text(json.dumps(json_schema(), indent=2))
     return 0

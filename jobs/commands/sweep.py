@@ -93,7 +93,7 @@ def sweep(
     with Observers().add(Surroundings("sweep", given, _warn, target)) as observers:
         settings = settings_from(config, target, SystemClock().now())
         try:
-            with connected(target) as connection:
+            with connected(target, someone_waits=False) as connection:
                 clock = ServerClock(connection)
                 looking = Wiring(connection, target)
                 if dry_run or settings.mode is Mode.OBSERVE:

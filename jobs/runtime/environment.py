@@ -7,10 +7,12 @@ import socket
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from reconciler.model.errors import NoServer, Unauthorized
 from reconciler.model.snapshot import Self
 
 if TYPE_CHECKING:
@@ -26,15 +28,49 @@ class Target(Struct, frozen=True):
 
 
 @contextmanager
-def connected(target: Target) -> Iterator[Connection]:
-    """Connect to the API server, and close the connection at the end."""
+def connected(target: Target, *, someone_waits: bool = True) -> Iterator[Connection]:
+    """Connect to the API server, and close the connection at the end.
+
+    `someone_waits`: without an answer to the first request, the command ends at once. A Pod tries again for
+    some seconds, because its API server may just be starting. The errors that end a command say which server
+    it was, and what to change.
+    """
     from reconciler.kubernetes.connection import Connection
 
-    connection = Connection(target.kubeconfig, target.context)
+    in_pod = "KUBERNETES_SERVICE_HOST" in os.environ
+    connection = Connection(target.kubeconfig, target.context, someone_waits=someone_waits and not in_pod)
+    _warn(connection.insecure)
     try:
         yield connection
+    except NoServer as error:
+        because = str(error).partition(": ")[2]
+        raise NoServer(
+            f"no answer from the API server {connection.place}: {because}. Is it the right cluster? "
+            "--context and --kubeconfig name another one"
+        ) from error
+    except Unauthorized as error:
+        raise Unauthorized(
+            f"{error}. {_what_to_do(error)}. The API server is {connection.place}",
+            status=error.status,
+            needs=error.needs,
+        ) from error
     finally:
         connection.close()
+
+
+@cache
+def _warn(text: str) -> None:
+    """Print a warning once in the life of a process; an empty one is none."""
+    if text:
+        from jobs.runtime.output import echo
+
+        echo(f"warning: {text}", err=True)
+
+
+def _what_to_do(error: Unauthorized) -> str:
+    if error.status == 403:
+        return "The manifests in k8s/report give the rights that reports and plans need (docs/install.md)"
+    return "Sign in again, or name another context with --context"
 
 
 class VariablesAsWritten(dict[str, str]):

@@ -7,6 +7,7 @@ The node agent imports this file, so it needs nothing but the standard library, 
 from __future__ import annotations
 
 import contextlib
+import errno
 import selectors
 import socket
 import threading
@@ -170,6 +171,9 @@ class HealthServer:
         self._listener.setblocking(False)
         self.address: tuple[str, int] = self._listener.getsockname()[:2]
         self.port = self.address[1]
+        self.place = place_of(self.address)
+        """The address as people write it, such as `[::]:8080`."""
+
         self._wake, self._woken = socket.socketpair()
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._listener, selectors.EVENT_READ)
@@ -356,6 +360,29 @@ def _text(text: str) -> Document:
     return Document("text/plain; charset=utf-8", f"{text[:LARGEST_ANSWER]}\n".encode(errors="replace"))
 
 
+def place_of(address: tuple[str, int]) -> str:
+    """Return an address as people write it; an IPv6 address has brackets."""
+    host, port = address
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
 def _listener(address: tuple[str, int]) -> socket.socket:
-    family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
-    return socket.create_server(address, family=family, backlog=128)
+    """Return a socket that listens at the address; all addresses are those of IPv4 and of IPv6.
+
+    A kubelet asks its Pod at the Pod's first address, which is one of IPv6 in many clusters.
+    """
+    host, port = address
+    if host in ("", "::"):
+        # A host may lack IPv4, IPv6, or sockets that serve both.
+        if socket.has_dualstack_ipv6():
+            try:
+                return socket.create_server(
+                    ("::", port), family=socket.AF_INET6, dualstack_ipv6=True, backlog=128
+                )
+            except OSError as error:
+                if error.errno not in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT):
+                    raise
+        family = socket.AF_INET6 if host else socket.AF_INET
+        return socket.create_server(address, family=family, backlog=128)
+    family, *_, found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    return socket.create_server((str(found[0]), port), family=family, backlog=128)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -38,7 +39,7 @@ def machine_text(json_text: str, output: str) -> str:
 
 def echo_for_programs(json_text: str, output: str) -> None:
     """Print the JSON text of a document to stdout in the form json or yaml."""
-    click.echo(safe.lines(machine_text(json_text, output)), nl=False)
+    print_text(safe.lines(machine_text(json_text, output)), nl=False)
 
 
 _NO_FOLDING = 2**30
@@ -109,7 +110,7 @@ def in_form(document: Document, output: str, text: AsText, columns: int | None) 
 def echo_form(text: str, output: str) -> None:
     """Print to stdout what is in this form; what programs read stays as it is."""
     if for_programs(output):
-        click.echo(safe.lines(text), nl=False)
+        print_text(safe.lines(text), nl=False)
     else:
         echo(text, nl=False)
 
@@ -161,4 +162,22 @@ def echo(text: str, *, err: bool = False, nl: bool = True) -> None:
 
     Commands of the program stand in it as the person who reads it types them.
     """
-    click.echo(safe.lines(in_own_words(text)), err=err, nl=nl)
+    print_text(safe.lines(in_own_words(text)), err=err, nl=nl)
+
+
+def print_text(text: str, *, err: bool = False, nl: bool = True) -> None:
+    """Print the text as it is, to stdout or to stderr; OutputError if that can't be written.
+
+    A reader that has gone, such as `head`, is no such error.
+    """
+    try:
+        click.echo(text, err=err, nl=nl)
+    except OSError as error:
+        if error.errno == errno.EPIPE:
+            raise
+        # What is left in the buffer would fail again when the process ends.
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, (sys.stderr if err else sys.stdout).fileno())
+        os.close(nowhere)
+        where = "stderr" if err else "stdout"
+        raise OutputError(f"{where} can't be written: {error.strerror or error}") from error

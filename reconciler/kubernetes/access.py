@@ -20,8 +20,9 @@ import urllib3
 from msgspec import Struct
 from urllib3.util.ssl_ import create_urllib3_context
 
-from reconciler.kubernetes.credentials import KEEP_ALIVE, POOL, ApiAccess
+from reconciler.kubernetes.credentials import KEEP_ALIVE, POOL, ApiAccess, Origin
 from reconciler.model.errors import Unauthorized
+from reconciler.model.values import replace
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
@@ -82,16 +83,19 @@ def plain_kubeconfig(path: str, context: str | None) -> ApiAccess | None:
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
         document = yaml.load(file.read_bytes(), loader)
-        cluster, user = _chosen(document, context)
-        return _access(cluster, user, file.parent)
+        named = document["current-context"] if context is None else context
+        chosen = _named(document, "context", named)
+        cluster, user = _chosen(document, chosen)
+        insecure = cluster.get("insecure-skip-tls-verify", False)
+        origin = Origin(str(path), str(named), str(chosen["cluster"]), insecure=insecure)
+        return replace(_access(cluster, user, file.parent), origin=origin)
     except (_NotPlain, OSError, ValueError, TypeError, KeyError, AttributeError, yaml.YAMLError):
         return None
 
 
-def _chosen(document: Any, context: str | None) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    found = _named(document, "context", document["current-context"] if context is None else context)
-    cluster = _named(document, "cluster", found["cluster"])
-    user = _named(document, "user", found["user"])
+def _chosen(document: Any, context: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    cluster = _named(document, "cluster", context["cluster"])
+    user = _named(document, "user", context["user"])
     texts = [value for key, value in (*cluster.items(), *user.items()) if key not in _NO_TEXT]
     insecure = cluster.get("insecure-skip-tls-verify", False)
     if (
@@ -199,6 +203,9 @@ def load_access(kubeconfig: str | None, context: str | None) -> ApiAccess:
     path = kubeconfig or os.environ.get("KUBECONFIG") or None
     if kubeconfig and not Path(kubeconfig).expanduser().is_file():
         raise Unauthorized(f"there is no kubeconfig file {kubeconfig}; name one that exists")
+    files = (path or "").split(os.pathsep)
+    if path and not any(Path(file).expanduser().is_file() for file in files if file):
+        raise Unauthorized(f"KUBECONFIG names no file that exists: {path}; name one that exists, or unset it")
     in_cluster = path is None and context is None and "KUBERNETES_SERVICE_HOST" in os.environ
     if in_cluster and (SERVICE_ACCOUNT / "token").is_file():
         return plain_service_account() or _official_service_account()

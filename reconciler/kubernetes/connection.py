@@ -28,6 +28,7 @@ from reconciler.kubernetes.wire import protobuf
 from reconciler.kubernetes.wire.protobuf import MAGIC
 from reconciler.model.errors import (
     ClusterError,
+    NoServer,
     Rejected,
     TooLarge,
     TooManyRequests,
@@ -215,6 +216,12 @@ def _body_of(status: Any) -> StatusBody:
     )
 
 
+FIRST_CONNECT = 3.0
+"""Seconds to connect for the first request of a command that a person waits for."""
+
+FIRST_ANSWER = 10.0
+"""Seconds for the first byte of its answer. A busy server takes some seconds for a list."""
+
 CONNECT_TIMEOUT = 5.0
 READ_TIMEOUT = 30.0
 TOTAL = 60.0
@@ -314,17 +321,22 @@ class Connection:
         kubeconfig: str | None = None,
         context: str | None = None,
         *,
+        someone_waits: bool = False,
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         """Load the credentials; Unauthorized with what to change if there are no usable ones.
 
+        `someone_waits`: without an answer to the first request, NoServer is raised at once, and nothing is
+        tried again.
+
         `clock` (seconds) is for ages, `wall` (Unix time) counts until the server has told its time, `sleep`
         is for the wait before a request is sent again. `kubeconfig` and `context` None: see load_access.
         """
         self._kubeconfig = kubeconfig
         self._context = context
+        self._impatient = someone_waits
         self._clock = clock
         self.time = ServerTime(wall=wall)
         self.throttled = 0
@@ -332,6 +344,20 @@ class Connection:
         self.sleep = sleep
         self._reload_lock = threading.Lock()
         self._load()
+
+    @property
+    def insecure(self) -> str:
+        """A warning for a person if the certificate of the server is not checked, else empty."""
+        if not self.origin.insecure:
+            return ""
+        return (
+            f"{self.origin} has insecure-skip-tls-verify: anybody on the way can read and change what is sent"
+        )
+
+    @property
+    def place(self) -> str:
+        """Which server it is, and how it was chosen, in words."""
+        return f"{self._host} ({self.origin})"
 
     def close(self) -> None:
         """Close all idle connections."""
@@ -352,11 +378,16 @@ class Connection:
         self._notice_authority()
         loaded = self._loaded
         try:
-            response = self._open(request, name)
-        except (Unauthorized, _Untrusted):
-            if not self._reload(loaded):
-                raise
-            response = self._open(request, name)
+            try:
+                response = self._open(request, name)
+            except (Unauthorized, _Untrusted):
+                if not self._reload(loaded):
+                    raise
+                response = self._open(request, name)
+        except Unreachable as error:
+            if self._impatient and not error.status:
+                raise NoServer(str(error)) from error
+            raise
         try:
             yield Stream(response, name, request.largest)
         finally:
@@ -378,18 +409,22 @@ class Connection:
         if request.query:
             url += "?" + urlencode(request.query)
         sent = self.time.clock()
+        connect, read = request.connect_timeout, request.read_timeout
+        if self._impatient:
+            connect, read = min(connect, FIRST_CONNECT), min(read, FIRST_ANSWER)
         with _as_unreachable(name), within_bounds(Bounds(request.total, size=None)):
             response = self._pool.request(
                 request.method,
                 url,
                 body=body,
                 headers=headers,
-                timeout=urllib3.Timeout(connect=request.connect_timeout, read=request.read_timeout),
+                timeout=urllib3.Timeout(connect=connect, read=read),
                 retries=False,
                 redirect=False,
                 preload_content=False,
                 decode_content=False,
             )
+            self._impatient = False
             self.time.note(response.headers.get("Date"), sent, self.time.clock())
             encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
             if response.status < 300 and encoding in ("", "identity"):
@@ -414,7 +449,10 @@ class Connection:
         self._loaded = self._clock()
         access = within(LOAD_LIMIT, lambda: load_access(self._kubeconfig, self._context))
         self._credentials = Credentials(access.authorization, clock=self._clock)
-        self._host, self._pool = access.host, access.pool
+        self._host, self._pool, self.origin = access.host, access.pool, access.origin
+        if self.origin.insecure:
+            # It would come with every request. `insecure` says it once.
+            urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
         self._authority, self._seen = access.authority, fingerprint(access.authority)
         bound(self._pool, "kubernetes")
 

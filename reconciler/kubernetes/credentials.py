@@ -31,18 +31,39 @@ KEEP_ALIVE = (
 )
 
 
+class Origin(Struct, frozen=True):
+    """Where an access comes from: a context of a kubeconfig, or the ServiceAccount of the Pod (all empty).
+
+    `cluster` is the name that the kubeconfig gives the cluster. `insecure`: the kubeconfig says that the
+    server's certificate is not checked.
+    """
+
+    kubeconfig: str = ""
+    context: str = ""
+    cluster: str = ""
+    insecure: bool = False
+
+    def __str__(self) -> str:
+        """Return it in words."""
+        if not self.kubeconfig:
+            return "the ServiceAccount of the Pod"
+        return f"context {self.context} of {self.kubeconfig}" if self.context else self.kubeconfig
+
+
 class ApiAccess(Struct, frozen=True):
     """The server's URL without a trailing slash, the pool of connections to it, and our identity.
 
     `authorization` returns the value of the Authorization header, None if a client certificate or nothing
     identifies us. It may be slow, and it raises Unauthorized if the credentials cannot be refreshed.
     `authority` is the file of the certificate authority, which new connections read, if it is a file.
+    `origin` is where all this comes from.
     """
 
     host: str
     pool: urllib3.PoolManager
     authorization: Callable[[], str | None]
     authority: Path | None = None
+    origin: Origin = Origin()
 
 
 LOOK_EVERY = 10.0

@@ -8,19 +8,23 @@ several kubeconfig files, proxies.
 from __future__ import annotations
 
 import logging
+import os
+import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import yaml
 from kubernetes.client import Configuration
 from kubernetes.client.rest import RESTClientObject
 from kubernetes.config import ConfigException, load_incluster_config, load_kube_config
 
-from reconciler.kubernetes.credentials import KEEP_ALIVE, POOL, ApiAccess
+from reconciler.kubernetes.credentials import KEEP_ALIVE, POOL, ApiAccess, Origin
 from reconciler.model.errors import Unauthorized
+from reconciler.model.values import replace
 
 
 def service_account() -> ApiAccess:
@@ -39,6 +43,7 @@ def kubeconfig(paths: str, context: str | None) -> ApiAccess:
     Raises Unauthorized with what is wrong with the files, their certificates or their credential plugin.
     """
     configuration = _configuration()
+    origin = _origin(paths, context)
     with _logged_errors() as logged:
         try:
             load_kube_config(paths, context, configuration, persist_config=True)  # type: ignore[no-untyped-call]
@@ -54,8 +59,76 @@ def kubeconfig(paths: str, context: str | None) -> ApiAccess:
             raise Unauthorized(f"the kubeconfig {paths} can't be used: {error}") from error
     if logged and "BearerToken" not in configuration.api_key:
         # If a credential plugin fails, the package only logs it and goes on without an identity.
-        raise Unauthorized(f"the kubeconfig {paths} gives no credentials: {logged[-1]}")
-    return _access(configuration)
+        raise Unauthorized(f"{origin} gives no credentials: {_plugin_failure(logged[-1])}")
+    return replace(_access(configuration), origin=origin)
+
+
+def _origin(paths: str, context: str | None) -> Origin:
+    """Return which context of the files is used; Unauthorized with what to change if there is none."""
+    merger = _merged(paths)
+    contexts = {str(found["name"]): found["context"] for found in merger.get("contexts") or ()}
+    named = context if context is not None else str(merger.get("current-context") or "")
+    known = f"it has {', '.join(sorted(contexts))}" if contexts else "it has none"
+    if not named:
+        raise Unauthorized(f"{paths} names no current context; give --context: {known}")
+    if named not in contexts:
+        raise Unauthorized(f"{paths} has no context {named}; {known}")
+    cluster = str(contexts[named]["cluster"])
+    clusters = {str(found["name"]): found["cluster"] for found in merger.get("clusters") or ()}
+    insecure = bool((clusters.get(cluster) or {}).get("insecure-skip-tls-verify", False))
+    return Origin(paths, named, cluster, insecure=insecure)
+
+
+def _merged(paths: str) -> Mapping[str, Any]:
+    """Return the lists of all kubeconfig files. Of two entries of one name, the first counts (kubectl)."""
+    merged: dict[str, Any] = {}
+    for path in filter(None, paths.split(os.pathsep)):
+        file = Path(path).expanduser()
+        if not file.is_file():
+            continue
+        try:
+            found = yaml.safe_load(file.read_bytes())
+        except (OSError, ValueError, yaml.YAMLError) as error:
+            raise Unauthorized(f"{path} is no kubeconfig: {error}") from error
+        if found is None:
+            continue
+        if not isinstance(found, dict):
+            raise Unauthorized(
+                f"{path} is no kubeconfig: it is not a mapping with clusters, contexts and users"
+            )
+        merged.setdefault("current-context", found.get("current-context") or None)
+        for key in ("contexts", "clusters"):
+            entries = found.get(key) or ()
+            if not all(
+                isinstance(entry, dict) and isinstance(entry.get(key[:-1]), dict) for entry in entries
+            ):
+                raise Unauthorized(f"{path} is no kubeconfig: an entry of {key} has no {key[:-1]}")
+            names = {entry["name"] for entry in merged.get(key, ())}
+            merged[key] = [
+                *merged.get(key, ()),
+                *(entry for entry in entries if entry.get("name") not in names),
+            ]
+        merged["current-context"] = merged["current-context"] or found.get("current-context")
+    return merged
+
+
+def _plugin_failure(text: str) -> str:
+    """Return what a credential plugin said, with the package to install where its program is missing."""
+    missing = re.search(r"No such file or directory: '([^']+)'", text)
+    if missing is None:
+        return text
+    install = _INSTALLS.get(Path(missing[1]).name, "")
+    return (
+        f"its credential plugin {missing[1]} is not installed{f'; install it: {install}' if install else ''}"
+    )
+
+
+_INSTALLS = {
+    "kubelogin": "az aks install-cli",
+    "aws": "the AWS CLI",
+    "gke-gcloud-auth-plugin": "gcloud components install gke-gcloud-auth-plugin",
+}
+"""What brings the credential plugins of large clouds."""
 
 
 def authorization(configuration: Configuration) -> str | None:

@@ -6,6 +6,7 @@ ReconcilerError
 ├── ClusterError              a request to the API server failed
 │   ├── Unreachable        3  no answer: refused, reset, timed out, or 5xx until the retries ended
 │   ├── Unauthorized       3  401, 403 for the pass as a whole, or no usable credentials
+│   │   └── NoServer       3  no answer to the first request of a command that a person waits for
 │   ├── Forbidden          1  403 for one object
 │   ├── NotFound           1  404
 │   ├── Conflict           1  409: the object has changed since it was read
@@ -96,6 +97,13 @@ class Unauthorized(ClusterError):
     """The server refused our identity or the whole pass, or there are no usable credentials."""
 
     exit_code = 3
+
+
+class NoServer(Unauthorized):
+    """There was no answer to the first request of a command that a person waits for.
+
+    As with refused credentials, nothing else is tried: the context is probably a wrong one.
+    """
 
 
 class Forbidden(ClusterError):

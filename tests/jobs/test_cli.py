@@ -61,7 +61,18 @@ def test_a_command_that_is_not_in_the_list_is_a_usage_error_even_where_there_is_
     found = CliRunner().invoke(commands, ["__init__"])
 
     assert found.exit_code == 2
-    assert "No such command" in found.output
+    assert "There is no command '__init__'" in found.output
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [("reprot", "report"), ("stop", "hold --all --now"), ("pause", "hold --all --now"), ("plans", "plan")],
+)
+def test_a_command_that_does_not_exist_is_answered_with_the_one_that_is_meant(typed: str, meant: str) -> None:
+    found = CliRunner().invoke(commands, [typed, "--all"])
+
+    assert found.exit_code == 2
+    assert f"did you mean `{called()} {meant}`?" in found.output
 
 
 def _options(name: str) -> dict[str, click.Parameter]:
@@ -367,3 +378,39 @@ def test_a_shared_option_is_described_once() -> None:
 
 def test_options_in_sentences_are_code() -> None:
     assert "With `--watch`:" in section("## Shared options")
+
+
+def test_a_full_disk_is_no_traceback() -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "jobs", "schema"],
+            check=False,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    assert (done.returncode, done.stderr) == (2, "stdout can't be written: No space left on device\n")
+
+
+def test_an_empty_name_of_the_output_is_a_usage_error() -> None:
+    found = CliRunner().invoke(commands, ["report", "--out", ""])
+    assert found.exit_code == 2
+    assert "--out is empty or a folder" in found.output
+
+
+@pytest.mark.parametrize("address", ["256.1.1.1:8080", "no-such-host.invalid:8080"])
+def test_serve_says_in_a_line_that_it_cannot_listen(tmp_path: Path, address: str) -> None:
+    (tmp_path / "maintenance.yaml").touch()
+    config = {
+        "current-context": "c",
+        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+        "clusters": [{"name": "c", "cluster": {"server": "http://127.0.0.1:1"}}],
+        "users": [{"name": "u", "user": {"token": "t"}}],
+    }
+    (tmp_path / "config").write_text(json.dumps(config))
+    given = ["serve", "--config", str(tmp_path / "maintenance.yaml"), "--listen", address]
+    command = [sys.executable, "-m", "jobs", *given, "--kubeconfig", str(tmp_path / "config")]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].startswith(f"--listen {address}: ")
+    assert "Traceback" not in done.stderr

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import http.client
 import os
+import shutil
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -242,3 +245,44 @@ def test_who_does_not_read_the_whole_document_has_not_read_it() -> None:
         # With the second answer, all that came before the first request is done.
         assert [ask(server, "/readyz")[0] for _ in range(2)] == [200, 200]
         assert not server.once_read("/", lambda: None)
+
+
+ASKED = "import sys, http.client as c; h = c.HTTPConnection(sys.argv[1], int(sys.argv[2]), timeout=60)"
+ASKED += "; h.request('GET', '/healthz'); print(h.getresponse().status)"
+SERVES = """
+import subprocess, sys
+from jobs.runtime.health import HealthServer
+
+with HealthServer(("", 0), {"/healthz": lambda: ""}) as server:
+    for host in sys.argv[2:]:
+        subprocess.run([sys.executable, "-c", sys.argv[1], host, str(server.port)], check=True)
+"""
+NO_IPV6 = "sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.lo.disable_ipv6=1"
+NO_IPV4 = "ip addr del 127.0.0.1/8 dev lo"
+
+
+@pytest.mark.parametrize(
+    ("taken_away", "asked"),
+    [
+        pytest.param("true", ["127.0.0.1", "::1"], id="both"),
+        pytest.param(NO_IPV6, ["127.0.0.1"], id="without IPv6"),
+        pytest.param(NO_IPV4, ["::1"], id="without IPv4"),
+    ],
+)
+def test_all_addresses_are_those_of_ipv4_and_of_ipv6(taken_away: str, asked: list[str]) -> None:
+    # A network of its own: nothing of this machine's is changed.
+    alone = ["unshare", "--net", "sh", "-ec"]
+    if os.geteuid() or not all(map(shutil.which, ("unshare", "ip", "sysctl"))):
+        pytest.skip("needs root, and the programs unshare, ip and sysctl")
+    script = f'ip link set lo up; {taken_away}; exec "$0" "$@"'
+    command = [*alone, script, sys.executable, "-c", SERVES, ASKED, *asked]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stdout.split()) == (0, ["200"] * len(asked)), done.stderr
+
+
+def test_a_port_in_use_is_an_error_also_for_one_of_both_protocols() -> None:
+    with (
+        socket.create_server(("::", 0), family=socket.AF_INET6) as taken,
+        pytest.raises(OSError, match="in use"),
+    ):
+        HealthServer(("", taken.getsockname()[1]), {})

@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives import serialization
 
+from reconciler.http.retrying import patiently
 from reconciler.kubernetes import access, official
 from reconciler.kubernetes.connection import ApiPath, Connection, Request
-from reconciler.model.errors import Unauthorized, Unreachable
+from reconciler.model.errors import NoServer, Unauthorized, Unreachable
 from tests.support.controlplane.configuration import Certificates, make_certificates
 from tests.support.stub import Answer, Stub, kubeconfig
 
@@ -318,3 +319,76 @@ def test_a_plain_kubeconfig_leaves_the_official_package_unloaded(tmp_path: Path)
     done = run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
 
     assert done.stdout == "False\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        pytest.param("just words", "is no kubeconfig: it is not a mapping", id="plain text"),
+        pytest.param("a: [", "is no kubeconfig: ", id="no YAML"),
+        pytest.param("contexts: [1]", "an entry of contexts has no context", id="an entry that is none"),
+        pytest.param("kind: Config", "names no current context; give --context: it has none", id="empty"),
+    ],
+)
+def test_what_is_no_kubeconfig_is_said_in_words(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "config").write_text(text)
+    with pytest.raises(Unauthorized, match=said):
+        Connection(str(tmp_path / "config"))
+
+
+def test_a_context_that_does_not_exist_is_answered_with_those_that_do(tmp_path: Path) -> None:
+    path = write(tmp_path / "config", "https://127.0.0.1:1", {}, {"token": "t"})
+    with pytest.raises(Unauthorized, match="has no context nope; it has "):
+        Connection(path, "nope")
+
+
+def test_a_variable_that_names_no_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "nope"))
+    with pytest.raises(Unauthorized, match="KUBECONFIG names no file that exists: "):
+        Connection()
+
+
+def test_a_credential_plugin_that_is_missing_is_named_with_what_brings_it(tmp_path: Path) -> None:
+    plugin = {
+        "apiVersion": "client.authentication.k8s.io/v1",
+        "command": str(tmp_path / "kubelogin"),
+        "interactiveMode": "Never",
+    }
+    path = write(tmp_path / "config", "https://127.0.0.1:1", {}, {"exec": plugin})
+    with pytest.raises(Unauthorized, match="kubelogin is not installed; install it: az aks install-cli"):
+        Connection(path)
+
+
+@pytest.mark.parametrize(
+    "user", [{"token": "t"}, {"username": "a", "password": "b"}], ids=["plain", "official"]
+)
+def test_a_server_that_is_not_checked_is_warned_of_once(tmp_path: Path, user: Document) -> None:
+    path = write(tmp_path / "config", "https://127.0.0.1:1", {"insecure-skip-tls-verify": True}, user)
+    connection = Connection(path)
+    assert "has insecure-skip-tls-verify" in connection.insecure
+    assert connection.origin.cluster
+    checked = Connection(write(tmp_path / "config", "https://127.0.0.1:1", {}, user))
+    assert checked.insecure == ""
+
+
+def test_a_person_is_told_at_once_that_no_server_answers(tmp_path: Path) -> None:
+    path = write(tmp_path / "config", "http://127.0.0.1:1", {}, {"token": "t"})
+    waits: list[float] = []
+    connection = Connection(path, someone_waits=True, sleep=waits.append)
+
+    with pytest.raises(NoServer, match="no connection"):
+        patiently(lambda: connection.send(Request("GET", ApiPath("x"))), sleep=waits.append)
+    assert waits == []
+
+
+def test_a_server_that_has_answered_is_asked_again_when_it_is_away(
+    tmp_path: Path, stub: Callable[[ssl.SSLContext | None], Stub]
+) -> None:
+    server = stub(None)
+    connection = Connection(write(tmp_path / "config", server.url, {}, {"token": "t"}), someone_waits=True)
+    connection.send(Request("GET", ApiPath("x")))
+    server.close()
+    connection.close()
+
+    with pytest.raises(Unreachable):
+        connection.send(Request("GET", ApiPath("x")))

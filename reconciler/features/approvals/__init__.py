@@ -6,3 +6,12 @@ COMMANDS = {
     "hold": "Hold nodes: no drain of them begins, not even at a deadline.",
     "resume": "End the hold and the deferral of nodes, whoever gave them.",
 }
+
+SYNONYMS = {
+    "pause": "hold --all --now",
+    "stop": "hold --all --now",
+    "unhold": "resume",
+    "continue": "resume",
+    "postpone": "defer",
+}
+"""What people try instead, with the command that does it."""

@@ -147,7 +147,11 @@ def resumed_with_many(
     found = [keys.hold_of_many] if _scope_of(node.annotations.get(keys.hold_of_many), now) == scope else []
     found += [keys.defer] if said.deferral is not None and said.deferral.word.scope == scope else []
     own = hold_of(node.annotations[keys.hold], now) if keys.hold in node.annotations else None
-    still = f"still held {own.word}; reconciler resume {node.name} ends that" if own is not None else ""
+    own_words = [f"held {own.word}"] if own is not None else []
+    if said.deferral is not None and said.deferral.word.scope != scope:
+        own_words.append(f"deferred {said.deferral.word}")
+    resume = f"reconciler resume {node.name} ends that"
+    still = f"still {' and '.join(own_words)}; {resume}" if own_words else ""
     over = [f"held {one.word}" for one in held if one.applies(node.pool, now)]
     over += [f"deferred {said.deferral.word}"] if said.deferral is not None and keys.defer in found else []
     kept = _kept_for_history(node, prefix, over, who, now)
