@@ -240,7 +240,7 @@ cluster = as_one(
         shell_complete=values.namespaces,
         default="node-maintenance",
         show_default=True,
-        help="The namespace of the lock and the ledger. Use the same one for all instances.",
+        help="The namespace of the reconciler: of its lock, ledger and settings, not of workloads.",
     ),
 )
 """The options for the cluster, as the argument `target`."""

@@ -159,7 +159,8 @@ class SettingsInUse(Struct, frozen=True):
 def settings_in_use(source: SettingsSource | None, target: Target, now: datetime) -> SettingsInUse:
     """Return the settings of a source, or without one those that are installed in the cluster.
 
-    Where none are installed, or they may not be read, the default settings apply, and the policy says so.
+    Where none are installed, or they may not be read, the default settings apply, and the policy says so. In
+    a namespace that a person has named, that is a mistake.
     Settings that can't be used raise SettingsError with every mistake; ClusterError if the API server does
     not answer or refuses us. `now` is aware.
     """
@@ -170,6 +171,10 @@ def settings_in_use(source: SettingsSource | None, target: Target, now: datetime
     with connected(target) as connection:
         found = read_installed(connection, target.namespace)
     if isinstance(found, str):
+        if target.namespace != Target().namespace:
+            # People of kubectl mean the namespace of a workload. The default settings would be no answer.
+            where = f"-n names the namespace of the reconciler ({Target().namespace} by default)"
+            raise SettingsError((f"{found}; {where}, not that of workloads: leave it out, or pass --config",))
         defaults = f"default settings: {found}; pass --config"
         return SettingsInUse(parse_settings("", ""), "default settings", defaults)
     name, content = found

@@ -312,6 +312,16 @@ class NodePlan(PlannedNode, frozen=True):
     struck: bool = False
 
     @property
+    def has_news(self) -> bool:
+        """Whether there is more about the node than a source that can't be read.
+
+        What a person has said of it is news also without an event: a hold beats the next deadline.
+        """
+        said = self.status.instructions != Instructions()
+        news = self.events or self.holds or self.acts or self.transitions or said
+        return bool(news) or self.after is not State.OPERATIONAL
+
+    @property
     def unknowns(self) -> tuple[str, ...]:
         """Which sources can't be read, and why, a sentence each."""
         return tuple(f"{source}: {because}" for source, because in self.status.unread)

@@ -166,7 +166,7 @@ def _is_shown(node: NodePlan, limit: Limit) -> bool:
         return False
     match limit.only:
         case Only.HELD:
-            return bool(node.holds)
+            return bool(node.holds) or node.status.instructions.hold is not None
         case Only.PLANNED:
             return node.status.urgency is not None and node.before is not State.IN_MAINTENANCE
         case Only.DRAINING:

@@ -58,10 +58,10 @@ def rows_as_text(report: Report, width: int | None = None) -> str:
 def _rows(report: Report, *, wide: bool) -> list[str]:
     lines = []
     for node in report.nodes:
-        if not _only_unknown(node):
+        if node.plan.has_news:
             lines += ["", *_node(node, _undone(report, node), would=report.rehearsed)]
             lines += [row(label, text) for label, text in _details(node)] if wide else []
-    return lines + _unknowns([node for node in report.nodes if _only_unknown(node)])
+    return lines + _unknowns([node for node in report.nodes if not node.plan.has_news])
 
 
 def shown(lines: Iterable[str], zone: ZoneInfo, width: int | None) -> str:
@@ -156,12 +156,6 @@ def outcome_lines(outcomes: Iterable[Outcome]) -> list[str]:
         for outcome in outcomes
         if outcome.result in _WORDS
     ]
-
-
-def _only_unknown(node: NodeReport) -> bool:
-    plan = node.plan
-    has_news = plan.events or plan.holds or node.actions or plan.transitions
-    return not has_news and plan.after is State.OPERATIONAL
 
 
 def _unknowns(nodes: list[NodeReport]) -> list[str]:

@@ -132,9 +132,18 @@ def test_the_policy_is_that_of_the_namespace_and_is_found_by_its_label_under_ano
     assert json.loads(capsys.readouterr().out)["mode"] == "Finish"
 
     cluster.maps["team", "another"] = "mode: Enforce"
-    assert cluster.run("plan", "-n", "team") == 0
-    first = capsys.readouterr().out.splitlines()[0]
-    assert "configmap/team/team-policy, configmap/team/another; pass --config" in first
+    assert cluster.run("plan", "-n", "team") == 2
+    assert "configmap/team/team-policy, configmap/team/another; " in capsys.readouterr().err
+
+
+def test_a_namespace_of_workloads_is_not_answered_with_the_default_settings(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster.maps["node-maintenance", "maintenance-policy"] = "mode: Enforce"
+    assert cluster.run("plan", "-n", "shop") == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "-n names the namespace of the reconciler (node-maintenance by default)" in printed.err
 
 
 def test_a_policy_that_may_not_be_read_is_named_with_the_missing_permission(
@@ -196,7 +205,7 @@ def test_what_no_reconciler_would_read_is_not_written(
     said = capsys.readouterr().err
     assert f"n has keys of {THEIRS}" in said
     assert "pass --config" in said
-    assert cluster.annotations().keys() == {f"{THEIRS}/record"}
+    assert cluster.annotations().keys() == {f"{THEIRS}/record", f"{THEIRS}/uid"}
 
 
 def test_beside_a_reconciler_with_this_prefix_another_one_is_no_matter(cluster: Cluster) -> None:
@@ -241,7 +250,7 @@ def test_a_drain_uses_the_prefix_of_the_policy_of_the_cluster(
     assert "default" not in capsys.readouterr().err
     del cluster.annotations()[f"{THEIRS}/hold"]
     assert cluster.run("drain", "n") == 0
-    assert cluster.annotations().keys() == {f"{THEIRS}/record"}
+    assert cluster.annotations().keys() == {f"{THEIRS}/record", f"{THEIRS}/uid"}
     assert cluster.run("release", "n") == 0
     assert capsys.readouterr().out.endswith("n: released and uncordoned\n")
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from reconciler.model.instructions import PersonHold, Word, hold_text
 from reconciler.model.plan import BudgetUse, Plan
 from reconciler.report.document import Limit, Only, Report, limited, to_report
 from reconciler.report.text import as_markdown, as_text
@@ -79,3 +80,15 @@ def test_many_names_are_counted_after_the_fifth() -> None:
     names = tuple(f"n{number}" for number in range(9))
 
     assert "(n0, n1, n2, n3, n4 and 4 more)" in as_text(limited(WHOLE, Limit(names)))
+
+
+@pytest.mark.parametrize("only", [None, Only.HELD])
+@pytest.mark.parametrize("form", [as_text, as_markdown])
+def test_a_node_that_a_person_holds_is_shown_also_without_an_event(only: Only | None, form: Form) -> None:
+    hold = hold_text(PersonHold(Word("alice@laptop", NOW, reason="disk copy")))
+    node = builders.node(annotations={f"{builders.PREFIX}/hold": hold})
+    report = to_report(builders.planned(builders.snapshot(node)), rehearsed=True)
+
+    shown = form(limited(report, Limit(only=only)))
+    assert "disk copy" in shown
+    assert "reconciler resume a" in shown

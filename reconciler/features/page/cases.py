@@ -14,7 +14,6 @@ from reconciler.model.drains import Blocker
 from reconciler.model.explanation import Obstacle
 from reconciler.model.moments import to_text
 from reconciler.model.plan import NodePlan, Plan, SourceState
-from reconciler.model.record import State
 from reconciler.report import safe
 from reconciler.report.columns import FOR_PEOPLE, NodeReport, Row, state_line
 from reconciler.report.document import Report
@@ -160,7 +159,7 @@ class Cases(Struct, frozen=True):
 def cases(facts: PageFacts, report: Report) -> Cases:
     """Return the rows of the nodes with news, in the order of the plan; `report` is about it."""
     pairs = zip(facts.plan.nodes, report.nodes, strict=True)
-    news = [(node, about) for node, about in pairs if _has_news(node)]
+    news = [(node, about) for node, about in pairs if node.has_news]
     rows: list[CaseRow] = []
     size = 0
     for node, about in news[:MOST_ROWS]:
@@ -170,12 +169,6 @@ def cases(facts: PageFacts, report: Report) -> Cases:
             break
         rows.append(row)
     return Cases(tuple(rows), len(news) - len(rows))
-
-
-def _has_news(node: NodePlan) -> bool:
-    """Whether there is more about the node than a source that can't be read."""
-    news = node.events or node.holds or node.acts or node.transitions
-    return bool(news) or node.after is not State.OPERATIONAL
 
 
 def _row(node: NodePlan, report: NodeReport, facts: PageFacts) -> CaseRow:
