@@ -205,7 +205,7 @@ def test_what_no_reconciler_would_read_is_not_written(
     said = capsys.readouterr().err
     assert f"n has keys of {THEIRS}" in said
     assert "pass --config" in said
-    assert cluster.annotations().keys() == {f"{THEIRS}/record", f"{THEIRS}/uid"}
+    assert cluster.annotations().keys() == {f"{THEIRS}/record"}
 
 
 def test_beside_a_reconciler_with_this_prefix_another_one_is_no_matter(cluster: Cluster) -> None:
