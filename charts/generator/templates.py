@@ -105,7 +105,9 @@ CONDITIONS = {
     "monitoring/rules.yaml": ".Values.monitoring.rules",
     "publish": ".Values.permissions.publish",
     "replacing": ".Values.permissions.replacing",
-    "report": ".Values.permissions.report",
+    "report": "or .Values.permissions.report .Values.report.enabled",
+    "report-job": ".Values.report.enabled",
+    "report-job/network-policy.yaml": "and .Values.report.enabled .Values.networkPolicies.enabled",
     "shuffles": ".Values.permissions.shuffles",
 }
 """When a file is rendered, by its folder or by its own name. Empty: always."""
@@ -241,6 +243,26 @@ EDITS: dict[str, tuple[Edit, ...]] = {
             "  labelNameLengthLimit: 511\n"
             "  labelValueLengthLimit: 1023\n"
             "  {{- end }}\n",
+        ),
+    ),
+    "report-job/cronjob.yaml": (
+        Edit(
+            'schedule: "0 6 * * *" # in the time zone of the controller manager, mostly UTC\n',
+            "schedule: {{ .Values.report.schedule | quote }}\n",
+        ),
+        _pull_secrets(10),
+        extended(
+            "            - --config=/etc/node-maintenance/maintenance.yaml\n", ".Values.report.args", 12
+        ),
+        extended("            kubernetes.io/os: linux\n", ".Values.pods.nodeSelector", 12),
+        replaced("resources", Pods().resources, ".Values.pods.resources", 12),
+    ),
+    "report-job/network-policy.yaml": (
+        after(
+            "    - {protocol: TCP, port: 6443}\n",
+            "    {{- range .Values.networkPolicies.egressPorts }}\n"
+            "    - {protocol: TCP, port: {{ . }}}\n"
+            "    {{- end }}\n",
         ),
     ),
     "monitoring/rules.yaml": (

@@ -118,6 +118,20 @@ class Permissions(Part):
     )
 
 
+class Report(Part):
+    """The report as a CronJob: what a pass would do, in the log of its Pod. It writes nothing, in no mode."""
+
+    enabled: bool = Field(default=False, description="Whether the CronJob is installed.")
+    schedule: str = Field(
+        default="0 6 * * *",
+        min_length=9,
+        description="When it runs, as a cron expression in the time zone of the controller manager.",
+    )
+    args: list[str] = Field(
+        default=[], description="More options of `reconciler report`, for example `--output=markdown`."
+    )
+
+
 class AdmissionPolicies(Part):
     """The ValidatingAdmissionPolicies of the reconciler. The agent is never installed without its own."""
 
@@ -226,6 +240,7 @@ class Values(Part):
     agent: Agent = Field(default=Agent(), description=str(Agent.__doc__))
     azure: Azure = Field(default=Azure(), description=str(Azure.__doc__))
     permissions: Permissions = Field(default=Permissions(), description=str(Permissions.__doc__))
+    report: Report = Field(default=Report(), description=str(Report.__doc__))
     crd: Crd = Field(default=Crd(), description=str(Crd.__doc__))
     admission_policies: AdmissionPolicies = Field(
         default=AdmissionPolicies(), description=str(AdmissionPolicies.__doc__)

@@ -32,6 +32,7 @@ FOLDERS = (
         "publish",
         "replacing",
         "report",
+        "report-job",
         "shuffles",
         "crd",
     ),
