@@ -20,6 +20,7 @@ from reconciler.model.problems import Unseen
 from reconciler.model.record import CaseRecord, KnownEvent, State
 from reconciler.model.schedule import CaseSchedule, StartTimes, Urgency
 from reconciler.model.snapshot import FleetNode, Ledger, Undone
+from reconciler.model.unguarded import Unguarded
 from reconciler.model.workflow import HypervisorWrite, LeaseTake, WorkflowMessage
 from reconciler.model.writes import NodeWrite, Publication
 
@@ -292,7 +293,7 @@ class NodePlan(PlannedNode, frozen=True):
     `record` is the profile's data about the node after this pass, `ended` the case that ended with it. `uid`
     is the node's, empty in the plan of a node that no longer exists. `schedule` is when its drain is planned
     to start, None if it has no case. `struck` says that this pass has found out that the case is late or
-    missed.
+    missed. `unguarded` is why nobody drains a node that needs it, or brings it back, None for any other.
     """
 
     before: State
@@ -310,6 +311,7 @@ class NodePlan(PlannedNode, frozen=True):
     schedule: CaseSchedule | None = None
     workflows: tuple[WorkflowReport, ...] = ()
     struck: bool = False
+    unguarded: Unguarded | None = None
 
     @property
     def has_news(self) -> bool:

@@ -19,6 +19,7 @@ from reconciler.model.outcome import ActionName
 from reconciler.model.plan import JudgedEvent, NodePlan, WorkflowReport, actions
 from reconciler.model.record import State
 from reconciler.model.schedule import CaseSchedule
+from reconciler.model.unguarded import Unguarded
 from reconciler.model.values import replace
 from reconciler.report.values import (
     Document,
@@ -174,6 +175,16 @@ def event_line(judged: JudgedEvent) -> str:
     if event.cause.initiator is Initiator.USER:
         parts.append("started by a user")
     return f"{', '.join(parts)} ({', '.join(event.sources)})"
+
+
+def unguarded_line(unguarded: Unguarded) -> str:
+    """Return in a line why nobody guards a node, since when, and who can change that."""
+    since = f" (since {moment_value(unguarded.since)})" if unguarded.since is not None else ""
+    return f"{unguarded.because}{since}; {unguarded.who}"
+
+
+def _unguarded(node: NodeReport) -> list[str]:
+    return [unguarded_line(node.plan.unguarded)] if node.plan.unguarded is not None else []
 
 
 def _facts(node: NodeReport) -> Iterator[str]:
@@ -374,6 +385,17 @@ COLUMNS = (
         place=FIRST,
     ),
     _texts(Column("facts", lambda node: node.outcome), "outcome", _facts),
+    _texts(
+        Column(
+            "unguarded",
+            lambda node: node.plan.unguarded,
+            log="unguarded",
+            logged=lambda node: node.plan.unguarded.why.value if node.plan.unguarded is not None else None,
+            place=FIRST,
+        ),
+        "UNGUARDED",
+        _unguarded,
+    ),
     Column(
         "actions",
         lambda node: node.actions,

@@ -32,6 +32,7 @@ from reconciler.model.plan import (
 from reconciler.model.pod import PodDisruptionBudget
 from reconciler.model.problems import Unseen
 from reconciler.model.schedule import CaseSchedule, DrainObstacle
+from reconciler.model.unguarded import Unguarded
 
 Document = dict[str, Any]
 
@@ -127,6 +128,7 @@ for _kind, _keys in (
     (DrainObstacle, "code pod pods owner? budgets certain because remedy"),
     (SourceAnswer, "source answer because asOf"),
     (Obstacle, "code because until who"),
+    (Unguarded, "why since"),
     (PodDisruptionBudget, "budget=key allowed desired healthy expected"),
 ):
     keys(_kind, _keys)

@@ -18,6 +18,7 @@ from reconciler.model.outcome import HoldCode
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.record import State
 from reconciler.model.schedule import CaseForecast, CaseSchedule, DrainObstacle, ObstacleCode, Prospect
+from reconciler.model.unguarded import UnguardedWhy
 from reconciler.profiles.checks import CHECKS
 from reconciler.profiles.triggers import TRIGGERS
 from reconciler.report.document import to_report
@@ -126,6 +127,13 @@ def test_every_key_of_an_explanation_is_described() -> None:
 
     assert {"pod", "node", "obstacles"} <= keys
     assert keys - named("output.md") == set()
+
+
+def test_every_reason_why_a_node_is_unguarded_has_its_row() -> None:
+    section = written("planning.md").partition("\n## Unguarded nodes\n")[2].partition("\n## ")[0]
+    rows = {line.split("|")[1].strip(" `") for line in section.splitlines() if line.startswith("| `")}
+
+    assert rows == {each.value for each in UnguardedWhy}
 
 
 def test_every_forecast_and_every_obstacle_of_a_case_is_described() -> None:

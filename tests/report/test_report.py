@@ -72,8 +72,8 @@ def test_the_log_and_the_table_of_nodes_name_each_thing_once() -> None:
     headers = [column.cell.header for column in FOR_PEOPLE if column.cell is not None]
 
     assert " ".join(logged) == (
-        "state outcome events actions deadline plannedStart instructions because holds workflows unknown"
-        " stays"
+        "state outcome unguarded events actions deadline plannedStart instructions because holds workflows"
+        " unknown stays"
     )
     assert headers == ["node", "zone", "state", "outcome", "event", "what happens"]
 

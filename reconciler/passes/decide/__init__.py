@@ -21,6 +21,7 @@ from reconciler.model.workflow import upgraded_pools
 from reconciler.model.writes import LabelsWrite
 from reconciler.passes.decide.draining import holds_slot
 from reconciler.passes.decide.forecasts import with_prospects
+from reconciler.passes.decide.guarding import unguarded
 from reconciler.passes.decide.known import (
     QueueKey,
     broken,
@@ -79,7 +80,7 @@ def decide(
     fleet = _queue(fleet, context)
     for node in sorted(fleet.known, key=partial(_turn, context, fleet.ours)):
         progress.plans[node.name] = decide_safely(node, context, progress, parts)
-    plans = _in_order(fleet.keys, progress, context)
+    plans = _in_order(fleet, progress, context)
     shown = _shown(plans, context, fleet)
     _keep(progress, plans, shown, context)
     return _plan(plans, shown, fleet, context, progress)
@@ -89,8 +90,9 @@ class _Fleet(Struct, frozen=True):
     """What is known of the nodes before the first is decided on.
 
     `selected` are those of `nodeSelector`, `resting` those of them that were only counted. `marked` are also
-    those that it selects no more while they have our record or hints, and `known` what is known of those with
-    something to decide or report. `ours` says why a node has a place of ours, `keys` its place in the queue.
+    those that it does not select while they have our record or hints, or an event of a kind that drains, and
+    `known` what is known of those with something to decide or report. `ours` says why a node has a place of
+    ours, `keys` its place in the queue.
     """
 
     selected: tuple[Node, ...]
@@ -115,7 +117,7 @@ def _fleet(context: PassContext, parts: Parts) -> _Fleet:
         for node in snapshot.nodes
         if node.name in names
         or faults.of(
-            node.name, "it may have a record or hints", partial(_is_marked, node, context, parts), True
+            node.name, "it may have something to report", partial(_is_marked, node, context, parts), True
         )
     )
     looked = [look_safely(node, context, parts) for node in marked]
@@ -191,16 +193,22 @@ def _turn(context: PassContext, ours: Mapping[str, str], facts: NodeFacts) -> tu
     return (waits, struck, facts.name == context.snapshot.itself.node, facts.attempts)
 
 
-def _in_order(keys: Mapping[str, QueueKey], progress: Progress, context: PassContext) -> tuple[NodePlan, ...]:
+def _in_order(fleet: _Fleet, progress: Progress, context: PassContext) -> tuple[NodePlan, ...]:
     """Return all plans that are reported, by urgency, with those of nodes that rest."""
+    keys = fleet.keys
     rested: Mapping[str, NodePlan] = context.snapshot.aside.plans
     own_node = context.snapshot.itself.node
 
     def key(plan: NodePlan) -> QueueKey:
         return keys.get(plan.node) or (plan.node == own_node, LEAST_URGENT.key, plan.zone, plan.node)
 
-    scheduled = [_with_schedule(plan, progress.schedules.get(name)) for name, plan in progress.plans.items()]
-    reported = sorted((*filter(is_reported, scheduled), *rested.values()), key=key)
+    decided = []
+    for facts in fleet.known:
+        plan = _with_schedule(progress.plans[facts.name], progress.schedules.get(facts.name))
+        what = f"node {facts.name}: whether it is guarded is not known"
+        why, _ = guarded(what, partial(unguarded, facts, plan, context), None)
+        decided.append(replace(plan, unguarded=why) if why is not None else plan)
+    reported = sorted((*filter(is_reported, decided), *rested.values()), key=key)
     return (*reported, *orphaned_drains(context.snapshot, keys.keys() | rested.keys()))
 
 
@@ -323,7 +331,12 @@ def _with_schedule(plan: NodePlan, schedule: CaseSchedule | None) -> NodePlan:
 
 def _is_marked(node: Node, context: PassContext, parts: Parts) -> bool:
     keys = context.keys
-    return keys.record in node.annotations or parts.outlived(node, keys.prefix).any
+    if keys.record in node.annotations or parts.outlived(node, keys.prefix).any:
+        return True
+    events = context.assessment.of(node.name).events
+    policies = context.settings.policies(node.labels) if events else None
+    meant = (policies[event.kind, event.condition] for event in events) if policies is not None else ()
+    return any(policy is not None and policy.drain for policy in meant)
 
 
 def _has_place(node: NodeFacts) -> str:

@@ -163,6 +163,8 @@ def _why_untouched(node: NodeFacts, unreadable: str, settings: Settings) -> Hold
         fix = f"{release} --reset removes it"
         return Hold(name, HoldCode.RECORD_READABLE, f"its record is not changed: {unreadable}; {fix}")
     if not settings.in_fleet(node.read.labels):
+        if node.written is None:
+            return Hold(name, HoldCode.LOOKED_AFTER, "nodeSelector does not select it")
         undo = f"{release} removes our cordon, label and record"
         return Hold(name, HoldCode.LOOKED_AFTER, f"nodeSelector no longer selects it; {undo}")
     if HOSTED_LABEL in node.read.labels:

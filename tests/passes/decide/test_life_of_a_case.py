@@ -535,14 +535,15 @@ def test_the_label_with_the_state_can_be_left_out(shows: bool) -> None:
     assert plan.todo.write.labels == ({STATE: "in-maintenance"} if shows else {})
 
 
-def test_a_node_that_the_settings_do_not_select_is_not_there() -> None:
+def test_a_node_that_the_settings_do_not_select_starts_nothing_and_takes_no_place() -> None:
     chosen = builders.settings("nodeSelector: {agentpool: web}\nbudget: {maxUnavailable: 1}")
     other = node("z", pool="batch", unschedulable=True)
     seen = snapshot(node(pool="web"), other, readings={name: reported(signal()) for name in "az"})
     plan = planned(seen, chosen)
 
     assert [one.node for one in plan.nodes if one.starts] == ["a"]
-    assert [one.node for one in plan.nodes] == ["a"]
+    assert [name for name, _ in plan.budget.holders] == ["a"]
+    assert codes(plan_of(plan, "z")) == {"lookedAfter"}
 
 
 def test_a_node_that_a_person_drains_by_hand_is_left_alone_and_holds_a_place() -> None:
