@@ -55,8 +55,9 @@ def explain(
         policy = settings_in_use(config, target, datetime.now(UTC))
         explanation = _explained(name, policy.settings, target)
         document, form = policy.named_in(explanation.document), partial(as_text, explanation)
-        first = "".join(f"{line}\n" for line in policy.first_line(output))
-        return Shown(first + in_form(document, output, form, width(output)), output, document)
+        plan = explanation.plan
+        first = policy.first_lines(output, plan.reconciler, plan.now)
+        return Shown(in_form(document, output, form, width(output)), output, document, first)
 
     return show(look, every)
 

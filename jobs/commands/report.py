@@ -15,7 +15,7 @@ from jobs import options
 from jobs.runtime.by_hand import check_nodes
 from jobs.runtime.environment import Target, connected
 from jobs.runtime.looks import Shown, show
-from jobs.runtime.output import check_output, echo, echo_form, in_form, width, write_output
+from jobs.runtime.output import check_output, echo, in_form, width, write_output
 from jobs.runtime.outside import examined
 from jobs.runtime.process import Observers, Passed, Reported, Surroundings, options_of_features, processes
 from jobs.runtime.settings_source import SettingsInUse, SettingsSource, settings_in_use
@@ -24,7 +24,6 @@ from reconciler.model.selector import LabelSelector
 from reconciler.model.values import replace
 from reconciler.report.document import Limit, Only, limited, to_report
 from reconciler.report.text import as_markdown, as_text
-from reconciler.report.values import Document
 
 FORMS = {name: form for process in processes() for name, form in process.forms.items()}
 """The forms of features, which show the whole fleet."""
@@ -102,8 +101,7 @@ def report(
             raise click.UsageError("--watch prints to stdout; leave out --out, -o html and metrics")
 
         def look() -> Shown:
-            document, text = _made(_seen(config, target, limit, way, given), way)
-            return Shown(text, way.output, document)
+            return _made(_seen(config, target, limit, way, given), way)
 
         return show(look, way.every)
     if way.out is not None:
@@ -111,11 +109,12 @@ def report(
             raise click.UsageError("--out is empty or a folder; name a file, or leave it out to print")
         check_output(way.out)
     seen = _seen(config, target, limit, way, given)
-    text = seen.text if way.output in FORMS else _made(seen, way)[1]
+    shown = Shown(seen.text, way.output, {}) if way.output in FORMS else _made(seen, way)
     if way.out is not None:
-        write_output(way.out, text)
+        first = "".join(f"{line.text}\n" for line in shown.first)
+        write_output(way.out, f"{first}{shown.text}")
     else:
-        echo_form(text, way.output)
+        shown.echo()
     return 0
 
 
@@ -137,20 +136,20 @@ def _seen(
         reported = Reported(plan, settings, connection, target)
         notes = [note for process in processes() if process.notes for note in process.notes(reported)]
         # Such a form has no first line.
-        first = policy.first_line() if form is not None else ()
+        first = (policy.defaults,) if form is not None and policy.defaults else ()
         plan = replace(plan, notes=(*first, *plan.notes, *notes))
         text = form(replace(reported, plan=plan)) if form is not None else ""
     check_nodes(limit.names, {node.name for node in found.snapshot.nodes})
     return _Seen(plan, policy, limit.on(found.snapshot.nodes), text)
 
 
-def _made(seen: _Seen, way: _Way) -> tuple[Document, str]:
-    """Return the report as a document, and as a text in the form that is asked for, which is no page."""
+def _made(seen: _Seen, way: _Way) -> Shown:
+    """Return the report in the form that is asked for, which is no page."""
     made = limited(to_report(seen.plan, rehearsed=True), seen.limit)
     document = seen.policy.named_in(made.document)
-    first = "".join(f"{line}\n" for line in seen.policy.first_line(way.output))
+    first = seen.policy.first_lines(way.output, seen.plan.reconciler, seen.plan.now)
     if way.output == "markdown":
-        return document, first + as_markdown(made)
+        return Shown(as_markdown(made), way.output, document, first)
     columns = width(way.output) if way.out is None else None
     form = partial(as_text, made, wide=way.output == "wide")
-    return document, first + in_form(document, way.output, form, columns)
+    return Shown(in_form(document, way.output, form, columns), way.output, document, first)

@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from jobs import options
-from jobs.runtime.acting import Acting, Following, Yields
+from jobs.runtime.acting import Acting, Following, Yields, acting_now
 from jobs.runtime.clock import ServerClock, SystemClock
 from jobs.runtime.environment import Target
 from jobs.runtime.health import HealthServer, place_of
@@ -31,6 +31,7 @@ from reconciler.kubernetes.node_store import NodeStore
 from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.ended_case import EndedCase
 from reconciler.model.errors import ClusterError, LockHeld, LockLost, OutputError, SettingsError
+from reconciler.model.values import replace
 from reconciler.passes.observe import wanted
 from reconciler.passes.store import Store
 from reconciler.run import PARTS, rehearse
@@ -179,6 +180,7 @@ class Serving:
         self._warning = SettingsWarning(warn)
         self._log = PassLog()
         self._began = time.monotonic()
+        self._every = every
         self._loop = PassLoop(self._run, every.total_seconds(), self._unexpected, ending)
         self._following = Following(Store(PARTS), self._loop.wait_for_calm, self._loop.wait_for_rest)
         self.observers = Observers(_Own(self._loop.wake), *observers)
@@ -313,7 +315,9 @@ class Serving:
         rehearsed = self._settings.mode is Mode.OBSERVE
         if rehearsed:
             self._leave()
-            outside, settings = self._only_looking.to_read(self._settings), self._settings
+            settings, looking = self._settings, self._only_looking
+            reconciler = acting_now(looking.connection, settings, self.now(), every=self._every)
+            outside = replace(looking.to_read(settings), reconciler=reconciler)
             plan, outcomes = self.observers.rehearsed(
                 settings, lambda: rehearse(outside, settings, self.now(), self._following.store)
             )
@@ -331,7 +335,9 @@ class Serving:
     def _enter(self) -> Acting:
         if self._acting is None:
             looking = self._only_looking
-            acting = Acting(looking, self._settings, self._clock, self.observers, self._following, self._lost)
+            acting = Acting(
+                looking, self._settings, self._clock, self.observers, self._following, self._lost, self._every
+            )
             acting.__enter__()
             self._acting, self._lost = acting, ""
             PassLog.write(LogEvent.LEADING)

@@ -16,7 +16,7 @@ from jobs.runtime.acting import Acting, Yields
 from jobs.runtime.clock import ServerClock, SystemClock
 from jobs.runtime.environment import Target, connected
 from jobs.runtime.output import echo, echo_document, echo_for_programs, for_programs
-from jobs.runtime.outside import Wiring
+from jobs.runtime.outside import Wiring, reconciler_of
 from jobs.runtime.process import Observers, Surroundings, options_of_features
 from jobs.runtime.settings_source import SettingsSource, settings_from
 from jobs.runtime.supervised import ended_by_signals
@@ -97,7 +97,8 @@ def sweep(
                 clock = ServerClock(connection)
                 looking = Wiring(connection, target)
                 if dry_run or settings.mode is Mode.OBSERVE:
-                    outside = looking.to_read(settings)
+                    reconciler = reconciler_of(connection, target, settings)
+                    outside = replace(looking.to_read(settings), reconciler=reconciler)
                     plan, _ = observers.rehearsed(
                         settings, lambda: observers.timed(lambda: rehearse(outside, settings, clock.now()))
                     )

@@ -60,11 +60,10 @@ def windows(policy: SettingsInUse, *, at: str | None, labels: tuple[str, ...], o
     chosen = dict(label.partition("=")[::2] for label in labels) if labels else None
     if for_programs(output):
         document = policy.named_in(windows_as_data(settings, moment, chosen))
-        policy.first_line(output)
+        policy.first_lines(output)
         echo_for_programs(json.dumps(document, indent=2), output)
     else:
-        for line in policy.first_line(output):
-            echo(line)
+        echo_lines(policy.first_lines(output))
         echo(windows_as_text(settings, moment, chosen), nl=False)
         seen = screen(everything=True)
         look = Look(moment, settings.time_zone, seen.columns, seen.signs.cut)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from operator import itemgetter
 from types import TracebackType
@@ -16,7 +16,9 @@ from jobs.runtime.behind import Behind
 from jobs.runtime.environment import identity
 from jobs.runtime.outside import Wiring
 from jobs.runtime.process import Leading, Observers, Passed, companions_of, evicted
+from reconciler import __version__
 from reconciler.drain.drainer.requests import refusal_reason
+from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.eviction import Evictions
 from reconciler.kubernetes.lease import Lock
 from reconciler.kubernetes.side_by_side import SideBySide
@@ -28,6 +30,7 @@ from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.pod import Pod
 from reconciler.model.ports import Clock, NodeLook
 from reconciler.model.problems import guarded
+from reconciler.model.reconciler import Passes, Reconciler, Running
 from reconciler.model.values import replace
 from reconciler.passes.store import Store
 from reconciler.run import run_pass
@@ -64,11 +67,13 @@ class Acting:
         observers: Observers,
         following: Following | None = None,
         earlier: str = "",
+        every: timedelta | None = None,
     ) -> None:
         """Write where `looking` only reads, by these settings, which may be replaced between passes.
 
         With `following`, a pass decides about what changed since the last one. `earlier` is the identity of
-        an Acting of this process that has lost the lock and was left.
+        an Acting of this process that has lost the lock and was left. `every` is the longest time between two
+        passes, None for a sweep.
         """
         connection, target = looking.connection, looking.target
         self.settings, self._following = settings, following
@@ -77,6 +82,8 @@ class Acting:
         self._clock = clock
         self.identity = identity()
         self._lock = Lock(connection, namespace=target.namespace, identity=self.identity, earlier=earlier)
+        self._every = every
+        self._lock.says(self._begins)
         self._wiring = Wiring(connection, target, self._lock.check, looking.nodes)
         self._itself = self._wiring.itself
         self._side_by_side = SideBySide(lambda: connection.throttled)
@@ -97,6 +104,13 @@ class Acting:
         )
         self._companions = companions_of(leading)
 
+    def _begins(self, before: Passes) -> Passes:
+        """Return what the lock says once it is ours, after what its last holder has said."""
+        mode = self.settings.mode.value
+        if self._every is not None:
+            return before.of_serve(self._every, mode, __version__)
+        return before.of_sweep(self._clock.now(), mode, __version__)
+
     def __enter__(self) -> Acting:
         """Acquire the lock; LockHeld if another pass has it."""
         self._lock.acquire()
@@ -110,6 +124,7 @@ class Acting:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """End the drains, send the notices that are due, then release the lock."""
+        self._lock.turns_to(self.settings.mode.value)
         with ExitStack() as last:
             last.callback(self._lock.release)
             last.callback(self._observers.leads, leads=False)
@@ -144,6 +159,9 @@ class Acting:
                 **ports,
                 "history": self._observers,
                 "itself": self._itself,
+                "reconciler": acting_now(
+                    self._wiring.connection, self.settings, self._clock.now(), self.identity, self._every
+                ),
                 "side_by_side": self._side_by_side,
             },
         )
@@ -158,6 +176,7 @@ class Acting:
             for companion in self._companions
             for note in companion.after(plan, outcomes, outside.notifier)
         ]
+        self._lock.passed(self._clock.now(), self.settings.mode.value)
         return (replace(plan, notes=(*plan.notes, *notes)) if notes else plan), outcomes
 
     def _make_drainer(self) -> Drainer:
@@ -202,6 +221,18 @@ class Acting:
     def _let_go(self) -> None:
         self._leaving = True
         self._lock.release()
+
+
+def acting_now(
+    connection: Connection,
+    settings: Settings,
+    now: datetime,
+    holder: str = "",
+    every: timedelta | None = None,
+) -> Reconciler:
+    """Return who acts on the nodes in a pass that this process makes `now` (aware)."""
+    mode, names = settings.mode.value, {"cluster": connection.cluster, "context": connection.origin.context}
+    return Reconciler(Running.RUNNING, holder, now, every, mode, because="", **names)
 
 
 class CountedEvictions(Evictions):

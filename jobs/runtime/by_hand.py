@@ -7,8 +7,10 @@ import os
 import socket
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from typing import TYPE_CHECKING
 
+from jobs.runtime.clock import ServerClock
 from jobs.runtime.environment import Target, VariablesAsWritten, connected
 from jobs.runtime.output import echo
 from jobs.runtime.process import EventWriter, first, processes
@@ -65,6 +67,10 @@ class ByHand:
     def __init__(self, connection: Connection, target: Target) -> None:
         self.connection, self.target = connection, target
         self.cluster = Cluster(connection, guard=lambda: None, namespace=target.namespace)
+
+    def now(self) -> datetime:
+        """Return the time of the API server (aware)."""
+        return ServerClock(self.connection).now()
 
     def nodes(self, prefix: str) -> dict[str, Node]:
         """Return all nodes by name, with the keys of this prefix and the names of all keys."""

@@ -71,7 +71,7 @@ def is_unchanged(before: Document, after: Document) -> bool:
     """Whether two documents say the same, each about the moment `at` (RFC 3339) of its own look.
 
     A moment that has moved with `at`, such as the planned start of a drain that may start now, is no change.
-    Neither is when the settings were loaded: each look loads them.
+    Neither is when the settings were loaded: each look loads them. Nor is the last pass of the reconciler.
     """
     moved = from_text(after["at"]) - from_text(before["at"])
     return _same(_timeless(before), _timeless(after), moved)
@@ -79,7 +79,11 @@ def is_unchanged(before: Document, after: Document) -> bool:
 
 def _timeless(document: Document) -> Document:
     settings = document["settings"]
-    return {**document, "settings": settings and {**settings, "loadedAt": None, "ageSeconds": None}}
+    return {
+        **document,
+        "settings": settings and {**settings, "loadedAt": None, "ageSeconds": None},
+        "reconciler": {**document.get("reconciler", {}), "lastPass": None},
+    }
 
 
 def _same(before: object, after: object, moved: timedelta) -> bool:
@@ -123,14 +127,19 @@ Text = str | tuple[Line, ...]
 
 
 class Shown(Struct, frozen=True):
-    """What a command prints, in which form, and the document that it is made of."""
+    """What a command prints, in which form, and the document that it is made of.
+
+    `first` are lines above the text.
+    """
 
     text: Text
     output: str
     document: Document
+    first: tuple[Line, ...] = ()
 
     def echo(self) -> None:
         """Print it to stdout."""
+        echo_lines(self.first)
         if isinstance(self.text, str):
             echo_form(self.text, self.output)
         else:
@@ -185,7 +194,7 @@ def _print(shown: Shown, printed: Document | None) -> Document:
     """
     if sys.stdout.isatty() and not for_programs(shown.output):
         sys.stdout.write(_HOME_AND_CLEAR)
-        replace(shown, text=_cut(shown.text)).echo()
+        replace(shown, text=_cut(shown.text, len(shown.first))).echo()
     elif printed is not None and is_unchanged(printed, shown.document):
         return printed
     else:
@@ -196,9 +205,9 @@ def _print(shown: Shown, printed: Document | None) -> Document:
     return shown.document
 
 
-def _cut(text: Text) -> Text:
-    """Return the lines that the terminal has room for; the cursor takes the last one."""
-    room = max(shutil.get_terminal_size().lines - 1, 2)
+def _cut(text: Text, above: int) -> Text:
+    """Return the lines that the terminal has room for below others; the cursor takes the last one."""
+    room = max(shutil.get_terminal_size().lines - 1 - above, 2)
     lines = text.splitlines() if isinstance(text, str) else text
     if len(lines) <= room:
         return text

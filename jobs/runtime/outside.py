@@ -15,14 +15,16 @@ from reconciler.drain.ahead import PodsAhead
 from reconciler.http.retrying import Guard
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import Connection
+from reconciler.kubernetes.lease import read_reconciler
 from reconciler.kubernetes.node_store import NodeStore
 from reconciler.model.explanation import Examination
 from reconciler.model.polling import Listing
 from reconciler.model.ports import Drains, Notification, Outside, SourceClient, WritableOutside
+from reconciler.model.reconciler import Reconciler
 from reconciler.model.values import replace
 from reconciler.passes.polled import PolledSection, PolledSource
 from reconciler.run import PARTS, examine
-from reconciler.settings.schema import Settings
+from reconciler.settings.schema import Mode, Settings
 
 
 class _Nobody:
@@ -101,8 +103,19 @@ def examined(
     also_pods: bool = False,
 ) -> Examination:
     """Return what a pass would do now, and what it has read; see `examine`. It writes nothing."""
-    outside, now = Wiring(connection, target).to_read(settings), ServerClock(connection).now()
+    outside, clock = Wiring(connection, target).to_read(settings), ServerClock(connection)
+    outside = replace(outside, reconciler=reconciler_of(connection, target, settings))
+    now = clock.now()
     return examine(outside, settings, now, with_preview=with_preview, also_pods=also_pods)
+
+
+def reconciler_of(connection: Connection, target: Target, settings: Settings | None) -> Reconciler:
+    """Return who acts on the nodes, as the lock says; None: the settings of the cluster are not known.
+
+    Raises Unreachable and Unauthorized.
+    """
+    observes = settings is not None and settings.version is not None and settings.mode is Mode.OBSERVE
+    return read_reconciler(connection, target.namespace, ServerClock(connection).now, observes=observes)
 
 
 Factory = Callable[[Settings, Guard | None], SourceClient]

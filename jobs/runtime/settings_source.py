@@ -17,11 +17,16 @@ from msgspec import Struct
 from jobs.runtime.environment import Target, VariablesAsWritten, connected, itself
 from jobs.runtime.output import echo, for_programs, width
 from jobs.runtime.process import first, own_pod_events
+from reconciler.calendar.values import in_zone
 from reconciler.kubernetes.connection import Connection
 from reconciler.model.content import CalendarText, ConfigMapName, Holder
 from reconciler.model.errors import ClusterError, SettingsError
 from reconciler.model.moments import to_text
 from reconciler.model.plan import Notice, NoticeType
+from reconciler.model.reconciler import Reconciler
+from reconciler.model.values import replace
+from reconciler.report.acting import acting_line
+from reconciler.report.lines import Line
 from reconciler.report.values import Document
 from reconciler.settings.load import load_settings, parse_content, parse_settings, read_settings
 from reconciler.settings.schema import Settings
@@ -143,17 +148,26 @@ class SettingsInUse(Struct, frozen=True):
         """Return the document with the key that says why the settings are the default ones, or null."""
         return {**document, "defaultSettings": self.defaults or None}
 
-    def first_line(self, output: str = "text") -> tuple[str, ...]:
-        """Return what to print above a text for people: one line, folded on a narrow terminal, or none.
+    def first_lines(
+        self, output: str = "text", reconciler: Reconciler | None = None, now: datetime | None = None
+    ) -> tuple[Line, ...]:
+        """Return what to print above a text for people, folded on a narrow terminal.
 
-        What programs read stays as it is. The line goes to stderr then.
+        It is who acts on the nodes `now` (aware), if that was read, and why the settings are default ones.
+        What programs read stays as it is. The line about the settings goes to stderr then.
         """
-        if self.defaults and for_programs(output):
-            echo(self.defaults, err=True)
-        if not self.defaults or for_programs(output):
+        if for_programs(output):
+            if self.defaults:
+                echo(self.defaults, err=True)
             return ()
+        lines = [Line(self.defaults)] if self.defaults else []
+        if reconciler is not None and now is not None:
+            acting = acting_line(reconciler, now)
+            lines.insert(0, replace(acting, text=in_zone(acting.text, self.settings.time_zone)))
         columns = width(output)
-        return tuple(wrap(self.defaults, columns)) if columns else (self.defaults,)
+        if not columns:
+            return tuple(lines)
+        return tuple(replace(line, text=text) for line in lines for text in wrap(line.text, columns))
 
 
 def settings_in_use(source: SettingsSource | None, target: Target, now: datetime) -> SettingsInUse:

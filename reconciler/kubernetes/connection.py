@@ -359,6 +359,11 @@ class Connection:
         """Which server it is, and how it was chosen, in words."""
         return f"{self._host} ({self.origin})"
 
+    @property
+    def cluster(self) -> str:
+        """The name of the cluster in the kubeconfig, in a Pod the address of the API server."""
+        return self.origin.cluster or self._host.partition("://")[2]
+
     def close(self) -> None:
         """Close all idle connections."""
         self._pool.clear()

@@ -28,6 +28,7 @@ from reconciler.kubernetes.connection import CORE, JSON_PATCH, ApiPath, Connecti
 from reconciler.kubernetes.server_time import boottime
 from reconciler.kubernetes.watching import events
 from reconciler.kubernetes.wire.shapes import ObjectMeta, decode
+from reconciler.model import limits
 from reconciler.model.errors import (
     ClusterError,
     Conflict,
@@ -40,6 +41,8 @@ from reconciler.model.errors import (
     Unreachable,
 )
 from reconciler.model.moments import to_micro_text
+from reconciler.model.reconciler import OBSERVE, PASSES, Passes, Reconciler, Running, passes_of, passes_text
+from reconciler.model.values import replace
 
 # The attributes have the names of the API, so that no table of names is needed.
 # ruff: noqa: N815
@@ -71,6 +74,11 @@ class Lease(msgspec.Struct):
     spec: LeaseSpec = msgspec.field(default_factory=LeaseSpec)
 
 
+def said(lease: Lease) -> Passes:
+    """Return what the last holder of the Lease said about its passes."""
+    return passes_of((lease.metadata.annotations or {}).get(PASSES))
+
+
 class LeaseClient:
     """The Lease of a lock on the API server, as one process reads and writes it."""
 
@@ -93,6 +101,16 @@ class LeaseClient:
         self.title = f"{self.namespace}/{self._name}"
         self._place = ApiPath(*path.segments[:-1])
         self._wall = wall
+        self._passes = Passes()
+        self._begin: Callable[[Passes], Passes] = lambda before: before
+
+    def says(self, begin: Callable[[Passes], Passes]) -> None:
+        """Let the holder of the Lease say what `begin` returns for what the holder before it has said."""
+        self._begin = begin
+
+    def say(self, change: Callable[[Passes], Passes]) -> None:
+        """Change what the next write says of the passes of the holder; one thread does that."""
+        self._passes = change(self._passes)
 
     def read(self) -> Lease | None:
         """Return the Lease as it is now, None without one; raises the errors of ClusterError."""
@@ -122,6 +140,7 @@ class LeaseClient:
 
     def create(self) -> None:
         """Create the Lease, and its namespace if there is none; Conflict if there is one by now."""
+        self._passes = self._begin(Passes())
         body = self._body({"name": self._name}, 0)
         request = Request("POST", self._place, body=body, total=self.trusted)
         try:
@@ -135,6 +154,7 @@ class LeaseClient:
 
     def put(self, lease: Lease) -> None:
         """Replace the Lease as it was seen; Conflict if it has changed since then."""
+        self._passes = self._begin(said(lease))
         metadata = {
             "name": self._name,
             "uid": lease.metadata.uid,
@@ -149,6 +169,8 @@ class LeaseClient:
             {"op": "test", "path": "/spec/holderIdentity", "value": self.identity},
             {"op": "replace", "path": "/spec/holderIdentity", "value": holder},
             {"op": "replace", "path": "/spec/renewTime", "value": self._time()},
+            # Also where somebody has removed all annotations.
+            {"op": "add", "path": "/metadata/annotations", "value": self._annotations()},
         ]
         self.connection.send(
             Request("PATCH", self.path, body=changes, content_type=JSON_PATCH, total=self.trusted)
@@ -167,6 +189,9 @@ class LeaseClient:
             return "another process took it"
         return ""
 
+    def _annotations(self) -> dict[str, str]:
+        return {PASSES: passes_text(self._passes)}
+
     def _time(self) -> str:
         return to_micro_text(datetime.fromtimestamp(self._wall(), UTC))
 
@@ -175,7 +200,7 @@ class LeaseClient:
         return {
             "apiVersion": "coordination.k8s.io/v1",
             "kind": "Lease",
-            "metadata": metadata,
+            "metadata": {**metadata, "annotations": self._annotations()},
             "spec": {
                 "holderIdentity": self.identity,
                 "leaseDurationSeconds": math.ceil(self.duration),
@@ -281,6 +306,8 @@ class Lock:
         self._watch_clock = watch_clock
         self._ended = threading.Event()
         self._renewer: threading.Thread | None = None
+        self._soon = threading.Event()
+        self._has_passed = False
         self._under_way = threading.BoundedSemaphore(math.ceil(self._lease.trusted / renew_every))
 
     def __enter__(self) -> Self:
@@ -314,6 +341,21 @@ class Lock:
     def check(self) -> None:
         """Raise LockLost unless the lock stays ours for long enough to write something."""
         self._holding.check()
+
+    def says(self, begin: Callable[[Passes], Passes]) -> None:
+        """See LeaseClient; call it before `acquire`."""
+        self._lease.says(begin)
+
+    def passed(self, now: datetime, mode: str) -> None:
+        """Say with the next renewal that a pass has ended `now` (aware); the first one is said at once."""
+        self._lease.say(lambda passes: passes.passed(now, mode))
+        if not self._has_passed:
+            self._has_passed = True
+            self._soon.set()
+
+    def turns_to(self, mode: str) -> None:
+        """Say with the next write that the settings have this mode now."""
+        self._lease.say(lambda passes: replace(passes, mode=mode))
 
     def release(self) -> None:
         """Release the lock if it is still ours. A failure is logged; the lock then expires by itself."""
@@ -385,22 +427,28 @@ class Lock:
         return True
 
     def _begin_renewals(self) -> None:
-        self._ended = threading.Event()
+        self._ended, self._has_passed = threading.Event(), False
+        self._soon = threading.Event()
         self._holding.forget()
         self._renewer = threading.Thread(
-            target=self._renew_until, args=(self._ended,), name="lock", daemon=True
+            target=self._renew_until, args=(self._ended, self._soon), name="lock", daemon=True
         )
         self._renewer.start()
 
     def _end_renewals(self) -> None:
         """Begin no other renewal. One that is under way does no harm, and may take long to end."""
         self._ended.set()
+        self._soon.set()
         if self._renewer is not None:
             self._renewer.join()
             self._renewer = None
 
-    def _renew_until(self, ended: threading.Event) -> None:
-        while not ended.wait(self._renew_every):
+    def _renew_until(self, ended: threading.Event, soon: threading.Event) -> None:
+        while not ended.is_set():
+            if soon.wait(self._renew_every):
+                soon.clear()
+            if ended.is_set():
+                return
             try:
                 self._holding.check(only_held=True)
             except LockLost as error:
@@ -422,3 +470,40 @@ class Lock:
         finally:
             self._under_way.release()
         self._holding.renewed(began, loss, ended)
+
+
+def read_reconciler(
+    connection: Connection, namespace: str, now: Callable[[], datetime], *, observes: bool
+) -> Reconciler:
+    """Return who acts on the nodes, as the lock in this namespace says; one read.
+
+    `now` (aware) is asked after the answer, which tells the time of the server.
+
+    `observes`: the settings that are installed have the mode Observe, in which nobody takes the lock. What
+    may not be read is not known. Raises Unreachable and Unauthorized, as every other read does.
+    """
+    where = Reconciler(cluster=connection.cluster, context=connection.origin.context)
+    path = api("coordination.k8s.io", "v1", namespace) / "leases" / NAME
+    try:
+        lease = objects.find(connection, path, Lease)
+    except (Unreachable, Unauthorized):
+        raise
+    except ClusterError as error:
+        because = f"needs {error.needs}, which k8s/report grants" if error.needs else str(error)
+        return replace(where, because=because, needs=error.needs)
+    if lease is None:
+        return replace(where, running=Running.NEVER, because="")
+    passes = said(lease)
+    holder = limits.text(lease.spec.holderIdentity or "", limits.NAME)
+    running, because = passes.state(now())
+    if running is Running.OVERDUE and (observes or passes.mode == OBSERVE):
+        running, because = Running.UNKNOWN, "in mode Observe a reconciler takes no lock"
+    return replace(
+        where,
+        running=running,
+        holder=holder,
+        last_pass=passes.last,
+        interval=passes.interval,
+        mode=passes.mode,
+        because=because,
+    )

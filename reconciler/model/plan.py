@@ -17,6 +17,7 @@ from reconciler.model.instructions import Instructions, Kept
 from reconciler.model.machine import PlatformRequest, Remove, ScaleUp
 from reconciler.model.outcome import ActionName, WaitsFor
 from reconciler.model.problems import Unseen
+from reconciler.model.reconciler import Reconciler
 from reconciler.model.record import CaseRecord, KnownEvent, State
 from reconciler.model.schedule import CaseSchedule, StartTimes, Urgency
 from reconciler.model.snapshot import FleetNode, Ledger, Undone
@@ -409,7 +410,7 @@ class Plan(Struct, frozen=True):
     `publications` show the whole plan to other tools. `managed` is the number of managed nodes. `unseen` is
     what could not be read because a permission is missing. `uids` are those of all nodes that exist. `labels`
     are those of the nodes in the plan, as far as the settings use them. `fleet` are all nodes that exist.
-    `sources` is what each source answered, sorted by name.
+    `sources` is what each source answered, sorted by name. `reconciler` is who acts on the nodes.
     """
 
     now: datetime
@@ -427,6 +428,7 @@ class Plan(Struct, frozen=True):
     labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     fleet: tuple[FleetNode, ...] = ()
     sources: tuple[SourceState, ...] = ()
+    reconciler: Reconciler = Reconciler()
 
 
 def actions(plan: NodePlan) -> tuple[ActionName, ...]:

@@ -21,6 +21,7 @@ from reconciler.model.machine import Machine, MachineRef, Remove, ScaleUp
 from reconciler.model.node import Node, Wanted
 from reconciler.model.plan import Notice
 from reconciler.model.pod import Pod, PodDisruptionBudget, Volume
+from reconciler.model.reconciler import Reconciler
 from reconciler.model.snapshot import Agents, Ledger, ReadAhead, Remediator, Resting, Self, ServerVersion
 from reconciler.model.workflow import (
     Hypervisor,
@@ -389,7 +390,8 @@ class Outside(Struct, frozen=True, kw_only=True):
     """What a pass reads.
 
     It is enough for a rehearsal, and nothing in it writes to the cluster. `clients` are the clients of polled
-    sources, by the source's name. A source without a client uses only the answers in the ledger. Without
+    sources, by the source's name. A source without a client uses only the answers in the ledger.
+    `reconciler` is who acts on the nodes, as a process knows it before the pass. Without
     `prometheus` or `kubernikus`, checks of workflows have no answers from it. Without `calendars`, those of
     the settings have the content that the settings were given. `hooks` is None where the settings name no
     hooks.
@@ -402,6 +404,7 @@ class Outside(Struct, frozen=True, kw_only=True):
     hooks: HookReader | None = None
     ahead: AheadReader | None = None
     itself: Self = Self()
+    reconciler: Reconciler = Reconciler()
     prometheus: PrometheusReader | None = None
     kubernikus: KubernikusReader | None = None
 

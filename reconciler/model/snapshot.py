@@ -19,6 +19,7 @@ from reconciler.model.node import Node, OwnTimes
 from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.polling import AnyMemory
 from reconciler.model.problems import Unseen
+from reconciler.model.reconciler import Reconciler
 from reconciler.model.record import Record, Unreadable
 from reconciler.model.values import Name, replace
 from reconciler.model.workflow import ReadForChecks
@@ -323,6 +324,7 @@ class Snapshot(Struct, frozen=True):
     contradict it, None if none has told its time. `itself` is where we run.
     `memories` are the valid answers of each enabled polled source, including those of this pass.
     `problems` says what could not be read. `aside` are the nodes that rest, if they are not among the nodes.
+    `reconciler` is who acts on the nodes.
     """
 
     nodes: tuple[Node, ...]
@@ -340,6 +342,7 @@ class Snapshot(Struct, frozen=True):
     memories: Mapping[str, AnyMemory] = field(default_factory=dict)
     problems: Problems = Problems()
     aside: Aside = Aside()
+    reconciler: Reconciler = Reconciler()
 
     def every_node(self) -> tuple[Node, ...]:
         """Return all nodes, also those that rest. It takes as long as there are nodes."""

@@ -150,6 +150,7 @@ def observe(
         memories=reports.memories,
         skew=reader.skew(),
         itself=outside.itself,
+        reconciler=outside.reconciler,
         problems=Problems(
             (*unread_objects, *unread_nodes, *reports.notes, *notes, *fleet.notes),
             {**fleet.problems, **reports.problems},

@@ -23,6 +23,7 @@ from reconciler.model.record import State
 from reconciler.model.selector import LabelSelector
 from reconciler.model.values import replace
 from reconciler.report import safe
+from reconciler.report.acting import reconciler_value
 from reconciler.report.columns import NodeReport
 from reconciler.report.values import Document, keys, plain, settings_value
 
@@ -75,6 +76,7 @@ def heading(plan: Plan) -> Document:
         "version": "v1",
         "program": __version__,
         "at": plain(plan.now),
+        "reconciler": reconciler_value(plan.reconciler),
         "mode": plan.mode,
         "settings": settings_value(plan.settings.version, plan.now),
         "timeZone": plan.settings.time_zone,

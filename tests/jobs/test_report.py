@@ -117,7 +117,7 @@ def test_the_file_has_the_report(
     code = main(["report", "--kubeconfig", str(kubeconfig), "--format", "markdown", "--out", str(out)])
 
     assert code == 0
-    assert out.read_text(encoding="utf-8").splitlines()[1] == "# Node maintenance"
+    assert out.read_text(encoding="utf-8").splitlines()[2] == "# Node maintenance"
     assert capsys.readouterr().out == ""
 
 

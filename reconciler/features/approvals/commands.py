@@ -23,7 +23,9 @@ from jobs.runtime.by_hand import (
     write_nodes,
 )
 from jobs.runtime.environment import Target
+from jobs.runtime.looks import echo_lines
 from jobs.runtime.output import echo, echo_for_programs, for_programs, width
+from jobs.runtime.outside import examined, reconciler_of
 from jobs.runtime.settings_source import SettingsSource, settings_in_use
 from reconciler.calendar.values import literal, parse_ahead
 from reconciler.features.approvals import instruct
@@ -35,6 +37,7 @@ from reconciler.model.instructions import ALL, Deferral, PersonHold, Word, is_sc
 from reconciler.model.node import Node
 from reconciler.model.plan import NodePlan, Notice
 from reconciler.model.selector import LabelSelector
+from reconciler.report.acting import reconciler_value
 from reconciler.report.safe import json_text
 from reconciler.report.text import shown
 from reconciler.settings.schema import Settings
@@ -126,9 +129,6 @@ class Scene(Struct, frozen=True):
 
     def plans(self) -> dict[str, NodePlan]:
         """Return what a pass would do now, by node; raises ClusterError."""
-        # What only writes an instruction loads no pass.
-        from jobs.runtime.outside import examined
-
         plan = examined(self.connection, self.target, self.settings).plan
         return {node.node: node for node in plan.nodes}
 
@@ -280,6 +280,8 @@ def _carry_out(given: Given, instructed: Callable[[Scene], Asked], event: str) -
     policy = settings_in_use(given.config, target, now)
     settings = policy.settings
     with by_hand(target) as hand:
+        reconciler = reconciler_of(hand.connection, target, settings)
+        first = policy.first_lines(given.output, reconciler, hand.now())
         scene = Scene(settings, now, hand.connection, target)
         nodes = which.of(hand.nodes(scene.prefix), settings)
         if policy.defaults:
@@ -295,10 +297,10 @@ def _carry_out(given: Given, instructed: Callable[[Scene], Asked], event: str) -
         meant = _consequences(asked.keeps, nodes, scene) if asked.keeps is not None else []
     # Thousands of nodes may have nothing to change.
     results = [result for result in results if not result.pop("idle") or which.names]
-    for line in policy.first_line(given.output):
-        echo(line)
+    echo_lines(first)
     if for_programs(given.output):
-        document = policy.named_in({"done": asked.done or None, "nodes": results, "consequences": meant})
+        said = {"done": asked.done or None, "nodes": results, "consequences": meant}
+        document = policy.named_in({"reconciler": reconciler_value(reconciler), **said})
         text = json_text(json.dumps(document, indent=2, ensure_ascii=False))
         echo_for_programs(text, given.output)
     else:

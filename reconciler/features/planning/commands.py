@@ -23,7 +23,6 @@ from reconciler.model.selector import LabelSelector
 from reconciler.model.values import replace
 from reconciler.report.ahead import PlanAhead, plan_ahead
 from reconciler.report.document import as_json
-from reconciler.report.lines import Line
 from reconciler.settings.schema import Settings
 
 SHORTEST = timedelta(hours=1)
@@ -87,11 +86,13 @@ def plan(
 
 def _shown(ahead: PlanAhead, policy: SettingsInUse, way: _Way) -> Shown:
     document = policy.named_in(ahead_document(ahead))
-    first = [Line(line) for line in policy.first_line(way.output)]
+    first = policy.first_lines(way.output, ahead.plan.reconciler, ahead.plan.now)
     if for_programs(way.output):
         return Shown(machine_text(as_json(document), way.output), way.output, document)
-    lines = as_lines(ahead, screen(everything=way.everything or way.output == "wide"))
-    return Shown((*first, *lines), way.output, document)
+    room = screen(everything=way.everything or way.output == "wide")
+    if room.lines is not None:
+        room = replace(room, lines=max(room.lines - len(first), 1))
+    return Shown((*first, *as_lines(ahead, room)), way.output, document)
 
 
 def look_ahead(

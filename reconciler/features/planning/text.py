@@ -9,15 +9,15 @@ from zoneinfo import ZoneInfo
 
 from rich.cells import cell_len
 
-from reconciler import __version__
 from reconciler.calendar.values import format_duration, format_local, in_zone
 from reconciler.calendar.windows import Closure, Opening
 from reconciler.features.planning.chart import chart
 from reconciler.model.moments import to_text
 from reconciler.report import safe
 from reconciler.report.ahead import PlanAhead, PlannedCase, SharedCalendar, Status
+from reconciler.report.document import heading
 from reconciler.report.lines import NARROW, Line, Look, Screen, count_of, padded, short_names, shortened
-from reconciler.report.values import Document, keys, plain, settings_value, unseen_line
+from reconciler.report.values import Document, keys, plain, unseen_line
 from reconciler.settings.schema import Mode
 
 keys(PlannedCase, "name=node zone pool status kinds notBefore schedule")
@@ -42,13 +42,8 @@ def ahead_document(ahead: PlanAhead) -> Document:
     plan = ahead.plan
     document: Document = plain(
         {
-            "version": "v1",
-            "program": __version__,
-            "at": plan.now,
+            **heading(plan),
             "until": ahead.until,
-            "mode": plan.mode,
-            "settings": settings_value(plan.settings.version, plan.now),
-            "timeZone": plan.settings.time_zone,
             "notes": plan.notes,
             "unseen": plan.unseen,
             "openness": ahead.openness,

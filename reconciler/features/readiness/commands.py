@@ -9,7 +9,9 @@ import click
 
 from jobs import options
 from jobs.runtime.environment import Target, connected
+from jobs.runtime.looks import echo_lines
 from jobs.runtime.output import echo, echo_document
+from jobs.runtime.outside import reconciler_of
 from jobs.runtime.settings_source import SettingsSource, settings_in_use
 from reconciler.features.readiness.dry_evictions import ask_webhooks
 from reconciler.features.readiness.findings import Readiness
@@ -17,7 +19,9 @@ from reconciler.features.readiness.judging import readiness_of
 from reconciler.features.readiness.report import as_markdown, as_text, to_document
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.workloads import Volumes
+from reconciler.model.reconciler import Reconciler
 from reconciler.model.selector import EVERYTHING, LabelSelector
+from reconciler.report.acting import reconciler_value
 from reconciler.settings.schema import Settings
 
 
@@ -44,10 +48,9 @@ def readiness(
 ) -> int:
     """Print what keeps nodes from a drain, by workload. It changes nothing in the cluster."""
     policy = settings_in_use(config, target, datetime.now(UTC))
-    answer = _readiness(target, policy.settings, selector or EVERYTHING, ask=ask_webhooks)
-    document = policy.named_in(to_document(answer))
-    for line in policy.first_line(output):
-        echo(line)
+    answer, reconciler = _readiness(target, policy.settings, selector or EVERYTHING, ask=ask_webhooks)
+    document = policy.named_in({**to_document(answer), "reconciler": reconciler_value(reconciler)})
+    echo_lines(policy.first_lines(output, reconciler, answer.now))
     if output == "markdown":
         echo(as_markdown(answer), nl=False)
     else:
@@ -55,10 +58,14 @@ def readiness(
     return int(strict and (answer.stops or answer.unsure))
 
 
-def _readiness(target: Target, settings: Settings, selector: LabelSelector, *, ask: bool) -> Readiness:
+def _readiness(
+    target: Target, settings: Settings, selector: LabelSelector, *, ask: bool
+) -> tuple[Readiness, Reconciler]:
     with connected(target) as connection:
         cluster, webhooks = Cluster(connection, namespace=target.namespace), partial(ask_webhooks, connection)
         clock = connection.time.now
-        return readiness_of(
+        reconciler = reconciler_of(connection, target, settings)
+        answer = readiness_of(
             cluster, Volumes(connection), settings, clock, selector, webhooks if ask else None
         )
+    return answer, reconciler

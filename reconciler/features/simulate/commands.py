@@ -12,6 +12,7 @@ from msgspec import Struct
 from jobs import options
 from jobs.runtime.case_lines import MOST_CASES, HistoryLines, named, read_case_lines
 from jobs.runtime.environment import Target
+from jobs.runtime.looks import echo_lines
 from jobs.runtime.output import echo, echo_document
 from jobs.runtime.settings_source import SettingsInUse, SettingsSource, settings_in_use, with_calendars
 from reconciler.features.simulate.document import Policy, as_text, to_document
@@ -108,8 +109,7 @@ def simulate(
         raise click.UsageError(message)
     policies = [Policy(name, settings, play(scenario, settings, run_pass, PARTS)) for name, settings in named]
     document = policy.named_in(to_document(scenario, policies))
-    for line in policy.first_line(output):
-        echo(line)
+    echo_lines(policy.first_lines(output))
     echo_document(document, output, partial(as_text, document))
     return 0
 

@@ -282,6 +282,7 @@ def _plan(
         labels={plan.node: labels[plan.node] for plan in plans if plan.node in labels},
         fleet=fleet_nodes(snapshot, settings),
         sources=answers,
+        reconciler=snapshot.reconciler,
     )
 
 

@@ -11,8 +11,9 @@ from msgspec import Struct
 from jobs import options
 from jobs.runtime.by_hand import ByHand, by_hand, check_nodes, check_prefix, why_not, write_nodes
 from jobs.runtime.environment import Target
+from jobs.runtime.looks import echo_lines
 from jobs.runtime.output import echo, width
-from jobs.runtime.outside import examined
+from jobs.runtime.outside import examined, reconciler_of
 from jobs.runtime.settings_source import SettingsSource, settings_in_use
 from reconciler.model.errors import ClusterError, NotFound, SettingsError
 from reconciler.model.event import Kind
@@ -130,12 +131,12 @@ def request(
     now = datetime.now(UTC)
     policy = settings_in_use(config, target, now)
     settings = policy.settings
-    for line in policy.first_line():
-        echo(line)
     wish = asked.request(settings.time_zone, now)
     if wish is not None and not SECTION.of(settings).enabled:
         raise SettingsError(("these settings ignore requests; set sources.requests.enabled: true",))
     with by_hand(target) as hand:
+        reconciler = reconciler_of(hand.connection, target, settings)
+        echo_lines(policy.first_lines(reconciler=reconciler, now=hand.now()))
         found = _chosen(selector or nodes, hand.nodes(settings.keys.prefix))
         if policy.defaults:
             check_prefix(found, policy)

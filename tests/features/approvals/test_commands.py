@@ -47,6 +47,13 @@ class Cluster(StubCluster):
         return None
 
 
+def below(capsys: pytest.CaptureFixture[str]) -> str:
+    """What was printed below the first line, which says who acts on the nodes."""
+    first, _, rest = capsys.readouterr().out.partition("\n")
+    assert first.startswith("reconciler: none has run in this cluster yet")
+    return rest
+
+
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
     web = [node(name, pool="web", agentpool="web") for name in "ab"]
@@ -66,13 +73,13 @@ def test_a_hold_has_who_when_and_why_and_ends_with_resume(
         True,
     )
     assert "@" in hold["by"]
-    assert capsys.readouterr().out.startswith("a: held by ")
+    assert below(capsys).startswith("a: held by ")
     assert [one["reason"] for one in cluster.events] == ["MaintenanceHeld"]
     assert cluster.said("b", HOLD) is None
 
     assert cluster.run("resume", "a", "b") == 0
     assert cluster.said("a", HOLD) is None
-    told = capsys.readouterr().out
+    told = below(capsys)
     assert told.startswith(f"a: resumed: ended the hold by {hold['by']} since ")
     assert told.endswith("b: neither held nor deferred\n")
     assert hold["by"] in cluster.events[-1]["message"]
@@ -120,7 +127,7 @@ def test_a_hold_of_a_pool_says_what_it_means_for_its_cases_and_one_without_a_cas
     _announced(cluster, "a", 5)
 
     assert cluster.run("hold", "--pool", "web") == 0
-    first, second = " ".join(capsys.readouterr().out.split()).split(" a: ")
+    first, second = " ".join(below(capsys).split()).split(" a: ")
     assert first.startswith("pool web is held by ")
     assert second.startswith("the node will not be drained in time; the platform may start at ")
     assert _meant(cluster, capsys, "hold", "b", "c").keys() == set()
@@ -153,14 +160,14 @@ def test_a_selector_and_all_choose_nodes(cluster: Cluster, capsys: pytest.Captur
         "b: resumed",
     ]
     assert cluster.run("resume", "-l", "pool") == 0
-    assert capsys.readouterr().out == "nothing to change on any of these nodes\n"
+    assert below(capsys) == "nothing to change on any of these nodes\n"
 
 
 def test_a_hold_of_all_nodes_or_of_a_pool_is_in_the_ledger_beside_what_passes_keep_there(
     cluster: Cluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cluster.run("hold", "--all", "--reason", "incident") == 0
-    assert capsys.readouterr().out.startswith("all nodes are held by ")
+    assert below(capsys).startswith("all nodes are held by ")
     assert cluster.ledger is not None
     cluster.ledger["lastStart"] = "2026-11-21T11:00:00Z"
     assert cluster.run("hold", "--pool", "web") == 0
@@ -284,7 +291,7 @@ def test_an_approval_lists_the_events_of_the_moment(
     assert cluster.said("b", APPROVED) is None
     (event,) = cluster.said("a", APPROVED)["events"]
     assert (event["kind"], event["ids"]) == ("Reboot", ["CHG-1"])
-    assert capsys.readouterr().out.startswith("a: Reboot approved by ")
+    assert below(capsys).startswith("a: Reboot approved by ")
 
     assert cluster.run("approve", "a", "--config", str(settings)) == 1
     assert capsys.readouterr().err.endswith("a: nothing waits for an approval\n")
@@ -301,7 +308,7 @@ def test_without_settings_the_events_are_those_that_a_pass_recorded_before_the_d
         cluster.nodes[name]["metadata"]["annotations"][f"{PREFIX}/record"] = to_annotation(record)
 
     assert cluster.run("approve", "--all", "--reason", "CHG-42") == 0
-    assert capsys.readouterr().out.startswith("a: Reboot approved by ")
+    assert below(capsys).startswith("a: Reboot approved by ")
     said = cluster.said("a", APPROVED)
     assert (said["case"], said["events"][0]["ids"]) == (to_text(NOW), ["CHG-1"])
     assert [cluster.said(name, APPROVED) for name in "bc"] == [None, None]
@@ -345,7 +352,7 @@ def test_a_node_that_is_named_is_approved_for_its_workflows_if_a_check_asks_for_
     settings.write_text("profiles: {instances: {check: [{type: approved, name: said_yes}]}}\n")
 
     assert cluster.run("approve", "a", "--config", str(settings)) == 0
-    assert capsys.readouterr().out.startswith("a: its workflows approved by ")
+    assert below(capsys).startswith("a: its workflows approved by ")
     assert cluster.said("a", APPROVED)["workflows"] is True
     assert "events" not in cluster.said("a", APPROVED)
 

@@ -151,7 +151,7 @@ def test_a_selector_that_matches_no_node_is_no_success_of_a_strict_job(
     run: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run("--strict", "--selector", "pool=misspelt") == 1
-    assert capsys.readouterr().out.splitlines()[1] == "no node was judged"
+    assert capsys.readouterr().out.splitlines()[2] == "no node was judged"
     assert run("--selector", "pool=misspelt") == 0
 
 

@@ -67,7 +67,7 @@ def test_a_node_that_somebody_changed_is_not_written_and_the_others_are(
     told = capsys.readouterr()
     assert code == 1
     assert cluster.tried == ["a", "b", "c"]
-    assert told.out.splitlines()[1:] == ["a: requested: Reboot", "c: requested: Reboot"]
+    assert told.out.splitlines()[2:] == ["a: requested: Reboot", "c: requested: Reboot"]
     assert "b: not written: node b is not as it was seen: someone changed the keys of" in told.err
     assert told.err.endswith("; run the command again\n")
 
@@ -80,6 +80,6 @@ def test_after_a_refusal_of_the_credentials_no_other_node_is_tried(
     code = cluster.ask("--kind", "Reboot")
 
     told = capsys.readouterr()
-    assert (code, told.out.splitlines()[1:]) == (1, ["a: requested: Reboot"])
+    assert (code, told.out.splitlines()[2:]) == (1, ["a: requested: Reboot"])
     assert "c" not in cluster.tried
     assert told.err.splitlines()[-1] == "c: not written"

@@ -1,0 +1,133 @@
+"""Who makes passes in this cluster, and whether they still come."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from msgspec import Struct
+
+from reconciler.model import limits
+from reconciler.model.keys import DEFAULT_PREFIX
+from reconciler.model.values import decoded, encoded, replace
+
+PASSES = f"{DEFAULT_PREFIX}/passes"
+"""The annotation of the lock in which its holder says which passes it has made. It is the same for all
+prefixes, because who reads it may not know the settings.
+"""
+
+OBSERVE = "Observe"
+"""The mode in which nobody takes the lock."""
+
+OVERDUE_AFTER = 3
+"""How many times the interval of the passes may go by without one."""
+
+_SHORTEST = timedelta(seconds=1)
+"""The shortest interval: moments are kept in whole seconds."""
+
+_AHEAD = timedelta(seconds=30)
+"""A last pass that is further in the future was written by a clock that nobody trusts."""
+
+
+class Running(StrEnum):
+    """Whether passes still come. Documents show the values."""
+
+    RUNNING = "running"
+    OVERDUE = "overdue"
+    """Three times the usual interval has gone by since the last pass: nobody acts on any node."""
+
+    NEVER = "never"
+    """Nobody has ever held the lock."""
+
+    UNKNOWN = "unknown"
+
+
+class Reconciler(Struct, frozen=True):
+    """Who acts on the nodes of a cluster, as its lock says.
+
+    `holder` is the identity of the process that has the lock, empty if none has it. `last_pass` is when the
+    last pass ended (UTC), and `interval` how far the passes were apart, None if that is not known. `mode` is
+    that of the last pass. `cluster` and `context` are names of the kubeconfig, or of the API server.
+    `because` says why nothing better is known, and `needs` which permission is missing for it.
+    """
+
+    running: Running = Running.UNKNOWN
+    holder: str = ""
+    last_pass: datetime | None = None
+    interval: timedelta | None = None
+    mode: str = ""
+    cluster: str = ""
+    context: str = ""
+    because: str = "the lock was not read"
+    needs: str = ""
+
+    @property
+    def acts(self) -> bool:
+        """Whether somebody may act on nodes. Only a reconciler that is known to be overdue does not."""
+        return self.running is not Running.OVERDUE
+
+
+class Passes(Struct, frozen=True):
+    """What the holder of the lock says about its passes.
+
+    `last` is when the last one ended, and `began` when the last sweep began, None after a pass of `serve`
+    (both UTC). `apart` are the last two distances between the begins of sweeps, or the longest time between
+    two passes of `serve`. `mode` is the mode of the settings, and `version` that of the program.
+    """
+
+    last: datetime | None = None
+    began: datetime | None = None
+    apart: tuple[timedelta, ...] = ()
+    mode: str = ""
+    version: str = ""
+
+    @property
+    def interval(self) -> timedelta | None:
+        """How far the passes are apart, None if that is not known.
+
+        It is the longer one of two distances: a person may run a sweep between two of a CronJob.
+        """
+        # What is out of all bounds was read as None.
+        return max(filter(None, self.apart), default=None)
+
+    def of_sweep(self, now: datetime, mode: str, version: str) -> Passes:
+        """Return what a sweep says that begins `now` (aware), after what the holder before it has said."""
+        apart = self.apart[-1:] if self.began is not None else ()
+        if self.began is not None and now > self.began:
+            apart = (*apart, max(now - self.began, _SHORTEST))
+        return Passes(self.last, now, apart, mode, version)
+
+    def of_serve(self, every: timedelta, mode: str, version: str) -> Passes:
+        """Return what `serve` says before its first pass; `every` is the longest time between two."""
+        return Passes(self.last, None, (max(every, _SHORTEST),), mode, version)
+
+    def passed(self, now: datetime, mode: str) -> Passes:
+        """Return the same after a pass that has ended `now` (aware)."""
+        return replace(self, last=now, mode=mode)
+
+    def state(self, now: datetime) -> tuple[Running, str]:
+        """Return whether passes still come `now` (aware), and why that is not known."""
+        at = self.last or self.began
+        if at is None:
+            return Running.UNKNOWN, "no pass has ended yet"
+        if at > now + _AHEAD:
+            return Running.UNKNOWN, "its last pass has a time in the future"
+        if self.interval is None:
+            return Running.UNKNOWN, "only one sweep has run, so how often passes come is not known"
+        return (Running.RUNNING if now - at <= OVERDUE_AFTER * self.interval else Running.OVERDUE), ""
+
+
+def passes_text(passes: Passes) -> str:
+    """Return the text of the annotation."""
+    return json.dumps(encoded(passes))
+
+
+def passes_of(text: str | None) -> Passes:
+    """Return what the annotation says; nothing if there is none, or if it can't be read."""
+    if text is None:
+        return Passes()
+    try:
+        return decoded(Passes, limits.loads(text))
+    except ValueError:
+        return Passes()

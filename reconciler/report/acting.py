@@ -1,0 +1,61 @@
+"""The first line of what people and programs read: who acts on the nodes, and whether that is so now."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from reconciler.calendar.values import format_duration
+from reconciler.model.reconciler import Reconciler, Running
+from reconciler.report.lines import Line
+from reconciler.report.values import Document, keys, moment_value, plain
+
+keys(Reconciler, "holder? lastPass running mode? cluster? context? intervalSeconds=interval because? needs?")
+
+NOBODY_ACTS = "no reconciler runs, so nobody acts on this node now"
+"""Why nothing happens to a node while a reconciler is overdue."""
+
+LOOK = "kubectl get pods,cronjobs -A -l app.kubernetes.io/name=node-maintenance-reconciler"
+"""The command that shows where a reconciler should run."""
+
+
+def reconciler_value(reconciler: Reconciler) -> Document:
+    """Return who acts on the nodes as plain values."""
+    document: Document = plain(reconciler)
+    return document
+
+
+def acting_line(reconciler: Reconciler, now: datetime) -> Line:
+    """Return who acts on the nodes `now` (aware), in a line; it is an alarm if nobody does."""
+    return Line(f"{_words(reconciler, now)}{_where(reconciler)}", not reconciler.acts)
+
+
+def _words(reconciler: Reconciler, now: datetime) -> str:
+    last = reconciler.last_pass
+    ago = f"{format_duration(max(now - last, now - now))} ago" if last is not None else ""
+    # A Pod's name is the first part of the identity of its process.
+    holder = reconciler.holder.partition("/")[0]
+    mode = f", mode {reconciler.mode}" if reconciler.mode else ""
+    match reconciler.running:
+        case Running.RUNNING:
+            who = f", {holder} has the lock" if holder else ""
+            return f"reconciler: runs, last pass {ago}{who}{mode}"
+        case Running.OVERDUE:
+            who = f"{holder} has the lock" if holder else "nobody has the lock"
+            ended = f"the last pass ended at {moment_value(last)} ({ago})" if last else "no pass has ended"
+            apart = (
+                f", before that one came every {format_duration(reconciler.interval)}"
+                if reconciler.interval
+                else ""
+            )
+            return f"NO RECONCILER RUNS: {ended}{apart}; {who}. Nobody acts on any node now. Look: {LOOK}"
+        case Running.NEVER:
+            return "reconciler: none has run in this cluster yet"
+    known = f"; the last pass that it knows of ended {ago}{mode}" if last is not None else ""
+    return f"reconciler: whether one runs is not known: {reconciler.because}{known}"
+
+
+def _where(reconciler: Reconciler) -> str:
+    if not reconciler.cluster:
+        return ""
+    context = f", context {reconciler.context}" if reconciler.context else ""
+    return f" · cluster {reconciler.cluster}{context}"

@@ -1,0 +1,78 @@
+"""Every command says first who acts on the nodes, and whether that is so now."""
+
+from __future__ import annotations
+
+import json
+
+from reconciler.kubernetes.lease import NAME
+from reconciler.model.reconciler import PASSES
+from tests.real.passes.processes import Object, Programs
+from tests.real.passes.scene import Scene
+from tests.support.controlplane.processes import wait_for
+
+
+def who_runs(programs: Programs, command: str = "report", *names: str) -> Object:
+    """What the document of a command says of it."""
+    arguments = () if command in ("report", "plan") else ("--config", str(programs.config))
+    found: Object = programs.run(command, *names, "--output", "json", *arguments).document["reconciler"]
+    return found
+
+
+def overdue(programs: Programs) -> None:
+    """Run a reconciler with a pass a second, kill it, and wait until its passes are overdue."""
+    leader = programs.start("serve", "--every", "1s")
+    leader.wait_for("leading")
+    wait_for("a pass", lambda: who_runs(programs)["running"] == "running", seconds=30)
+    leader.kill()
+    wait_for("an overdue pass", lambda: who_runs(programs)["running"] == "overdue", seconds=30)
+
+
+def test_a_reconciler_that_never_ran_runs_and_was_killed_is_told_apart(
+    scene: Scene, programs: Programs
+) -> None:
+    scene.node()
+    never = who_runs(programs)
+    assert (never["running"], never["holder"], never["lastPass"]) == ("never", None, None)
+    assert never["cluster"]
+    assert programs.run("report").out.startswith("reconciler: none has run in this cluster yet")
+
+    leader = programs.start("serve", "--every", "1s")
+    leader.wait_for("leading")
+    wait_for("its first pass", lambda: who_runs(programs)["lastPass"], seconds=30)
+    runs = who_runs(programs)
+    assert (runs["running"], runs["mode"], runs["intervalSeconds"]) == ("running", "Enforce", 1)
+    assert str(leader.pid) in runs["holder"]
+    assert programs.run("plan").out.startswith("reconciler: runs, last pass ")
+
+    leader.kill()
+    wait_for("an overdue pass", lambda: who_runs(programs)["running"] == "overdue", seconds=30)
+    for command in ("report", "plan"):
+        assert programs.run(command).out.startswith("NO RECONCILER RUNS: the last pass ended at ")
+    assert who_runs(programs, "readiness")["running"] == "overdue"
+
+
+def test_sweeps_of_a_cron_job_are_overdue_by_the_distance_that_they_had(
+    scene: Scene, programs: Programs
+) -> None:
+    scene.node()
+    assert programs.sweep().code == 0
+    once = who_runs(programs)
+    assert (once["running"], once["holder"]) == ("unknown", None)
+    assert programs.sweep().code == 0
+    assert who_runs(programs)["running"] == "running"
+    lease = scene.api.get("leases", NAME, "node-maintenance")
+    said = json.loads(lease["metadata"]["annotations"][PASSES])
+    assert said["apart"][0] >= 1
+
+    wait_for("an overdue pass", lambda: who_runs(programs)["running"] == "overdue", seconds=60)
+
+
+def test_a_reconciler_that_turns_to_observe_is_not_called_dead(scene: Scene, programs: Programs) -> None:
+    scene.node()
+    leader = programs.start("serve", "--every", "1s")
+    leader.wait_for("leading")
+    programs.configure("mode: Observe\n")
+    wait_for("the lock", lambda: not who_runs(programs)["holder"], seconds=30)
+
+    wait_for("a look", lambda: who_runs(programs)["running"] == "unknown", seconds=30)
+    assert "takes no lock" in who_runs(programs)["because"]
