@@ -20,7 +20,7 @@ def test_a_hold_of_all_nodes_is_about_a_node_that_joins_later_and_outlives_what_
     scene.api.create_namespace("node-maintenance")
     done = programs.run("hold", "--pool", "np", "--reason", "incident 311")
     assert done.code == 0, done.err
-    assert done.out.splitlines()[1].startswith("pool np is held by ")
+    assert done.out.splitlines()[2].startswith("pool np is held by ")
     done = programs.run("hold", "--all")
     assert done.code == 0, done.err
     later = scene.node(1)
