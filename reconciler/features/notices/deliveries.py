@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from datetime import datetime, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 
 from msgspec import Struct
@@ -26,6 +26,9 @@ MOST = 50
 _MESSAGES = 300
 """Messages in one delivery for people."""
 
+_LATE = timedelta(minutes=15)
+"""A message that could not be sent for so long says from when it is."""
+
 _TITLE = 200
 _NAMED = 3
 
@@ -36,8 +39,8 @@ class Delivery(Struct, frozen=True):
     `title` and `lines` are for people: without control characters, and with moments in the entry's zone.
     `thread` is the chat thread to continue, empty for a new message. `cluster` is the name of the cluster.
     `body` is what a template made instead of title and lines, empty without one; messages of workflows have
-    only that and a title. `recipient` is the address
-    of one owner of workloads, empty for the recipients of the entry.
+    only that and a title. `recipient` is the address of one owner of workloads, empty for the recipients of
+    the entry. `zone` is the one in which people read moments.
     """
 
     to: str
@@ -48,6 +51,7 @@ class Delivery(Struct, frozen=True):
     thread: str = ""
     body: str = ""
     recipient: str = ""
+    zone: tzinfo = UTC
 
     @property
     def text(self) -> str:
@@ -126,7 +130,7 @@ def due_for(entry: Notify, memory: Memory, now: datetime, zone: tzinfo, *, flush
     thread = receiver.thread if slack is not None and slack.thread else ""
     if slack is not None and receiver.thread_since is not None:
         thread = thread if now < shifted(receiver.thread_since, slack.thread) else ""
-    made = delivery_of(entry, _first(entry, chosen), zone, dropped=receiver.dropped)
+    made = delivery_of(entry, _first(entry, chosen), zone, dropped=receiver.dropped, now=now)
     return Due(delivery=replace(made, thread=thread))
 
 
@@ -151,7 +155,10 @@ def ripe_at(entry: Notify, message: Message, now: datetime, zone: tzinfo) -> dat
 
 
 def too_old(memory: Memory, entries: Sequence[Notify], now: datetime) -> Memory:
-    """Return the memory without messages that could not be sent for a day; each counts as dropped."""
+    """Return the memory without messages that could not be sent for a day; each counts as dropped.
+
+    The end of a case is kept for those who may have an open alert about it.
+    """
     after = memory
     for entry in entries:
         if entry.at is not None:
@@ -160,7 +167,9 @@ def too_old(memory: Memory, entries: Sequence[Notify], now: datetime) -> Memory:
         old = frozenset(
             one.message.id
             for one in memory.pending
-            if entry.name in one.to and shifted(one.message.at, limit) < now
+            if entry.name in one.to
+            and shifted(one.message.at, limit) < now
+            and not (entry.pagerduty is not None and one.message.topic is Topic.DONE)
         )
         if old:
             receiver = after.receiver(entry.name)
@@ -196,17 +205,32 @@ def failed(memory: Memory, name: str, why: str, now: datetime) -> Memory:
     return memory.with_receiver(name, replace(receiver, problem=limits.text(why, 300), problem_since=since))
 
 
-def delivery_of(entry: Notify, messages: tuple[Message, ...], zone: tzinfo, *, dropped: int = 0) -> Delivery:
-    """Return the delivery of these messages."""
+def delivery_of(
+    entry: Notify,
+    messages: tuple[Message, ...],
+    zone: tzinfo,
+    *,
+    dropped: int = 0,
+    now: datetime | None = None,
+) -> Delivery:
+    """Return the delivery of these messages; those that are late at `now` (aware) say from when they are."""
     zone = entry.at.time_zone or zone if entry.at is not None else zone
-    lines = [] if len(messages) == 1 else list(_lines(messages, zone))
-    if len(messages) == 1:
-        lines = [safe.line(in_zone(messages[0].text, zone))]
+    texts = {one.id: one.text for one in messages}
+    if now is not None:
+        for one in messages:
+            if shifted(ripe_at(entry, one, now, zone), _LATE) < now:
+                texts[one.id] = f"{one.text} (this is from {to_text(one.at)}, and could not be sent before)"
+    said = tuple(replace(one, text=texts[one.id]) for one in messages)
+    lines = [] if len(said) == 1 else list(_lines(said, zone))
+    if len(said) == 1:
+        lines = [safe.line(in_zone(said[0].text, zone))]
     if dropped:
         lines.append(_left_out(dropped))
     title = safe.line(_title(messages))
     title = f"[{safe.line(entry.cluster)}] {title}" if entry.cluster else title
-    return Delivery(entry.name, messages, limits.text(title, _TITLE), tuple(lines), safe.line(entry.cluster))
+    return Delivery(
+        entry.name, said, limits.text(title, _TITLE), tuple(lines), safe.line(entry.cluster), zone=zone
+    )
 
 
 def letter_of(message: WorkflowMessage, dropped: int) -> Delivery:

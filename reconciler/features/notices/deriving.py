@@ -9,7 +9,7 @@ from functools import partial
 from msgspec import Struct
 
 from reconciler.calendar.notice_times import Past, Periodic, due
-from reconciler.features.notices.facts import ENDING, Fact, facts_of, is_blocking_known, kind_of
+from reconciler.features.notices.facts import ENDING, Fact, facts_of, kind_of, may_be_blocked, result_of
 from reconciler.features.notices.memory import (
     CASES,
     PENDING,
@@ -23,14 +23,18 @@ from reconciler.features.notices.memory import (
 )
 from reconciler.features.notices.messages import Message, Topic
 from reconciler.features.notices.settings import Notify
+from reconciler.model.case_outcome import CaseOutcome, CaseResult
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.problems import guarded
 from reconciler.model.values import replace
 
 _KEPT_AT_THE_END = (Topic.DONE, Topic.MISSED, Topic.FAILED)
-_LOST = "the case has ended; no pass of this process saw how"
-_DELETED = "the case has ended, because the node was deleted"
+_LOST = "the case has ended, such as by `reconciler release`; no pass of this process saw how"
+_DELETED = "the node was deleted"
+_NO_CASE = "nothing is announced for the node any more, and it has no case"
+_COME_BACK = ("Held", "Blocked")
+"""The keys of what ends within a case, and can come back."""
 
 
 class Pass(Struct, frozen=True):
@@ -57,7 +61,7 @@ def after_pass(memory: Memory, seen: Pass, entries: Sequence[Notify], now: datet
             guarded(f"node {node.node}: there are no notices about it", work, None)
     for uid, known in memory.cases.items():
         if uid not in news.seen:
-            news.gone(uid, known, exists=uid in seen.plan.uids)
+            news.gone(known, exists=uid in seen.plan.uids)
     news.remind()
     return news.memory()
 
@@ -110,7 +114,7 @@ class _News:
             message = replace(self._message(known, key, fact), patience=_patience(fact, since))
             if fact.lasts:
                 self._lasting.append(_Lasting(replace(message, repeats=True), known.audience, since))
-            if key not in known.said and len(known.said) < SAID:
+            if key not in known.said and (len(known.said) < SAID or key == ENDING):
                 self._messages.append((message, self._audience(known, fact)))
                 known = replace(known, said={**known.said, key: seconds(self._now)})
         known = self._without_over(known, node, facts, unwritten=unwritten)
@@ -120,16 +124,23 @@ class _News:
             # An event that is still reported was said, and needs no second message.
             if kept:
                 self._cases[node.uid] = replace(
-                    known, case=_case_of(node.uid, self._now), said=kept, open=False
+                    known, case=_case_of(node.uid, self._now), said=kept, open=False, alerted=(), result=""
                 )
             return
         self._cases[node.uid] = known
 
-    def gone(self, uid: str, known: Known, *, exists: bool) -> None:
-        """Add the end of a case that the plan does not have any more."""
-        if known.open:
-            fact = Fact(Topic.DONE, _LOST if exists else _DELETED)
-            self._messages.append((self._message(known, ENDING, fact), known.audience))
+    def gone(self, known: Known, *, exists: bool) -> None:
+        """Add the end of a case that the plan does not have any more.
+
+        A node without a case has an end only for those who were asked to open an alert about it.
+        """
+        if known.open or known.alerted:
+            stopped = "" if exists else CaseOutcome(CaseResult.STOPPED).words
+            parts = (known.result or stopped, _LOST if exists else _DELETED)
+            text = "; ".join(part for part in parts if part) if known.open else _NO_CASE
+            message = self._message(known, ENDING, Fact(Topic.DONE, text))
+            self._messages.append((message, known.audience if known.open else ()))
+        self._over |= {(known.case, self._key(known, key)) for key in _COME_BACK}
         self._ended.add(known.case)
 
     def remind(self) -> None:
@@ -158,35 +169,57 @@ class _News:
 
     def memory(self) -> Memory:
         """Return the memory after the pass."""
-        known_names = {entry.name for entry in self._entries}
+        by_name = {entry.name: entry for entry in self._entries}
+        alerted = {known.case: known.alerted for known in self._before.cases.values()}
         pending = [kept for one in self._before.pending if (kept := self._kept(one)) is not None]
         for message, audience in self._messages:
-            to = tuple(entry.name for entry in self._entries if is_for(entry, message, audience))
+            closes = alerted.get(message.case, ()) if message.topic is Topic.DONE else ()
+            to = tuple(
+                entry.name
+                for entry in self._entries
+                if is_for(entry, message, audience) or (entry.name in closes and entry.pagerduty is not None)
+            )
             pending += [Pending(message, to)] if to else []
+            opened = {name for name in to if by_name[name].pagerduty is not None}
+            if opened and message.topic is not Topic.DONE:
+                alerted[message.case] = tuple(sorted({*alerted.get(message.case, ()), *opened}))
         receivers = {
             name: one
             for name, one in self._receivers.items()
-            if (name in known_names or is_workflow(name)) and one != Receiver()
+            if (name in by_name or is_workflow(name)) and one != Receiver()
         }
-        for one in pending[:-PENDING]:
-            for name in one.to:
+        # An end that nobody hears of would leave an alert open.
+        first = sorted(range(len(pending)), key=lambda index: pending[index].message.topic is Topic.DONE)
+        left_out = set(first[: max(len(pending) - PENDING, 0)])
+        for index in left_out:
+            for name in pending[index].to:
                 before = receivers.get(name, self._before.receiver(name))
                 receivers[name] = replace(before, dropped=before.dropped + 1)
-        cases = dict(list(self._cases.items())[:CASES])
-        after = replace(self._before, cases=cases, pending=tuple(pending[-PENDING:]), receivers=receivers)
+        waiting = tuple(one for index, one in enumerate(pending) if index not in left_out)
+        cases = {
+            uid: replace(known, alerted=alerted.get(known.case, ()))
+            for uid, known in list(self._cases.items())[:CASES]
+        }
+        after = replace(self._before, cases=cases, pending=waiting, receivers=receivers)
         return self._before if after == self._before else after
 
     def _kept(self, pending: Pending) -> Pending | None:
         """Return what is still to be sent of a message, None if that is nothing.
 
-        After the end of its case, an entry that waits for messages gets only what stays true.
+        After the end of its case, no reminder is sent, and an entry that waits for messages, or can't be
+        reached, gets only what stays true.
         """
         message = pending.message
-        if (message.case, message.key) in self._over:
+        key = message.key.rpartition(" ")[0] if message.repeats else message.key
+        if (message.case, key) in self._over or (message.repeats and message.case in self._ended):
             return None
         names = {entry.name for entry in self._entries}
         if message.case in self._ended and message.topic not in _KEPT_AT_THE_END:
-            names -= {entry.name for entry in self._entries if entry.after}
+            names -= {
+                entry.name
+                for entry in self._entries
+                if entry.after or self._before.receiver(entry.name).problem
+            }
         to = tuple(name for name in pending.to if name in names)
         return (pending if to == pending.to else Pending(message, to)) if to else None
 
@@ -210,6 +243,7 @@ class _News:
             pool=node.pool,
             zone=node.zone,
             namespaces=before.namespaces if before is not None else (),
+            result=result_of(record) if record is not None and is_open else "",
         )
 
     def _audience(self, known: Known, fact: Fact) -> tuple[str, ...]:
@@ -226,11 +260,9 @@ class _News:
         self, known: Known, node: NodePlan, facts: Mapping[str, Fact], *, unwritten: bool
     ) -> Known:
         """Return what was said without what is over: it is said again when it comes back."""
-        over = []
-        if not unwritten and "Held" in known.said and "Held" not in facts:
-            over.append("Held")
-        if "Blocked" in known.said and "Blocked" not in facts and (is_blocking_known(node) or not known.open):
-            over.append("Blocked")
+        over = [key for key in _COME_BACK if key in known.said and key not in facts and not unwritten]
+        if ENDING not in facts and may_be_blocked(node):
+            over = [key for key in over if key != "Blocked"]
         for key in over:
             self._over.add((known.case, self._key(known, key)))
         if not over:
@@ -253,7 +285,7 @@ class _News:
 
     def _key(self, known: Known, key: str) -> str:
         """Return the key of a message: what can come back has the moment at which it came."""
-        if key not in ("Held", "Blocked"):
+        if key not in _COME_BACK:
             return key
         return f"{key} {known.said.get(key, seconds(self._now))}"
 

@@ -7,10 +7,10 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from reconciler.features.notices.memory import TEXT, seconds
+from reconciler.features.notices.memory import RESULT, TEXT, seconds
 from reconciler.features.notices.messages import Topic
 from reconciler.model import limits
-from reconciler.model.case_outcome import counted, struck_by, unbegun
+from reconciler.model.case_outcome import CaseResult, counted, outcome_at_end, struck_by, unbegun
 from reconciler.model.drains import Phase
 from reconciler.model.event import MaintenanceEvent
 from reconciler.model.moments import to_text
@@ -135,7 +135,10 @@ def _of_case(node: NodePlan, case: CaseRecord) -> Iterator[tuple[str, Fact]]:
     if facts.deadline_passed is not None:
         why = _reasons(node.holds)
         text = f"{unbegun(case)}: {why}" if why else unbegun(case)
-        yield "DeadlinePassed", Fact(Topic.DEADLINE_PASSED, text, lasts=case.drain is None)
+        yield (
+            "DeadlinePassed",
+            Fact(Topic.DEADLINE_PASSED, text, lasts=case.drain is None and node.ended is None),
+        )
     if case.state is State.IN_MAINTENANCE or case.drain is not None:
         yield "Started", Fact(Topic.STARTED, _started(node))
     if drained and case.drain is not None and case.drain.done is not None:
@@ -207,7 +210,18 @@ def _reasons(holds: Sequence[Hold]) -> str:
     return "; ".join(f"{hold.code}: {limits.text(hold.reason, 200)}" for hold in holds[:_NAMED])
 
 
-def is_blocking_known(node: NodePlan) -> bool:
-    """Whether this process knows what blocks the drain; another one may have begun it."""
-    progress = node.draining.progress
-    return progress is not None and progress.phase is not Phase.STOPPED
+def may_be_blocked(node: NodePlan) -> bool:
+    """Whether pods may block the drain although this process does not say so: another one has begun it."""
+    case, progress = node.record, node.draining.progress
+    under_way = case is not None and case.drain is not None and case.drain.done is None
+    return under_way and node.todo.drain is not None and (progress is None or progress.phase is Phase.STOPPED)
+
+
+def result_of(case: CaseRecord) -> str:
+    """Return what has become of a case, if it ends with its node now; empty if that is not known."""
+    outcome = outcome_at_end(case, deleted=True)
+    if outcome.result is CaseResult.STOPPED:
+        return ""
+    moved = case.facts.moved
+    pods = "" if moved is None else f"; {moved} {'pod' if moved == 1 else 'pods'} moved"
+    return limits.text(f"{outcome.words}{pods}", RESULT)

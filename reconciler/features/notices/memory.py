@@ -33,6 +33,9 @@ SAID = 100
 TEXT = 600
 """Characters of a message's text."""
 
+RESULT = 200
+"""Characters of the result of a case."""
+
 LARGEST = 900_000
 """Bytes of the whole memory. A ConfigMap holds 1 MiB."""
 
@@ -60,6 +63,8 @@ _SHORT = {
     "pool": "p",
     "zone": "z",
     "namespaces": "w",
+    "alerted": "d",
+    "result": "r",
 }
 
 
@@ -75,8 +80,9 @@ class Known(Struct, frozen=True, rename=_SHORT):
     """What was said of one node: `said` has the moment of each message by its key (Unix time).
 
     `case` identifies the case or the event, `open` is whether it is a case. `audience` are the names of the
-    entries of `notify` that select the node. `namespaces` are those of its pods, if an entry needed them. The
-    rest describes the node for a message after it is gone.
+    entries of `notify` that select the node, `alerted` of those that may have an open alert about the case.
+    `namespaces` are those of its pods, if an entry needed them. The rest describes the node and its case for
+    a message after it is gone: `result` is what has become of the case, empty if that is not known.
     """
 
     node: str
@@ -88,6 +94,8 @@ class Known(Struct, frozen=True, rename=_SHORT):
     pool: str = ""
     zone: str = ""
     namespaces: Names = ()
+    alerted: Names = ()
+    result: str = ""
 
 
 class Pending(Struct, frozen=True):

@@ -146,7 +146,7 @@ class Mail(TransportSection):
 
 
 class PagerDuty(TransportSection):
-    """PagerDuty: an alert for each case with a problem, resolved when the case ends."""
+    """PagerDuty: an alert for each case with a problem, resolved when the case ends, and one for a miss."""
 
     routing_key: SecretText = Field(description="The integration key (Events API v2).")
     url: OpenUrl = Field(
@@ -299,7 +299,9 @@ class Notify(Section):
         description="Silence alerts about a node from its cordon to its uncordon. Default: none.",
     )
     when: tuple[Topic, ...] | None = Field(
-        default=None, description="The topics to send. Default: all; for PagerDuty the problems and `Done`."
+        default=None,
+        description="The topics to send. PagerDuty gets `Done` in any case. Default: all; for PagerDuty the "
+        "problems.",
     )
     node_selector: Selector = Field(default=EVERYTHING, description="Its nodes. Default: all.")
     kinds: tuple[Kind, ...] = Field(
@@ -372,7 +374,9 @@ class Notify(Section):
             return frozenset()
         usual = (one for one in Topic if self.pagerduty is None or one.bad or one is Topic.DONE)
         chosen = frozenset(usual if self.when is None else self.when)
-        return chosen | {Topic.NO_LONGER_MISSED} if Topic.WILL_BE_MISSED in chosen else chosen
+        # What takes an alert back goes to everyone who gets the alert.
+        chosen |= {Topic.NO_LONGER_MISSED} if Topic.WILL_BE_MISSED in chosen else frozenset()
+        return chosen | {Topic.DONE} if self.pagerduty is not None else chosen
 
     def delay(self, topic: Topic, patience: timedelta | None) -> timedelta:
         """Return how long a message of this topic waits before it is sent for the first time.

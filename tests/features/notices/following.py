@@ -8,7 +8,10 @@ from reconciler.features.notices.deriving import Pass, after_pass
 from reconciler.features.notices.memory import Memory, Pending, from_text, to_text
 from reconciler.features.notices.messages import Message, Topic
 from reconciler.features.notices.settings import NOTIFY, Notify
+from reconciler.features.notices.transports.sending import Http
+from reconciler.features.notices.transports.table import Tools
 from reconciler.model.values import replace
+from reconciler.model.workflow import LeaseRef, LeaseTake
 from reconciler.simulation.world import World
 from tests.support import builders
 from tests.support.builders import NOW, REQUEST
@@ -57,6 +60,21 @@ def message(
 ) -> Message:
     """A message about a node."""
     return Message(topic, node, f"uid-{node}@1", topic.value, at, text)
+
+
+class NoLeases:
+    """No entry of `notify` keeps its threads in Leases."""
+
+    def lease(self, ref: LeaseRef) -> None:
+        raise AssertionError(ref)
+
+    def take_lease(self, take: LeaseTake) -> None:
+        raise AssertionError(take)
+
+
+def tools_at(now: datetime, http: Http | None = None) -> Tools:
+    """What a transport needs, with a clock that shows this moment."""
+    return Tools(http or Http(total=2), NoLeases(), lambda: now)
 
 
 def told(*messages: Message, to: str = "all") -> Memory:

@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from reconciler.calendar.values import in_zone
 from reconciler.features.notices.deliveries import MOST, Delivery, delivery_of, due_for, failed, sent, too_old
 from reconciler.features.notices.memory import Memory
 from reconciler.features.notices.messages import Topic
@@ -186,3 +187,14 @@ def test_a_thread_goes_on_until_its_time_is_over() -> None:
 
     assert due(more, text, NOW + timedelta(hours=23)).thread == "171.5"
     assert due(more, text, NOW + timedelta(days=1)).thread == ""
+
+
+def test_a_message_that_could_not_be_sent_for_long_says_from_when_it_is() -> None:
+    late, fresh = message(text="it has started"), message(node="b", at=NOW + minutes(29), text="it is new")
+    found = due(told(late, fresh), one("group: 0s"), NOW + minutes(30))
+
+    said = in_zone("2026-11-21T12:00:00Z", UTC)
+    assert found.lines == (
+        f"a: maintenance started: it has started (this is from {said}, and could not be sent before)",
+        "b: maintenance started: it is new",
+    )

@@ -6,7 +6,7 @@ from datetime import UTC, timedelta
 
 import pytest
 
-from reconciler.features.notices.deliveries import ripe_at
+from reconciler.features.notices.deliveries import failed, ripe_at
 from reconciler.features.notices.facts import facts_of
 from reconciler.features.notices.memory import Memory
 from reconciler.features.notices.messages import Topic
@@ -99,14 +99,22 @@ def test_an_end_that_no_process_of_ours_remembers_is_told() -> None:
     assert "no pass of this process saw how" in end.text
 
 
-def test_the_end_of_a_case_whose_node_was_deleted_is_told() -> None:
-    world = asking("a")
-    following = Following(world)
-    following.step()
-    world.cluster.delete_node("a")
-    (end,) = following.step()
+def test_the_end_of_a_case_whose_node_was_deleted_says_what_the_history_says() -> None:
+    ends = []
+    for passes in (1, 3):
+        world = asking("a")
+        world.cluster.add_pod(builders.pod("web-1", "a"))
+        following = Following(world)
+        for _ in range(passes):
+            following.step()
+            world.advance(minutes(1))
+        world.cluster.delete_node("a")
+        ends += [(one.topic, one.text) for one in following.step()]
 
-    assert (end.topic, end.text) == (Topic.DONE, "the case has ended, because the node was deleted")
+    assert ends == [
+        (Topic.DONE, "stopped: the event was still announced when the case ended; the node was deleted"),
+        (Topic.DONE, "in time: drained at 2026-11-21T12:01:00Z; 1 pod moved; the node was deleted"),
+    ]
 
 
 def test_what_could_not_be_written_is_a_failure_and_nothing_else() -> None:
@@ -235,6 +243,18 @@ def test_an_entry_that_waits_gets_nothing_about_an_ended_case_also_while_another
         Topic.DRAINED: ("dead",),
         Topic.DONE: ("late", "dead"),
     }
+
+
+def test_an_entry_that_could_not_be_reached_gets_only_the_end_of_an_ended_case() -> None:
+    following = Following(asking("a"))
+    following.step()
+    following.memory = failed(following.memory, "all", "no_service", NOW)
+    following.step()
+    following.world.cluster.annotate("a", REQUEST, None)
+    following.step()
+    following.step()
+
+    assert [one.message.topic for one in following.memory.pending] == [Topic.DONE]
 
 
 def test_a_node_that_a_person_excludes_has_no_messages() -> None:

@@ -17,7 +17,8 @@ import pytest
 from reconciler.features.notices.deliveries import delivery_of
 from reconciler.features.notices.transports.mail import MailTransport
 from reconciler.features.notices.transports.sending import Http, NotSent, Post
-from tests.features.notices.following import entries, message
+from tests.features.notices.following import entries, message, tools_at
+from tests.support.builders import NOW
 from tests.support.controlplane.configuration import Certificates, make_certificates
 from tests.support.fakes.loopback import Served
 from tests.support.fakes.smtp import FakeSmtp
@@ -116,7 +117,9 @@ def send_mail(smtp: FakeSmtp, tls: str) -> None:
     mail = f"mail: {{server: 127.0.0.1, port: {smtp.port}, tls: {tls}, {keys}}}"
     (entry,) = entries(f"notify: [{{name: all, {mail}}}]")
     assert entry.mail is not None
-    MailTransport(entry.mail, patience=5).send(delivery_of(entry, (message(),), ZoneInfo("UTC")))
+    MailTransport(entry.mail, tools_at(NOW), patience=5).send(
+        delivery_of(entry, (message(),), ZoneInfo("UTC"))
+    )
 
 
 @pytest.mark.parametrize("how", ["StartTls", "Implicit"])

@@ -12,7 +12,8 @@ from reconciler.features.notices.messages import Message, Topic
 from reconciler.features.notices.transports.mail import MailTransport
 from reconciler.features.notices.transports.sending import NotSent
 from reconciler.model.values import replace
-from tests.features.notices.following import entries, message
+from tests.features.notices.following import entries, message, tools_at
+from tests.support.builders import NOW
 from tests.support.fakes.smtp import FakeSmtp
 
 LOGIN = "user: bot, password: SECRET-PASSWORD"
@@ -38,7 +39,8 @@ def send(
     (entry,) = entries(f"notify: [{{name: all, cluster: prod, {mail}}}]")
     assert entry.mail is not None
     delivery = delivery_of(entry, messages or (message(Topic.MISSED),), ZoneInfo("UTC"))
-    MailTransport(entry.mail, patience=patience).send(replace(delivery, recipient=recipient))
+    transport = MailTransport(entry.mail, tools_at(NOW), patience=patience)
+    transport.send(replace(delivery, recipient=recipient))
 
 
 def test_a_delivery_is_one_mail_to_all_recipients(smtp: FakeSmtp) -> None:
@@ -49,6 +51,7 @@ def test_a_delivery_is_one_mail_to_all_recipients(smtp: FakeSmtp) -> None:
     assert mail["Subject"] == "[prod] 2 nodes: 2 maintenance started"
     assert (mail["From"], mail["To"]) == ("nodes@example.com", "a@example.com, b@example.com")
     assert mail["Auto-Submitted"] == "auto-generated"
+    assert mail["Date"].datetime == NOW
     assert mail["Importance"] is None
     assert mail.get_content().splitlines() == [
         "a: maintenance started: Käse . Bcc: c@example.com",

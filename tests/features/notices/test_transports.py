@@ -7,13 +7,13 @@ import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
 
+from reconciler.calendar.values import in_zone
 from reconciler.features.notices.deliveries import delivery_of
 from reconciler.features.notices.messages import Message, Topic
 from reconciler.features.notices.settings import Notify
@@ -21,8 +21,8 @@ from reconciler.features.notices.transports.sending import Http, NotSent, Post
 from reconciler.features.notices.transports.slack import LONGEST, shortened
 from reconciler.features.notices.transports.table import TRANSPORTS, Tools, transport_of
 from reconciler.model.values import replace
-from reconciler.model.workflow import LeaseRef, LeaseTake
-from tests.features.notices.following import entries, message
+from tests.features.notices.following import entries, message, tools_at
+from tests.support.builders import NOW
 from tests.support.stub import Answer, Asked, Stub, json_answer
 
 UTC = ZoneInfo("UTC")
@@ -31,16 +31,6 @@ OK = Answer(b"ok", content_type="text/plain")
 
 APPRISE = pytest.mark.filterwarnings("ignore:'imghdr' is deprecated:DeprecationWarning")
 """apprise imports it for its mails."""
-
-
-class NoLeases:
-    """No entry of `notify` keeps its threads in Leases."""
-
-    def lease(self, ref: LeaseRef) -> None:
-        raise AssertionError(ref)
-
-    def take_lease(self, take: LeaseTake) -> None:
-        raise AssertionError(take)
 
 
 class Receiver:
@@ -53,7 +43,7 @@ class Receiver:
 
     @property
     def tools(self) -> Tools:
-        return Tools(self.http, NoLeases(), datetime.now)
+        return tools_at(NOW, self.http)
 
     @property
     def url(self) -> str:
@@ -63,9 +53,11 @@ class Receiver:
         (found,) = entries(f"notify: [{{name: all, cluster: prod, {text.replace('URL', self.url)}}}]")
         return found
 
-    def send(self, text: str, *messages: Message, thread: str = "", recipient: str = "") -> str:
+    def send(
+        self, text: str, *messages: Message, thread: str = "", recipient: str = "", zone: str = "UTC"
+    ) -> str:
         entry = self.entry(text)
-        made = delivery_of(entry, messages or (message(),), UTC)
+        made = delivery_of(entry, messages or (message(),), ZoneInfo(zone))
         return transport_of(entry, self.tools).send(replace(made, thread=thread, recipient=recipient))
 
     def body(self, number: int = -1) -> Any:
@@ -169,15 +161,34 @@ def test_a_card_stays_below_the_limit_of_teams(receiver: Receiver, count: int, t
 def test_pagerduty_opens_an_alert_for_a_case_and_resolves_it(receiver: Receiver, end: Topic) -> None:
     text = "pagerduty: {routingKey: SECRET-KEY, url: 'URL'}"
     receiver.answers = [Answer(status=202)] * 2
-    receiver.send(text, message(Topic.MISSED), message(end))
+    receiver.send(text, message(Topic.FAILED), message(end))
 
     opened, resolved = (json.loads(one.body) for one in receiver.server.asked)
     assert {one.path for one in receiver.server.asked} == {"/v2/enqueue"}
     assert opened["dedup_key"] == resolved["dedup_key"] == "uid-a@1"
     assert (opened["event_action"], resolved["event_action"]) == ("trigger", "resolve")
-    assert opened["payload"]["severity"] == "critical"
-    assert opened["payload"]["summary"] == "[prod] node a: Missed: it is"
+    assert opened["payload"]["severity"] == "error"
+    assert opened["payload"]["summary"] == "[prod] node a: Failed: it is"
     assert opened["payload"]["source"] == "a"
+
+
+def test_pagerduty_gets_moments_as_people_read_them(receiver: Receiver) -> None:
+    text, said = "pagerduty: {routingKey: KEY, url: 'URL'}", "it starts at 2026-11-21T12:00:00Z"
+    receiver.answers = [Answer(status=202)]
+    receiver.send(text, message(Topic.BLOCKED, text=said), zone="Europe/Berlin")
+
+    summary = receiver.body()["payload"]["summary"]
+    assert summary == f"[prod] node a: Blocked: {in_zone(said, ZoneInfo('Europe/Berlin'))}"
+    assert "13:00" in summary
+
+
+def test_a_miss_has_an_alert_of_its_own_that_the_end_of_its_case_does_not_resolve(receiver: Receiver) -> None:
+    receiver.answers = [Answer(status=202)] * 2
+    receiver.send("pagerduty: {routingKey: KEY, url: 'URL'}", message(Topic.MISSED), message(Topic.DONE))
+
+    missed, done = (json.loads(one.body) for one in receiver.server.asked)
+    assert (missed["event_action"], missed["payload"]["severity"]) == ("trigger", "critical")
+    assert (missed["dedup_key"], done["dedup_key"]) == ("uid-a@1 Missed", "uid-a@1")
 
 
 def test_pagerduty_is_told_of_problems_and_ends_by_default(receiver: Receiver) -> None:

@@ -6,9 +6,11 @@ import smtplib
 import ssl
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from email.headerregistry import Address
 from email.message import EmailMessage
 from email.utils import make_msgid
+from typing import TYPE_CHECKING
 
 from reconciler.calendar.values import literal
 from reconciler.features.notices.deliveries import Delivery
@@ -17,6 +19,9 @@ from reconciler.features.notices.transports.sending import NotSent, masked, reso
 from reconciler.report import safe
 from reconciler.settings import notify_types
 from reconciler.settings.fields import LINK_LOCAL, is_address
+
+if TYPE_CHECKING:
+    from reconciler.features.notices.transports.table import Tools
 
 PATIENCE = 10.0
 """Seconds for each answer of the server."""
@@ -28,10 +33,9 @@ _TEMPORARY = 500
 class MailTransport:
     """Sends one mail for each delivery, to all recipients."""
 
-    def __init__(self, settings: Mail, tools: object = None, patience: float = PATIENCE) -> None:
+    def __init__(self, settings: Mail, tools: Tools, patience: float = PATIENCE) -> None:
         """Send as these settings say; `patience` is the seconds for each answer."""
-        del tools
-        self._settings, self._patience = settings, patience
+        self._settings, self._now, self._patience = settings, tools.now, patience
 
     def send(self, delivery: Delivery) -> str:
         """See the port. A recipient that the server refuses is no reason to send the mail again."""
@@ -49,7 +53,7 @@ class MailTransport:
         settings = self._settings
         to = (delivery.recipient,) if delivery.recipient else settings.to
         text = delivery.body or "\n".join(delivery.lines)
-        mail = mail_of(delivery.title, settings.from_, to, text)
+        mail = mail_of(delivery.title, settings.from_, to, text, self._now())
         if delivery.bad:
             mail["Importance"] = "high"
         return mail
@@ -93,12 +97,13 @@ def smtp_failures(host: str, *secrets: str) -> Iterator[None]:
         raise NotSent(f"{host}: {'no answer in time' if late else 'no connection, or it was cut'}") from None
 
 
-def mail_of(subject: str, sender: str, to: Iterable[str], text: str) -> EmailMessage:
-    """Return the mail; NotSent for an address that is none."""
+def mail_of(subject: str, sender: str, to: Iterable[str], text: str, at: datetime) -> EmailMessage:
+    """Return the mail that is sent `at` a moment (aware); NotSent for an address that is none."""
     to = tuple(to)
     if wrong := [address for address in (sender, *to) if not is_address(address)]:
         raise NotSent(f"{literal(wrong[0])} is not a mail address", refused=True)
     mail = EmailMessage()
+    mail["Date"] = at
     mail["Subject"] = safe.line(subject)
     mail["From"] = sender
     mail["To"] = [Address(addr_spec=address) for address in to]
@@ -114,17 +119,16 @@ _LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
 class WorkflowMail:
     """Sends mail by SMTP, encrypted where the server can."""
 
-    def __init__(self, settings: notify_types.Mail, tools: object = None, patience: float = PATIENCE) -> None:
+    def __init__(self, settings: notify_types.Mail, tools: Tools, patience: float = PATIENCE) -> None:
         """Send as these settings say; `patience` is the seconds for each answer."""
-        del tools
-        self._settings, self._patience = settings, patience
+        self._settings, self._now, self._patience = settings, tools.now, patience
 
     def send(self, delivery: Delivery) -> str:
         """See the port. A password goes only over an encrypted connection, or to this host."""
         settings = self._settings
         if settings.host.startswith(LINK_LOCAL):
             raise NotSent("the address is link-local, where clouds serve credentials", refused=True)
-        mail = mail_of(settings.subject, settings.from_, settings.to, delivery.body)
+        mail = mail_of(settings.subject, settings.from_, settings.to, delivery.body, self._now())
         with (
             smtp_failures(settings.host, settings.user, settings.password),
             smtplib.SMTP(settings.host, settings.port, timeout=self._patience) as server,

@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from reconciler.calendar.values import in_zone
 from reconciler.features.notices.deliveries import Delivery
 from reconciler.features.notices.messages import Message, Topic
 from reconciler.features.notices.settings import PagerDuty, Teams, Webhook
@@ -68,7 +69,8 @@ def card(delivery: Delivery) -> dict[str, Any]:
     return {"type": "message", "attachments": [{"contentType": kind, "contentUrl": None, "content": content}]}
 
 
-# PagerDuty, Events API v2: an alert for each case with a problem, resolved when the case ends.
+# PagerDuty, Events API v2: an alert for each case with a problem, resolved when the case ends. A miss has one
+# of its own, which only a person resolves: its case often ends seconds later.
 
 _LONGEST_SUMMARY = 1024
 _LONGEST_KEY = 255
@@ -83,18 +85,19 @@ def pagerduty(settings: PagerDuty, delivery: Delivery) -> Iterator[Post]:
     """
     key, url = resolved(settings.routing_key), f"{resolved(settings.url)}/v2/enqueue"
     for message in delivery.messages:
-        yield Post(url, event(message, delivery.cluster, key), secrets=(key,))
+        yield Post(url, event(message, delivery, key), secrets=(key,))
 
 
-def event(message: Message, cluster: str, key: str) -> dict[str, Any]:
+def event(message: Message, delivery: Delivery, key: str) -> dict[str, Any]:
     """Return the event: the end of a case, or of the forecast of its miss, resolves its alert.
 
     Anything else triggers the alert.
     """
-    common = {"routing_key": key, "dedup_key": message.case[:_LONGEST_KEY]}
+    cluster, missed = delivery.cluster, " Missed" if message.topic is Topic.MISSED else ""
+    common = {"routing_key": key, "dedup_key": f"{message.case[: _LONGEST_KEY - len(missed)]}{missed}"}
     if message.topic in (Topic.DONE, Topic.NO_LONGER_MISSED):
         return {**common, "event_action": "resolve"}
-    summary = safe.line(f"node {message.node}: {message.topic}: {message.text}")
+    summary = safe.line(f"node {message.node}: {message.topic}: {in_zone(message.text, delivery.zone)}")
     severity = _SEVERITIES.get(message.topic, "warning" if message.topic.bad else "info")
     payload = {
         "summary": f"[{cluster}] {summary}"[:_LONGEST_SUMMARY] if cluster else summary[:_LONGEST_SUMMARY],
