@@ -161,17 +161,21 @@ class Wait(Struct, frozen=True):
 
 
 class Kept(Struct, frozen=True):
-    """What a drain for one event waits for: instructions, a missing approval, or an upgrade by AKS."""
+    """What a drain for one event waits for: instructions, a missing approval, an upgrade by AKS.
+
+    `common` is that its condition is on most nodes.
+    """
 
     hold: Wait | None = None
     deferral: Wait | None = None
     approval: Wait | None = None
     upgrade: Wait | None = None
+    common: Wait | None = None
 
     @property
     def waits(self) -> tuple[Wait, ...]:
         """Each of them that applies."""
-        each = (self.hold, self.deferral, self.approval, self.upgrade)
+        each = (self.hold, self.deferral, self.approval, self.upgrade, self.common)
         return tuple(one for one in each if one is not None)
 
 

@@ -1,4 +1,4 @@
-"""What the instructions of people, a missing approval, and an upgrade by AKS make of a judged event.
+"""What the instructions of people, a missing approval, and other nodes make of a judged event.
 
 They move its earliest start: to the moment at which they end, or out of reach. The schedule plans with the
 same moments, so that its forecast comes true.
@@ -6,6 +6,7 @@ same moments, so that its forecast comes true.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 
 from msgspec import Struct
@@ -61,6 +62,17 @@ def beside_upgrade(judged: JudgedEvent, upgrade: str, now: datetime) -> JudgedEv
     if until is not None and until <= now:
         return judged
     return _kept(judged, times, replace(judged.kept, upgrade=Wait(upgrade, until)), now)
+
+
+def beside_most(judged: JudgedEvent, common: Mapping[str, str], now: datetime) -> JudgedEvent:
+    """Return the event with a start that waits while its condition is on most nodes; `now` is aware, UTC.
+
+    `common` says so in words, by the types of such conditions.
+    """
+    because = common.get(judged.event.condition)
+    if because is None or judged.times is None:
+        return judged
+    return _kept(judged, judged.times, replace(judged.kept, common=Wait(because)), now)
 
 
 def _kept(judged: JudgedEvent, times: StartTimes, kept: Kept, now: datetime) -> JudgedEvent:

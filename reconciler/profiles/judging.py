@@ -120,7 +120,7 @@ def _ignored(
     if event.condition and event.since is not None and now - event.since < policy.for_:
         until = event.since + policy.for_
         long_enough = f"{format_duration(policy.for_)}, until {to_text(until)}"
-        return f"{name} must be True for {long_enough}", until
+        return f"{name} must be {policy.status} for {long_enough}", until
     if event.duration is not None and event.duration < policy.min_duration:
         limit = format_duration(policy.min_duration)
         short = f"{event.duration.total_seconds():g}s is below minDuration {limit}"

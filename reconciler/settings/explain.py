@@ -139,7 +139,9 @@ def _policy(policy: EventPolicy, *, free: bool, condition: bool = False, unread:
     parts = ["drained"]
     if condition:
         parts = [
-            f"drained once it has been True for {format_duration(policy.for_)}" if policy.for_ else "drained"
+            f"drained once it has been {policy.status} for {format_duration(policy.for_)}"
+            if policy.for_
+            else f"drained while it is {policy.status}"
         ]
     elif policy.min_duration:
         parts.append(

@@ -170,9 +170,9 @@ def _condition_type(value: object) -> str:
     if not re.fullmatch(r"[A-Za-z0-9](?:[A-Za-z0-9./_-]{0,314}[A-Za-z0-9])?", text):
         raise ValueError(f"{literal(text)} is not the type of a node condition")
     if text.casefold() == "ready":
-        # Ready is True on healthy nodes, so it would drain every one of them.
         raise ValueError(
-            "Ready is True on healthy nodes; name a condition that is True when something is wrong"
+            "Ready can't be named: Kubernetes itself evicts the pods of a node that is not Ready, and Ready "
+            "is True on healthy nodes"
         )
     if text.casefold() in _READ_BY_A_SOURCE:
         # One event would be two: one with a deadline, and one without it that never starts by itself.

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from datetime import timedelta
 from enum import StrEnum
 from functools import cached_property, reduce
+from typing import Annotated
 
 from msgspec import Struct
-from pydantic import ConfigDict, Field
+from pydantic import BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from reconciler.model.event import Kind
@@ -58,6 +59,14 @@ class ApprovalMissing(StrEnum):
     """From the deadline on, the drain starts without an approval."""
 
 
+class ConditionStatus(StrEnum):
+    """A status of a node condition."""
+
+    TRUE = "True"
+    FALSE = "False"
+    UNKNOWN = "Unknown"
+
+
 class UserInitiated(StrEnum):
     """What to do about an event that a user of the subscription started."""
 
@@ -68,13 +77,13 @@ class UserInitiated(StrEnum):
 class EventPolicy(Struct, frozen=True):
     """What to do about one kind of event, or one node condition, on one node.
 
-    `min_duration`: shorter events are ignored, events of unknown duration are not. `lead_time`: the
-    deadline for the start of a drain, before `not_before`. `for_`: how long a condition must have been
-    True (0 for events). `acknowledge`: ask the platform to start the event once all its VMs are drained.
-    `replace`: delete the machine of the drained node, so that a new one comes. `start`: when a drain starts
-    for an event with a date; None leaves it to who ends the maintenance. `ahead`: how long before its latest
-    start a late drain may start. `approval`: a person has to approve the drain; `approval_missing`: what
-    happens at the deadline if nobody has.
+    `min_duration`: shorter events are ignored, events of unknown duration are not. `lead_time`: the deadline
+    for the start of a drain, before `not_before`. `status`: that of a condition which drains the node, and
+    `for_`: how long the condition must have had it (0 for events). `acknowledge`: ask the platform to start
+    the event once all its VMs are drained. `replace`: delete the machine of the drained node, so that a new
+    one comes. `start`: when a drain starts for an event with a date; None leaves it to who ends the
+    maintenance. `ahead`: how long before its latest start a late drain may start. `approval`: a person has to
+    approve the drain; `approval_missing`: what happens at the deadline if nobody has.
     """
 
     drain: bool
@@ -83,6 +92,7 @@ class EventPolicy(Struct, frozen=True):
     outside_window: OutsideWindow = OutsideWindow.AT_DEADLINE
     empty_dir: Treatment = Treatment.KEEP
     unmanaged_pods: Treatment = Treatment.KEEP
+    status: ConditionStatus = ConditionStatus.TRUE
     for_: timedelta = timedelta()
     acknowledge: bool = False
     replace: bool = False
@@ -191,11 +201,21 @@ class EventMeaning(Meaning):
     )
 
 
-class ConditionMeaning(Meaning):
-    """What the reconciler does about a node condition that is True."""
+def _as_text(value: object) -> object:
+    """Return a boolean of YAML as the text that is meant: `status: False` needs no quotes."""
+    return str(value) if isinstance(value, bool) else value
 
+
+class ConditionMeaning(Meaning):
+    """What the reconciler does about a node condition."""
+
+    status: Annotated[ConditionStatus, BeforeValidator(_as_text)] | None = Field(
+        default=None,
+        description="The status that drains the node. Write False for a condition that is True on healthy "
+        "nodes, such as `StorageReady`. Default: `True`.",
+    )
     for_: Duration | None = Field(
-        default=None, alias="for", description="How long it must have been True. Default: `0s`."
+        default=None, alias="for", description="How long it must have had this status. Default: `0s`."
     )
 
     def over(self, below: EventPolicy) -> EventPolicy:
@@ -286,7 +306,7 @@ class NodePolicies(dict[tuple[Kind, str], EventPolicy | None]):
         return reduce(lambda below, given: given.events.of(kind).over(below), self._given, DEFAULTS[kind])
 
     def of_condition(self, condition: str) -> EventPolicy | None:
-        """Return what a condition means that is True, None if the settings do not name it there."""
+        """Return what a condition means, None if the settings do not name it there."""
         meanings = [given.conditions[condition] for given in self._given if condition in given.conditions]
         if not meanings:
             return None

@@ -175,8 +175,9 @@ class Settings(Section):
     )
     conditions: dict[ConditionType, ConditionMeaning] = Field(
         default={},
-        description="Node conditions, by type, that drain the node while they are True, without a "
-        "deadline; not those of `sources.nodeConditions`. Default: none.",
+        description="Node conditions, by type, that drain the node while they have the named status, without "
+        "a deadline; not those of `sources.nodeConditions`. Default: none. See `conditionOnFewNodes` in "
+        "docs/operating.md#checks.",
     )
     windows: tuple[WindowSettings, ...] = Field(
         default=(),

@@ -35,9 +35,9 @@ def warnings(settings: Settings, now: datetime) -> tuple[Warned, ...]:
 
     Only what the file says is warned of, not the defaults.
     """
-    found = (*_calendar(settings, now), *_budget(settings), *_events(settings), *_drain(settings))
+    found = (*_calendar(settings, now), *_budget(settings), *_events(settings), *_conditions(settings))
     of_features = [each for part in settings.of_features for each in part.warnings(settings, now)]
-    return (*found, *_sources(settings), *_workflows(settings), *of_features)
+    return (*found, *_drain(settings), *_sources(settings), *_workflows(settings), *of_features)
 
 
 def _policies(settings: Settings) -> Iterator[tuple[str, Kind, EventPolicy]]:
@@ -187,6 +187,22 @@ def _events(settings: Settings) -> Iterator[Warned]:
         if proceeds and not policy.approval:
             message = "has no effect, because no approval is required"
             yield Warned(f"{key}.{kind}.approvalMissing", message, "set approval: true, or remove it")
+
+
+def _conditions(settings: Settings) -> Iterator[Warned]:
+    """Ask about conditions that are True on healthy nodes by their names, such as `KernelReady`."""
+    tops = [("conditions", settings.conditions)]
+    tops += [
+        (f"overrides[{index}].conditions", one.conditions) for index, one in enumerate(settings.overrides)
+    ]
+    named = {name for _, given in tops for name, meaning in given.items() if meaning.status is not None}
+    for path, given in tops:
+        for name, meaning in given.items():
+            if name.casefold().endswith("ready") and name not in named and meaning.drain is not False:
+                message = f"is {name} True on healthy nodes, as its name says? Then they are drained"
+                yield Warned(
+                    f"{path}.{name}", message, 'write status: "False", or status: "True" if True is the fault'
+                )
 
 
 def _drain(settings: Settings) -> Iterator[Warned]:

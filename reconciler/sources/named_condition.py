@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 
 from reconciler.model import limits
 from reconciler.model.event import Answer, Kind, Reading, Signal, Status
 from reconciler.model.machine import CONDITION, CONDITIONS
 from reconciler.model.node import Node
 from reconciler.passes.plugin import Source, SourceContext, Wants
+from reconciler.settings.policies import ConditionStatus
 from reconciler.settings.schema import Settings
 
 
@@ -33,40 +34,43 @@ class NamedConditions(Source):
 
     def read(self, node: Node, context: SourceContext) -> tuple[Reading, ...]:
         """Return a reading per named condition that the node has."""
-        return read_named(node, context.settings.condition_types())
+        return read_named(node, context.settings)
 
 
 SOURCES = (NamedConditions(),)
 
+_KNOWN = (ConditionStatus.TRUE, ConditionStatus.FALSE)
+"""A condition that is Unknown reports an event where the settings name that status, and nothing elsewhere."""
 
-def read_named(node: Node, types: Iterable[str]) -> tuple[Reading, ...]:
+
+def read_named(node: Node, settings: Settings) -> tuple[Reading, ...]:
     """Return what the named conditions report about a node; an absent condition reports nothing.
 
     They have no age: the kubelet and node-problem-detector write heartbeats at very different intervals.
     """
-    readings = []
-    for condition_type in sorted(types):
-        found = node.condition(condition_type)
-        if found is None:
+    policies, readings = settings.policies(node.labels), []
+    for condition_type in sorted(settings.condition_types()):
+        condition, policy = node.condition(condition_type), policies.of_condition(condition_type)
+        if condition is None:
             continue
+        wanted = ConditionStatus.TRUE if policy is None else policy.status
         source = CONDITION + condition_type
-        if found.status == "True" and "transition" in found.unreadable:
+        if condition.status == wanted and "transition" in condition.unreadable:
             because = f"the time of {condition_type} is outside of the years 2000 to 2100"
             readings.append(Reading(source, Answer.UNKNOWN, because=because))
-        elif found.status == "True":
+        elif condition.status == wanted:
             signal = Signal(
                 source,
                 Kind.UNKNOWN,
                 Status.STARTED,
-                description=limits.text(f"{condition_type}: {found.message or found.reason}"),
+                description=limits.text(f"{condition_type}: {condition.message or condition.reason}"),
                 condition=condition_type,
-                since=found.transition,
+                since=condition.transition,
             )
             readings.append(Reading(source, Answer.EVENT, (signal,)))
-        elif found.status == "False":
+        elif condition.status in _KNOWN:
             readings.append(Reading(source, Answer.NO_EVENT))
         else:
-            readings.append(
-                Reading(source, Answer.UNKNOWN, because=f"{condition_type} is {limits.text(found.status)}")
-            )
+            because = f"{condition_type} is {limits.text(condition.status)}"
+            readings.append(Reading(source, Answer.UNKNOWN, because=because))
     return tuple(readings)

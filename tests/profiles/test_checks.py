@@ -254,6 +254,18 @@ ANSWERS["leftToUs"] = {
     ),
 }
 
+ON_MOST = judged(
+    dataclasses.replace(event(Kind.UNKNOWN), condition="KernelReady"),
+    settings("conditions: {KernelReady: {}}"),
+)
+ON_MOST = replace(ON_MOST, kept=Kept(common=Wait("KernelReady is True on 3 of 3 managed nodes")))
+
+ANSWERS["conditionOnFewNodes"] = {
+    "no condition": (situation(None, judged(event())), passed()),
+    "on most nodes": (situation(None, ON_MOST), failed("on 3 of 3 managed nodes")),
+    "beside announced maintenance": (situation(None, judged(event()), ON_MOST), passed()),
+}
+
 GOING = Replacement(at(-5), removals=1)
 BUSY = machine(replace(POOL, busy="np is busy"))
 UNREADABLE = Machine(REF, problem="403")

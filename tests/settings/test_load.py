@@ -84,8 +84,8 @@ windows: [{name: 2026}]
 nodeSelector: {gpu: true}
 | f:1:16: nodeSelector.gpu: a label value is text; write it in quotes: "true"
 conditions: {Ready: {for: 5m}}
-| f:1:14: conditions.Ready: Ready is True on healthy nodes; name a condition that is True when something is
-| wrong
+| f:1:14: conditions.Ready: Ready can't be named: Kubernetes itself evicts the pods of a node that is not
+| Ready, and Ready is True on healthy nodes
 conditions: {VMEventScheduled: {}}
 | f:1:14: conditions.VMEventScheduled: sources.nodeConditions reads VMEventScheduled as an event; write what
 | to do in `events`, by its kind

@@ -29,6 +29,9 @@ events: {Terminate: {approval: true}}
 | events.Terminate.approval: is true: without an approval in time the node is lost with its pods
 events: {Reboot: {approvalMissing: Proceed}}
 | events.Reboot.approvalMissing: has no effect, because no approval is required
+conditions: {KernelReady: {for: 10m}}
+| conditions.KernelReady: is KernelReady True on healthy nodes, as its name says? Then they are drained; write
+| status: "False", or status: "True" if True is the fault
 notAllowed: [{name: old, start: 2020-12-01, end: 2021-01-01}]
 | notAllowed[0] (old): is over and never comes again; remove it
 windows: [{name: move, start: 2020-12-01, end: 2021-01-01}]
@@ -103,6 +106,7 @@ def test_what_is_probably_not_meant_is_warned_of_with_what_to_change(text: str, 
             id="no deadline counts",
         ),
         pytest.param("windows: [{days: [sun]}]", id="a window that opens"),
+        pytest.param("conditions: {KernelReady: {status: True}}", id="a condition whose status is meant"),
         pytest.param(
             "budget: {maxUnavailable: 3, perZone: 1%}\nevents: {Reboot: {leadTime: 2h}, Redeploy: "
             "{leadTime: 2h}, Terminate: {leadTime: 2h}}",

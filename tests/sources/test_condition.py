@@ -254,7 +254,7 @@ def test_the_heartbeat_is_kept_so_that_an_old_answer_can_become_unknown() -> Non
 )
 def test_a_condition_that_the_settings_name_answers_as_it_says(status: str, expected: Answer) -> None:
     node = builders.node(conditions=(builders.condition("KernelDeadlock", status, "stuck"),))
-    (answer,) = read_named(node, {"KernelDeadlock", "Absent"})
+    (answer,) = read_named(node, builders.settings("conditions: {KernelDeadlock: {}, Absent: {}}"))
 
     assert answer.answer is expected
     assert [one.condition for one in answer.signals] == ["KernelDeadlock"] * (expected is Answer.EVENT)

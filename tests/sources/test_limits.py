@@ -48,7 +48,9 @@ def test_a_heartbeat_that_can_not_be_meant_makes_the_reading_unknown() -> None:
 
 def test_a_transition_that_can_not_be_meant_makes_a_named_condition_unknown() -> None:
     broken = Condition("KernelDeadlock", "True", transition=FAR)
-    (found,) = read_named(builders.node(conditions=(broken,)), {"KernelDeadlock"})
+    (found,) = read_named(
+        builders.node(conditions=(broken,)), builders.settings("conditions: {KernelDeadlock: {}}")
+    )
     assert found.answer is Answer.UNKNOWN
 
 

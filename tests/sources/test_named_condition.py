@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
+
 from reconciler.model.node import Condition
 from tests.laws.histories import History
 from tests.support import builders
@@ -53,3 +55,83 @@ def test_a_condition_that_is_true_since_tomorrow_drains_its_node_after_its_time(
 
         assert played.cluster.nodes["a"].unschedulable is (minute == 10)
         played.wait(minutes(1))
+
+
+def fleet(text: str, *statuses: str) -> History:
+    """Nodes of which each has the condition `KernelReady` with its status."""
+    names = "abcdef"
+    nodes = [
+        node(name, conditions=(builders.condition("KernelReady", status),))
+        for name, status in zip(names, statuses, strict=False)
+    ]
+    return History(world_of(nodes), builders.settings(text))
+
+
+def cordoned(played: History) -> str:
+    played.until_still()
+    return "".join(name for name, one in sorted(played.cluster.nodes.items()) if one.unschedulable)
+
+
+@pytest.mark.parametrize(
+    ("text", "statuses", "drained"),
+    [
+        ("{}", ("True", "False"), "a"),
+        ("{status: 'False'}", ("True", "False", "True"), "b"),
+        ("{status: False}", ("True", "False", "True"), "b"),
+        ("{status: Unknown}", ("True", "Unknown", "False"), "b"),
+        ("{status: 'False'}", ("True", "Unknown", "True"), ""),
+    ],
+)
+def test_the_named_status_drains_a_node_and_no_other(
+    text: str, statuses: tuple[str, ...], drained: str
+) -> None:
+    assert cordoned(fleet(f"conditions: {{KernelReady: {text}}}", *statuses)) == drained
+
+
+@pytest.mark.parametrize(
+    ("statuses", "drained"),
+    [
+        (("True",), "a"),
+        (("True", "False"), "a"),
+        (("True", "True"), ""),
+        (("True", "True", "False"), ""),
+        (("True", "True", "False", "False"), "ab"),
+    ],
+)
+def test_a_condition_on_most_nodes_drains_none(statuses: tuple[str, ...], drained: str) -> None:
+    played = fleet("conditions: {KernelReady: {}}\nbudget: {maxUnavailable: 2}", *statuses)
+
+    assert cordoned(played) == drained
+    if not drained:
+        held = plan_of(played.until_still())
+        assert "conditionOnFewNodes" in builders.codes(held)
+        assert held.schedule is not None
+        assert held.schedule.planned_start is None
+
+
+def test_a_condition_that_is_on_few_nodes_again_drains_them() -> None:
+    played = fleet("conditions: {KernelReady: {}}", "True", "True", "False")
+    assert cordoned(played) == ""
+    played.cluster.set_condition("b", builders.condition("KernelReady", "False"))
+
+    assert cordoned(played) == "a"
+
+
+@pytest.mark.parametrize(
+    "request_text", [builders.DRAIN_NOW, '{"kind": "Redeploy", "notBefore": "2026-11-21T12:20:00Z"}']
+)
+def test_announced_maintenance_of_all_nodes_is_drained_beside_such_a_condition(request_text: str) -> None:
+    played = fleet("conditions: {KernelReady: {}}\nbudget: {maxUnavailable: 3}", "True", "True", "True")
+    for name in "abc":
+        played.cluster.annotate(name, f"{builders.PREFIX}/request", request_text)
+
+    assert cordoned(played) == "abc"
+
+
+def test_only_the_nodes_that_a_condition_drains_are_counted() -> None:
+    text = "overrides: [{nodeSelector: {pool: gpu}, conditions: {KernelReady: {}}}]"
+    sick = builders.condition("KernelReady", "True")
+    nodes = [node(name, conditions=(sick,), labels={"pool": "gpu"}) for name in "ab"]
+    played = History(world_of([*nodes, *map(node, "cdef")]), builders.settings(text))
+
+    assert cordoned(played) == ""

@@ -23,6 +23,8 @@ _MOST = 6
 _NAMES = 3
 """Nodes that an entry names."""
 
+_ON_MOST_NODES = "conditionOnFewNodes"
+
 _STAYS = "its drain has not ended"
 
 _NODE = "NODE"
@@ -230,10 +232,15 @@ def _missed(facts: PageFacts) -> Iterator[Entry]:
 
 
 def _broken(facts: PageFacts) -> Iterator[Entry]:
+    common: dict[str, list[str]] = {}
     for node in facts.plan.nodes:
         for hold in node.holds:
             if hold.code == HoldCode.INTERNAL:
                 yield Entry(_some([node.node]), hold.reason)
+            elif hold.code == _ON_MOST_NODES:
+                common.setdefault(hold.reason, []).append(node.node)
+    for because, names in common.items():
+        yield Entry(_some(names), because)
 
 
 def _unread(facts: PageFacts) -> Iterator[Entry]:

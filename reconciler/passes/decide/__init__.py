@@ -25,6 +25,7 @@ from reconciler.passes.decide.guarding import unguarded
 from reconciler.passes.decide.known import (
     QueueKey,
     broken,
+    common_conditions,
     last_key,
     look_safely,
     queue_key,
@@ -50,6 +51,7 @@ from reconciler.passes.node_facts import NodeFacts, PassContext, Progress, pools
 from reconciler.passes.parts import Parts
 from reconciler.passes.plugin import Fleet, LabelsOf, ObjectChanges
 from reconciler.profiles.budget import count_places, still_missing
+from reconciler.profiles.instructed import beside_most
 from reconciler.profiles.judging import has_struck
 from reconciler.settings.schema import Settings
 
@@ -93,6 +95,7 @@ class _Fleet(Struct, frozen=True):
     those that it does not select while they have our record or hints, or an event of a kind that drains, and
     `known` what is known of those with something to decide or report. `ours` says why a node has a place of
     ours, `keys` its place in the queue.
+    `common` says which conditions are on most nodes.
     """
 
     selected: tuple[Node, ...]
@@ -101,6 +104,7 @@ class _Fleet(Struct, frozen=True):
     known: tuple[NodeFacts, ...]
     ours: Mapping[str, str]
     parts: Parts
+    common: tuple[str, ...] = ()
     keys: Mapping[str, QueueKey] = field(default_factory=dict)
 
 
@@ -122,14 +126,26 @@ def _fleet(context: PassContext, parts: Parts) -> _Fleet:
     )
     looked = [look_safely(node, context, parts) for node in marked]
     known = tuple(facts for facts in looked if facts is not None)
+    resting = tuple(part for part in snapshot.aside.groups if settings.in_fleet(part.node.labels))
+    common = faults.step(
+        "conditions on most nodes are not known",
+        lambda: common_conditions(known, selected, resting, context),
+        {},
+    )
+    if common:
+        known = tuple(
+            replace(facts, judged=tuple(beside_most(judged, common, context.now) for judged in facts.judged))
+            for facts in known
+        )
     places = {facts.name: _place(facts, faults) for facts in known}
     return _Fleet(
         selected,
-        tuple(resting for resting in snapshot.aside.groups if settings.in_fleet(resting.node.labels)),
+        resting,
         marked,
         known,
         {name: because for name, because in places.items() if because},
         parts,
+        common=tuple(common.values()),
     )
 
 
@@ -267,6 +283,7 @@ def _plan(
         budget=progress.places.use(),
         ledger=progress.ledger if progress.ledger != snapshot.ledger else None,
         notes=(
+            *fleet.common,
             *_unspaced(believed, settings),
             *held_by_people(snapshot, now),
             *of_the_future(fleet.known, believed != snapshot.ledger),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from datetime import datetime
+from functools import partial
 
 from reconciler.model.event import Answer
 from reconciler.model.instructions import instructions_of
@@ -13,7 +15,7 @@ from reconciler.model.plan import Hold
 from reconciler.model.problems import internal
 from reconciler.model.record import Record, Unreadable
 from reconciler.model.schedule import LEAST_URGENT
-from reconciler.model.snapshot import NodeAssessment
+from reconciler.model.snapshot import NodeAssessment, Resting
 from reconciler.model.values import replace
 from reconciler.model.workflow import upgrade_on
 from reconciler.passes.node_facts import DEFAULT, NodeFacts, PassContext
@@ -22,6 +24,7 @@ from reconciler.profiles import case as cases
 from reconciler.profiles.checks.people import is_adoptable
 from reconciler.profiles.instructed import Said, beside_upgrade, instructed
 from reconciler.profiles.judging import judge, urgency_of
+from reconciler.settings.policies import ConditionStatus
 from reconciler.settings.schema import Settings
 
 
@@ -34,6 +37,48 @@ def look_safely(node: Node, context: PassContext, parts: Parts) -> NodeFacts | N
         except Exception as error:  # noqa: BLE001 - one node's data harms that node only
             problem = internal(f"node {node.name} can't be judged", error)
     return broken(node, context, problem)
+
+
+FEWEST = 2
+"""A condition of one node alone is no pattern, also where no other node is managed."""
+
+
+def common_conditions(
+    seen: Iterable[NodeFacts], selected: Iterable[Node], resting: Iterable[Resting], context: PassContext
+) -> Mapping[str, str]:
+    """Return in words each condition that is on most of the nodes that it drains, by its type.
+
+    A condition that the settings name, and that is on more than half of the managed nodes, is more likely
+    a mistake in the settings than a fault of each node. Nodes on which it means nothing are not counted.
+    """
+    settings, faults = context.settings, context.faults
+
+    def drained_by(condition: str, node: Node) -> bool:
+        policy = settings.policies(node.labels).of_condition(condition)
+        return policy is not None and policy.drain and settings.manages(node.labels)
+
+    on: dict[str, list[NodeFacts]] = {}
+    for facts in seen:
+        for condition in {judged.event.condition for judged in facts.judged if judged.event.condition}:
+            if drained_by(condition, facts.read):
+                on.setdefault(condition, []).append(facts)
+    common: dict[str, str] = {}
+    for condition, nodes in on.items():
+        of = sum(
+            faults.of(node.name, "a condition may drain it", partial(drained_by, condition, node), True)
+            for node in selected
+        )
+        of += sum(part.count for part in resting if drained_by(condition, part.node))
+        if len(nodes) < FEWEST or len(nodes) * 2 <= of:
+            continue
+        policy = nodes[0].policies.of_condition(condition)
+        status = policy.status if policy is not None else ConditionStatus.TRUE
+        common[condition] = (
+            f"{condition} is {status} on {len(nodes)} of {of} managed nodes, so it is no sign of a fault, "
+            "and no drain starts for it; if another status is the fault, name it in "
+            f"conditions.{condition}.status"
+        )
+    return common
 
 
 def broken(node: Node, context: PassContext, problem: str) -> NodeFacts:

@@ -9,6 +9,7 @@ from reconciler.model.moments import to_text
 from reconciler.model.node import CLOCK_TOLERANCE, Node
 from reconciler.model.outcome import WaitsFor
 from reconciler.model.plan import JudgedEvent
+from reconciler.profiles.checks.people import starting
 from reconciler.profiles.judging import exempt_from, is_exempt
 from reconciler.profiles.plugins import NOBODY, SETTINGS, CheckResult, check, failed, passed, unknown
 from reconciler.profiles.situation import Situation
@@ -87,6 +88,21 @@ def window_open(situation: Situation) -> CheckResult:
     reason = "; ".join(dict.fromkeys(event.opening.words for event in asking)) or "no event requires a drain"
     until = min((one.until for one in asking if one.until), default=None)
     return failed(reason, until)
+
+
+@check(
+    "conditionOnFewNodes",
+    ordinarily="no condition of the settings is on most nodes",
+    waits_for=WaitsFor.PERMISSION,
+    who=f"{SETTINGS}: `conditions` and their `status`; or whoever can repair most of these nodes",
+)
+def condition_on_few_nodes(situation: Situation) -> CheckResult:
+    """Pass for an event that is no condition, and for one on half of the managed nodes at most."""
+    waits = [one.kept.common for one in starting(situation)]
+    common = [one for one in waits if one is not None]
+    if len(common) < len(waits) or not common:
+        return passed()
+    return failed("; ".join(dict.fromkeys(one.because for one in common)))
 
 
 @check(

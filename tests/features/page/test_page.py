@@ -13,7 +13,7 @@ from reconciler.features.page.facts import History, PageFacts
 from reconciler.features.page.html import as_html
 from reconciler.features.page.live import page_facts
 from reconciler.model.drains import Blocker, DrainProgress, Phase
-from reconciler.model.event import Kind, Status
+from reconciler.model.event import Kind, Signal, Status
 from reconciler.model.outcome import Outcome, Result
 from reconciler.model.plan import BudgetUse, DrainState, Hold, Plan, Preview
 from reconciler.model.problems import Unseen
@@ -219,6 +219,19 @@ def test_what_can_not_wait_comes_first_among_what_waits_for_a_person() -> None:
 
     assert "a person: 4m left c, b, a 4m left mode is Finish" in section(page, "who").text
     assert "c 4m left mode is Finish: nothing new is started b 9m left" in section(page, "wrong").text
+
+
+def test_a_condition_that_is_on_most_nodes_is_wrong() -> None:
+    said = Signal("condition:KernelReady", Kind.UNKNOWN, Status.STARTED, condition="KernelReady")
+    nodes, chosen = map(builders.node, ("n1", "n2")), builders.settings("conditions: {KernelReady: {}}")
+    seen = builders.snapshot(*nodes, readings={name: reported(said) for name in ("n1", "n2")})
+    plan = builders.planned(seen, chosen)
+    page = shown(page_facts(Passed(plan, chosen, rehearsed=False), History(NOW)))
+
+    assert (
+        "1 thing is wrong n1, n2 KernelReady is True on 2 of 2 managed nodes" in section(page, "wrong").text
+    )
+    assert "conditions and their status" in section(page, "who").text
 
 
 def test_what_failed_and_what_can_not_be_seen_is_wrong() -> None:
