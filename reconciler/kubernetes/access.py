@@ -143,9 +143,9 @@ def _tls(cluster: Mapping[str, Any], user: Mapping[str, Any], folder: Path) -> d
         tls["ca_certs"] = _file(cluster, _AUTHORITY, folder)
     if "tls-server-name" in cluster:
         tls["server_hostname"] = cluster["tls-server-name"]
-    if _CERTIFICATE in user and _KEY in user:
+    if _CERTIFICATE in user:
         tls |= {"cert_file": _file(user, _CERTIFICATE, folder), "key_file": _file(user, _KEY, folder)}
-    elif f"{_CERTIFICATE}-data" in user and f"{_KEY}-data" in user:
+    elif f"{_CERTIFICATE}-data" in user:
         tls["ssl_context"] = context = create_urllib3_context(cert_reqs=tls["cert_reqs"])
         if not tls.keys() & {"ca_cert_data", "ca_certs"}:
             context.load_default_certs()

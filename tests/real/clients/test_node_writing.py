@@ -47,7 +47,7 @@ def test_cordon_label_and_record_go_in_one_patch(cluster: ControlPlane, ours: Cl
     assert found.unschedulable
     assert found.labels[STATE] == "in-maintenance"
     assert "mechanic.cordoned" not in found.labels
-    assert found.annotations == {RECORD: "{}"}
+    assert found.annotations == {RECORD: "{}", f"{PREFIX}/uid": found.uid}
 
 
 def test_an_uncordon_takes_the_keys_away(ours: Cluster, node: Node) -> None:
@@ -267,7 +267,7 @@ def test_a_denied_label_does_not_stop_the_cordon_and_its_record(ours: Cluster, d
 
     found = ours.nodes(WANTED)[0]
     assert found.unschedulable
-    assert found.annotations == {RECORD: "{}"}
+    assert found.annotations == {RECORD: "{}", f"{PREFIX}/uid": found.uid}
     assert STATE not in found.labels
     for answer in (said, again):
         assert "ValidatingAdmissionPolicy 'no-node-labels'" in answer.said
