@@ -20,6 +20,7 @@ from reconciler.passes.observe import Rehearsal, observe
 from reconciler.passes.parts import Parts, Sources
 from reconciler.passes.preview import add_pods, preview
 from reconciler.passes.store import Store
+from reconciler.passes.unattended import unattended
 from reconciler.settings.schema import Settings
 
 PARTS = Parts(
@@ -48,7 +49,7 @@ def rehearse(outside: Outside, settings: Settings, now: datetime, store: Store |
     Read permissions on nodes are enough: the plan says what could not be seen.
     """
     snapshot = observe(outside, settings, now, PARTS, store, Rehearsal.PLAIN)
-    return _planned(snapshot, settings, now, store)
+    return unattended(_planned(snapshot, settings, now, store))
 
 
 def examine(
@@ -68,12 +69,12 @@ def examine(
     snapshot = observe(outside, settings, now, PARTS, rehearsal=rehearsal)
     plan = _planned(snapshot, settings, now)
     if not with_preview:
-        return Examination(plan, snapshot)
+        return Examination(unattended(plan), snapshot)
     to_drain = [node.node for node in plan.nodes if node.todo.drain is not None]
     snapshot = add_pods(
         snapshot, outside.reader, [node.name for node in snapshot.nodes] if also_pods else to_drain
     )
-    return Examination(preview(plan, snapshot, now), snapshot)
+    return Examination(unattended(preview(plan, snapshot, now)), snapshot)
 
 
 def _planned(snapshot: Snapshot, settings: Settings, now: datetime, store: Store | None = None) -> Plan:

@@ -80,6 +80,7 @@ class HoldCode(StrEnum):
     NOT_CLAIMED = "notClaimed"
     ONE_PROFILE = "oneProfile"
     PODS_READABLE = "podsReadable"
+    RECONCILER_RUNS = "reconcilerRuns"
     RECORD_READABLE = "recordReadable"
     VM_POWER = "vmPower"
     WORKFLOW = "workflow"

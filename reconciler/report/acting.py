@@ -11,9 +11,6 @@ from reconciler.report.values import Document, keys, moment_value, plain
 
 keys(Reconciler, "holder? lastPass running mode? cluster? context? intervalSeconds=interval because? needs?")
 
-NOBODY_ACTS = "no reconciler runs, so nobody acts on this node now"
-"""Why nothing happens to a node while a reconciler is overdue."""
-
 LOOK = "kubectl get pods,cronjobs -A -l app.kubernetes.io/name=node-maintenance-reconciler"
 """The command that shows where a reconciler should run."""
 

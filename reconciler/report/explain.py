@@ -27,6 +27,7 @@ from reconciler.profiles.budget import pool_of
 from reconciler.profiles.checks import CHECKS
 from reconciler.profiles.orders import drain_order
 from reconciler.profiles.plugins import NOBODY, SETTINGS
+from reconciler.report.acting import LOOK
 from reconciler.settings.schema import Settings
 
 _PLATFORM = "the platform, which ends the event after its maintenance"
@@ -52,6 +53,7 @@ WHO: Mapping[str, str] = MappingProxyType(
         HoldCode.NOT_CLAIMED: "the person whom the reason names: {release} ends it",
         HoldCode.ONE_PROFILE: f"{NOBODY} when the other profile is done",
         HoldCode.PODS_READABLE: "the administrator of the cluster: the reconciler must list pods",
+        HoldCode.RECONCILER_RUNS: f"whoever runs the reconciler: {LOOK}",
         HoldCode.RECORD_READABLE: "a person: {release} --reset removes the record",
         HoldCode.VM_POWER: "the administrator of the host under {node}, and of its VM",
         HoldCode.WORKFLOW: f"whoever can change what the check reads; or {SETTINGS}: `profiles`",

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from reconciler.features.approvals.instruct import (
     Instructed,
     approved,
-    approved_as_recorded,
     deferred,
     held,
     resumed,
@@ -256,11 +255,11 @@ def approve(play: Play, name: str, value: str) -> None:
     """
     if value == "recorded":
         node, word = play.cluster.nodes[name], _word(play, "")
-        _write(play, approved_as_recorded(node, word, DEFAULT_PREFIX, _second(play)))
+        _write(play, approved(node, None, word, DEFAULT_PREFIX, known=False))
         return
     plan = next((one for one in play.looked().nodes if one.node == name), None)
     node = play.cluster.nodes[name]
-    _write(play, approved(node, plan, _word(play, value), DEFAULT_PREFIX, _second(play)))
+    _write(play, approved(node, plan, _word(play, value), DEFAULT_PREFIX))
 
 
 @move("people", 1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -34,6 +34,7 @@ from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import Connection
 from reconciler.model.errors import ClusterError, Forbidden, NotFound, Rejected, SettingsError, Unauthorized
 from reconciler.model.instructions import ALL, Deferral, PersonHold, Word, is_scope, pool_scope
+from reconciler.model.keys import keys_of
 from reconciler.model.node import Node
 from reconciler.model.plan import NodePlan, Notice
 from reconciler.model.selector import LabelSelector
@@ -115,12 +116,16 @@ _reason = click.option("--reason", default="", help="The reason, shown in report
 
 
 class Scene(Struct, frozen=True):
-    """What a command works with: the settings, the moment (UTC), and the API server."""
+    """What a command works with: the settings, the moment (UTC), and the API server.
+
+    `known`: the settings are those of the reconciler, and not the default ones.
+    """
 
     settings: Settings
     now: datetime
     connection: Connection
     target: Target
+    known: bool = True
 
     @property
     def prefix(self) -> str:
@@ -149,13 +154,15 @@ class Asked(Struct, frozen=True):
 
     `on` is given the node, and as names the prefix of the keys and the moment. `changed` says that the ledger
     has changed. `keeps` is who keeps drains from their start and until when, if the command does that: then
-    it says what that means for the cases of these nodes.
+    it says what that means for the cases of these nodes. `awaits_pass`: it asks for what only a pass can do,
+    so it is no success while no reconciler runs.
     """
 
     on: Callable[[Node], Instructed]
     done: str = ""
     changed: bool = False
     keeps: Word | None = None
+    awaits_pass: bool = False
 
 
 @click.command("hold")
@@ -228,8 +235,9 @@ def resume(given: Given) -> int:
 def approve(given: Given, until: str | None, reason: str, cancel: bool) -> int:
     """Approve the drains for the events that are reported now, or withdraw the approval.
 
-    A node that is named is also approved for its workflows, if the settings have a check `approved`.
-    Without --config, the events are those that the last pass recorded.
+    What waits is found by the events that the nodes report now, and the settings. A node that is named is
+    also approved for its workflows, if the settings have a check `approved`. The exit code is 1 if no
+    reconciler runs: the approval is written, and nobody acts on it now.
     """
     if cancel and (until is not None or reason):
         raise click.UsageError("--cancel withdraws the approval; give neither --until nor --reason with it")
@@ -238,37 +246,24 @@ def approve(given: Given, until: str | None, reason: str, cancel: bool) -> int:
         if cancel:
             return Asked(partial(instruct.unapproved, prefix=scene.prefix))
         word, named = scene.word(until, reason), bool(given.chosen.names)
-        if given.config is None:
-            as_recorded = partial(
-                instruct.approved_as_recorded, word=word, prefix=scene.prefix, now=scene.now, workflows=named
-            )
-            return Asked(partial(_approve_recorded, named=named, approve=as_recorded))
-        asks = named and any(check.type == "approved" for check in scene.settings.profiles.instances.check)
-        approved = partial(instruct.approved, word=word, prefix=scene.prefix, now=scene.now, workflows=asks)
-        return Asked(partial(_approve, plans=scene.plans(), named=named, approve=approved))
+        checks = scene.settings.profiles.instances.check
+        asks = any(check.type == "approved" for check in checks) if scene.known else None
+        approve = partial(instruct.approved, word=word, prefix=scene.prefix, known=scene.known)
+        has_data = keys_of(scene.prefix).workflow_data
+
+        def approved(node: Node) -> Instructed:
+            workflows = named and (has_data in node.annotations if asks is None else asks)
+            instructed = approve(node, plans.get(node.name), workflows=workflows)
+            return instructed if named or not instructed.refused else Instructed(instructed.done, idle=True)
+
+        plans = scene.plans()
+        return Asked(approved, awaits_pass=True)
 
     return _carry_out(given, asked, "MaintenanceApproved")
 
 
 def _goes_on(node: Node) -> Instructed:
     return Instructed(f"{node.name} goes on", idle=True)
-
-
-def _approve_recorded(node: Node, named: bool, approve: Callable[[Node], Instructed]) -> Instructed:
-    instructed = approve(node)
-    return instructed if named or not instructed.refused else Instructed(instructed.done, idle=True)
-
-
-def _approve(
-    node: Node,
-    plans: Mapping[str, NodePlan],
-    named: bool,
-    approve: Callable[[Node, NodePlan | None], Instructed],
-) -> Instructed:
-    plan = plans.get(node.name)
-    if not named and not (plan is not None and any(signal.kept.approval for signal in plan.events)):
-        return Instructed("nothing waits for an approval", idle=True)
-    return approve(node, plan)
 
 
 def _carry_out(given: Given, instructed: Callable[[Scene], Asked], event: str) -> int:
@@ -282,7 +277,7 @@ def _carry_out(given: Given, instructed: Callable[[Scene], Asked], event: str) -
     with by_hand(target) as hand:
         reconciler = reconciler_of(hand.connection, target, settings)
         first = policy.first_lines(given.output, reconciler, hand.now())
-        scene = Scene(settings, now, hand.connection, target)
+        scene = Scene(settings, now, hand.connection, target, not policy.defaults)
         nodes = which.of(hand.nodes(scene.prefix), settings)
         if policy.defaults:
             check_prefix(nodes, policy)
@@ -305,7 +300,8 @@ def _carry_out(given: Given, instructed: Callable[[Scene], Asked], event: str) -
         echo_for_programs(text, given.output)
     else:
         _print(asked.done, results, meant, settings)
-    return 0 if all(result["ok"] for result in results) else 1
+    done = all(result["ok"] for result in results)
+    return 0 if done and (reconciler.acts or not asked.awaits_pass) else 1
 
 
 def _consequences(word: Word, nodes: list[Node], scene: Scene) -> list[dict[str, str]]:

@@ -24,13 +24,12 @@ from reconciler.model.keys import keys_of
 from reconciler.model.moments import to_text
 from reconciler.model.node import Node
 from reconciler.model.plan import NodePlan
-from reconciler.model.record import CaseRecord, KnownEvent, Record, State, record_of
+from reconciler.model.record import CaseRecord, Record, State, record_of
 from reconciler.model.writes import NodeWrite, node_write
 from reconciler.profiles import case as cases
 from reconciler.profiles.instructed import case_of
 
 _PROFILE = "default"
-_LATER = ", as far as the last pass has recorded; with --config, the sources are read now"
 
 
 class Instructed(Struct, frozen=True):
@@ -174,59 +173,34 @@ def _kept_for_history(
 
 
 def approved(
-    node: Node, plan: NodePlan | None, word: Word, prefix: str, now: datetime, *, workflows: bool = False
+    node: Node, plan: NodePlan | None, word: Word, prefix: str, *, workflows: bool = False, known: bool = True
 ) -> Instructed:
     """Return the patch that approves what waits for an approval on the node now; `plan` is that of a pass.
 
     What is approved are the events of the moment. The next event needs an approval of its own. With
     `workflows`, it is also an approval for the present run of the workflows.
+
+    Without `known`, the settings are not known, so neither is which events need an approval: all are approved
+    that require a drain, or that the record knows, and for which no drain has begun. The others need none.
     """
-    case = case_of(_case(node, prefix))
-    found = plan.events if plan is not None else ()
-    waiting = [cases.known(one.event) for one in found if one.kept.approval is not None]
-    before = instructions_of(node, prefix, now).approval
-    kept = [cases.known(one.event) for one in found if before is not None and before.covers(one.event, case)]
-    return _approved(node, kept, waiting, word, prefix, workflows=workflows)
-
-
-def approved_as_recorded(
-    node: Node, word: Word, prefix: str, now: datetime, *, workflows: bool = False
-) -> Instructed:
-    """Return the patch that approves the events of the last pass for which no drain has begun.
-
-    They are in the record, so this needs no settings. It does not know which of them wait for an approval;
-    the others need none. With `workflows`, it is also an approval for the present run of the workflows, if
-    the node has any.
-    """
-    record = _case(node, prefix)
-    waiting = [one for one in record.events if record.state is State.REQUIRED or one.waits]
-    before = instructions_of(node, prefix, now).approval
-    same = before is not None and before.case == case_of(record)
-    kept = [one for one in before.events if one not in waiting] if before is not None and same else []
-    has_workflows = keys_of(prefix).workflow_data in node.annotations
-    if not waiting and not (workflows and has_workflows):
-        return Instructed(f"nothing waits for an approval{_LATER}", refused=True)
-    return _approved(node, kept, waiting, word, prefix, workflows=workflows and has_workflows)
-
-
-def _case(node: Node, prefix: str) -> CaseRecord:
-    record = record_of(node, prefix)
-    return record.case(_PROFILE) if isinstance(record, Record) else CaseRecord()
-
-
-def _approved(
-    node: Node,
-    kept: Iterable[KnownEvent],
-    waiting: Collection[KnownEvent],
-    word: Word,
-    prefix: str,
-    *,
-    workflows: bool,
-) -> Instructed:
-    """Return the patch that approves the events that wait, and keeps the approval of others."""
+    record, found = _case(node, prefix), plan.events if plan is not None else ()
+    case, before = case_of(record), instructions_of(node, prefix, word.at or limits.LATEST).approval
+    if known:
+        waiting = [cases.known(one.event) for one in found if one.kept.approval is not None]
+        kept = [
+            cases.known(one.event) for one in found if before is not None and before.covers(one.event, case)
+        ]
+    else:
+        waiting = [one for one in record.events if record.state is State.REQUIRED or one.waits]
+        waiting += [
+            cases.known(one.event)
+            for one in found
+            if one.asks and not any(recorded.matches(one.event) for recorded in record.events)
+        ]
+        same = before is not None and before.case == case
+        kept = [one for one in before.events if one not in waiting] if before is not None and same else []
     if not waiting and not workflows:
         return Instructed("nothing waits for an approval", refused=True)
-    case = case_of(_case(node, prefix))
     try:
         text = approval_text(Approval(word, case, (*kept, *waiting)[-limits.EVENTS :], workflows))
     except ValueError as error:
@@ -235,6 +209,11 @@ def _approved(
     names = ", ".join(dict.fromkeys((*named, "its workflows") if workflows else named))
     write = node_write(node, prefix, annotations={keys_of(prefix).approved: text})
     return Instructed(f"{names} approved {word}", write)
+
+
+def _case(node: Node, prefix: str) -> CaseRecord:
+    record = record_of(node, prefix)
+    return record.case(_PROFILE) if isinstance(record, Record) else CaseRecord()
 
 
 def unapproved(node: Node, prefix: str) -> Instructed:

@@ -23,6 +23,7 @@ from reconciler.features.page.top import Listed, asks, next_steps, openness, uns
 from reconciler.model.moments import to_text
 from reconciler.model.problems import guarded
 from reconciler.report import safe
+from reconciler.report.acting import acting_line
 from reconciler.report.document import to_report
 from reconciler.report.text import headline, settings_lines
 
@@ -65,6 +66,7 @@ def as_html(facts: PageFacts) -> str:
         facts=facts,
         plan=plan,
         about=[headline(report).partition(" · ")[2], *settings_lines(plan)],
+        acting=acting_line(plan.reconciler, plan.now),
         faults=parts.faults,
         ticks=tuple(scale.ticks()),
         here=scale.at(plan.now),

@@ -13,6 +13,7 @@ from reconciler.features.page.facts import AHEAD, PageFacts
 from reconciler.model.outcome import HoldCode
 from reconciler.model.plan import NodePlan
 from reconciler.model.schedule import CaseForecast
+from reconciler.report.acting import acting_line
 from reconciler.report.ahead import PlannedCase, Status, moment_text, plan_ahead
 from reconciler.report.text import outcome_lines
 from reconciler.report.values import unseen_line
@@ -69,6 +70,7 @@ def wrong(facts: PageFacts) -> Listed:
     """Return what is wrong, the worst first."""
     return _listed(
         [
+            *_nobody_acts(facts),
             *_pressing(facts),
             *(Entry(Names(), text, "this process") for text in facts.trouble),
             *_missed(facts),
@@ -78,6 +80,12 @@ def wrong(facts: PageFacts) -> Listed:
             *_unread(facts),
         ]
     )
+
+
+def _nobody_acts(facts: PageFacts) -> Iterator[Entry]:
+    line = acting_line(facts.plan.reconciler, facts.plan.now)
+    if line.alarm:
+        yield Entry(Names(), line.text)
 
 
 def unstarted(facts: PageFacts) -> Listed:

@@ -27,6 +27,8 @@ class Cluster(StubCluster):
     """Three nodes, of which one may be `broken`; `at_hold` is called as the ledger is made."""
 
     broken = ""
+    policy: str | None = "mode: Enforce\nbudget: {maxUnavailable: 100%}"
+    """The settings that are installed, None if none are."""
 
     def at_hold(self) -> None:
         """Nothing, unless a test sets it."""
@@ -38,8 +40,12 @@ class Cluster(StubCluster):
 
     def instead(self, asked: Asked) -> Answer | None:
         if asked.path.endswith("/configmaps/maintenance-policy"):
-            data = {"maintenance.yaml": "mode: Enforce\nbudget: {maxUnavailable: 100%}"}
+            if self.policy is None:
+                return status(404, "NotFound", "nothing is here")
+            data = {"maintenance.yaml": self.policy}
             return json_answer({"metadata": {"name": "maintenance-policy"}, "data": data})
+        if asked.path.endswith("/configmaps") and asked.method == "GET":
+            return json_answer({"kind": "ConfigMapList", "metadata": {}, "items": []})
         if asked.path.endswith("/configmaps"):
             self.at_hold()
         if asked.method == "PATCH" and asked.path.endswith(f"/nodes/{self.broken}"):
@@ -299,29 +305,53 @@ def test_an_approval_lists_the_events_of_the_moment(
     assert cluster.said("a", APPROVED) is None
 
 
-def test_without_settings_the_events_are_those_that_a_pass_recorded_before_the_drain(
+def test_what_waits_is_what_the_node_reports_although_no_pass_has_recorded_it(
     cluster: Cluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    cluster.policy = "events: {Reboot: {approval: true}}"
+    cluster.annotations("a")[REQUEST] = '{"kind": "Reboot", "id": "CHG-1"}'
+
+    assert cluster.run("approve", "--all") == 0
+    assert below(capsys).startswith("a: Reboot approved by ")
+    assert cluster.said("a", APPROVED)["events"][0]["ids"] == ["CHG-1"]
+
+    assert cluster.run("approve", "--all") == 0
+    assert below(capsys) == "nothing to change on any of these nodes\n"
+
+
+def test_with_unknown_settings_what_is_announced_is_approved_whether_or_not_it_waits(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster.policy = None
+    cluster.annotations("a")[REQUEST] = '{"kind": "Reboot", "id": "CHG-1"}'
+
+    assert cluster.run("approve", "--all") == 0
+    assert "a: Reboot approved by " in below(capsys)
+
+
+def test_with_unknown_settings_an_event_whose_drain_has_begun_is_not_approved(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster.policy = None
     known = KnownEvent(Kind.REBOOT, NOW, ("CHG-1",), ("request",))
     for name, state in (("a", State.REQUIRED), ("b", State.IN_MAINTENANCE)):
         record = builders.remembered(builders.record(state, since=NOW, events=(known,)), f"uid-{name}")
         cluster.nodes[name]["metadata"]["annotations"][f"{PREFIX}/record"] = to_annotation(record)
 
     assert cluster.run("approve", "--all", "--reason", "CHG-42") == 0
-    assert below(capsys).startswith("a: Reboot approved by ")
+    assert "\na: Reboot approved by " in below(capsys)
     said = cluster.said("a", APPROVED)
     assert (said["case"], said["events"][0]["ids"]) == (to_text(NOW), ["CHG-1"])
     assert [cluster.said(name, APPROVED) for name in "bc"] == [None, None]
 
     assert cluster.run("approve", "b") == 1
-    assert "b: nothing waits for an approval, as far as the last pass has recorded; with --config" in (
-        " ".join(capsys.readouterr().err.split())
-    )
+    assert capsys.readouterr().err.endswith("b: nothing waits for an approval\n")
 
 
-def test_without_settings_an_event_that_comes_in_maintenance_is_approved_beside_the_first_one(
+def test_with_unknown_settings_an_event_that_comes_in_maintenance_is_approved_beside_the_first_one(
     cluster: Cluster,
 ) -> None:
+    cluster.policy = None
     first, second = (KnownEvent(Kind.REBOOT, NOW, (name,), ("request",)) for name in ("CHG-1", "CHG-2"))
     annotations = cluster.annotations("a")
 
@@ -337,7 +367,8 @@ def test_without_settings_an_event_that_comes_in_maintenance_is_approved_beside_
     assert [one["ids"] for one in cluster.said("a", APPROVED)["events"]] == [["CHG-1"], ["CHG-2"]]
 
 
-def test_without_settings_a_node_with_workflows_is_approved_for_them(cluster: Cluster) -> None:
+def test_with_unknown_settings_a_node_with_workflows_is_approved_for_them(cluster: Cluster) -> None:
+    cluster.policy = None
     cluster.annotations("a")[f"{PREFIX}/maintenance-data"] = "{}"
 
     assert cluster.run("approve", "a") == 0

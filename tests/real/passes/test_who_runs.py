@@ -27,6 +27,39 @@ def overdue(programs: Programs) -> None:
     wait_for("an overdue pass", lambda: who_runs(programs)["running"] == "overdue", seconds=30)
 
 
+def test_beside_a_dead_reconciler_nothing_is_promised_and_an_approval_is_written_with_a_warning(
+    scene: Scene, programs: Programs
+) -> None:
+    programs.configure("mode: Enforce\nevents: {Reboot: {approval: true}}\n")
+    overdue(programs)
+    waits, starts = scene.node(0), scene.node(1)
+    for node, kind in ((waits, "Reboot"), (starts, "Redeploy")):
+        asked = programs.run("request", node, "--kind", kind, "--not-before", "+20m")
+        assert asked.code == 0, asked.err
+        assert asked.out.startswith("NO RECONCILER RUNS")
+
+    report = programs.run("report", "--output", "json").document
+    for name in (waits, starts):
+        row = next(row for row in report["nodes"] if row["name"] == name)
+        assert row["schedule"]["plannedStart"] is None
+        assert "reconcilerRuns" in {hold["check"] for hold in row["holds"]}
+        assert row["actions"] == []
+    assert "START now" not in " ".join(programs.run("plan").out.split())
+    explained = programs.run("explain", starts, "--config", str(programs.config)).out
+    assert "no reconciler runs, so nobody acts on this node now" in explained
+    page = programs.run("report", "-o", "html").out
+    assert "NO RECONCILER RUNS" in page
+    assert "Nothing is wrong" not in page
+
+    approved = programs.run("approve", "--all", "--config", str(programs.config))
+    assert approved.code == 1
+    assert approved.out.startswith("NO RECONCILER RUNS")
+    assert f"\n{waits}: Reboot approved by " in approved.out
+    held = programs.run("hold", starts, "--config", str(programs.config))
+    assert (held.code, held.out.startswith("NO RECONCILER RUNS")) == (0, True)
+    assert "node-maintenance.dev/hold" in scene.api.get("nodes", starts)["metadata"]["annotations"]
+
+
 def test_a_reconciler_that_never_ran_runs_and_was_killed_is_told_apart(
     scene: Scene, programs: Programs
 ) -> None:

@@ -1,0 +1,72 @@
+"""A plan that nobody carries out, because passes are overdue: it promises nothing."""
+
+from __future__ import annotations
+
+from reconciler.model.outcome import HoldCode
+from reconciler.model.plan import Actions, CheckAnswer, Hold, NodePlan, Plan, Verdict
+from reconciler.model.record import State
+from reconciler.model.schedule import CaseSchedule
+from reconciler.model.values import replace
+
+NOBODY_ACTS = "no reconciler runs, so nobody acts on this node now"
+
+
+def unattended(plan: Plan) -> Plan:
+    """Return the plan as it is while nobody makes passes; the same plan if somebody may."""
+    if plan.reconciler.acts:
+        return plan
+    starting = {node.node for node in plan.nodes if node.starts}
+    holders = tuple(holder for holder in plan.budget.holders if holder[0] not in starting)
+    nodes = tuple(_left_alone(node, plan) if _has_work(node) else node for node in plan.nodes)
+    return replace(plan, nodes=nodes, budget=replace(plan.budget, holders=holders))
+
+
+def _has_work(node: NodePlan) -> bool:
+    """Whether a pass would act on the node, now or later."""
+    return node.schedule is not None or node.acts or node.before is not State.OPERATIONAL
+
+
+def _left_alone(node: NodePlan, plan: Plan) -> NodePlan:
+    hold = Hold(node.node, HoldCode.RECONCILER_RUNS, NOBODY_ACTS)
+    # What ends at a moment ends by a pass at that moment.
+    holds = (hold, *(other for other in node.holds if other.until is None))
+    return replace(
+        node,
+        after=node.before,
+        transitions=(),
+        holds=holds,
+        checks=tuple(check for check in node.checks if not _ends(check)),
+        todo=Actions(),
+        schedule=_unplanned(node, node.schedule, plan) if node.schedule is not None else None,
+    )
+
+
+def _ends(check: CheckAnswer) -> bool:
+    return check.holds and check.verdict is Verdict.FAILED and check.until is not None
+
+
+def _unplanned(node: NodePlan, schedule: CaseSchedule, plan: Plan) -> CaseSchedule:
+    drain = node.record.drain if node.record is not None else None
+    if schedule.started and not node.drain_begins:
+        # Nobody uncordons a drained node either; whether it was drained in time is known.
+        drained = drain is not None and drain.done is not None
+        prospect = schedule.prospect if drained else replace(schedule.prospect, unknown=NOBODY_ACTS)
+        return replace(schedule, ends=None, prospect=prospect)
+    late = schedule.latest_start is not None and schedule.latest_start <= plan.now
+    because = (
+        schedule.because
+        if schedule.missed
+        else f"{NOBODY_ACTS}{', and its latest start is over' if late else ''}"
+    )
+    return replace(
+        schedule,
+        planned_start=None,
+        window=None,
+        ends=None,
+        started=False,
+        missed=schedule.missed or late,
+        because=because,
+        cause=schedule.cause or (NOBODY_ACTS if late else ""),
+        forecast_until=None,
+        prospect=replace(schedule.prospect, unknown=NOBODY_ACTS),
+    )
