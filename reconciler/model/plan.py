@@ -152,10 +152,33 @@ class Opening(Struct, frozen=True):
 
 
 class AfterDrain(Struct, frozen=True):
-    """What the settings want once a node is drained: that the event starts early, or a new machine."""
+    """How an event ends once its node is drained.
+
+    The settings want that the event starts early, or a new machine, or accept the `offered` start of the
+    platform's maintenance. `refused` says why none of that can be on this node, so that only the platform
+    ends it; empty if one of it can, or if the settings want none.
+    """
 
     acknowledges: bool = False
     replaces: bool = False
+    offered: bool = False
+    refused: str = ""
+
+    @property
+    def by_us(self) -> bool:
+        """Whether we end it."""
+        return (self.acknowledges or self.replaces or self.offered) and not self.refused
+
+    @property
+    def words(self) -> str:
+        """How it ends, in words; empty if the settings leave it to the platform."""
+        if self.refused:
+            return f"only the platform ends it: {self.refused}"
+        if self.replaces:
+            return "once the node is drained, its machine is replaced"
+        if self.acknowledges:
+            return "once every VM of the event is drained, Azure is asked to start it"
+        return "once the node is drained, Azure is asked to do its maintenance" if self.offered else ""
 
 
 class JudgedEvent(Struct, frozen=True):

@@ -272,7 +272,8 @@ class ProfileRecord(Struct, frozen=True):
     to start, `acknowledged` are the ids of the events that it was asked to start, `replacement` is set once
     another machine was requested. `facts` is what happened so far; a profile that is operational has some
     while an event that requires a drain can't start a case. `hooks` are those that hold a step of the case,
-    and those that held one and are still there. All moments are UTC.
+    and those that held one and are still there. `late` are events that the drain of the node did not help us
+    to end: the node was given back, and its next drain starts late. All moments are UTC.
     """
 
     state: Written[State] = State.OPERATIONAL
@@ -285,6 +286,7 @@ class ProfileRecord(Struct, frozen=True):
     replacement: Replacement | None = None
     facts: CaseFacts = CaseFacts()
     hooks: Annotated[tuple[HookRecord, ...], Meta(max_length=MOST_HOOKS)] = ()
+    late: tuple[KnownEvent, ...] = ()
 
     @property
     def open(self) -> bool:
@@ -294,7 +296,7 @@ class ProfileRecord(Struct, frozen=True):
     @property
     def has_data(self) -> bool:
         """Whether there is anything to keep."""
-        return self.open or bool(self.dismissed) or self.facts != CaseFacts()
+        return self.open or bool(self.dismissed or self.late) or self.facts != CaseFacts()
 
 
 class CaseRecord(ProfileRecord, frozen=True):
@@ -324,14 +326,17 @@ class CaseRecord(ProfileRecord, frozen=True):
         """Return the view with the profile in this state since `now`."""
         return replace(self, state=state, since=None if state is State.OPERATIONAL else now)
 
-    def closed(self, dismissed: tuple[KnownEvent, ...] | None = None) -> CaseRecord:
+    def closed(
+        self, dismissed: tuple[KnownEvent, ...] | None = None, late: tuple[KnownEvent, ...] = ()
+    ) -> CaseRecord:
         """Return the view without its case and its claims;
 
-        `dismissed` replaces the events that are ignored.
+        `dismissed` replaces the events that are ignored, and `late` are more events that start late.
         """
         return CaseRecord(
             self.state,
             self.since,
+            late=tuple(dict.fromkeys((*self.late, *late))),
             dismissed=self.dismissed if dismissed is None else dismissed,
             node_cordon=self.node_cordon,
             also_claimed_by=self.also_claimed_by,
@@ -387,6 +392,7 @@ class Record(Struct, frozen=True):
             replacement=mine.replacement,
             facts=mine.facts,
             hooks=mine.hooks,
+            late=mine.late,
             cordon=cordon.whose if cordon and claim in cordon.claims else Cordon.NONE,
             drain=drain.drain if drain and claim in drain.claims else None,
             node_cordon=cordon.whose if cordon else Cordon.NONE,
@@ -407,6 +413,7 @@ class Record(Struct, frozen=True):
             replacement=case.replacement,
             facts=case.facts,
             hooks=case.hooks,
+            late=case.late,
         )
         claim = Claim(ClaimKind.PROFILE, profile)
         kept = {name: data for name, data in self.profiles if name != profile}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property, partial
 
@@ -17,6 +17,7 @@ from reconciler.model.plan import Actions, Hold, JudgedEvent, NodePlan, Transiti
 from reconciler.model.problems import Faults
 from reconciler.model.record import CaseRecord, KnownEvent, Record, State
 from reconciler.model.schedule import CaseSchedule, Urgency
+from reconciler.model.scheduled_events import vm_name
 from reconciler.model.snapshot import Assessment, Ledger, NodeAssessment, Snapshot, Undone
 from reconciler.model.values import replace
 from reconciler.model.workflow import WorkflowData
@@ -60,6 +61,16 @@ class PassContext(Struct, frozen=True, dict=True):
     def undone(self) -> Mapping[tuple[str, str], Undone]:
         """The writes that did not stay, by the name and the UID of the node."""
         return {(undone.node, undone.uid): undone for undone in reversed(self.snapshot.ledger.undone)}
+
+    @cached_property
+    def vms(self) -> Mapping[str, Sequence[str]]:
+        """The nodes of each VM, by its name in scheduled events (casefolded)."""
+        names: dict[str, list[str]] = {}
+        for node in self.snapshot.every_node():
+            vm = self.faults.of(node.name, "its VM is not known", partial(vm_name, node.provider_id), None)
+            if vm is not None:
+                names.setdefault(vm.casefold(), []).append(node.name)
+        return names
 
     @property
     def keys(self) -> OwnKeys:

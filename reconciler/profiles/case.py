@@ -21,7 +21,8 @@ class CaseView(Struct, frozen=True):
 
     `present` are reported by a source. `unknown` were reported by a source that can't be read now, as
     sentences. Any other event of the record is gone from every source that reported it. `later` are the
-    present ones whose earliest start is more than an hour away, and for which the node was not drained.
+    present ones whose earliest start is more than an hour away, and for which the node was not drained, or
+    was drained in vain because only the platform ends them.
     `urgent` are the present ones for which the node may be lost already, so that nothing can wait.
     """
 
@@ -82,7 +83,11 @@ def view(
             if reading.answer is Answer.UNKNOWN and reading.installed
         )
     closed = record.drain is not None and not adopted
-    later = tuple(one for one in present if closed and one.far and not covers(record, one.event))
+    later = tuple(
+        one
+        for one in present
+        if closed and one.far and (one.after_drain.refused or not covers(record, one.event))
+    )
     urgent = tuple(event for event in present if event.cannot_wait(now))
     return CaseView(present, tuple(dict.fromkeys(unknown)), later, urgent)
 
@@ -239,12 +244,16 @@ def not_dismissed(record: CaseRecord, judged: tuple[JudgedEvent, ...]) -> tuple[
 def without_ended_dismissals(
     record: CaseRecord, judged: tuple[JudgedEvent, ...], assessment: NodeAssessment, switched_on: SwitchedOn
 ) -> CaseRecord:
-    """Return the record with only the ignored events that are reported, or that a source may hide."""
-    if not record.dismissed:
+    """Return the record with only the ignored and late events that a source reports or may hide."""
+    if not record.dismissed and not record.late:
         return record
-    kept = tuple(
-        old
-        for old in record.dismissed
-        if any(old.matches(event.event) for event in judged) or may_be_hidden(old, assessment, switched_on)
-    )
-    return replace(record, dismissed=kept)
+
+    def kept(events: tuple[KnownEvent, ...]) -> tuple[KnownEvent, ...]:
+        return tuple(
+            old
+            for old in events
+            if any(old.matches(event.event) for event in judged)
+            or may_be_hidden(old, assessment, switched_on)
+        )
+
+    return replace(record, dismissed=kept(record.dismissed), late=kept(record.late))

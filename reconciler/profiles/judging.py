@@ -25,15 +25,18 @@ from reconciler.model.event import (
 from reconciler.model.limits import EARLIEST
 from reconciler.model.moments import to_text
 from reconciler.model.node import Node
-from reconciler.model.plan import AfterDrain, JudgedEvent, Opening
+from reconciler.model.plan import JudgedEvent, Opening
 from reconciler.model.record import KnownEvent, Record, identity, same_event
 from reconciler.model.schedule import StartTimes, Urgency
 from reconciler.model.snapshot import Remediator
 from reconciler.model.values import replace
 from reconciler.profiles.case import known
+from reconciler.profiles.endings import Means, after_drain
 from reconciler.profiles.situation import Situation
 from reconciler.settings.policies import EventPolicy, NodePolicies, OutsideWindow, Start, UserInitiated
 from reconciler.settings.schema import Mode, Settings
+
+_NO_MEANS = Means()
 
 SHORT_NOTICE = timedelta(minutes=15)
 """An event that is to be drained at once has no time to wait for a place this long before its date."""
@@ -45,12 +48,11 @@ def judge(
     settings: Settings,
     remediator: Remediator,
     now: datetime,
-    *,
-    notice: bool = False,
+    means: Means = _NO_MEANS,
 ) -> JudgedEvent:
     """Return whether the event requires a drain of this node, whether it may start now, and why.
 
-    `now` is aware, UTC. `notice` says that a source of the node reports maintenance minutes before it begins.
+    `now` is aware, UTC. `means` is what the pass knows about the node's own sources, machine and VM.
     """
     policies = settings.policies(node.labels)
     policy = policies[event.kind, event.condition]
@@ -64,11 +66,13 @@ def judge(
         because, until = ignored
         return JudgedEvent(event, False, False, because, deadline, until=until)
     outlook = settings.calendar.outlook(now, node.labels)
-    times = start_times(event, policy, outlook, taken=is_taken(event, now))
-    early = _early(event, times, now, notice=notice)
+    after = after_drain(event, policy, node, means, now)
+    taken = after.offered and after.by_us
+    times = start_times(event, policy, outlook, ends=after.by_us, taken=taken)
+    early = _early(event, times, now, notice=means.notice, taken=taken)
     if early:
         because, until = early
-        waits = _waits_for_notice(event, notice=notice)
+        waits = _waits_for_notice(event, notice=means.notice)
         return JudgedEvent(
             event,
             asks=False,
@@ -78,9 +82,17 @@ def judge(
             until=until,
             times=None if waits else times,
             waits_for_notice=waits,
+            after_drain=after,
         )
     starts = not (event.kind.is_pause and event.status is Status.STARTED)
-    may, timing, until, overruled = _timing(event, policy, node, settings, now)
+    # An offer for a date that is weeks ahead is accepted only inside a window.
+    otherwise = after.by_us and (after.acknowledges or after.replaces)
+    waits_for_window = taken and (
+        event.not_before is None or now < start_times(event, policy, outlook, ends=otherwise).earliest
+    )
+    may, timing, until, overruled = _timing(
+        event, policy, node, settings, now, waits_for_window=waits_for_window
+    )
     return JudgedEvent(
         event,
         asks=True,
@@ -93,7 +105,7 @@ def judge(
         until=until,
         due=bool(_due(event, policy, deadline, now)),
         lost_from=_lost_from(event, policy, settings.budget.exempt),
-        after_drain=AfterDrain(policy.acknowledge, policy.replace or event.replaces),
+        after_drain=after,
         times=times,
     )
 
@@ -145,14 +157,14 @@ def _left(
 
 
 def _early(
-    event: MaintenanceEvent, times: StartTimes, now: datetime, *, notice: bool
+    event: MaintenanceEvent, times: StartTimes, now: datetime, *, notice: bool, taken: bool
 ) -> tuple[str, datetime | None] | None:
     """Return why a plan of the platform requires no drain yet, and until when; None if it does.
 
     Azure announces a reboot weeks ahead. A drain in the next window would leave the node idle until then.
     """
     plan = event.plan
-    if plan is None or is_taken(event, now):
+    if plan is None or taken:
         return None
     if event.not_before is None:
         return f"{event.kind} is planned, but its time is unknown", None
@@ -178,11 +190,6 @@ def _waits_for_notice(event: MaintenanceEvent, *, notice: bool) -> bool:
     return plan.waits is WaitForNotice.ALWAYS or (plan.waits is WaitForNotice.AUTO and notice)
 
 
-def is_taken(event: MaintenanceEvent, now: datetime) -> bool:
-    """Whether the platform allows us to start this maintenance now, and the settings accept the offer."""
-    return event.plan is not None and event.plan.accept and event.plan.open_at(now)
-
-
 def _deadline(event: MaintenanceEvent, policy: EventPolicy) -> datetime | None:
     return event.not_before - policy.lead_time if event.not_before else None
 
@@ -204,7 +211,13 @@ def _lost_from(event: MaintenanceEvent, policy: EventPolicy, exempt: Collection[
 
 
 def _timing(
-    event: MaintenanceEvent, policy: EventPolicy, node: Node, settings: Settings, now: datetime
+    event: MaintenanceEvent,
+    policy: EventPolicy,
+    node: Node,
+    settings: Settings,
+    now: datetime,
+    *,
+    waits_for_window: bool,
 ) -> tuple[bool, str, datetime | None, str]:
     """Return whether a drain may start now, why, until when that holds, and what the deadline overrules."""
     deadline = _deadline(event, policy)
@@ -216,10 +229,7 @@ def _timing(
     if policy.outside_window is OutsideWindow.NEVER:
         return False, f"{openness.because}, and outsideWindow is Never", openness.changes_at, ""
     outlook = settings.calendar.outlook(now, node.labels)
-    if is_taken(event, now) and (
-        event.not_before is None or now < start_times(event, policy, outlook).earliest
-    ):
-        # The date is weeks ahead, so the offer is accepted only inside a window.
+    if waits_for_window:
         return False, f"{openness.because}, and self-service waits for a window", openness.changes_at, ""
     # Below, the sentence that waits for the next window says when it opens.
     closed = openness.because if openness.not_allowed else "no maintenance window is open"
@@ -278,10 +288,11 @@ NEAR = timedelta(hours=1)
 
 
 def start_times(
-    event: MaintenanceEvent, policy: EventPolicy, outlook: Outlook, *, taken: bool = False
+    event: MaintenanceEvent, policy: EventPolicy, outlook: Outlook, *, ends: bool = False, taken: bool = False
 ) -> StartTimes:
     """Return when a drain for the event may start on a node with this outlook (now is the outlook's).
 
+    `ends` says that we can end it once the node is drained, so that no node stands empty until its date.
     `taken` says that the platform lets us begin its maintenance now, and the settings accept it.
     """
     deadline = _deadline(event, policy)
@@ -293,19 +304,13 @@ def start_times(
     times = StartTimes(EARLIEST, deadline, deadline) if at_once else _in_windows(deadline, policy, outlook)
     # A plan weeks ahead is no news that leaves no time.
     on_sight = event.at_once or (at_once and event.plan is None)
-    early = policy.start is Start.EARLY or (
-        policy.start is None and (event.cause.degraded or _we_decide(event, policy))
-    )
+    early = policy.start is Start.EARLY or (policy.start is None and (event.cause.degraded or ends))
     if on_sight or taken or early:
         return times
     if times.latest is None:
         # No start is in time. The calendar alone says when it may start.
         return replace(times, earliest=deadline)
     return replace(times, earliest=times.latest - _ahead(event, policy))
-
-
-def _we_decide(event: MaintenanceEvent, policy: EventPolicy) -> bool:
-    return policy.acknowledge or policy.replace or event.replaces
 
 
 def _ahead(event: MaintenanceEvent, policy: EventPolicy) -> timedelta:

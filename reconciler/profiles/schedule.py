@@ -61,7 +61,8 @@ class Case(Struct, frozen=True):
     is back `lasts` after it. From `outside_from` on it may start outside of windows, None if it may not.
     `short`: it was announced at its deadline or later. From `exempt_from` on it needs no place. `has_place`:
     the node is out of service already. `groups` are those with pods on the node, and `joins` is whether it
-    may start earlier than its times say, together with another node of a group.
+    may start earlier than its times say, together with another node of a group. `ending` says how it ends, in
+    words, and `knows_end` whether anybody knows when.
     """
 
     node: str
@@ -79,6 +80,8 @@ class Case(Struct, frozen=True):
     has_place: bool = False
     groups: frozenset[str] = frozenset()
     joins: bool = False
+    ending: str = ""
+    knows_end: bool = True
 
     @property
     def kept_out(self) -> bool:

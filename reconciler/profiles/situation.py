@@ -11,7 +11,7 @@ from msgspec import Struct
 from reconciler.model.drains import Blocker
 from reconciler.model.instructions import Instructions, instructions_of
 from reconciler.model.machine import Machine, PlatformRequest, Remove, ScaleUp
-from reconciler.model.node import CONTROL_PLANE_LABELS, Node
+from reconciler.model.node import Node
 from reconciler.model.plan import JudgedEvent, Notice
 from reconciler.model.record import CaseRecord, State
 from reconciler.model.schedule import CaseSchedule
@@ -20,6 +20,7 @@ from reconciler.model.values import replace
 from reconciler.model.workflow import HypervisorWrite
 from reconciler.profiles.budget import DisruptionBudget
 from reconciler.profiles.case import CaseView, covers, waits
+from reconciler.profiles.endings import is_control_plane
 from reconciler.settings.schema import Settings
 
 
@@ -106,8 +107,7 @@ class Situation(Struct, frozen=True, dict=True):
     @property
     def control_plane(self) -> bool:
         """Whether the node runs the cluster's own control plane."""
-        declared = self.machine is not None and self.machine.control_plane
-        return declared or any(label in self.node.labels for label in CONTROL_PLANE_LABELS)
+        return is_control_plane(self.node, self.machine)
 
     @property
     def replacing(self) -> tuple[JudgedEvent, ...]:

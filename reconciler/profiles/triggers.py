@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reconciler.model.case_outcome import CaseResult, outcome_of
+from reconciler.model.limits import first_of
 from reconciler.model.machine import PerformMaintenance, Remove, ScaleUp, vm_of
 from reconciler.model.node import MECHANIC_LABEL, Node
 from reconciler.model.plan import Notice, NoticeType
 from reconciler.model.record import CaseRecord, Cordon, DrainRecord, KnownEvent, Replacement, SelfService
 from reconciler.model.values import replace
-from reconciler.profiles.case import newly_asking
+from reconciler.profiles.case import known, newly_asking
 from reconciler.profiles.plugins import PLATFORM, Trigger, trigger
 from reconciler.profiles.situation import Effects, Situation
 
@@ -119,7 +120,13 @@ def uncordon(situation: Situation, effects: Effects) -> Effects:
     message = f"maintenance is over: {_left(record)}"
     missed = outcome is not None and outcome.result is CaseResult.MISSED
     message = f"{message}; {outcome.words}" if outcome is not None else message
-    effects = replace(effects, record=record.closed(), node=_opened(effects))
+    # A drain that helped us to end nothing is not repeated before it has to be.
+    in_vain = [one for one in situation.case.later if one.after_drain.refused]
+    late = tuple(known(one.event) for one in in_vain) if situation.case.only_later else ()
+    if late:
+        because = first_of([one.after_drain.refused for one in in_vain])
+        message = f"{_left(record)} until shortly before the latest start: {because}"
+    effects = replace(effects, record=record.closed(late=late), node=_opened(effects))
     return effects.with_notice(
         Notice("MaintenanceDone", message, NoticeType.WARNING if missed else NoticeType.NORMAL)
     )

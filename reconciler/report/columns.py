@@ -276,6 +276,8 @@ def _schedule_rows(node: NodeReport, _: bool) -> Iterator[Row]:
         return
     if not schedule.started:
         yield "planned", schedule_line(schedule)
+    if schedule.ending:
+        yield "ends", schedule.ending
     if schedule.forecast_words and (schedule.started or not schedule.missed):
         yield "forecast", f"{schedule.forecast}: {schedule.forecast_words}"
 

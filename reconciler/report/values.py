@@ -122,7 +122,8 @@ for _kind, _keys in (
         CaseSchedule,
         (
             "plannedStart latestStart window missed because forecast forecastBecause=forecast_words?"
-            " obstacles=prospect.obstacles started ends planFrom planUntil observed"
+            " obstacles=prospect.obstacles started ends ending? planFrom planUntil"
+            " observed"
         ),
     ),
     (DrainObstacle, "code pod pods owner? budgets certain because remedy"),

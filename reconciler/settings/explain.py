@@ -15,7 +15,14 @@ from reconciler.model.record import State
 from reconciler.model.selector import LabelSelector, Operator
 from reconciler.settings.fields import for_nodes
 from reconciler.settings.grants import grants_as_words, grants_of
-from reconciler.settings.policies import ApprovalMissing, EventPolicy, OutsideWindow, Treatment, UserInitiated
+from reconciler.settings.policies import (
+    ApprovalMissing,
+    EventPolicy,
+    OutsideWindow,
+    Start,
+    Treatment,
+    UserInitiated,
+)
 from reconciler.settings.schema import Mode, Settings
 
 _MODES = {
@@ -122,7 +129,8 @@ def _events(settings: Settings, labels: Mapping[str, str]) -> Iterator[str]:
     policies = settings.policies(labels)
     for kind in Kind:
         policy = policies.of_kind(kind)
-        yield f"  {kind}: {_policy(policy, free=free, unread=kind is Kind.UNKNOWN)}"
+        words = _policy(policy, free=free, unread=kind is Kind.UNKNOWN)
+        yield f"  {kind}: {words}{_start(policy, settings)}"
     if policies.user_initiated is UserInitiated.REPORT:
         yield "  Events that a user of the subscription starts: reported only."
     else:
@@ -162,6 +170,22 @@ def _policy(policy: EventPolicy, *, free: bool, condition: bool = False, unread:
         if wanted
     )
     return f"{', '.join(parts)}; pods with an emptyDir are {empty_dir}, unmanaged pods {unmanaged}.{after}"
+
+
+def _start(policy: EventPolicy, settings: Settings) -> str:
+    """Return which way a drain goes that may start early because we can end its case, empty for any other."""
+    if not policy.drain or not (policy.acknowledge or policy.replace):
+        return ""
+    what = "be replaced" if policy.replace else "be acknowledged"
+    what = "be acknowledged or replaced" if policy.acknowledge and policy.replace else what
+    if policy.start is None:
+        way = f"It starts early where it can {what}, else late like other events."
+    elif policy.start is Start.EARLY:
+        way = f"It starts early, also where it can't {what}: then the node is empty until the platform acts."
+    else:
+        way = "It starts late, because start is Late."
+    aks = policy.replace and not settings.replace.aks.cluster
+    return f" {way} AKS agent pools are not replaced without replace.aks.cluster." if aks else f" {way}"
 
 
 def _when(policy: EventPolicy, *, condition: bool) -> str:

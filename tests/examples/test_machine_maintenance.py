@@ -1,4 +1,10 @@
-"""examples/machine-maintenance.yaml does what the README of machine-maintenance-operator says."""
+"""examples/machine-maintenance.yaml does what the README of machine-maintenance-operator says.
+
+Its section "What it does" (github.com/dofinn/machine-maintenance-operator): it asks AWS about each instance
+"for scheduled events every 60 minutes", "is deleting the target machines `machine` CR", and the machine API
+"creates new node to satisfy machinesets". Its section "What it could do" has times without
+maintenance, waiting for another maintenance, and "different terminations for worker/infra vs master nodes".
+"""
 
 from __future__ import annotations
 
@@ -126,3 +132,17 @@ def test_the_machine_of_a_control_plane_node_is_never_deleted() -> None:
     play(there, SETTINGS, 30)
 
     assert not machines.asked
+
+
+def test_a_control_plane_node_takes_no_place_from_a_worker_that_is_due() -> None:
+    there, machines, ec2 = _fleet()
+    there.cluster.label("n0", CONTROL_PLANE_LABELS[0], "")
+    ec2.events[_instance(0)] = _event("system-reboot", there)
+    play(there, SETTINGS, 61)
+    soon = there.now + timedelta(minutes=17)
+    ec2.events[_instance(1)] = InstanceEvent("instance-event-2", "system-reboot", not_before=soon)
+    for _ in _minutes(there, machines, 62):
+        pass
+
+    assert _removed(machines) == ["n1"]
+    assert not there.cluster.nodes["n0"].unschedulable

@@ -1,4 +1,9 @@
-"""examples/maintenance-controller.yaml moves nodes as maintenance-controller does with such a file."""
+"""examples/maintenance-controller.yaml moves nodes as maintenance-controller does with such a file.
+
+Its documentation (github.com/sapcc/maintenance-controller, docs/concepts.md, docs/examples.md): "a node can
+only be in-maintenance for one profile at a time", and of its first example: "Then nodes wait for manual
+approval before transitioning to the `in-maintenance` state."
+"""
 
 from __future__ import annotations
 

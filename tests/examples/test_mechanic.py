@@ -1,4 +1,10 @@
-"""examples/mechanic.yaml does what the README of mechanic says."""
+"""examples/mechanic.yaml does what the README of mechanic says.
+
+Its first promise (github.com/amargherio/mechanic, README.md, "Description"): it prevents the impact of
+"maintenance events that require node reboots or live migrations". Its deployment has `reboot: true` and
+`freeze: false`. Of the rest the README says: "If the maintenance event or node condition is deemed impactful,
+it will cordon the node and begin draining pods to other nodes in the cluster."
+"""
 
 from __future__ import annotations
 
@@ -14,7 +20,9 @@ SETTINGS = example("mechanic")
 SOON = START + 12 * MINUTE
 
 
-@pytest.mark.parametrize("kind", [Kind.LIVE_MIGRATION, Kind.REDEPLOY, Kind.PREEMPT, Kind.TERMINATE])
+@pytest.mark.parametrize(
+    "kind", [Kind.REBOOT, Kind.LIVE_MIGRATION, Kind.REDEPLOY, Kind.PREEMPT, Kind.TERMINATE]
+)
 def test_a_node_is_cordoned_and_drained_as_soon_as_the_event_is_seen(kind: Kind) -> None:
     there = world(4, WEB, CACHE, BARE, LOGS)
     assert apps_on(there, name(0)) > {"logs"}
@@ -25,10 +33,10 @@ def test_a_node_is_cordoned_and_drained_as_soon_as_the_event_is_seen(kind: Kind)
     assert apps_on(there, name(0)) == {"logs"}
 
 
-@pytest.mark.parametrize("kind", [Kind.FREEZE, Kind.REBOOT])
-def test_other_events_drain_nothing_by_default(kind: Kind) -> None:
+def test_a_freeze_moves_no_pod_unnecessarily() -> None:
+    """The README: "without moving pods unnecessarily or causing application downtime"."""
     there = world(4, WEB)
-    there.platform.announce(VmEvent(name(0), kind, SOON))
+    there.platform.announce(VmEvent(name(0), Kind.FREEZE, SOON))
     play(there, SETTINGS, 3)
 
     assert not there.cluster.nodes[name(0)].unschedulable
@@ -44,6 +52,7 @@ def test_every_node_is_drained_by_itself() -> None:
 
 
 def test_the_node_is_uncordoned_when_the_event_is_over() -> None:
+    """The README: its label is "an input on whether to uncordon the node" once there is no condition."""
     there = world(4, WEB)
     there.platform.announce(VmEvent(name(0), Kind.LIVE_MIGRATION, SOON))
     play(there, SETTINGS, 35)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -10,13 +11,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.model.event import REQUEST, Kind, PlatformPlan, Signal, Status
+from reconciler.model.machine import OPENSHIFT_MACHINE
+from reconciler.model.moments import to_text
+from reconciler.model.node import CONTROL_PLANE_LABELS
 from reconciler.passes.assess import join
 from reconciler.settings.schema import Settings
 from tests.laws.hits import Hits
 from tests.laws.test_law_14_the_forecast_comes_true import TEXTS, Announced, announced, begin, run_on
 from tests.support.builders import NOW, event, judged, minutes
+from tests.support.builders import REQUEST as ASKED
 from tests.support.builders import settings as policy_of
 from tests.support.searching import examples
+from tests.support.worlds import in_pool, look, world_of
 
 LEAD, AHEAD = minutes(15), minutes(60)
 
@@ -51,6 +57,62 @@ def test_nothing_that_the_platform_ends_starts_before_its_hour(events: list[Anno
         ahead = minutes(20) if "ahead: 20m" in text and one.kind is Kind.REDEPLOY else AHEAD
         latest = latest_start(policy, NOW + minutes(one.within) - LEAD, NOW)
         assert start >= min(max(latest - ahead, NOW), NOW + minutes(one.within) - LEAD), (name, start, latest)
+
+
+WISHES = ("replace: true", "acknowledge: true", "replace: true, acknowledge: true")
+CAN = ("replaced", "control plane", "no provider", "no pool", "out of order", "busy")
+
+ONLY_THE_PLATFORM = Hits()
+
+
+@ONLY_THE_PLATFORM.at_least(20)
+@settings(max_examples=examples(30))
+@given(
+    st.sampled_from(WISHES),
+    st.sampled_from(CAN),
+    st.sampled_from((120, 600, 9 * 24 * 60)),
+    st.sampled_from((17, 90)),
+)
+def test_what_only_the_platform_can_end_starts_late_and_takes_no_place(
+    wish: str, can: str, within: int, other: int
+) -> None:
+    policy = policy_of(f"budget: {{maxUnavailable: 1}}\nevents: {{Redeploy: {{{wish}}}}}")
+    there = world_of()
+    machines, pool = in_pool(there, "a", "b")
+    match can:
+        case "control plane":
+            there.cluster.label("a", CONTROL_PLANE_LABELS[0], "")
+        case "no provider":
+            there.cluster.annotate("a", OPENSHIFT_MACHINE, None)
+        case "no pool":
+            pool.members.clear()
+        case "out of order":
+            machines.out_of_order = "it is forbidden"
+        case "busy":
+            pool.busy = "it is Upgrading"
+    there.cluster.annotate("a", ASKED, _requested(Kind.REDEPLOY, within))
+    for _ in range(6):
+        look(there, policy)
+    if can == "replaced" and "replace" in wish:
+        assert there.cluster.nodes["a"].unschedulable
+        return
+    there.cluster.annotate("b", ASKED, _requested(Kind.REBOOT, other))
+    while there.now < NOW + minutes(other + 1):
+        plan, _ = look(there, policy)
+        schedule = next(node.schedule for node in plan.nodes if node.node == "a")
+        assert schedule is not None
+        if there.now < NOW + minutes(within) - LEAD - AHEAD:
+            ONLY_THE_PLATFORM.count()
+            assert not there.cluster.nodes["a"].unschedulable
+            assert schedule.ending.startswith("only the platform ends it: ")
+            assert schedule.ends is None or schedule.ends > NOW + minutes(within)
+        there.advance(minutes(5))
+    if within > other + 120:
+        assert there.cluster.nodes["b"].unschedulable
+
+
+def _requested(kind: Kind, within: int) -> str:
+    return json.dumps({"kind": kind.value, "notBefore": to_text(NOW + minutes(within))})
 
 
 @pytest.mark.parametrize(("within", "may"), [(76, False), (75, True)])

@@ -83,3 +83,16 @@ def test_what_happens_once_a_node_is_drained_is_explained() -> None:
     text = explain_settings(read("events: {Reboot: {acknowledge: true, replace: true}}"))
 
     assert "Once drained it is acknowledged. Once drained the machine is replaced." in text
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("Reboot: {replace: true}", "It starts early where it can be replaced, else late like other events."),
+        ("Reboot: {replace: true, start: Early}", "It starts early, also where it can't be replaced"),
+        ("Reboot: {acknowledge: true, start: Late}", "It starts late, because start is Late."),
+        ("Reboot: {replace: true}", "AKS agent pools are not replaced without replace.aks.cluster."),
+    ],
+)
+def test_which_way_an_early_start_goes_is_explained(text: str, said: str) -> None:
+    assert said in explain_settings(read(f"events: {{{text}}}"))

@@ -41,6 +41,7 @@ from reconciler.passes.decide import decide
 from reconciler.profiles.budget import count_places
 from reconciler.profiles.case import CaseView
 from reconciler.profiles.checks import CHECKS
+from reconciler.profiles.endings import Means
 from reconciler.profiles.judging import judge
 from reconciler.profiles.situation import Situation
 from reconciler.run import PARTS
@@ -413,7 +414,7 @@ def judged(
     notice: bool = False,
 ) -> JudgedEvent:
     """Judge an event on a node, a plain one by default."""
-    return judge(one, on or node(), chosen or settings(), remediator, now, notice=notice)
+    return judge(one, on or node(), chosen or settings(), remediator, now, Means(notice))
 
 
 def situation(

@@ -92,7 +92,7 @@ def _cells(case: PlannedCase, look: Look) -> list[str]:
         _event(case, look),
         _start(case, look),
         look.moment(plan.latest_start) if plan.latest_start is not None else "none",
-        look.moment(plan.ends),
+        look.moment(plan.ends) if plan.ends is not None else "not known",
     ]
 
 
@@ -120,24 +120,27 @@ def _folded(case: PlannedCase, look: Look) -> Iterator[Line]:
 
 
 def _reasons(cases: Sequence[PlannedCase], look: Look) -> list[list[Line]]:
-    """Return for each case the lines that say why it is missed, or has no start.
+    """Return for each case the lines that say why it is missed, or has no start, and how it ends.
 
     Cases that follow each other and have the same reason share it: the last one has it.
     """
     after = [*cases[1:], None]
     return [
-        []
-        if other is not None and (other.status, other.forecast_words) == (case.status, case.forecast_words)
-        else list(_because(case, look))
+        [] if other is not None and _said(other) == _said(case) else list(_because(case, look))
         for case, other in zip(cases, after, strict=True)
     ]
 
 
+def _said(case: PlannedCase) -> tuple[Status, str, str]:
+    return case.status, case.forecast_words, case.schedule.ending
+
+
 def _because(case: PlannedCase, look: Look) -> Iterator[Line]:
-    text = safe.line(in_zone(case.forecast_words, look.zone, named=False))
     room = look.width - len(_INDENT)
-    for part in wrap(text, room, break_long_words=False, break_on_hyphens=False):
-        yield Line(f"{_INDENT}{part}", case.status is Status.MISSED)
+    for words in (case.forecast_words, case.schedule.ending):
+        text = safe.line(in_zone(words, look.zone, named=False))
+        for part in wrap(text, room, break_long_words=False, break_on_hyphens=False):
+            yield Line(f"{_INDENT}{part}", case.status is Status.MISSED and words == case.forecast_words)
 
 
 def _widest(heads: Sequence[str], rows: Iterable[Sequence[str]], column: int) -> int:

@@ -22,6 +22,7 @@ from reconciler.passes.node_facts import DEFAULT, NodeFacts, PassContext
 from reconciler.passes.parts import Parts
 from reconciler.profiles import case as cases
 from reconciler.profiles.checks.people import is_adoptable
+from reconciler.profiles.endings import Means
 from reconciler.profiles.instructed import Said, beside_upgrade, instructed
 from reconciler.profiles.judging import judge, urgency_of
 from reconciler.settings.policies import ConditionStatus
@@ -152,9 +153,16 @@ def look(node: Node, context: PassContext, parts: Parts) -> NodeFacts | None:
         reading.source in context.notice_names and reading.installed and reading.answer is not Answer.UNKNOWN
         for reading in assessment.readings
     )
+    means = Means(
+        notice,
+        snapshot.for_settings.machines.get(node.name),
+        context.twins.get(node.name, ""),
+        assessment.readings,
+        lambda: context.vms,
+        facts.case,
+    )
     judged = tuple(
-        judge(event, node, settings, snapshot.remediator, context.now, notice=notice)
-        for event in assessment.events
+        judge(event, node, settings, snapshot.remediator, context.now, means) for event in assessment.events
     )
     facts = replace(facts, judged=judged)
     if unreadable:

@@ -21,7 +21,7 @@ from reconciler.passes.decide.forecasts import Reasons, forecast_until
 from reconciler.passes.node_facts import NodeFacts, PassContext
 from reconciler.profiles import case as cases
 from reconciler.profiles.budget import DisruptionBudget, PlacesAhead
-from reconciler.profiles.judging import NEAR, has_struck, is_taken
+from reconciler.profiles.judging import NEAR, has_struck
 from reconciler.profiles.schedule import Case, Limits, Outage, Place, Scheduler
 from reconciler.settings.policies import NodePolicies, OutsideWindow
 from reconciler.settings.schema import Mode, Settings
@@ -77,8 +77,15 @@ def _without_start(node: NodeFacts, context: PassContext) -> CaseSchedule | None
     """Return what the schedule says of a node that waits for no start: its drain began, or a plan waits."""
     drain = node.case.drain
     if node.case.state is State.IN_MAINTENANCE and drain is not None:
-        ends, begun = _expected_end(node, context), "its drain has begun"
-        return CaseSchedule(drain.since, _deadline(node), because=begun, ends=ends, started=True)
+        covered = [judged for judged in node.judged if cases.covers(node.case, judged.event)]
+        return CaseSchedule(
+            drain.since,
+            _deadline(node),
+            because="its drain has begun",
+            ends=_expected_end(node, context) if _knows_end(node, covered, context) else None,
+            started=True,
+            ending=next((judged.after_drain.words for judged in covered if judged.after_drain.words), ""),
+        )
     plan = next((event for event in node.judged if event.waits_for_notice), None)
     if plan is None or plan.event.plan is None:
         return None
@@ -126,6 +133,7 @@ def _case(node: NodeFacts, places: DisruptionBudget, context: PassContext) -> Ca
         if (each.event.kind in settings.budget.exempt or has_struck(each)) and each.lost_from is not None
     )
     policy = node.policies[judged.event.kind, judged.event.condition]
+    back = _back(judged, node, context, begins=times.earliest)
     return Case(
         node=read.name,
         zone=read.zone,
@@ -139,7 +147,7 @@ def _case(node: NodeFacts, places: DisruptionBudget, context: PassContext) -> Ca
         outage=Outage(
             date=_date(node, judged.event),
             taken_down=_taken_down(judged, now),
-            back=_back(judged, node, context, begins=times.earliest),
+            back=back,
             too_late_from=_too_late_from(judged, now),
             struck=any(has_struck(each) for each, _ in waiting),
         ),
@@ -149,13 +157,15 @@ def _case(node: NodeFacts, places: DisruptionBudget, context: PassContext) -> Ca
         groups=context.snapshot.for_settings.groups.get(read.name, frozenset()),
         # Not for a plan that requires no drain yet, and not against the wish of a person.
         joins=all(each.asks and each.starts for each, _ in waiting) and not times.kept,
+        ending=judged.after_drain.words,
+        knows_end=back is not None or judged.after_drain.by_us,
     )
 
 
 def _lasts(judged: JudgedEvent, context: PassContext) -> timedelta:
     """Return how long a case takes from its start; where we end it, as long as such cases took before."""
     usual = _usual(context.settings)
-    if _we_end(judged, context.now):
+    if judged.after_drain.by_us:
         return context.snapshot.ledger.lasted.get(judged.event.kind, usual)
     return usual
 
@@ -163,10 +173,6 @@ def _lasts(judged: JudgedEvent, context: PassContext) -> timedelta:
 def _usual(settings: Settings) -> timedelta:
     """Return how long a maintenance is expected to take of which nobody says how long it takes."""
     return settings.drain.timeout + settings.uncordon.settle
-
-
-def _we_end(judged: JudgedEvent, now: datetime) -> bool:
-    return judged.after_drain.acknowledges or judged.after_drain.replaces or is_taken(judged.event, now)
 
 
 def _first(judged: JudgedEvent, times: StartTimes) -> tuple[datetime, int]:
@@ -225,7 +231,7 @@ def _back(
     A node whose drain does not begin before that is never in maintenance, so it does not settle.
     """
     event, date = judged.event, _date(node, judged.event)
-    if _we_end(judged, context.now) or date is None:
+    if judged.after_drain.by_us or date is None:
         return None
     lasts = event.duration if event.duration is not None else context.settings.drain.timeout
     if event.kind in (Kind.PREEMPT, Kind.TERMINATE):
@@ -250,6 +256,17 @@ def _expected_end(node: NodeFacts, context: PassContext) -> datetime | None:
     since = record.drain.since if record.drain is not None else record.since
     # An overdue node is expected a while later, in whole steps: the forecast changes at known moments only.
     return _next_step(max(ends, default=since or now), _usual(settings), now)
+
+
+def _knows_end(node: NodeFacts, covered: Sequence[JudgedEvent], context: PassContext) -> bool:
+    """Whether anybody knows when a node in maintenance is back: its events have dates that are not over yet,
+
+    or they are gone, or we end them.
+    """
+    if node.case.quiet_since is not None:
+        return True
+    backs = [_back(judged, node, context) for judged in covered if not judged.after_drain.by_us]
+    return bool(covered) and all(back is not None and back > context.now for back in backs)
 
 
 def _next_step(known: datetime, step: timedelta, now: datetime) -> datetime:

@@ -9,14 +9,12 @@ from reconciler.model.limits import first_of
 from reconciler.model.moments import to_text
 from reconciler.model.plan import JudgedEvent
 from reconciler.model.record import State
+from reconciler.profiles.endings import ATTEMPTS, why_never_replaced
 from reconciler.profiles.plugins import SETTINGS, CheckResult, check, failed, passed, unknown
 from reconciler.profiles.situation import Situation
 
 PAUSE = timedelta(minutes=2)
 """After the first request, and as much longer after each one: a pool takes a while to show its new count."""
-
-ATTEMPTS = 5
-"""Requests to scale a pool up for one node: a pool that shows none of them will not grow."""
 
 
 @check("surgeDue", who="the administrator of the node pool")
@@ -143,8 +141,6 @@ def replacement_ready(situation: Situation) -> CheckResult:
     return failed(reason, until)
 
 
-"""Requests to delete one machine: a provider that accepted so many of them will not delete it."""
-
 _TAKE_THE_MACHINE = frozenset({Kind.REDEPLOY, Kind.TERMINATE, Kind.PREEMPT})
 """With these events the platform ends the machine, with its local data and its pods."""
 
@@ -161,12 +157,12 @@ def replace_due(situation: Situation) -> CheckResult:
         return failed("no event replaces the machine", holds=False)
     if record.drain is None or record.drain.done is None:
         return failed("the node is not drained yet", holds=False)
-    if situation.others.twin and not situation.control_plane:
-        return failed(f"it is not replaced: node {situation.others.twin} has the same providerID")
     machine = situation.machine
-    if machine is not None and machine.problem and not situation.control_plane:
-        reason = f"it can't be replaced: {machine.problem}"
-        return unknown(reason)
+    never = why_never_replaced(situation.node, machine, situation.others.twin, record.replacement)
+    if never and machine is not None and machine.problem and never.endswith(machine.problem):
+        return unknown(never)
+    if never:
+        return failed(never)
     refusal, until = _why_not(situation)
     if refusal:
         return failed(refusal, until)
@@ -177,25 +173,15 @@ def replace_due(situation: Situation) -> CheckResult:
 
 def _why_not(situation: Situation) -> tuple[str, datetime | None]:
     machine, before = situation.machine, situation.record.replacement
-    if situation.control_plane:
-        return "control-plane nodes are never replaced; handle this one by hand", None
-    if machine is None:
-        return "it can't be replaced: the node does not name a machine provider", None
+    assert machine is not None
     held, until = _pods_on_it(situation)
     if held:
         return held, until
-    if machine.pool is None:
-        return "it is not replaced: nothing would create a new machine", None
-    if machine.pool.lowered_by_deletion and machine.pool.wanted is None:
-        return f"it is not replaced: {machine.pool} has no single count that could be restored", None
     if machine.deleting:
         return "its machine is being deleted", None
+    assert machine.pool is not None
     if machine.pool.busy:
         return machine.pool.busy, None
-    if machine.stalls:
-        return f"its deletion would not end: {machine.stalls}", None
-    if before is not None and before.removals >= ATTEMPTS:
-        return f"its machine is still there after {before.removals} requests to delete it", None
     if before is not None and before.removals:
         again = before.asked + PAUSE * before.removals
         if situation.now < again:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from reconciler.model.machine import vm_of
 from reconciler.model.moments import to_text
 from reconciler.model.node import AUTOSCALER_TAINT
 from reconciler.model.record import SelfService
 from reconciler.model.workflow import upgrade_of
 from reconciler.profiles.checks.people import starting
-from reconciler.profiles.judging import is_taken
+from reconciler.profiles.endings import why_not_asked
 from reconciler.profiles.plugins import NOBODY, CheckResult, check, failed, passed, unknown
 from reconciler.profiles.situation import Situation
 from reconciler.settings.draining import AksRemediator
@@ -125,26 +124,28 @@ def self_service_due(situation: Situation) -> CheckResult:
     """Pass when the node is drained, the offer is valid, and no attempt is in progress."""
     refusal, until = why_not_due(situation)
     if refusal:
-        return failed(refusal, until, holds=refusal == _twin(situation))
+        twin = situation.others.twin
+        return failed(refusal, until, holds=bool(twin) and refusal == why_not_asked(situation.node, twin))
     return passed("Azure allows us to start it, and the node is drained", holds=False)
 
 
 def why_not_due(situation: Situation) -> tuple[str, datetime | None]:
     """Return why not to ask Azure now, and until when. An empty reason: ask it."""
     record, now = situation.record, situation.now
-    asking = [one.event for one in situation.judged if one.asks]
-    if not any(is_taken(event, now) for event in asking):
+    offered = [one.after_drain.offered for one in situation.judged if one.asks]
+    if not any(offered):
         return "Azure offers no maintenance, or the settings do not use the offer", None
-    if not all(is_taken(event, now) for event in asking):
+    if not all(offered):
         return "there is another event, so the platform is already working on the VM", None
-    if vm_of(situation.node.provider_id) is None:
-        return "the node's providerID is not Azure's", None
+    refusal = why_not_asked(situation.node, situation.others.twin)
+    if refusal and not situation.others.twin:
+        return refusal, None
     if record.drain is None or record.drain.done is None:
         return "the node is not drained yet", None
     if situation.undrained:
         return "a drain for it may not start yet", None
-    if situation.others.twin:
-        return _twin(situation), None
+    if refusal:
+        return refusal, None
     asked = record.self_service
     if asked is None:
         return "", None
@@ -156,10 +157,6 @@ def why_not_due(situation: Situation) -> tuple[str, datetime | None]:
     if now < again:
         return f"Azure was asked at {to_text(asked.asked)}", again
     return "", None
-
-
-def _twin(situation: Situation) -> str:
-    return f"Azure is not asked: node {situation.others.twin} has the same providerID"
 
 
 def has_booted(situation: Situation, asked: SelfService) -> bool:

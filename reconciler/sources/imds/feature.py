@@ -20,6 +20,7 @@ from reconciler.model.values import replace
 from reconciler.passes.node_facts import Decider, NodeFacts, PassContext
 from reconciler.passes.plugin import Deciding, Feature, NodeSigns, Standing
 from reconciler.profiles import case as cases
+from reconciler.profiles.endings import why_no_node
 from reconciler.profiles.hooks import present_hooks, unended
 from reconciler.profiles.situation import Acknowledgement, Situation
 from reconciler.settings.schema import Settings
@@ -29,13 +30,14 @@ _NAMED_AT_MOST = 3
 
 def acknowledgements(
     seen: Sequence[NodeFacts],
-    nodes: Callable[[], Iterable[Node]],
+    vms: Callable[[], Mapping[str, Sequence[str]]],
     settings: Settings,
     faults: Faults | None = None,
 ) -> Mapping[str, tuple[Acknowledgement, ...]]:
     """Return, by node, the events that the settings acknowledge, and what prevents it.
 
-    A node whose data ends in an error is one of `faults`. No event about it is acknowledged.
+    `vms` returns the nodes of each VM, by its name (casefolded). A node whose data ends in an error is one of
+    `faults`. No event about it is acknowledged.
     """
     faults = Faults() if faults is None else faults
     by_id: dict[str, list[tuple[NodeFacts, Signal]]] = {}
@@ -53,11 +55,7 @@ def acknowledgements(
     }
     if not wanted:
         return {}
-    by_vm: dict[str, list[str]] = {}
-    for other in nodes():
-        vm = faults.of(other.name, "its VM is not known", partial(_vm, other), None)
-        if vm is not None:
-            by_vm.setdefault(vm, []).append(other.name)
+    by_vm = vms()
     by_name = {node.name: node for node in seen}
     found: dict[str, list[Acknowledgement]] = {}
     for pairs in wanted.values():
@@ -92,11 +90,6 @@ def _by_id(node: NodeFacts) -> tuple[tuple[str, Signal], ...]:
     return tuple((signal.id.casefold(), signal) for signal in _signals(node))
 
 
-def _vm(node: Node) -> str | None:
-    name = imds.vm_name(node.provider_id)
-    return name.casefold() if name is not None else None
-
-
 def _signals(node: NodeFacts) -> Iterator[Signal]:
     for reading in node.assessment.readings:
         if reading.source == imds.SOURCE:
@@ -118,10 +111,8 @@ def _why_not(
     settings: Settings,
 ) -> str:
     """Return why one VM prevents it, empty if it does not."""
-    if not names:
-        return f"VM {vm} is not a node of this cluster"
-    if len(names) > 1:
-        return f"VM {vm} may be any of {', '.join(sorted(names))}"
+    if refusal := why_no_node(vm, names):
+        return refusal
     node = by_name.get(names[0])
     mine = [signal for other, signal in pairs if node is not None and other.read.name == node.name]
     if node is None or not mine:
@@ -163,7 +154,7 @@ class Acknowledging(Decider):
         nothing: Mapping[str, tuple[Acknowledgement, ...]] = {}
         self._events = faults.step(
             "no event is acknowledged",
-            lambda: acknowledgements(nodes, context.snapshot.every_node, context.settings, faults),
+            lambda: acknowledgements(nodes, lambda: context.vms, context.settings, faults),
             nothing,
         )
 

@@ -1,0 +1,136 @@
+"""Endings: whether we can end the maintenance of a node ourselves, or only the platform can.
+
+Only a case that we can end starts early: any other node would stand empty, and hold a place, until its date.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+
+from msgspec import Struct
+
+from reconciler.model import scheduled_events as imds
+from reconciler.model.event import MaintenanceEvent, Reading
+from reconciler.model.machine import Machine, vm_of
+from reconciler.model.node import CONTROL_PLANE_LABELS, Node
+from reconciler.model.plan import AfterDrain
+from reconciler.model.record import CaseRecord, Replacement
+from reconciler.settings.policies import EventPolicy
+
+ATTEMPTS = 5
+"""Requests to change a pool for one node, of each sort: after so many without an effect, none has one."""
+
+
+class Means(Struct, frozen=True):
+    """What a pass knows about a node by which its maintenance could end before the platform does it.
+
+    `notice` says that a source of the node reports maintenance minutes before it begins. `machine` is None if
+    no provider knows the node. `twin` names a node with the same providerID, empty if there is none. `vms`
+    returns the nodes of each VM, by its name in scheduled events (casefolded).
+    """
+
+    notice: bool = False
+    machine: Machine | None = None
+    twin: str = ""
+    readings: tuple[Reading, ...] = ()
+    vms: Callable[[], Mapping[str, Sequence[str]]] = dict
+    record: CaseRecord = CaseRecord()
+
+
+def after_drain(
+    event: MaintenanceEvent, policy: EventPolicy, node: Node, means: Means, now: datetime
+) -> AfterDrain:
+    """Return how the event ends once the node is drained, and why only the platform ends it, if so.
+
+    `now` is aware, UTC.
+    """
+    replaces = policy.replace or event.replaces
+    offered = event.plan is not None and event.plan.accept and event.plan.open_at(now)
+    refusals: list[str] = []
+    if replaces:
+        refusals.append(_why_not_now(node, means))
+    if policy.acknowledge:
+        refusals.append(_why_not_acknowledged(event, means))
+    if offered:
+        refusals.append(why_not_asked(node, means.twin))
+    refused = "; ".join(refusals) if all(refusals) else ""
+    if refusals and not refused and any(old.matches(event) for old in means.record.late):
+        refused = "this was tried, and did not end it"
+    return AfterDrain(policy.acknowledge, replaces, offered, refused)
+
+
+def is_control_plane(node: Node, machine: Machine | None) -> bool:
+    """Whether the node runs the cluster's own control plane."""
+    declared = machine is not None and machine.control_plane
+    return declared or any(label in node.labels for label in CONTROL_PLANE_LABELS)
+
+
+def why_never_replaced(node: Node, machine: Machine | None, twin: str, asked: Replacement | None) -> str:
+    """Return why the machine is not replaced as things stand, whatever is waited for; empty if it may be."""
+    if is_control_plane(node, machine):
+        return "control-plane nodes are never replaced; handle this one by hand"
+    if twin:
+        return f"it is not replaced: node {twin} has the same providerID"
+    if machine is None:
+        return "it can't be replaced: the node does not name a machine provider"
+    if machine.problem:
+        return f"it can't be replaced: {machine.problem}"
+    pool = machine.pool
+    if machine.deleting:
+        return ""
+    if pool is None:
+        return "it is not replaced: nothing would create a new machine"
+    if pool.lowered_by_deletion and pool.wanted is None:
+        return f"it is not replaced: {pool} has no single count that could be restored"
+    if machine.stalls:
+        return f"its deletion would not end: {machine.stalls}"
+    if asked is not None and asked.removals >= ATTEMPTS:
+        return f"its machine is still there after {asked.removals} requests to delete it"
+    if asked is not None and asked.wanted is not None and not asked.removals:
+        grown = pool.wanted is not None and pool.wanted >= asked.wanted
+        if not grown and asked.retries + 1 >= ATTEMPTS:
+            return f"{pool} does not have {asked.wanted} machines after {asked.retries + 1} requests"
+    return ""
+
+
+def _why_not_now(node: Node, means: Means) -> str:
+    """Return why the machine is not replaced, or, before the drain, why it is not yet known to be."""
+    refusal = why_never_replaced(node, means.machine, means.twin, means.record.replacement)
+    if refusal or means.record.drain is not None:
+        return refusal
+    # A drained node waits for its pool. One that is in service need not stand empty meanwhile.
+    machine = means.machine
+    return machine.pool.busy if machine is not None and machine.pool is not None else ""
+
+
+def _why_not_acknowledged(event: MaintenanceEvent, means: Means) -> str:
+    """Return why Azure can't be asked to start the event early, whatever is drained; empty if it can."""
+    signals = [
+        signal
+        for reading in means.readings
+        if reading.source == imds.SOURCE
+        for signal in reading.signals
+        if signal.id and signal.id in event.ids
+    ]
+    if not signals:
+        return "it can't be acknowledged: the node agent does not report it"
+    vms = sorted({name.strip().casefold() for signal in signals for name in signal.resources})
+    named = all(signal.resources for signal in signals)
+    refusals = (why_no_node(vm, means.vms().get(vm, ())) for vm in vms)
+    refusal = next(filter(None, refusals), "" if named else "it does not say which VMs it is about")
+    return f"it can't be acknowledged: {refusal}" if refusal else ""
+
+
+def why_no_node(vm: str, names: Sequence[str]) -> str:
+    """Return why it is not known which node a VM of an event is; `names` are the nodes that have it."""
+    if not names:
+        return f"VM {vm} is not a node of this cluster"
+    return f"VM {vm} may be any of {', '.join(sorted(names))}" if len(names) > 1 else ""
+
+
+def why_not_asked(node: Node, twin: str) -> str:
+    """Return why Azure can't be asked to do the maintenance of the node's VM now; empty if it can."""
+    if vm_of(node.provider_id) is None:
+        return "the node's providerID is not Azure's"
+    return f"Azure is not asked: node {twin} has the same providerID" if twin else ""
