@@ -32,6 +32,8 @@ PLACEMENT = 4 << 10
 
 _LATER = "its pods were not read yet; a later pass reads them"
 
+_NO_BUDGETS = "the PodDisruptionBudgets were not read yet; a later pass reads them"
+
 _FOR_ALL = (Forbidden, Unauthorized, Unreachable)
 """Answers about one node that the next node would get, too."""
 
@@ -61,7 +63,7 @@ class PodsAhead:
         self._known: dict[str, _Known] = {}
         self._budgets: tuple[PodDisruptionBudget, ...] | None = None
         self._budgets_at = EARLIEST
-        self._unbudgeted = ""
+        self._unbudgeted = _NO_BUDGETS
 
     def read(self, nodes: Sequence[str], now: datetime, *, drains: bool, asks: bool = True) -> ReadAhead:
         """Return what is known of these nodes, after the reads that are due; see AheadReader."""

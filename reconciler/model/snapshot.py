@@ -269,14 +269,14 @@ class ReadAhead(Struct, frozen=True):
     """The pods of nodes that wait for a drain, as they were read in this pass or some minutes before.
 
     `unread` says for each other of these nodes why its pods are not known. `budgets` are all
-    PodDisruptionBudgets, None if they were not read; `unbudgeted` is then why, empty if nobody asked.
+    PodDisruptionBudgets, None if they were not read; `unbudgeted` is then why.
     `labels` are the keys of the labels of nodes that every pass with these settings reads.
     """
 
     pods: Mapping[str, tuple[Pod, ...]] = field(default_factory=dict)
     unread: Mapping[str, str] = field(default_factory=dict)
     budgets: tuple[PodDisruptionBudget, ...] | None = None
-    unbudgeted: str = ""
+    unbudgeted: str = "the PodDisruptionBudgets were not read"
     labels: frozenset[str] = frozenset()
 
 

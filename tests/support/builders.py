@@ -34,7 +34,7 @@ from reconciler.model.record import (
     record_of,
     to_annotation,
 )
-from reconciler.model.snapshot import Agents, Ledger, Remediator, Self, Snapshot
+from reconciler.model.snapshot import Agents, Ledger, ReadAhead, ReadForSettings, Remediator, Self, Snapshot
 from reconciler.model.values import replace
 from reconciler.passes.assess import assess
 from reconciler.passes.decide import decide
@@ -354,7 +354,10 @@ def snapshot(
     drains: Mapping[str, DrainProgress] | None = None,
     own_node: str | None = None,
 ) -> Snapshot:
-    """The snapshot of one pass; a node without readings has an IMDS without events."""
+    """The snapshot of one pass; a node without readings has an IMDS without events.
+
+    Whether drains can end was read: there are no budgets, and no pods but these.
+    """
     nothing = (
         reading(source="imds"),
         reading(source="condition:VMEventScheduled"),
@@ -372,6 +375,9 @@ def snapshot(
         pods=pods or {},
         drains=drains or {},
         itself=Self(own_node),
+        for_settings=ReadForSettings(
+            ahead=ReadAhead({one.name: (pods or {}).get(one.name, ()) for one in nodes}, budgets=())
+        ),
     )
 
 

@@ -164,7 +164,8 @@ def _case(node: NodePlan) -> Iterator[Sample]:
         (catalogue.PLANNED_START, schedule.planned_start if schedule is not None else None),
     )
     yield from (Sample(family, at.timestamp(), labels) for family, at in moments if at is not None)
-    if schedule is not None:
+    # What was not read is no forecast: a 0 would say that all is right.
+    if schedule is not None and schedule.forecast is not CaseForecast.UNKNOWN:
         for family, forecast in _FORECASTS:
             yield Sample(family, int(schedule.forecast is forecast), labels)
 

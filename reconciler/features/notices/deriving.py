@@ -261,7 +261,7 @@ class _News:
     ) -> Known:
         """Return what was said without what is over: it is said again when it comes back."""
         over = [key for key in _COME_BACK if key in known.said and key not in facts and not unwritten]
-        if ENDING not in facts and may_be_blocked(node):
+        if may_be_blocked(node):
             over = [key for key in over if key != "Blocked"]
         for key in over:
             self._over.add((known.case, self._key(known, key)))

@@ -300,8 +300,8 @@ class Notify(Section):
     )
     when: tuple[Topic, ...] | None = Field(
         default=None,
-        description="The topics to send. PagerDuty gets `Done` in any case. Default: all; for PagerDuty the "
-        "problems.",
+        description="The topics to send. Default: all; for PagerDuty the problems and `Done`, which ends "
+        "each alert whatever is chosen.",
     )
     node_selector: Selector = Field(default=EVERYTHING, description="Its nodes. Default: all.")
     kinds: tuple[Kind, ...] = Field(
@@ -374,9 +374,7 @@ class Notify(Section):
             return frozenset()
         usual = (one for one in Topic if self.pagerduty is None or one.bad or one is Topic.DONE)
         chosen = frozenset(usual if self.when is None else self.when)
-        # What takes an alert back goes to everyone who gets the alert.
-        chosen |= {Topic.NO_LONGER_MISSED} if Topic.WILL_BE_MISSED in chosen else frozenset()
-        return chosen | {Topic.DONE} if self.pagerduty is not None else chosen
+        return chosen | {Topic.NO_LONGER_MISSED} if Topic.WILL_BE_MISSED in chosen else chosen
 
     def delay(self, topic: Topic, patience: timedelta | None) -> timedelta:
         """Return how long a message of this topic waits before it is sent for the first time.

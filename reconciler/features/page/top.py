@@ -225,7 +225,7 @@ def _missed(facts: PageFacts) -> Iterator[Entry]:
     for case in facts.recent():
         if not case.outcome.good:
             yield Entry(_some([case.place.node]), f"{case.kind}: {case.why}" if case.kind else case.why)
-    for forecast in (CaseForecast.WILL_BE_MISSED, CaseForecast.AT_RISK):
+    for forecast in (CaseForecast.WILL_BE_MISSED, CaseForecast.AT_RISK, CaseForecast.UNKNOWN):
         grouped: dict[str, list[str]] = {}
         for node in facts.plan.nodes:
             schedule = node.schedule

@@ -13,6 +13,7 @@ from reconciler.calendar.values import format_duration, format_local, in_zone
 from reconciler.calendar.windows import Closure, Opening
 from reconciler.features.planning.chart import chart
 from reconciler.model.moments import to_text
+from reconciler.model.schedule import CaseForecast
 from reconciler.report import safe
 from reconciler.report.ahead import PlanAhead, PlannedCase, SharedCalendar, Status
 from reconciler.report.document import heading
@@ -199,6 +200,9 @@ def _head(ahead: PlanAhead) -> Iterator[str]:
     parts = [f"{counted[status]} {word}" for status, word in _COUNTED.items() if counted[status]]
     if parts:
         yield f"{count_of(len(ahead.cases), 'case')}: {', '.join(parts)}"
+    unknown = sum(case.schedule.forecast is CaseForecast.UNKNOWN for case in ahead.cases)
+    if unknown:
+        yield f"of {unknown} it is not known whether the drain can end"
 
 
 def _notes(ahead: PlanAhead) -> Iterator[str]:

@@ -249,8 +249,7 @@ def _with_prospect(
 ) -> CaseSchedule:
     pods, unknown = _pods(node.name, context)
     if pods is None or budgets is None:
-        why = unknown or context.snapshot.for_settings.ahead.unbudgeted
-        return _unknown(schedule, node, why) if why else schedule
+        return _unknown(schedule, node, unknown or context.snapshot.for_settings.ahead.unbudgeted)
     events = _events(node)
     date = min((event.not_before for event in events if event.not_before is not None), default=None)
     since = node.case.drain.since if node.case.drain is not None else context.now
@@ -292,13 +291,13 @@ def _unknown(schedule: CaseSchedule, node: NodeFacts, why: str) -> CaseSchedule:
 
 
 def _pods(node: str, context: PassContext) -> tuple[Sequence[Pod] | None, str]:
-    """Return the pods of a node, or None and why they are not known; empty if nobody asked for them."""
+    """Return the pods of a node, or None and why they are not known."""
     snapshot = context.snapshot
     ahead = snapshot.for_settings.ahead
     pods = snapshot.pods.get(node, ahead.pods.get(node))
     if pods is not None:
         return pods, ""
-    return None, snapshot.problems.pods.get(node) or ahead.unread.get(node, "")
+    return None, snapshot.problems.pods.get(node) or ahead.unread.get(node, "its pods were not read")
 
 
 def _events(node: NodeFacts) -> tuple[KnownEvent, ...]:

@@ -15,6 +15,7 @@ from reconciler.model.event import Kind
 from reconciler.model.plan import Hold, NodePlan, NodeStatus, Plan
 from reconciler.model.polling import Memory, ScopeAnswer
 from reconciler.model.record import DrainRecord, State
+from reconciler.model.snapshot import ReadForSettings
 from reconciler.model.values import replace
 from reconciler.settings.schema import Settings
 from tests.features.metrics import everything
@@ -187,3 +188,11 @@ def test_one_node_that_can_not_be_shown_harms_no_other(caplog: pytest.LogCapture
 
     assert {labels[0] for labels in values(view, catalogue.NODE_STATE)} == {"a"}
     assert "node x has no metrics" in caplog.text
+
+
+def test_a_forecast_without_what_it_needs_has_no_samples() -> None:
+    seen = snapshot(node("a"), readings={"a": reported(signal(Kind.REBOOT, not_before=NOW + HOUR))})
+    view = PassView(planned(replace(seen, for_settings=ReadForSettings())))
+
+    assert values(view, catalogue.LATEST_START).keys() == {("a", "Reboot")}
+    assert values(view, catalogue.WILL_BE_MISSED) == values(view, catalogue.AT_RISK) == {}

@@ -19,7 +19,7 @@ from reconciler.model.plan import BudgetUse, DrainState, Hold, Plan, Preview
 from reconciler.model.problems import Unseen
 from reconciler.model.readiness import FindingRow, KnownReadiness, ReadinessPart
 from reconciler.model.record import DrainRecord
-from reconciler.model.schedule import CaseSchedule
+from reconciler.model.schedule import CaseSchedule, Prospect
 from reconciler.model.snapshot import FleetNode
 from reconciler.model.values import replace
 from tests.features.page.reading import Element, parsed, section
@@ -81,6 +81,18 @@ def test_the_top_says_what_is_wrong_what_comes_next_and_who_must_act(page: Eleme
     assert "→ whoever holds it: reconciler resume NODE ends the hold" in who
     # A window opens by itself, so nobody must act for it.
     assert "nobody" not in who
+
+
+def test_what_was_not_read_is_wrong() -> None:
+    seen = small(Kind.REBOOT)
+    unknown = Prospect(unknown="not known whether its drain can end: its pods can't be read")
+    nodes = tuple(
+        replace(one, schedule=replace(one.schedule, prospect=unknown)) if one.schedule is not None else one
+        for one in seen.plan.nodes
+    )
+    wrong = section(shown(replace(seen, plan=replace(seen.plan, nodes=nodes))), "wrong").text
+
+    assert "a unknown: not known whether its drain can end: its pods can't be read" in wrong
 
 
 def observed(kind: Kind, *, within: float, status: Status = Status.SCHEDULED) -> Element:

@@ -10,7 +10,7 @@ import pytest
 from rich.cells import cell_len
 
 from reconciler.features.planning.text import ahead_document, as_lines
-from reconciler.model.schedule import CaseSchedule
+from reconciler.model.schedule import CaseSchedule, Prospect
 from reconciler.model.values import replace
 from reconciler.report.ahead import PlanAhead
 from reconciler.report.document import as_json
@@ -169,3 +169,12 @@ def test_every_key_of_a_look_ahead_is_described() -> None:
     page = written("output.md")
     parts = (document["cases"][0], document["calendars"][0], document["calendars"][0]["openings"][0])
     assert {key for part in parts for key in part if f"`{key}`" not in page} == set()
+
+
+def test_cases_of_which_it_is_not_known_whether_their_drains_can_end_are_counted() -> None:
+    why = "not known whether its drain can end: its pods can't be read"
+    unknown = CaseSchedule(NOW + HOUR, prospect=Prospect(unknown=why))
+    lines = texts(ahead(case("a", unknown), case("b", CaseSchedule(NOW + HOUR))), 120)
+
+    assert "of 1 it is not known whether the drain can end" in lines
+    assert any(why in line for line in lines)

@@ -20,7 +20,7 @@ from reconciler.model.selector import EVERYTHING, LabelSelector, Operator, Requi
 from reconciler.model.snapshot import Resting
 from reconciler.model.values import replace
 from reconciler.passes.observe import Rehearsal, observe
-from reconciler.run import PARTS
+from reconciler.run import PARTS, rehearse
 from reconciler.simulation.api import Call
 from reconciler.simulation.platform import VmEvent
 from reconciler.simulation.workloads import BudgetSpec
@@ -149,6 +149,41 @@ def test_a_pass_that_cordons_for_a_short_notice_reads_the_pods_of_no_other_node(
     assert schedule is not None
     assert schedule.prospect.unknown
     assert planned(history).prospect.unknown == ""
+
+
+def test_what_a_pass_does_not_read_for_a_short_notice_is_not_all_right() -> None:
+    history = announced(web(), after=40)
+    history.cluster.add_budget(NEVER)
+    assert planned(history).missed
+    history.wait(minutes(11))
+    history.until_still()
+    history.cluster.annotate("b", REQUEST, due(21))
+
+    # A report looks with a process of its own, and so does the next sweep.
+    shown = plan_of(rehearse(history.world.outside, history.settings, history.world.now), "a").schedule
+    assert shown is not None
+    assert shown.forecast is CaseForecast.WILL_BE_MISSED
+    assert shown.because.endswith(
+        "whether that has changed is not known: the PodDisruptionBudgets were not "
+        "read yet; a later pass reads them"
+    )
+    plan, _ = history.look()
+    swept = plan_of(plan, "a").schedule
+    assert swept is not None
+    assert swept.forecast is CaseForecast.WILL_BE_MISSED
+    history.until_still()
+    reasons = {one.notice.reason for one in history.cluster.events}
+    assert "MaintenanceNoLongerMissed" not in reasons
+    assert forecast_of(history) is not None
+
+
+def test_a_forecast_without_the_budgets_is_unknown() -> None:
+    history = announced(web(), after=300)
+    outside = replace(history.world.outside, ahead=None)
+    schedule = plan_of(rehearse(outside, history.settings, history.world.now), "a").schedule
+
+    assert schedule is not None
+    assert schedule.forecast is CaseForecast.UNKNOWN
 
 
 @pytest.mark.parametrize("mode", ["Observe", "Enforce"])
