@@ -63,6 +63,11 @@ class Reconciler(Struct, frozen=True):
     needs: str = ""
 
     @property
+    def runs(self) -> bool | None:
+        """Whether passes come, None if that is not known."""
+        return None if self.running is Running.UNKNOWN else self.running is Running.RUNNING
+
+    @property
     def acts(self) -> bool:
         """Whether somebody may act on nodes. Only a reconciler that is known to be overdue does not."""
         return self.running is not Running.OVERDUE

@@ -9,7 +9,11 @@ from reconciler.model.reconciler import Reconciler, Running
 from reconciler.report.lines import Line
 from reconciler.report.values import Document, keys, moment_value, plain
 
-keys(Reconciler, "holder? lastPass running mode? cluster? context? intervalSeconds=interval because? needs?")
+keys(
+    Reconciler,
+    "holder? lastPass running=runs state=running mode? cluster? context? "
+    "intervalSeconds=interval because? needs?",
+)
 
 LOOK = "kubectl get pods,cronjobs -A -l app.kubernetes.io/name=node-maintenance-reconciler"
 """The command that shows where a reconciler should run."""

@@ -22,9 +22,9 @@ def overdue(programs: Programs) -> None:
     """Run a reconciler with a pass a second, kill it, and wait until its passes are overdue."""
     leader = programs.start("serve", "--every", "1s")
     leader.wait_for("leading")
-    wait_for("a pass", lambda: who_runs(programs)["running"] == "running", seconds=30)
+    wait_for("a pass", lambda: who_runs(programs)["state"] == "running", seconds=30)
     leader.kill()
-    wait_for("an overdue pass", lambda: who_runs(programs)["running"] == "overdue", seconds=30)
+    wait_for("an overdue pass", lambda: who_runs(programs)["state"] == "overdue", seconds=30)
 
 
 def test_beside_a_dead_reconciler_nothing_is_promised_and_an_approval_is_written_with_a_warning(
@@ -65,7 +65,7 @@ def test_a_reconciler_that_never_ran_runs_and_was_killed_is_told_apart(
 ) -> None:
     scene.node()
     never = who_runs(programs)
-    assert (never["running"], never["holder"], never["lastPass"]) == ("never", None, None)
+    assert (never["state"], never["holder"], never["lastPass"]) == ("never", None, None)
     assert never["cluster"]
     assert programs.run("report").out.startswith("reconciler: none has run in this cluster yet")
 
@@ -73,15 +73,15 @@ def test_a_reconciler_that_never_ran_runs_and_was_killed_is_told_apart(
     leader.wait_for("leading")
     wait_for("its first pass", lambda: who_runs(programs)["lastPass"], seconds=30)
     runs = who_runs(programs)
-    assert (runs["running"], runs["mode"], runs["intervalSeconds"]) == ("running", "Enforce", 1)
+    assert (runs["state"], runs["mode"], runs["intervalSeconds"]) == ("running", "Enforce", 1)
     assert str(leader.pid) in runs["holder"]
     assert programs.run("plan").out.startswith("reconciler: runs, last pass ")
 
     leader.kill()
-    wait_for("an overdue pass", lambda: who_runs(programs)["running"] == "overdue", seconds=30)
+    wait_for("an overdue pass", lambda: who_runs(programs)["state"] == "overdue", seconds=30)
     for command in ("report", "plan"):
         assert programs.run(command).out.startswith("NO RECONCILER RUNS: the last pass ended at ")
-    assert who_runs(programs, "readiness")["running"] == "overdue"
+    assert who_runs(programs, "readiness")["state"] == "overdue"
 
 
 def test_sweeps_of_a_cron_job_are_overdue_by_the_distance_that_they_had(
@@ -90,14 +90,14 @@ def test_sweeps_of_a_cron_job_are_overdue_by_the_distance_that_they_had(
     scene.node()
     assert programs.sweep().code == 0
     once = who_runs(programs)
-    assert (once["running"], once["holder"]) == ("unknown", None)
+    assert (once["state"], once["holder"]) == ("unknown", None)
     assert programs.sweep().code == 0
-    assert who_runs(programs)["running"] == "running"
+    assert who_runs(programs)["state"] == "running"
     lease = scene.api.get("leases", NAME, "node-maintenance")
     said = json.loads(lease["metadata"]["annotations"][PASSES])
     assert said["apart"][0] >= 1
 
-    wait_for("an overdue pass", lambda: who_runs(programs)["running"] == "overdue", seconds=60)
+    wait_for("an overdue pass", lambda: who_runs(programs)["state"] == "overdue", seconds=60)
 
 
 def test_a_reconciler_that_turns_to_observe_is_not_called_dead(scene: Scene, programs: Programs) -> None:
@@ -107,5 +107,5 @@ def test_a_reconciler_that_turns_to_observe_is_not_called_dead(scene: Scene, pro
     programs.configure("mode: Observe\n")
     wait_for("the lock", lambda: not who_runs(programs)["holder"], seconds=30)
 
-    wait_for("a look", lambda: who_runs(programs)["running"] == "unknown", seconds=30)
+    wait_for("a look", lambda: who_runs(programs)["state"] == "unknown", seconds=30)
     assert "takes no lock" in who_runs(programs)["because"]
