@@ -140,23 +140,32 @@ def _act(
 def _passes(
     acting: Acting, observers: Observers, clock: Clock, until: datetime, stop: threading.Event, story: Story
 ) -> None:
-    """Run passes while drains run, until the time is up or `stop` is set; raises what a pass raises."""
-    seen = acting.drainer.progress()
+    """Run passes while drains run or hooks are asked, until the time is up or `stop` is set.
+
+    Raises what a pass raises.
+    """
+    seen = acting.drainer.progress(), acting.hooks().answered
     yields = Yields()
     story.add(*observers.timed(acting.run_pass))
     looked = clock.now()
     while not stop.is_set():
         over = clock.now() >= until
-        if acting.drains_run() and not over:
-            ended = acting.drainer.wait(GLANCE.total_seconds())
+        drains, asks = acting.drains_run() and not over, acting.hooks().waiting > 0
+        if drains or asks:
+            # What a hook answers is lost with the process, so it is awaited also when the time is up. A
+            # request has a timeout of its own.
+            ended = drains and acting.drainer.wait(GLANCE.total_seconds())
+            if not drains:
+                stop.wait(GLANCE.total_seconds())
             # A drain that gives its slot away lets the next node begin.
             yielded = [one for one in acting.drainer.progress().values() if yields.see(one)]
-            if not ended and not yielded and clock.now() - looked < LOOK_AGAIN:
+            due = drains and clock.now() - looked >= LOOK_AGAIN
+            if not ended and not yielded and not due and acting.hooks().answered == seen[1]:
                 continue
-        elif acting.drainer.progress() == seen:
+        elif (acting.drainer.progress(), acting.hooks().answered) == seen:
             return
-        # Also when the time is up: record the drains that have ended, and report what blocks the others.
-        seen = acting.drainer.progress()
+        # Also when the time is up: record the drains and hooks that have ended, and report what blocks others.
+        seen = acting.drainer.progress(), acting.hooks().answered
         story.add(*observers.timed(acting.run_pass))
         looked = clock.now()
         if over:

@@ -25,10 +25,11 @@ from reconciler.kubernetes.side_by_side import SideBySide
 from reconciler.model.drains import DrainOrder, DrainProgress, Phase
 from reconciler.model.ended_case import EndedCase, ended_case
 from reconciler.model.errors import ReconcilerError
+from reconciler.model.hooks import HookProgress
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.pod import Pod
-from reconciler.model.ports import Clock, NodeLook
+from reconciler.model.ports import Clock, HookRunner, NodeLook
 from reconciler.model.problems import guarded
 from reconciler.model.reconciler import Passes, Reconciler, Running
 from reconciler.model.values import replace
@@ -89,6 +90,7 @@ class Acting:
         self._side_by_side = SideBySide(lambda: connection.throttled)
         self._behind = Behind(following.rest) if following is not None else None
         self._leaving = False
+        self._hooks: HookRunner | None = None
         self.drainer = DrainerWhenNeeded(self._make_drainer, observers.ordered)
         leading = Leading(
             connection,
@@ -165,6 +167,7 @@ class Acting:
                 "side_by_side": self._side_by_side,
             },
         )
+        self._hooks = outside.hooks
         if self._behind is not None:
             outside = replace(outside, notifier=self._behind.over(outside.notifier))
         store = self._following.store if self._following is not None else None
@@ -212,6 +215,10 @@ class Acting:
     def drains_run(self) -> bool:
         """Whether any drain is still in progress."""
         return not self.drainer.wait(0)
+
+    def hooks(self) -> HookProgress:
+        """Return what the hooks of the settings were asked so far."""
+        return self._hooks.progress() if self._hooks is not None else HookProgress()
 
     def _guard_eviction(self) -> None:
         # The eviction of our own pod is the only write after the lock is released.

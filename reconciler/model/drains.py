@@ -11,6 +11,7 @@ from msgspec import Meta, Struct, field
 
 from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.moments import shifted, to_text
+from reconciler.model.node import OwnTimes
 from reconciler.model.selector import EVERYTHING, LabelSelector
 from reconciler.model.values import Written
 
@@ -162,6 +163,49 @@ class Escalation(Struct, frozen=True):
     force_late: bool = False
 
 
+MOST_SEEN = 20
+"""Pods, and namespaces, of which a record keeps since when they are refused: those that are longest."""
+
+
+class Since(Struct, frozen=True):
+    """Since when something is so of a pod, by its UID, or of a namespace (UTC)."""
+
+    of: str
+    at: datetime
+
+
+Sinces = Annotated[tuple[Since, ...], Meta(max_length=MOST_SEEN)]
+
+
+class Seen(Struct, frozen=True):
+    """What a drain has seen, and what another process has to know to go on with it. All moments are UTC.
+
+    `emptied` is since when only volumes keep the drain from its end, `blocked` since when no pod leaves.
+    `denied` says of pods since when a webhook or a policy denies their eviction, `refused` of namespaces
+    since when something other than a budget refuses evictions there.
+    """
+
+    emptied: datetime | None = None
+    blocked: datetime | None = None
+    denied: Sinces = ()
+    refused: Sinces = ()
+
+    def believed(self, times: OwnTimes) -> Seen:
+        """Return it without times in the future."""
+        return Seen(
+            times.maybe(self.emptied),
+            times.maybe(self.blocked),
+            tuple(Since(one.of, times.of(one.at)) for one in self.denied),
+            tuple(Since(one.of, times.of(one.at)) for one in self.refused),
+        )
+
+
+def longest(since: Mapping[str, datetime]) -> tuple[Since, ...]:
+    """Return those that are so for the longest time, in whole seconds, as a record keeps them."""
+    kept = sorted((at.replace(microsecond=0), of) for of, at in since.items())[:MOST_SEEN]
+    return tuple(Since(of, at) for at, of in kept)
+
+
 class DrainOrder(Struct, frozen=True):
     """The order for one node's drain.
 
@@ -169,7 +213,8 @@ class DrainOrder(Struct, frozen=True):
     the `namespace/name` of the pod in which we run, which is evicted last. `namespaces` are the labels of
     each namespace, for rules that select by them. `slots` is how many drains with such a limit may make
     progress at once. A drain without one (None) needs no slot and takes none from others. `may_be_denied` is
-    how long a webhook may deny the eviction of a pod before the pod counts as blocked. `why` says who drains
+    how long a webhook may deny the eviction of a pod before the pod counts as blocked. `seen` is what earlier
+    processes have seen of this attempt. `why` says who drains
     the node and for what, in words for the owners of its pods; its moments are in RFC 3339 and UTC.
     """
 
@@ -185,6 +230,7 @@ class DrainOrder(Struct, frozen=True):
     namespaces: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     slots: int | None = None
     may_be_denied: timedelta = MAY_BE_DENIED
+    seen: Seen = Seen()
     why: str = ""
 
 
@@ -250,7 +296,7 @@ class DrainProgress(Struct, frozen=True):
     """The progress of one node's drain, as the drainer sees it.
 
     `escalations` are the stages that were taken, a sentence each. `returned` are the UIDs of the pods
-    that came back to the node and stay; they are in `kept`, too.
+    that came back to the node and stay; they are in `kept`, too. `seen` is what the record has to keep.
     """
 
     node: str
@@ -267,6 +313,7 @@ class DrainProgress(Struct, frozen=True):
     finished: datetime | None = None
     slot: SlotUse = SlotUse()
     returned: frozenset[str] = frozenset()
+    seen: Seen = Seen()
 
     def goes_on(self, uid: str) -> bool:
         """Whether this is a drain of the node with that UID that has not ended."""

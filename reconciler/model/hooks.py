@@ -154,6 +154,16 @@ class HookRun(Struct, frozen=True):
     not_before: datetime | None = None
 
 
+class HookProgress(Struct, frozen=True):
+    """The requests of this process to hooks: how many wait for an answer, and how many have got one so far.
+
+    An answer is known to the process only, until a pass writes to the record what follows from it.
+    """
+
+    waiting: int = 0
+    answered: int = 0
+
+
 def hooks_of(annotations: Mapping[str, str], prefix: str) -> tuple[Hook, ...]:
     """Return the hooks that the annotations of a node or a pod name, by step and name.
 

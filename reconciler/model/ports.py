@@ -16,7 +16,7 @@ from msgspec import Struct, field
 from reconciler.model.content import CalendarPlace, CalendarText
 from reconciler.model.drains import DrainOrder, DrainProgress
 from reconciler.model.ended_case import EndedCase
-from reconciler.model.hooks import HookAnswer, HookKey, HookRun
+from reconciler.model.hooks import HookAnswer, HookKey, HookProgress, HookRun
 from reconciler.model.machine import Machine, MachineRef, Remove, ScaleUp
 from reconciler.model.node import Node, Wanted
 from reconciler.model.plan import Notice
@@ -245,6 +245,9 @@ class HookRunner(HookReader, Protocol):
 
     def run(self, run: HookRun) -> None:
         """Begin the run, or do nothing if an earlier pass has; never waits for its end. ClusterError."""
+
+    def progress(self) -> HookProgress:
+        """Return what this process has asked: a pass has to read each answer before the process ends."""
 
 
 class MachineReader(Protocol):

@@ -19,7 +19,7 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 
 from reconciler.model import limits
-from reconciler.model.drains import KeptPods
+from reconciler.model.drains import KeptPods, Seen
 from reconciler.model.errors import RecordUnreadable
 from reconciler.model.event import Kind, MaintenanceEvent, Signal
 from reconciler.model.hooks import MOST_HOOKS, HookEnd, HookId, HookKind, HookRecord, HookStep
@@ -152,13 +152,14 @@ Claims = Annotated[tuple[Claim, ...], "claims"]
 class DrainRecord(Struct, frozen=True):
     """The drain of a case: when this attempt began, which one it is, and when all pods had gone.
 
-    `kept` are the pods that stayed.
+    `kept` are the pods that stayed. `seen` is what this attempt has seen so far, empty once it is done.
     """
 
     since: datetime
     attempt: Written[int] = 1
     done: datetime | None = None
     kept: KeptPods = KeptPods()
+    seen: Seen = Seen()
 
 
 class SelfService(Struct, frozen=True):
@@ -479,7 +480,8 @@ class Record(Struct, frozen=True):
             cordon = replace(cordon, since=times.of(cordon.since))
         if drain is not None:
             known = drain.drain
-            known = replace(known, since=times.of(known.since), done=times.maybe(known.done))
+            seen = known.seen.believed(times)
+            known = replace(known, since=times.of(known.since), done=times.maybe(known.done), seen=seen)
             drain = replace(drain, drain=known)
         return replace(self, profiles=profiles, cordon=cordon, drain=drain)
 

@@ -21,6 +21,7 @@ from jobs.runtime.clock import SystemClock
 from jobs.runtime.process import Observers
 from reconciler.model.drains import DrainProgress, Phase, SlotUse
 from reconciler.model.errors import ReconcilerError, Unreachable
+from reconciler.model.hooks import HookProgress
 from reconciler.model.outcome import HoldCode, Outcome, Result
 from reconciler.model.plan import Hold, NodePlan, NodeStatus, Plan, Transition
 from reconciler.model.record import CaseFacts, PlatformStart, State
@@ -70,6 +71,9 @@ class _Acting:
 
     def drains_run(self) -> bool:
         return bool(self._passes)
+
+    def hooks(self) -> HookProgress:
+        return HookProgress()
 
     def run_pass(self) -> tuple[Plan, tuple[Outcome, ...]]:
         now = self._passes.pop(0)
@@ -283,16 +287,46 @@ class _Sweep:
     def drains_run(self) -> bool:
         return True
 
+    def hooks(self) -> HookProgress:
+        return HookProgress()
+
     def run_pass(self) -> tuple[None, tuple[()]]:
         self.passes.append(self.time)
         return None, ()
 
     def progress(self) -> Mapping[str, DrainProgress]:
-        return {"a": BLOCKED} if self.passes else {}
+        return {"a": BLOCKED} if self.passes and self.drains_run() else {}
 
     def wait(self, seconds: float) -> bool:
         self.time += timedelta(seconds=seconds)
         return False
+
+
+class _Asking(_Sweep):
+    """A sweep without drains; its hook is asked by the first pass, and answers a while later."""
+
+    def __init__(self, answers: datetime) -> None:
+        super().__init__()
+        self.answers = answers
+
+    def drains_run(self) -> bool:
+        return False
+
+    def hooks(self) -> HookProgress:
+        # Each look takes a moment.
+        self.time += timedelta(milliseconds=500)
+        return HookProgress(0, 1) if self.time >= self.answers else HookProgress(len(self.passes[:1]), 0)
+
+
+def test_a_sweep_does_not_end_before_a_pass_has_read_what_a_hook_answered() -> None:
+    run = _Asking(NOW + timedelta(seconds=20))
+    story = cast("sweep.Story", SimpleNamespace(add=lambda *_: None))
+    until, stop = NOW + timedelta(seconds=5), threading.Event()
+    stop.wait = lambda timeout=None: False  # type: ignore[method-assign]
+    sweep._passes(cast("Acting", run), Observers(), cast("SystemClock", run), until, stop, story)
+
+    assert len(run.passes) == 2
+    assert run.passes[-1] >= run.answers
 
 
 def test_a_sweep_runs_a_pass_once_when_a_drain_gives_its_slot_away() -> None:

@@ -41,7 +41,16 @@ from reconciler.drain.drainer.requests import (
 from reconciler.drain.drainer.shared import PdbTracker, Places
 from reconciler.drain.filters import Action, PodDeleteStatus, Tier, judge, summarise
 from reconciler.drain.refusal import asks, may_be_restarted, never_allows, would_refuse
-from reconciler.model.drains import Blocker, DrainOrder, DrainProgress, Phase, SlotUse
+from reconciler.model.drains import (
+    MOST_SEEN,
+    Blocker,
+    DrainOrder,
+    DrainProgress,
+    Phase,
+    Seen,
+    SlotUse,
+    longest,
+)
 from reconciler.model.errors import Forbidden, NotFound, ReconcilerError, Rejected, Unreachable
 from reconciler.model.instructions import stopping_hold
 from reconciler.model.moments import shifted, to_text
@@ -90,10 +99,33 @@ class NodeDrain(Struct):
     requests: Requests = field(default_factory=Requests)
     alarm: Alarm = field(default_factory=Alarm)
 
+    def __post_init__(self) -> None:
+        """Go on from what earlier processes have seen of the attempt."""
+        seen = self.order.seen
+        self.volumes.empty_since, self.slot.blocked_since = seen.emptied, seen.blocked
+        self.requests.refused_since = {one.of: one.at for one in seen.refused}
+
     @property
     def running(self) -> bool:
         """Whether it has not ended."""
         return self.phase is Phase.RUNNING
+
+    @property
+    def _seen(self) -> Seen:
+        """What another process would have to know."""
+        if not self.pods.looked:
+            return self.order.seen
+        now, slot = self.now or self.order.since, self.slot
+        # A drain that makes progress is blocked for moments.
+        blocked = slot.blocked_since is not None and now >= slot.blocked_since + self.limits.slot_kept
+        emptied = self.volumes.empty_since if self.volumes.left else None
+        denied = {one.pod.uid: one.denied_since for one in self.pods.remaining() if one.denied_since is not None}
+        return Seen(
+            emptied=emptied.replace(microsecond=0) if emptied is not None else None,
+            blocked=slot.blocked_since.replace(microsecond=0) if blocked and slot.blocked_since else None,
+            denied=longest(denied),
+            refused=longest(self.requests.refused_since),
+        )
 
     def continue_after(self, former: NodeDrain) -> None:
         """Count on from a run of the same attempt that has ended, or from the attempt that timed out before.
@@ -315,6 +347,7 @@ class NodeDrain(Struct):
             finished=self.finished,
             slot=self._slot_use() if self.running else SlotUse(),
             returned=frozenset(uid for uid in self.pods.returns.left if uid in self.pods.tracked),
+            seen=self._seen if self.running else Seen(),
         )
 
     def _slot_use(self) -> SlotUse:
@@ -333,7 +366,8 @@ class NodeDrain(Struct):
         self.slot.blocked_at = self._late_at(remaining)
         leaves = self.slot.blocked_at is not None and not self.alarm.due(self.slot.blocked_at, now)
         goes_on = leaves or self._begins or (not remaining and not self.error)
-        self.slot.blocked_since = None if goes_on else self.slot.blocked_since or now
+        if not self._begins:
+            self.slot.blocked_since = None if goes_on else self.slot.blocked_since or now
         # A budget that allows one eviction at a time does not cost the slot after each of them.
         kept_until = (
             self.slot.progress_at + self.limits.slot_kept if self.slot.progress_at is not None else now
@@ -681,7 +715,10 @@ class NodeDrain(Struct):
     def _deny(self, tracked: Tracked, refusal: EvictionRefusal, now: datetime) -> None:
         """Note that a webhook denied the write, and when the pod is asked for again."""
         limits, steps = self.limits, self.order.escalation
-        tracked.denied_since = tracked.denied_since or now
+        # Where more pods are denied than the record keeps, the others count from the last of these on.
+        denied = self.order.seen.denied
+        kept = denied if len(denied) >= MOST_SEEN else ()
+        tracked.denied_since = tracked.denied_since or max((one.at for one in kept), default=now)
         pause = limits.denied.pause(tracked.failures)
         pause = max(pause, min(limits.asked_wait(refusal.wait), limits.denied.last))
         tracked.failures += 1
@@ -716,9 +753,9 @@ class NodeDrain(Struct):
             self.pods.returns.arrived(pod, at_start=self.pods.at_start)
         judged = self._judge(pod, now)
         if tracked is None:
-            tracked = self.pods.tracked[pod.uid] = Tracked(
-                judged, looks_before=0 if self.pods.at_start else self.cordon.reads
-            )
+            denied = next((one.at for one in self.order.seen.denied if one.of == pod.uid), None)
+            reads = 0 if self.pods.at_start else self.cordon.reads
+            tracked = self.pods.tracked[pod.uid] = Tracked(judged, looks_before=reads, denied_since=denied)
         else:
             if pod.deleting_until is not None and tracked.pod.deleting_until is None:
                 # Whatever refused its eviction, the pod leaves now.

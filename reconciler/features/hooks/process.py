@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from jobs.runtime.process import Ports, Process
 from reconciler.model.errors import NotFound
-from reconciler.model.hooks import HookAnswer, HookKey, HookKind, HookRun
+from reconciler.model.hooks import HookAnswer, HookKey, HookKind, HookProgress, HookRun
 
 if TYPE_CHECKING:
     from reconciler.features.hooks.jobs import HookJobs
@@ -47,6 +47,10 @@ class SettingsHooks:
             self._jobs.run(run, hook.job)
         if hook.webhook is not None:
             self.requests.run(run, hook.webhook)
+
+    def progress(self) -> HookProgress:
+        """Return what was asked of webhooks. A Job keeps its answer itself."""
+        return self.requests.progress() if "requests" in self.__dict__ else HookProgress()
 
     def _hook(self, key: HookKey) -> ConfiguredHook:
         found = (one for one in self._settings.hooks.of(key.id.step) if one.name == key.id.name)

@@ -1,6 +1,7 @@
 """Webhooks as hooks: each is asked in a thread of its own, so no pass waits for an answer.
 
-What was answered is known to this process only. Another process asks again, with the same idempotency key.
+That a webhook agrees is in the record as soon as a pass has read its answer; `sweep` waits for that. Until
+then it is known to this process only, and another one asks again, with the same idempotency key.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from reconciler.http.failures import in_words
 from reconciler.http.plain import SecretMissing, from_environment, from_file, retry_after
 from reconciler.http.retrying import Guard
 from reconciler.model.content import Secret
-from reconciler.model.hooks import HookAnswer, HookKey, HookRun, HookState
+from reconciler.model.hooks import HookAnswer, HookKey, HookProgress, HookRun, HookState
 from reconciler.model.moments import to_text
 from reconciler.settings.fields import check_url
 from reconciler.settings.hooks import WebhookHook
@@ -62,19 +63,20 @@ class HookRequests:
         self._guard = guard
         self._clock = clock
         self._client = BoundedClient("hooks", each=AT_ONCE)
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
         self._asked: dict[HookKey, _Asked] = {}
+        self._answered = 0
 
     def answers(self, keys: Sequence[HookKey]) -> Mapping[HookKey, HookAnswer]:
         """Return what each run has been answered; runs that are not asked for are forgotten."""
-        with self._changed:
+        with self._lock:
             self._asked = {key: self._asked[key] for key in keys if key in self._asked}
             return {key: self._answer(self._asked.get(key)) for key in keys}
 
     def run(self, run: HookRun, hook: WebhookHook) -> None:
         """Ask the webhook in a thread, unless it is being asked; raises LockLost if the lock is not ours."""
         self._guard()
-        with self._changed:
+        with self._lock:
             before = self._asked.get(run.key, _Asked(flies=False))
             full = sum(one.flies for one in self._asked.values()) >= AT_ONCE
             if full or before.flies or before.answer.state is HookState.DONE:
@@ -85,12 +87,10 @@ class HookRequests:
             target=self._ask, args=(run, hook, before), name=f"hook {run.key.name}", daemon=True
         ).start()
 
-    def settle(self, seconds: float) -> bool:
-        """Wait until no request is in flight; return whether that is so."""
-        with self._changed:
-            return self._changed.wait_for(
-                lambda: not any(one.flies for one in self._asked.values()), timeout=seconds
-            )
+    def progress(self) -> HookProgress:
+        """Return how many requests wait for an answer, and how many have got one."""
+        with self._lock:
+            return HookProgress(sum(one.flies for one in self._asked.values()), self._answered)
 
     def _answer(self, asked: _Asked | None) -> HookAnswer:
         if asked is None:
@@ -110,12 +110,12 @@ class HookRequests:
             answer, wait = HookAnswer(HookState.FAILED, str(error)), None
         except Exception as error:  # noqa: BLE001 - a webhook harms its own hook only
             answer, wait = HookAnswer(HookState.FAILED, f"not asked: {type(error).__name__}"), None
-        with self._changed:
+        with self._lock:
             asked.failures = asked.failures + 1 if answer.state is HookState.FAILED else 0
             pause = min(PAUSE * 2.0 ** max(asked.failures - 1, 0), LONGEST_PAUSE) if wait is None else wait
             asked.answer, asked.flies = answer, False
             asked.again = self._clock() + min(max(pause, 1.0), _LONGEST_WAIT)
-            self._changed.notify_all()
+            self._answered += 1
 
     def _post(self, run: HookRun, hook: WebhookHook) -> tuple[int, float | None]:
         url = _resolved(hook.url)

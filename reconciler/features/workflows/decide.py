@@ -372,8 +372,8 @@ def _followed(
     after = followed(drain, found, _progress(node, context), limit, context)
     if after.done is not None:
         return _with_drain(record, after), (Notice(DRAINED, str(after.kept)),)
-    if after == drain:
-        return record, ()
+    if after.attempt == drain.attempt:
+        return _with_drain(record, after), ()
     state = given.data.profiles[name].current
     within = format_duration(limit)
     message = f"Failed to drain the node within {within} for profile {name}: Will stay in {state} state"

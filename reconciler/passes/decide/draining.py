@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from reconciler.drain.filters import Survey
 from reconciler.model import scheduled_events as imds
-from reconciler.model.drains import Blocker, DrainOrder, DrainProgress, KeptPods, Phase
+from reconciler.model.drains import Blocker, DrainOrder, DrainProgress, KeptPods, Phase, Seen
 from reconciler.model.event import Answer, Reading
 from reconciler.model.hooks import HookRecord, HookStep
 from reconciler.model.instructions import PersonHold
@@ -228,8 +228,11 @@ def _go_on(begun: _Begun, context: PassContext, progress: Progress) -> _Step:
     drain = record.drain
     assert drain is not None
     order = _order(begun, context)
-    held = _held_drain(begun, order, context, progress)
     found = pods_left(node, order.options, context)
+    if found is not None and found.drained and not running(drained):
+        # It evicts nothing, and only looks whether that is all.
+        order = replace(order, slots=None)
+    held = _held_drain(begun, order, context, progress)
     kept = found.kept if found is not None else ()
     after = followed(
         drain,
@@ -247,7 +250,7 @@ def _go_on(begun: _Begun, context: PassContext, progress: Progress) -> _Step:
         record = _begun_after_hooks(begun.told, record, context.second)
         order = _order(replace(begun, record=record), context)
         return _Step(record, order, held, kept=kept)
-    if after != drain:
+    if after.attempt != drain.attempt:
         record = _with_moved(record, drained, context)
         message = f"not drained after {settings.drain.timeout}, trying again{_blocked(drained)}"
         return _Step(
@@ -257,6 +260,7 @@ def _go_on(begun: _Begun, context: PassContext, progress: Progress) -> _Step:
             notices=(Notice("MaintenanceDrainTimedOut", message, NoticeType.WARNING),),
         )
     waits = running(drained) and drained is not None and drained.slot.awaited
+    record = replace(record, drain=after)
     return _Step(record, order, held, _no_slot(node, context, progress) if waits else None, kept)
 
 
@@ -272,11 +276,18 @@ def followed(
     `found` are the pods on the node, None if they are not known or must not end the drain. Without a
     `timeout`, it is not tried again.
     """
-    # The pods do not show what else the drainer waits for, such as the detachment of volumes.
+    # The pods do not show what else the drainer waits for, such as the detachment of volumes. So its word
+    # counts, and another process asks its own drainer. A drain that is held has none.
     if found is not None and found.drained and not running(drained):
-        return replace(drain, done=context.second, kept=KeptPods.of(found.kept))
+        said = drained is not None and drained.phase is Phase.DRAINED
+        if (said and drained.finished and drained.finished >= drain.since) or (
+            timeout is None and drain.seen.emptied is None
+        ):
+            return replace(drain, done=context.second, kept=KeptPods.of(found.kept), seen=Seen())
     if timeout is not None and context.now - drain.since >= timeout:
         return DrainRecord(context.second, drain.attempt + 1)
+    if running(drained) and drained is not None:
+        return replace(drain, seen=drained.seen)
     return drain
 
 
@@ -476,4 +487,4 @@ def recorded_order(
     `begun` is when the first attempt or the maintenance of the node began (UTC; None: with this attempt).
     """
     order = drain_order(node, events, drain.since, context.settings, context.snapshot, begun=begun)
-    return replace(order, options=with_returns(order.options, drain, begun, drained))
+    return replace(order, options=with_returns(order.options, drain, begun, drained), seen=drain.seen)

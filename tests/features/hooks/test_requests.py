@@ -16,6 +16,7 @@ from reconciler.model.errors import LockLost
 from reconciler.model.hooks import HookAnswer, HookId, HookKey, HookKind, HookRun, HookState, HookStep
 from reconciler.settings.hooks import WebhookHook
 from tests.support.builders import NOW, minutes
+from tests.support.controlplane.processes import wait_for
 from tests.support.fakes.loopback import Loopback
 
 ID = HookId(HookStep.PRE_DRAIN, "leave", HookKind.WEBHOOK)
@@ -68,8 +69,13 @@ class Asking:
         """Run the hook, wait for its answer, and return what a pass is told."""
         self.requests.answers([run.key])
         self.requests.run(run, self.hook)
-        assert self.requests.settle(10)
+        answered(self.requests)
         return self.requests.answers([run.key])[run.key]
+
+
+def answered(requests: HookRequests) -> None:
+    """Wait until no request waits for an answer."""
+    wait_for("the answers", lambda: not requests.progress().waiting)
 
 
 @pytest.fixture
@@ -131,7 +137,7 @@ def test_it_is_asked_again_after_the_pause_with_the_same_key_and_the_reason_stay
     service.status = 200
     assert asking.ask(run).state is HookState.DONE
     asking.requests.run(run, asking.hook)
-    assert asking.requests.settle(10)
+    answered(asking.requests)
 
     assert [headers["Idempotency-Key"] for headers, _ in service.got] == [run.key.name] * 2
 
@@ -147,7 +153,7 @@ def test_a_service_that_hangs_delays_nobody_and_few_requests_are_in_flight(servi
 
     assert states == [HookState.RUNNING] * AT_ONCE + [HookState.ABSENT] * 3
     service.stopping.set()
-    assert asking.requests.settle(10)
+    answered(asking.requests)
 
 
 def test_requests_to_one_server_at_the_same_time_log_nothing(
@@ -159,7 +165,7 @@ def test_requests_to_one_server_at_the_same_time_log_nothing(
     runs = [run_of(number) for number in range(2)]
     for run in runs:
         asking.requests.run(run, asking.hook)
-    assert asking.requests.settle(10)
+    answered(asking.requests)
 
     answers = asking.requests.answers([run.key for run in runs])
     assert [one.state for one in answers.values()] == [HookState.DONE] * 2

@@ -15,6 +15,7 @@ from reconciler.simulation.clock import Actor
 from tests.laws.histories import History
 from tests.support import builders
 from tests.support.builders import DRAIN_NOW, NOW, REQUEST, minutes, node, plan_of
+from tests.support.controlplane.processes import wait_for
 from tests.support.fakes.loopback import Loopback
 from tests.support.stub import connection_to_nowhere
 from tests.support.worlds import world_of
@@ -53,7 +54,7 @@ def test_passes_go_on_while_a_webhook_is_asked_and_its_answer_lets_the_drain_beg
         assert going.world.log.of(Actor.US, "evict") == ()
 
         Slow.agrees.set()
-        assert hooks.requests.settle(10)
+        wait_for("the answer", lambda: not hooks.progress().waiting)
         going.look()
 
     assert len(going.world.log.of(Actor.US, "evict")) == 1

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from reconciler.model.errors import ClusterError, Conflict, Unreachable
-from reconciler.model.hooks import HookAnswer, HookEnd, HookKey, HookRun, HookState
+from reconciler.model.hooks import HookAnswer, HookEnd, HookKey, HookProgress, HookRun, HookState
 from reconciler.model.outcome import Result
 from reconciler.simulation.api import Call, Killed
 from reconciler.simulation.clock import Actor
@@ -42,6 +42,10 @@ class FakeHooks:
         if self.error is not None:
             raise self.error
         self.begun.append(run)
+
+    def progress(self) -> HookProgress:
+        """See the port."""
+        return HookProgress()
 
 
 SPEC = "{spec: {template: {spec: {containers: [{name: a, image: b}]}}}}"
