@@ -16,6 +16,7 @@ from reconciler.kubernetes import node_writing, objects
 from reconciler.kubernetes.connection import (
     MERGE_PATCH,
     PODS,
+    VOLUMES,
     ApiPath,
     Connection,
     Request,
@@ -199,17 +200,17 @@ Value = TypeVar("Value")
 Gone = TypeVar("Gone")
 
 
-def attachments(connection: Connection, nodes: Set[str]) -> Mapping[str, tuple[str, ...]]:
-    """Return the names of the VolumeAttachments on each of these nodes, sorted; raises ClusterError.
+def attachments(connection: Connection, nodes: Set[str]) -> Mapping[str, tuple[objects.Attachment, ...]]:
+    """Return the VolumeAttachments on each of these nodes, sorted by name; raises ClusterError.
 
     The API has no field selector for their nodes, so this lists those of the whole cluster.
     """
     listed, _ = objects.get_list(connection, ATTACHMENTS, objects.Attachment)
-    names: dict[str, tuple[str, ...]] = dict.fromkeys(nodes, ())
+    found: dict[str, tuple[objects.Attachment, ...]] = dict.fromkeys(nodes, ())
     for each in sorted(listed, key=lambda each: each.metadata.name):
         if each.spec.nodeName in nodes:
-            names[each.spec.nodeName] += (each.metadata.name,)
-    return names
+            found[each.spec.nodeName] += (each,)
+    return found
 
 
 class Evictions:
@@ -322,10 +323,24 @@ class Evictions:
         """Restart the Deployment that owns the pod and return its name; Rejected with the reason."""
         return restart(self._connection, self._guard, pod, now)
 
-    def attachments(self, node: str) -> tuple[str, ...]:
-        """Return the names of the VolumeAttachments that are still on the node."""
+    def attachments(self, node: str, staying: frozenset[str] = frozenset()) -> tuple[str, ...]:
+        """Return the names of the VolumeAttachments that are still on the node; see Evictor.
+
+        A volume says itself to which claim it is bound. It is read only where pods with claims stay.
+        """
         self._first()
-        return self._volumes.of(node)
+        found = self._volumes.of(node)
+        return tuple(one.metadata.name for one in found if not staying or self._claim(one) not in staying)
+
+    def _claim(self, attachment: objects.Attachment) -> str:
+        volume = attachment.spec.source.persistentVolumeName
+        if not volume or not is_object_name(volume):
+            return ""
+        try:
+            bound = objects.get(self._connection, VOLUMES / volume, objects.PersistentVolume).spec.claimRef
+        except NotFound:
+            return ""
+        return f"{bound.namespace}/{bound.name}" if bound is not None else ""
 
     def _many(self) -> int:
         """Return of how many nodes much may be asked soon: more drain than have a watch of their own."""

@@ -148,10 +148,17 @@ class PersistentVolume(msgspec.Struct):
     status: VolumeStatus = msgspec.field(default_factory=VolumeStatus)
 
 
+class AttachmentSource(msgspec.Struct):
+    """storage/v1 VolumeAttachmentSource; an inline volume has no name."""
+
+    persistentVolumeName: str | None = None
+
+
 class AttachmentSpec(msgspec.Struct):
     """storage/v1 VolumeAttachmentSpec."""
 
     nodeName: str = ""
+    source: AttachmentSource = msgspec.field(default_factory=AttachmentSource)
 
 
 class Attachment(msgspec.Struct):

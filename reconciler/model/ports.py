@@ -373,8 +373,11 @@ class Evictor(Protocol):
         Raises Rejected with the reason if the workload can't be restarted this way.
         """
 
-    def attachments(self, node: str) -> tuple[str, ...]:
-        """The names of the VolumeAttachments that are still on the node."""
+    def attachments(self, node: str, staying: frozenset[str] = frozenset()) -> tuple[str, ...]:
+        """The names of the VolumeAttachments that are still on the node and whose pods have left.
+
+        `staying` are the claims of pods that stay, as `namespace/name`.
+        """
 
 
 class SideBySide(Protocol):

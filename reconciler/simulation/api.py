@@ -399,10 +399,10 @@ class SimulatedApi:
         self.end_write(call)
         return f"Deployment {key}"
 
-    def attachments(self, node: str) -> tuple[str, ...]:
-        """The volumes still attached."""
+    def attachments(self, node: str, staying: frozenset[str] = frozenset()) -> tuple[str, ...]:
+        """The volumes still attached. One that has the name of a claim (`namespace/name`) is bound to it."""
         self._read("attachments", node)
-        return self.cluster.attached.get(node, ())
+        return tuple(name for name in self.cluster.attached.get(node, ()) if name not in staying)
 
     # Every write calls these two.
 

@@ -116,10 +116,11 @@ class ListPods(Struct, frozen=True):
 
 
 class ListAttachments(Struct, frozen=True):
-    """Read which volumes are still attached."""
+    """Read which volumes are still attached. `staying` are the claims of pods that stay (`namespace/name`)."""
 
     node: str
     drain: int
+    staying: frozenset[str] = frozenset()
 
 
 class Evict(Struct, frozen=True):

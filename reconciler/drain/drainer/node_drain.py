@@ -222,9 +222,7 @@ class NodeDrain(Struct):
         self.volumes.left = names
         self.volumes.next_at = now + self.limits.attachments_every
         since = self.volumes.empty_since or now
-        # The volume of a pod that stays is not detached, so do not wait for it.
-        staying = any(tracked.pod.spec.claims for tracked in self.pods.tracked.values())
-        if not names or staying or now >= since + self.limits.attachments:
+        if not names or now >= since + self.limits.attachments:
             self.end(Phase.DRAINED, now)
 
     def attachments_unread(self, error: ReconcilerError, now: datetime) -> None:
@@ -486,7 +484,10 @@ class NodeDrain(Struct):
         self.volumes.empty_since = self.volumes.empty_since or now
         if self.volumes.next_at is None or self.alarm.due(self.volumes.next_at, now):
             self.volumes.asked = True
-            yield ListAttachments(self.order.node, self.number)
+            # The volume of a pod that stays is not detached, so do not wait for it.
+            pods = [tracked.pod for tracked in self.pods.tracked.values()]
+            staying = frozenset(f"{pod.namespace}/{claim}" for pod in pods for claim in pod.spec.claims)
+            yield ListAttachments(self.order.node, self.number, staying)
 
     def _reread(self, now: datetime) -> Iterator[Command]:
         """List the pods again when an expected event is overdue, and after `reread_every` in any case."""

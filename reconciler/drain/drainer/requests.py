@@ -190,8 +190,8 @@ def ask(evictor: Evictor, command: Request, now: datetime) -> Answer:
             return NodeSeen(node, number, evictor.node(node))
         case ListPods():
             return PodsSeen(node, number, evictor.pods(node))
-        case ListAttachments():
-            return AttachmentsSeen(node, number, evictor.attachments(node))
+        case ListAttachments(staying=staying):
+            return AttachmentsSeen(node, number, evictor.attachments(node, staying))
         case Restart(pod=pod):
             return WriteDone(command, restarted=evictor.restart(pod, now))
         case Evict(pod=pod, grace=grace):

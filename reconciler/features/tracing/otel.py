@@ -250,10 +250,10 @@ class _Traced:
         with self._within(pod.node):
             return self._evictor.restart(pod, now)
 
-    def attachments(self, node: str) -> tuple[str, ...]:
+    def attachments(self, node: str, staying: frozenset[str] = frozenset()) -> tuple[str, ...]:
         """See Evictor."""
         with self._within(node):
-            return self._evictor.attachments(node)
+            return self._evictor.attachments(node, staying)
 
 
 class _Quiet(SpanExporter):

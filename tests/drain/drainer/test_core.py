@@ -27,7 +27,7 @@ from reconciler.model.errors import (
 from reconciler.model.instructions import PersonHold, Word, hold_text
 from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.node import Condition
-from reconciler.model.pod import Owner, Pod
+from reconciler.model.pod import Owner, Pod, PodSpec
 from reconciler.model.selector import LabelSelector
 from reconciler.model.values import replace
 from tests.drain.drainer.driving import START, Drive, Scene
@@ -665,6 +665,22 @@ def test_a_volume_that_stays_attached_does_not_hold_the_node_for_ever() -> None:
 
     assert progress.phase is Phase.DRAINED
     assert any("csi-1" in text for text in progress.warnings)
+
+
+def test_a_volume_of_a_pod_that_stays_is_not_awaited_and_that_of_one_that_left_is() -> None:
+    scene = Scene("a")
+    scene.deployment("web", "a")
+    owner, claim = Owner("DaemonSet", "log"), PodSpec(claims=("log-data",))
+    kept = Pod("shop", "log", "uid-log", "a", owner=owner, phase="Running", spec=claim)
+    scene.cluster.add_pod(kept)
+    scene.attached["a"] = ("shop/log-data", "shop/web-data")
+    drive = Drive(scene).start("a")
+    drive.at(20, lambda: scene.attached.update(a=("shop/log-data",)))
+    progress = drive.run()["a"]
+
+    assert progress.finished is not None
+    assert timedelta(seconds=20) <= progress.finished - START < timedelta(seconds=30)
+    assert not any("attached" in text for text in progress.warnings)
 
 
 def test_by_hand_one_refused_pod_refuses_all_as_kubectl_does() -> None:

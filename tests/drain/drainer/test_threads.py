@@ -64,9 +64,9 @@ class ThreadedApi:
         """Restart the pod's Deployment."""
         return self._call(partial(self._api.restart, pod, now))
 
-    def attachments(self, node: str) -> tuple[str, ...]:
+    def attachments(self, node: str, staying: frozenset[str] = frozenset()) -> tuple[str, ...]:
         """Return the volumes still attached."""
-        return self._call(partial(self._api.attachments, node))
+        return self._call(partial(self._api.attachments, node, staying))
 
     def _call(self, request: Callable[[], _Item]) -> _Item:
         with self.changed:

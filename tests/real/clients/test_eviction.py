@@ -151,6 +151,25 @@ def test_attachments_of_one_node(cluster: ControlPlane, evictions: Evictions) ->
     assert evictions.attachments("one") == ("a",)
 
 
+def test_attachments_without_those_of_claims_whose_pods_stay(
+    cluster: ControlPlane, evictions: Evictions
+) -> None:
+    for name in ("kept", "left", "unknown"):
+        source = {"persistentVolumeName": name}
+        spec = {"attacher": "disk.csi.azure.com", "nodeName": "three", "source": source}
+        cluster.api.create("volumeattachments", {"metadata": {"name": name}, "spec": spec})
+    for name in ("kept", "left"):
+        volume = {
+            "capacity": {"storage": "1Gi"},
+            "accessModes": ["ReadWriteOnce"],
+            "hostPath": {"path": "/data"},
+            "claimRef": {"namespace": "shop", "name": f"data-{name}"},
+        }
+        cluster.api.create("persistentvolumes", {"metadata": {"name": name}, "spec": volume})
+
+    assert evictions.attachments("three", frozenset({"shop/data-kept"})) == ("left", "unknown")
+
+
 def surging(name: str = "web", **extra: Any) -> Object:
     """A Deployment whose rollout brings the new pod up first."""
     made = workloads.deployment(name, 1, **extra)
