@@ -164,7 +164,7 @@ def _passes(
                 continue
         elif (acting.drainer.progress(), acting.hooks().answered) == seen:
             return
-        # Also when the time is up: record the drains and hooks that have ended, and report what blocks others.
+        # Also when the time is up: record what has ended, and report what blocks the others.
         seen = acting.drainer.progress(), acting.hooks().answered
         story.add(*observers.timed(acting.run_pass))
         looked = clock.now()

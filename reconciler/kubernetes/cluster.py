@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from reconciler.http.retrying import Guard, read_only
-from reconciler.kubernetes import kept_records, maintenances, node_writing, objects
+from reconciler.kubernetes import eviction, kept_records, maintenances, node_writing, objects
 from reconciler.kubernetes import ledger as ledgers
 from reconciler.kubernetes.connection import BUDGETS, CORE, NODES, VERSION, Connection, api, core
 from reconciler.kubernetes.node_store import NodeStore
@@ -168,6 +168,12 @@ class Cluster:
     def completed(self, nodes: Sequence[Node], wanted: Wanted) -> Sequence[Node]:
         """See FollowingReader."""
         return self._with_records(nodes, wanted.annotation_prefix)
+
+    def attached(self, staying: Mapping[str, frozenset[str]]) -> Mapping[str, tuple[str, ...]]:
+        """See AttachmentReader."""
+        found = eviction.attachments(self._connection, staying.keys())
+        left = partial(eviction.left, self._connection)
+        return {node: left(found[node], claims) for node, claims in staying.items()}
 
     def node(self, name: str, wanted: Wanted) -> Node:
         """Return the node with a user-supplied name; NotFound if there is none."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from functools import partial
@@ -213,6 +213,27 @@ def attachments(connection: Connection, nodes: Set[str]) -> Mapping[str, tuple[o
     return found
 
 
+def left(
+    connection: Connection, attached: Iterable[objects.Attachment], staying: frozenset[str]
+) -> tuple[str, ...]:
+    """Return the names of those whose volumes are bound to none of the claims that stay; raises ClusterError.
+
+    A volume says itself to which claim it is bound. It is read only where pods with claims stay.
+    """
+
+    def claim(attachment: objects.Attachment) -> str:
+        volume = attachment.spec.source.persistentVolumeName
+        if not volume or not is_object_name(volume):
+            return ""
+        try:
+            bound = objects.get(connection, VOLUMES / volume, objects.PersistentVolume).spec.claimRef
+        except NotFound:
+            return ""
+        return f"{bound.namespace}/{bound.name}" if bound is not None else ""
+
+    return tuple(one.metadata.name for one in attached if not staying or claim(one) not in staying)
+
+
 class Evictions:
     """Evictor for the API server; safe for threads."""
 
@@ -324,23 +345,9 @@ class Evictions:
         return restart(self._connection, self._guard, pod, now)
 
     def attachments(self, node: str, staying: frozenset[str] = frozenset()) -> tuple[str, ...]:
-        """Return the names of the VolumeAttachments that are still on the node; see Evictor.
-
-        A volume says itself to which claim it is bound. It is read only where pods with claims stay.
-        """
+        """Return the names of the VolumeAttachments that are still on the node; see Evictor."""
         self._first()
-        found = self._volumes.of(node)
-        return tuple(one.metadata.name for one in found if not staying or self._claim(one) not in staying)
-
-    def _claim(self, attachment: objects.Attachment) -> str:
-        volume = attachment.spec.source.persistentVolumeName
-        if not volume or not is_object_name(volume):
-            return ""
-        try:
-            bound = objects.get(self._connection, VOLUMES / volume, objects.PersistentVolume).spec.claimRef
-        except NotFound:
-            return ""
-        return f"{bound.namespace}/{bound.name}" if bound is not None else ""
+        return left(self._connection, self._volumes.of(node), staying)
 
     def _many(self) -> int:
         """Return of how many nodes much may be asked soon: more drain than have a watch of their own."""

@@ -163,6 +163,9 @@ class Escalation(Struct, frozen=True):
     force_late: bool = False
 
 
+VOLUMES_AWAITED = timedelta(seconds=60)
+"""The longest wait for volumes after the last pod."""
+
 MOST_SEEN = 20
 """Pods, and namespaces, of which a record keeps since when they are refused: those that are longest."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -202,6 +202,11 @@ class Pod(Struct, frozen=True):
     def mirror(self) -> bool:
         """Whether it is the mirror of a static pod, which no eviction can remove."""
         return "kubernetes.io/config.mirror" in self.annotations
+
+
+def claims_of(pods: Iterable[Pod]) -> frozenset[str]:
+    """Return the volume claims of these pods, as `namespace/name`."""
+    return frozenset(f"{pod.namespace}/{claim}" for pod in pods for claim in pod.spec.claims)
 
 
 class PodDisruptionBudget(Struct, frozen=True):

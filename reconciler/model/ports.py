@@ -156,6 +156,17 @@ class CordonReader(Protocol):
 
 
 @runtime_checkable
+class AttachmentReader(Protocol):
+    """A reader that knows which volumes are attached to nodes."""
+
+    def attached(self, staying: Mapping[str, frozenset[str]]) -> Mapping[str, tuple[str, ...]]:
+        """Return the VolumeAttachments on each of these nodes whose pods have left; raises ClusterError.
+
+        `staying` has the claims of the pods of each node, as `namespace/name`.
+        """
+
+
+@runtime_checkable
 class EarlyReader(Protocol):
     """A reader that can begin the reads of a pass while the nodes are listed."""
 

@@ -320,9 +320,10 @@ class Snapshot(Struct, frozen=True):
     """Everything that a decision depends on, except the settings and `now`.
 
     `readings` and `records` are by node name; a node without a record with its UID has no record. `pods` has
-    the nodes whose pods matter to this pass. `skew` is `now` minus what answers of the API server say that
-    contradict it, None if none has told its time. `itself` is where we run.
-    `memories` are the valid answers of each enabled polled source, including those of this pass.
+    the nodes whose pods matter to this pass. `attached` are the volumes of pods that left, on nodes whose
+    drain another process has begun; a node is missing if they were not read. `skew` is `now` minus what
+    answers of the API server say that contradict it, None if none has told its time. `itself` is where we
+    run. `memories` are the valid answers of each enabled polled source, including those of this pass.
     `problems` says what could not be read. `aside` are the nodes that rest, if they are not among the nodes.
     `reconciler` is who acts on the nodes.
     """
@@ -331,6 +332,7 @@ class Snapshot(Struct, frozen=True):
     readings: Mapping[str, tuple[Reading, ...]] = field(default_factory=dict)
     records: Mapping[str, Record | Unreadable] = field(default_factory=dict)
     pods: Mapping[str, tuple[Pod, ...]] = field(default_factory=dict)
+    attached: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     for_settings: ReadForSettings = ReadForSettings()
     budgets: tuple[PodDisruptionBudget, ...] = ()
     agents: Agents = Agents()

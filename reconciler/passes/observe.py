@@ -27,10 +27,11 @@ from reconciler.model.node import (
     Wanted,
     own_times,
 )
-from reconciler.model.pod import Pod
+from reconciler.model.pod import Pod, claims_of
 from reconciler.model.polling import AnyMemory, Listing, Memory
 from reconciler.model.ports import (
     AheadReader,
+    AttachmentReader,
     ClusterReader,
     CordonReader,
     EarlyReader,
@@ -141,6 +142,7 @@ def observe(
         readings=reports.readings,
         records=fleet.annotations,
         pods=pods,
+        attached=_attached(outside, fleet.records, pods),
         for_settings=replace(
             for_settings, machines=machines, published=objects, of_features=of_features, server=read.server
         ),
@@ -526,6 +528,25 @@ def _pods(
         except Exception as error:  # noqa: BLE001 - one node's data harms that node only
             problems[name] = internal(f"node {name}: its pods can't be read", error)
     return pods, problems
+
+
+def _attached(
+    outside: Outside, records: Mapping[str, Record], pods: Mapping[str, tuple[Pod, ...]]
+) -> Mapping[str, tuple[str, ...]]:
+    """Return the volumes of pods that left, on nodes whose drain only another process knows, by one list."""
+    if not isinstance(outside, WritableOutside) or not isinstance(outside.reader, AttachmentReader):
+        return {}
+    known, reader = outside.drainer.progress(), outside.reader
+    claims = {
+        name: claims_of(pods[name])
+        for name, record in records.items()
+        if record.drain_under_way is not None
+        and name in pods
+        and (name not in known or known[name].uid != record.uid)
+    }
+    # Without an answer the drainer waits for them.
+    found, _, _ = _read(partial(reader.attached, claims), "the volumes") if claims else ({}, "", "")
+    return found or {}
 
 
 def _namespaces(

@@ -404,6 +404,10 @@ class SimulatedApi:
         self._read("attachments", node)
         return tuple(name for name in self.cluster.attached.get(node, ()) if name not in staying)
 
+    def attached(self, staying: Mapping[str, frozenset[str]]) -> Mapping[str, tuple[str, ...]]:
+        """The volumes still attached to each of these nodes, but those of claims that stay."""
+        return {node: self.attachments(node, claims) for node, claims in staying.items()}
+
     # Every write calls these two.
 
     def begin_write(self, what: str, node: str = "", subject: str = "", content: object = None) -> Call:

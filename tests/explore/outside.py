@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from reconciler.model.content import CalendarPlace, CalendarText
 from reconciler.model.errors import CloudError
-from reconciler.model.hooks import HookAnswer, HookKey, HookRun, HookState
+from reconciler.model.hooks import HookAnswer, HookKey, HookProgress, HookRun, HookState
 from reconciler.model.machine import PerformMaintenance, Scope, vm_of
 from reconciler.model.moments import to_text
 from reconciler.model.polling import Listing
@@ -169,6 +169,10 @@ class HookService:
         call = self.api.begin_write("run_hook", run.key.node, str(run.key.id), run)
         self.begun.setdefault(run.key, self.api.cluster.clock.now())
         self.api.end_write(call)
+
+    def progress(self) -> HookProgress:
+        """Return that nothing is asked: a run keeps its answer itself."""
+        return HookProgress()
 
 
 @dataclass(slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -72,6 +73,24 @@ class History:
             if self.api.writes == before:
                 return plan
         raise AssertionError(f"still writing after {most} passes: {self.api.done[-1:]}")
+
+
+_TIME = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z")
+# Only the process that drains a node counts the pods that leave, and the count is lost with it.
+_MOVED = re.compile(r',"moved":\d+')
+
+
+def visible(world: World) -> dict[str, object]:
+    """The cluster as anybody can see it; times, resource versions and what a process counted aside."""
+    return {
+        name: (
+            node.unschedulable,
+            dict(node.labels),
+            {key: _MOVED.sub("", _TIME.sub("T", text)) for key, text in node.annotations.items()},
+            [pod.key for pod in world.cluster.pods_on(name)],
+        )
+        for name, node in world.cluster.nodes.items()
+    }
 
 
 Step = Callable[[History], None]

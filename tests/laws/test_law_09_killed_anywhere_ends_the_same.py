@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta
@@ -17,31 +16,15 @@ from reconciler.model.plan import Notice
 from reconciler.settings.schema import Settings
 from reconciler.simulation.api import Call, Killed
 from reconciler.simulation.world import World
-from tests.laws.histories import History, Step, people_steps, platform_steps, small_world, waits
+from tests.laws.histories import History, Step, people_steps, platform_steps, small_world, visible, waits
 from tests.laws.hits import Hits
 from tests.support import builders, strategies
 from tests.support.builders import IMDS, NOW, REQUEST
 from tests.support.searching import examples, kills
 from tests.support.worlds import world_of
 
-_TIME = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z")
-# Only the process that drains a node counts the pods that leave, and the count is lost with it.
-_MOVED = re.compile(r',"moved":\d+')
 Happenings = list[tuple[Step, timedelta]]
 Kill = tuple[int, str]
-
-
-def _state(world: World) -> object:
-    """The cluster as anybody can see it; times, resource versions and what a process counted aside."""
-    return {
-        name: (
-            node.unschedulable,
-            dict(node.labels),
-            {key: _MOVED.sub("", _TIME.sub("T", text)) for key, text in node.annotations.items()},
-            [pod.key for pod in world.cluster.pods_on(name)],
-        )
-        for name, node in world.cluster.nodes.items()
-    }
 
 
 def _play(make: Callable[[], World], policy: Settings, steps: Happenings, kill: Kill | None) -> History:
@@ -87,11 +70,11 @@ def _ends_the_same_wherever_it_is_killed(
     make: Callable[[], World], policy: Settings, steps: Happenings
 ) -> int:
     whole = _play(make, policy, steps, None)
-    expected, count = _state(whole.world), whole.api.writes
+    expected, count = visible(whole.world), whole.api.writes
     for number in kills(count):
         for when in ("before", "after"):
             killed = _play(make, policy, steps, (number, when))
-            assert _state(killed.world) == expected, f"killed {when} write {number} of {count}"
+            assert visible(killed.world) == expected, f"killed {when} write {number} of {count}"
     return count
 
 
@@ -190,7 +173,7 @@ def test_over_any_history_a_killed_process_makes_no_difference(
     killed = _play(small_world, policy, steps, (number, when))
     KILLED.count(whole.api.writes >= number)
 
-    assert _state(killed.world) == _state(whole.world)
+    assert visible(killed.world) == visible(whole.world)
     assert whole.now == killed.now >= NOW
 
 
@@ -248,4 +231,4 @@ def test_over_any_history_a_kubernetes_event_that_is_refused_once_comes_once(
 
     REFUSED.count()
     assert _warnings(refused) == _warnings(whole)
-    assert _state(refused.world) == _state(whole.world)
+    assert visible(refused.world) == visible(whole.world)

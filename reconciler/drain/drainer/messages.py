@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct
 
-from reconciler.model.drains import DrainOrder
+from reconciler.model.drains import VOLUMES_AWAITED, DrainOrder
 from reconciler.model.errors import ReconcilerError
 from reconciler.model.node import Node
 from reconciler.model.pod import Pod
@@ -62,7 +62,7 @@ class Limits(Struct, frozen=True):
     retry: Backoff = Backoff(timedelta(seconds=1), timedelta(seconds=15))
     slow: Backoff = Backoff(timedelta(seconds=30), timedelta(seconds=120))
     denied: Backoff = Backoff(timedelta(seconds=5), timedelta(seconds=30))
-    attachments: timedelta = timedelta(seconds=60)
+    attachments: timedelta = VOLUMES_AWAITED
     attachments_every: timedelta = timedelta(seconds=2)
     budgets_from: int = 5
     namespaces: int = 4
@@ -116,7 +116,7 @@ class ListPods(Struct, frozen=True):
 
 
 class ListAttachments(Struct, frozen=True):
-    """Read which volumes are still attached. `staying` are the claims of pods that stay (`namespace/name`)."""
+    """Read which volumes are still attached. `staying` are claims of pods that stay (`namespace/name`)."""
 
     node: str
     drain: int

@@ -55,7 +55,7 @@ from reconciler.model.errors import Forbidden, NotFound, ReconcilerError, Reject
 from reconciler.model.instructions import stopping_hold
 from reconciler.model.moments import shifted, to_text
 from reconciler.model.node import Node
-from reconciler.model.pod import Pod, PodDisruptionBudget, grace_seconds, grace_text
+from reconciler.model.pod import Pod, PodDisruptionBudget, claims_of, grace_seconds, grace_text
 from reconciler.model.ports import Listed, PodChange, PodGone
 
 # A granted eviction sets the deletion timestamp at once. A pod without one after this time was kept by a
@@ -119,7 +119,8 @@ class NodeDrain(Struct):
         # A drain that makes progress is blocked for moments.
         blocked = slot.blocked_since is not None and now >= slot.blocked_since + self.limits.slot_kept
         emptied = self.volumes.empty_since if self.volumes.left else None
-        denied = {one.pod.uid: one.denied_since for one in self.pods.remaining() if one.denied_since is not None}
+        pods = self.pods.remaining()
+        denied = {one.pod.uid: one.denied_since for one in pods if one.denied_since is not None}
         return Seen(
             emptied=emptied.replace(microsecond=0) if emptied is not None else None,
             blocked=slot.blocked_since.replace(microsecond=0) if blocked and slot.blocked_since else None,
@@ -485,8 +486,7 @@ class NodeDrain(Struct):
         if self.volumes.next_at is None or self.alarm.due(self.volumes.next_at, now):
             self.volumes.asked = True
             # The volume of a pod that stays is not detached, so do not wait for it.
-            pods = [tracked.pod for tracked in self.pods.tracked.values()]
-            staying = frozenset(f"{pod.namespace}/{claim}" for pod in pods for claim in pod.spec.claims)
+            staying = claims_of(tracked.pod for tracked in self.pods.tracked.values())
             yield ListAttachments(self.order.node, self.number, staying)
 
     def _reread(self, now: datetime) -> Iterator[Command]:

@@ -369,7 +369,8 @@ def _followed(
     config = waiting_drain(workflows.by_name[name], given.data.profiles[name]) or Draining()
     drain, limit = claimed.drain, config.eviction_timeout
     found = pods_left(node.read, _order(node, config, drain, context).options, context)
-    after = followed(drain, found, _progress(node, context), limit, context)
+    attached = context.snapshot.attached.get(node.name)
+    after = followed(drain, found, _progress(node, context), limit, attached, context)
     if after.done is not None:
         return _with_drain(record, after), (Notice(DRAINED, str(after.kept)),)
     if after.attempt == drain.attempt:

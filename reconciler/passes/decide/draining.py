@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from reconciler.drain.filters import Survey
 from reconciler.model import scheduled_events as imds
-from reconciler.model.drains import Blocker, DrainOrder, DrainProgress, KeptPods, Phase, Seen
+from reconciler.model.drains import VOLUMES_AWAITED, Blocker, DrainOrder, DrainProgress, KeptPods, Phase, Seen
 from reconciler.model.event import Answer, Reading
 from reconciler.model.hooks import HookRecord, HookStep
 from reconciler.model.instructions import PersonHold
@@ -239,6 +239,7 @@ def _go_on(begun: _Begun, context: PassContext, progress: Progress) -> _Step:
         found if begun.hooked is None else None,
         drained,
         settings.drain.timeout if held is None else None,
+        context.snapshot.attached.get(node.name),
         context,
     )
     if after.done is not None:
@@ -269,21 +270,25 @@ def followed(
     found: Survey | None,
     drained: DrainProgress | None,
     timeout: timedelta | None,
+    attached: tuple[str, ...] | None,
     context: PassContext,
 ) -> DrainRecord:
     """Return the record of a drain after this pass: it is done, another attempt begins, or it goes on.
 
     `found` are the pods on the node, None if they are not known or must not end the drain. Without a
-    `timeout`, it is not tried again.
+    `timeout`, it is not tried again. `attached` are the volumes of pods that left, None if nobody read them.
     """
-    # The pods do not show what else the drainer waits for, such as the detachment of volumes. So its word
-    # counts, and another process asks its own drainer. A drain that is held has none.
     if found is not None and found.drained and not running(drained):
-        said = drained is not None and drained.phase is Phase.DRAINED
-        if (said and drained.finished and drained.finished >= drain.since) or (
-            timeout is None and drain.seen.emptied is None
-        ):
+        # The pods do not show whether volumes are still attached. What this process has drained knows it, and
+        # a drain that is held has nobody who waits for them.
+        ended = drained.finished if drained is not None and drained.phase is Phase.DRAINED else None
+        knows = ended is not None and ended >= drain.since
+        emptied = drain.seen.emptied
+        over = emptied is not None and context.now >= emptied + VOLUMES_AWAITED
+        if knows or attached == () or over or (timeout is None and emptied is None):
             return replace(drain, done=context.second, kept=KeptPods.of(found.kept), seen=Seen())
+        if attached:
+            return replace(drain, seen=replace(drain.seen, emptied=emptied or context.second))
     if timeout is not None and context.now - drain.since >= timeout:
         return DrainRecord(context.second, drain.attempt + 1)
     if running(drained) and drained is not None:

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from reconciler.drain.claim import ClaimRefused, claim
-from reconciler.model.drains import Blocker, DrainProgress, Phase
+from reconciler.model.drains import Blocker, DrainOrder, DrainProgress, Phase
 from reconciler.model.event import REQUEST as REQUEST_SOURCE
 from reconciler.model.event import Kind, PlatformPlan, Status
 from reconciler.model.node import AUTOSCALER_TAINT, MECHANIC_LABEL, Node
