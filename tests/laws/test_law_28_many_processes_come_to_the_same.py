@@ -102,7 +102,9 @@ def _sweep(history: Hindered, *, alone: bool) -> Plan:
     return plan
 
 
-def _play(policy: Settings, steps: Happenings, *, alone: bool) -> list[tuple[object, object]]:
+def _play(
+    policy: Settings, steps: Happenings, *, alone: bool
+) -> list[tuple[dict[str, object], dict[str, object]]]:
     history, seen = Hindered(small_world(), policy), []
     for happen, wait in steps:
         happen(history)
