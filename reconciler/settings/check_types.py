@@ -34,6 +34,7 @@ from reconciler.settings.loose import (
     NoneOrDays,
     ObjectName,
     RequiredText,
+    StatusText,
     Url,
     parse_required,
     parse_url,
@@ -45,16 +46,10 @@ _LEASE_NAME = 240
 
 
 class CheckConfig(LooseSection):
-    """The `config` of one check.
+    """The `config` of one check."""
 
-    Keys that the type does not have are kept, because maintenance-controller ignores them: whoever loads the
-    file warns of `ignored`, or refuses them.
-    """
-
-    @property
-    def ignored(self) -> tuple[str, ...]:
-        """The keys that the type does not have, sorted."""
-        return tuple(sorted(self.model_extra or ()))
+    # maintenance-controller ignores other keys. But a misspelt one is a limit that nobody checks.
+    model_config = ConfigDict(extra="forbid")
 
     @property
     def unusable(self) -> tuple[tuple[str, str], ...]:
@@ -84,14 +79,11 @@ class ConditionCheck(CheckConfig):
     """`condition`: a condition of this node."""
 
     type: RequiredText = Field(description="The type of the condition, such as `Ready`.")
-    status: RequiredText = Field(description="The status that it must have: `True`, `False` or `Unknown`.")
+    status: StatusText = Field(description="The status that it must have: `True`, `False` or `Unknown`.")
 
 
 class HypervisorCheck(CheckConfig):
     """`checkHypervisor`: fields in the status of the Hypervisor of this node."""
-
-    # maintenance-controller refuses other keys, too: a check without its field would always pass.
-    model_config = ConfigDict(extra="forbid")
 
     aggregates: LooseTexts | None = Field(default=None, description="The names of the aggregates, in order.")
     evicted: LooseFlag | None = Field(
@@ -126,7 +118,7 @@ class HypervisorConditionCheck(CheckConfig):
     """`hypervisorCondition`: a condition of the Hypervisor of this node."""
 
     type: RequiredText = Field(description="The type of the condition, such as `Ready`.")
-    status: RequiredText = Field(description="The status that it must have: `True`, `False` or `Unknown`.")
+    status: StatusText = Field(description="The status that it must have: `True`, `False` or `Unknown`.")
 
 
 class CloudProviderSecret(CheckConfig):

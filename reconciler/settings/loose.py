@@ -143,6 +143,15 @@ def _texts(value: object) -> tuple[str, ...]:
     return tuple(parse_required(item) for item in items)
 
 
+def _status(value: object) -> str:
+    """Read the status of a condition. `status: True` without quotes is a boolean of YAML."""
+    text = _text(value).strip()
+    for status in ("True", "False", "Unknown"):
+        if text.casefold() == status.casefold():
+            return status
+    raise ValueError(f"{literal(text)} is not one of True, False, Unknown")
+
+
 def _count(value: object) -> int:
     if isinstance(value, str) and re.fullmatch(r"\s*[0-9]{1,9}\s*", value):
         value = int(value)
@@ -222,6 +231,7 @@ _LIST_OF_TEXT = {"anyOf": [_ANY_TEXT, {"type": "array", "items": _ANY_TEXT}]}
 
 LooseText = Annotated[str, PlainValidator(_text), WithJsonSchema(_ANY_TEXT)]
 RequiredText = Annotated[str, PlainValidator(parse_required), WithJsonSchema(_ANY_TEXT)]
+StatusText = Annotated[str, PlainValidator(_status), WithJsonSchema(_ANY_TEXT)]
 LongText = Annotated[str, PlainValidator(partial(_text, most=limits.MESSAGE)), WithJsonSchema(_ANY_TEXT)]
 LongRequiredText = Annotated[
     str, PlainValidator(partial(parse_required, most=limits.MESSAGE)), WithJsonSchema(_ANY_TEXT)

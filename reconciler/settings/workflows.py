@@ -13,6 +13,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import (
     BaseModel,
+    ConfigDict,
     Field,
     PlainValidator,
     PrivateAttr,
@@ -196,6 +197,9 @@ class Instances(LooseSection):
 
 class TransitionSettings(LooseSection):
     """One step from a state to another one."""
+
+    # maintenance-controller ignores other keys. But without its misspelt `check`, a step passes always.
+    model_config = ConfigDict(extra="forbid")
 
     check: LooseText = Field(
         default="", description="Checks, joined by `&&`, `||`, `!` and brackets; empty passes."

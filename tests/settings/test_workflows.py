@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -24,11 +25,11 @@ instances:
   check:
   - type: hasLabel
     name: transition
-    config: {key: transition, value: true, colour: red}
+    config: {key: transition, value: true}
   trigger:
   - type: alterLabel
     name: alter-it
-    config: {key: alter, value: "true", remove: false}
+    config: {key: alter, value: "true", remove: false, colour: red}
 profiles:
 - name: test
   operational:
@@ -83,8 +84,26 @@ def test_check_config_warns_of_each_key_that_is_ignored() -> None:
     assert found == [
         ("dashboard", "remove it if you do not go back"),
         ("intervals.notify", "remove it"),
-        ("instances.check[0].config.colour", "remove it, or correct its name"),
+        ("instances.trigger[0].config.colour", "remove it, or correct its name"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (
+            ("value: true}", "vlaue: true}"),
+            "instances.check[0].config.vlaue: unknown key; did you mean value?",
+        ),
+        (
+            ("    - check: transition", "    - chekc: transition"),
+            "profiles[0].operational.transitions[0].chekc: unknown key; did you mean check?",
+        ),
+    ],
+)
+def test_a_misspelt_key_that_would_be_a_limit_is_refused(wrong: tuple[str, str], message: str) -> None:
+    with pytest.raises(SettingsError, match=re.escape(message)):
+        parse_settings(THEIRS.replace(*wrong), "their.yaml")
 
 
 OF_YAML_1_1 = """\

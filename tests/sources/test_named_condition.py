@@ -128,6 +128,16 @@ def test_announced_maintenance_of_all_nodes_is_drained_beside_such_a_condition(r
     assert cordoned(played) == "abc"
 
 
+def test_such_a_condition_hides_no_latest_start() -> None:
+    played = fleet("conditions: {KernelReady: {}}", "True", "True", "True")
+    request = '{"kind": "Redeploy", "notBefore": "2026-11-23T12:00:00Z"}'
+    played.cluster.annotate("a", f"{builders.PREFIX}/request", request)
+
+    schedule = plan_of(played.until_still()).schedule
+    assert schedule is not None
+    assert schedule.latest_start == NOW + timedelta(days=2) - minutes(15)
+
+
 def test_only_the_nodes_that_a_condition_drains_are_counted() -> None:
     text = "overrides: [{nodeSelector: {pool: gpu}, conditions: {KernelReady: {}}}]"
     sick = builders.condition("KernelReady", "True")

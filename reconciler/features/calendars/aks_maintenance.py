@@ -15,56 +15,88 @@ from typing import Any
 from reconciler.calendar.occurrences import Run
 from reconciler.calendar.values import literal, parse_moment, to_utc
 from reconciler.features.calendars.recurrence import Event, Frequency, Imported, Length, Rule
+from reconciler.settings.foreign import known_keys, value_of
 
 _DAY = timedelta(days=1)
 _OFFSET = re.compile(r"([+-])(0[0-9]|1[0-4]):([0-5][0-9])")
 _CLOCK = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])(?::[0-5][0-9])?")
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _WEEKS = {"first": 1, "second": 2, "third": 3, "fourth": 4, "last": -1}
+_RULES = {
+    "daily": ("intervalDays",),
+    "weekly": ("intervalWeeks", "dayOfWeek"),
+    "absoluteMonthly": ("intervalMonths", "dayOfMonth"),
+    "relativeMonthly": ("intervalMonths", "weekIndex", "dayOfWeek"),
+}
+"""The keys of each schedule."""
+
 _SCHEDULES = "daily, weekly, absoluteMonthly and relativeMonthly"
 _MOST_SPANS = 500
 _SOME_MONDAY = datetime(2001, 1, 1)  # noqa: DTZ001 - on the wall clock
 _KEYS = ("maintenanceWindow", "timeInWeek", "notAllowedTime")
+_WINDOW = ("schedule", "startDate", "startTime", "durationHours", "utcOffset", "notAllowedDates")
+_AROUND = (
+    "id", "name", "type", "apiVersion", "location", "tags", "eTag", "resourceGroup", "systemData",
+    "provisioningState", "dependsOn", "comments",
+)  # fmt: skip
+"""Keys of a resource that say nothing of its times."""
+
+_PLACES = {
+    **dict.fromkeys(_KEYS, "properties, or beside no properties"),
+    **dict.fromkeys(_WINDOW, "maintenanceWindow"),
+    "weekly": "maintenanceWindow.schedule",
+    "daily": "maintenanceWindow.schedule",
+}
 
 
 def is_aks(value: object) -> bool:
-    """Return whether a document has the keys of a maintenance configuration."""
-    try:
-        document, _ = _document(value)
-    except ValueError:
+    """Return whether a document has the keys of a maintenance configuration, in any spelling."""
+    configurations = value_of(value, "value") if isinstance(value, dict) else value
+    if isinstance(configurations, list) and len(configurations) == 1:
+        value = configurations[0]
+    if not isinstance(value, dict):
         return False
-    return any(key in document for key in _KEYS) or _is_shared(document)
+    properties = value_of(value, "properties")
+    parts = [value, properties] if isinstance(properties, dict) else [value]
+    return any(any(value_of(part, key) is not None for key in _KEYS) or _is_shared(part) for part in parts)
 
 
 def parse_aks(value: object) -> Imported:
     """Return the time of the windows of a configuration, without the times at which it allows none.
 
-    Raises ValueError with the key that is wrong.
+    Keys may be in camel or snake case, as the CLI and the SDKs write them. Raises ValueError with the key
+    that is wrong, also for one that is not known and has a value.
     """
-    document, created = _document(value)
+    document, created, path = _document(value)
     if _is_shared(document):
-        event, dates = _window(document, "properties", created)
+        event, dates = _window(document, path, created, around=_AROUND)
         return Imported((event,), tuple(dates))
-    if not any(document.get(key) for key in _KEYS):
+    if not any(value_of(document, key) for key in _KEYS):
         raise ValueError(f"is not a maintenance configuration of AKS: it has none of {', '.join(_KEYS)}")
+    document = known_keys(document, (*_KEYS, *_AROUND), path, _PLACES)
     taken = tuple(_not_allowed_time(document.get("notAllowedTime")))
-    window = document.get("maintenanceWindow")
+    window, week = document.get("maintenanceWindow"), document.get("timeInWeek")
     if window is not None:
+        if week:
+            raise ValueError("timeInWeek: can't be combined with maintenanceWindow; use a file for each")
         event, dates = _window(_mapping(window, "maintenanceWindow"), "maintenanceWindow", created)
         return Imported((event,), (*taken, *dates))
-    hours = tuple(_time_in_week(document.get("timeInWeek")))
+    hours = tuple(_time_in_week(week))
     return Imported(hours, taken, always=not hours)
 
 
 def _is_shared(document: Mapping[str, Any]) -> bool:
     """Whether these are the properties of a resource `maintenanceWindows`."""
-    return "schedule" in document and "durationHours" in document
+    return value_of(document, "schedule") is not None and value_of(document, "durationHours") is not None
 
 
-def _document(value: object) -> tuple[Mapping[str, Any], object]:
-    """Return the properties of the only configuration in a document, and when it was created, if known."""
-    if isinstance(value, dict) and isinstance(value.get("value"), list):
-        value = value["value"]
+def _document(value: object) -> tuple[Mapping[str, Any], object, str]:
+    """Return the properties of the only configuration in a document, when it was created, and their path."""
+    if isinstance(value, dict) and isinstance(value_of(value, "value"), list):
+        page = known_keys(value, ("value", "nextLink"), "")
+        if page.get("nextLink"):
+            raise ValueError("nextLink: is a second page with more configurations; use a file for each")
+        value = page["value"]
     if isinstance(value, list):
         if len(value) != 1:
             raise ValueError(
@@ -72,13 +104,21 @@ def _document(value: object) -> tuple[Mapping[str, Any], object]:
                 "show` prints it"
             )
         value = value[0]
-    found = _mapping(value, "the file")
-    properties, system = found.get("properties"), found.get("systemData")
-    created = system.get("createdAt") if isinstance(system, dict) else None
-    return properties if isinstance(properties, dict) else found, created
+    resource = _mapping(value, "the file")
+    system = value_of(resource, "systemData")
+    created = value_of(system, "createdAt") if isinstance(system, dict) else None
+    properties = value_of(resource, "properties")
+    if not isinstance(properties, dict):
+        return resource, created, ""
+    known_keys(resource, ("properties", *_AROUND), "", _PLACES)
+    # Messages name the keys of a configuration without `properties`, as most files have them.
+    return properties, created, "properties" if _is_shared(properties) else ""
 
 
-def _window(window: Mapping[str, Any], path: str, created: object) -> tuple[Event, tuple[Event, ...]]:
+def _window(
+    given: Mapping[str, Any], path: str, created: object, around: tuple[str, ...] = ()
+) -> tuple[Event, tuple[Event, ...]]:
+    window = known_keys(given, (*_WINDOW, *around), path, _PLACES)
     zone = _offset(window.get("utcOffset"), f"{path}.utcOffset")
     clock = _clock(window.get("startTime"), f"{path}.startTime")
     hours = _count(window.get("durationHours"), f"{path}.durationHours", 24)
@@ -111,39 +151,37 @@ def _first_start(rule: Rule, start: datetime, zone: timezone) -> datetime:
     return next(every.walls(start, start, start + 400 * _DAY, zone))
 
 
-def _rule(key: str, part: Mapping[str, Any], path: str) -> Rule:
-    match key:
+def _rule(key: str, given: Mapping[str, Any], path: str) -> Rule:
+    kind = next((name for name in _RULES if value_of({key: True}, name)), None)
+    if kind is None:
+        raise ValueError(f"{path}: is not one of {_SCHEDULES}")
+    part = known_keys(given, _RULES[kind], path)
+    match kind:
         case "daily":
             return Rule(Frequency.DAILY, _count(part.get("intervalDays"), f"{path}.intervalDays", 7))
         case "weekly":
             interval = _count(part.get("intervalWeeks"), f"{path}.intervalWeeks", 4)
             day = _day(part.get("dayOfWeek"), f"{path}.dayOfWeek")
             return Rule(Frequency.WEEKLY, interval, days=((day, 0),))
-        case "absoluteMonthly":
-            interval = _count(part.get("intervalMonths"), f"{path}.intervalMonths", 6)
-            return Rule(
-                Frequency.MONTHLY,
-                interval,
-                month_days=(_count(part.get("dayOfMonth"), f"{path}.dayOfMonth", 31),),
-            )
-        case "relativeMonthly":
-            interval = _count(part.get("intervalMonths"), f"{path}.intervalMonths", 6)
-            week = str(part.get("weekIndex")).lower()
-            if week not in _WEEKS:
-                raise ValueError(
-                    f"{path}.weekIndex: {literal(part.get('weekIndex'))} is not one of First, Second, Third, "
-                    "Fourth, Last"
-                )
-            day = _day(part.get("dayOfWeek"), f"{path}.dayOfWeek")
-            return Rule(Frequency.MONTHLY, interval, days=((day, _WEEKS[week]),))
-    raise ValueError(f"{path}: is not one of {_SCHEDULES}")
+    interval = _count(part.get("intervalMonths"), f"{path}.intervalMonths", 6)
+    if kind == "absoluteMonthly":
+        month_day = _count(part.get("dayOfMonth"), f"{path}.dayOfMonth", 31)
+        return Rule(Frequency.MONTHLY, interval, month_days=(month_day,))
+    week = str(part.get("weekIndex")).lower()
+    if week not in _WEEKS:
+        raise ValueError(
+            f"{path}.weekIndex: {literal(part.get('weekIndex'))} is not one of First, Second, Third, Fourth, "
+            "Last"
+        )
+    day = _day(part.get("dayOfWeek"), f"{path}.dayOfWeek")
+    return Rule(Frequency.MONTHLY, interval, days=((day, _WEEKS[week]),))
 
 
 def _not_allowed_dates(value: object, zone: timezone, of: str) -> Iterator[Event]:
     path = f"{of}.notAllowedDates"
     for index, span in enumerate(_list(value, path)):
         here = f"{path}[{index}]"
-        entry = _mapping(span, here)
+        entry = known_keys(_mapping(span, here), ("start", "end"), here)
         start = _date(entry.get("start"), f"{here}.start")
         # The end is a day on which maintenance is not allowed either.
         end = _date(entry.get("end"), f"{here}.end") + _DAY
@@ -155,7 +193,7 @@ def _not_allowed_dates(value: object, zone: timezone, of: str) -> Iterator[Event
 def _not_allowed_time(value: object) -> Iterator[Event]:
     for index, span in enumerate(_list(value, "notAllowedTime")):
         here = f"notAllowedTime[{index}]"
-        entry = _mapping(span, here)
+        entry = known_keys(_mapping(span, here), ("start", "end"), here)
         start, end = (_moment(entry.get(key), f"{here}.{key}") for key in ("start", "end"))
         if end <= start:
             raise ValueError(f"{here}.end: is not after the start")
@@ -165,9 +203,12 @@ def _not_allowed_time(value: object) -> Iterator[Event]:
 def _time_in_week(value: object) -> Iterator[Event]:
     for index, entry in enumerate(_list(value, "timeInWeek")):
         here = f"timeInWeek[{index}]"
-        found = _mapping(entry, here)
-        day = _day(found.get("day"), f"{here}.day")
-        for slot in _list(found.get("hourSlots"), f"{here}.hourSlots"):
+        given = known_keys(_mapping(entry, here), ("day", "hourSlots"), here)
+        day = _day(given.get("day"), f"{here}.day")
+        slots = _list(given.get("hourSlots"), f"{here}.hourSlots")
+        if not slots:
+            raise ValueError(f"{here}.hourSlots: has no hours; write each hour from 0 to 23, like [1, 2]")
+        for slot in slots:
             if isinstance(slot, bool) or not isinstance(slot, int) or not 0 <= slot <= 23:
                 raise ValueError(f"{here}.hourSlots: {literal(slot)} is not an hour from 0 to 23")
             start = _SOME_MONDAY + timedelta(days=day, hours=slot)

@@ -85,6 +85,9 @@ def parse_ical(text: str, zone: tzinfo, *, zone_given: bool = False) -> Imported
                 if len(found) == MOST_EVENTS:
                     raise CalendarMistake(f"the calendar has more than {MOST_EVENTS} events", component.line)
                 found.append(_event(component, zones))
+            elif component.name in ("VFREEBUSY", "VAVAILABILITY"):
+                message = f"{component.name} is not read; write its times as events (VEVENT)"
+                raise CalendarMistake(message, component.line)
     if not calendars:
         raise CalendarMistake("is empty, and not an iCalendar file", 1)
     _check_repeating(found)

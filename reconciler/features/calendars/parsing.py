@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, tzinfo
 from functools import lru_cache
 
 from reconciler.calendar.occurrences import Run
-from reconciler.calendar.values import literal, parse_moment, to_utc
+from reconciler.calendar.values import literal, parse_moment, parse_zone, to_utc
 from reconciler.features.calendars.aks_maintenance import is_aks, parse_aks
 from reconciler.features.calendars.ical import parse_ical
 from reconciler.features.calendars.recurrence import Event, Imported, Length
 from reconciler.model.content import CalendarPlace
 from reconciler.model.limits import CALENDAR, loads
+from reconciler.settings.foreign import has_key, known_keys
 from reconciler.settings.yaml import read_yaml
 
 
@@ -32,10 +34,25 @@ def parse_calendar(text: str, place: CalendarPlace) -> Imported:
         return parse_ical(text, place.zone, zone_given=place.zone_given)
     if not begin:
         raise ValueError("is empty")
-    value = loads(text, CALENDAR) if begin[0] in "{[" else _yaml(text)
+    value = _json(text) if begin[0] in "{[" else _yaml(text)
     if place.aks or is_aks(value):
         return parse_aks(value)
     return parse_freezes(value, place.zone)
+
+
+def _json(text: str) -> object:
+    value = loads(text, CALENDAR)
+    json.loads(text, object_pairs_hook=_named_once)
+    return value
+
+
+def _named_once(pairs: list[tuple[str, object]]) -> None:
+    """Raise ValueError for a key that an object has twice: JSON would drop the first one."""
+    seen: set[str] = set()
+    for name, _ in pairs:
+        if name in seen:
+            raise ValueError(f"{name}: is there twice in one object; keep one of them")
+        seen.add(name)
 
 
 def _yaml(text: str) -> object:
@@ -53,19 +70,29 @@ def _yaml(text: str) -> object:
 
 MOST_FREEZES = 2000
 
-_LISTS = frozenset(
-    {"items", "freezes", "freezewindows", "adminfreezewindow", "adminfreezewindows", "customerfreezewindow",
-     "customerfreezewindows"}
+_LISTS = (
+    "items", "freezes", "freezeWindows", "adminFreezeWindow", "adminFreezeWindows", "customerFreezeWindow",
+    "customerFreezeWindows",
 )  # fmt: skip
-_STARTS, _ENDS = ("start", "from", "fromutc"), ("end", "to", "toutc")
+_STARTS, _ENDS = (
+    ("start", "from", "fromUtc", "startDate", "startTime"),
+    ("end", "to", "toUtc", "endDate", "endTime"),
+)
+_ZONES = ("timeZone", "tz")
+_WORDS = ("name", "reason", "description", "summary", "title", "comment", "id", "owner", "ticket", "url")
+"""Keys of a freeze that say nothing of its time."""
+
+_AROUND = ("apiVersion", "kind", "metadata", "status", "version", *_WORDS)
+"""The same of what has freezes below it."""
 
 
 def parse_freezes(value: object, zone: tzinfo) -> Imported:
     """Return the freezes of a list, of a mapping with such lists, or of objects with a `spec`.
 
     Each has `start` and `end`, or `fromUtc` and `toUtc` like the freeze windows of OpenShift's managed
-    upgrades. A moment without an offset is in `zone`, that of a key ending in `Utc` in UTC. Raises ValueError
-    that names the entry.
+    upgrades. A moment without an offset is in the `timeZone` of the freeze or of what it stands in, else in
+    `zone`, that of a key ending in `Utc` in UTC. Raises ValueError that names the entry, also for a key that
+    is not known and has a value.
     """
     events = tuple(_freezes(value, zone, "", 0))
     if len(events) > MOST_FREEZES:
@@ -84,29 +111,46 @@ def _freezes(value: object, zone: tzinfo, where: str, depth: int) -> Iterator[Ev
         return
     if not isinstance(value, dict):
         raise ValueError(f"{where or 'the file'}: {literal(value)} is not a freeze with a start and an end")
-    keys = {str(key).lower(): key for key in value}
-    if isinstance(value.get("spec"), dict):
-        yield from _freezes(value["spec"], zone, f"{where}.spec".lstrip("."), depth + 1)
+    if value.get("kind") in ("ConfigMap", "Secret"):
+        key = "configMap" if value["kind"] == "ConfigMap" else "secret"
+        raise ValueError(
+            f"{where or 'the file'}: is a manifest; write what its key has into a file, or name the object "
+            f"in the cluster as `{key}`"
+        )
+    below = ("spec", *_LISTS)
+    if not any(has_key(value, key) for key in below):
+        yield _freeze(value, zone, where)
         return
-    lists = [key for lowered, key in keys.items() if lowered in _LISTS]
-    if lists:
-        for key in lists:
-            yield from _freezes(value[key], zone, f"{where}.{key}".lstrip("."), depth + 1)
-        return
-    yield _freeze(value, keys, zone, where)
+    given = known_keys(value, (*below, *_ZONES, *_AROUND), where)
+    zone = _zone(given, zone, where)
+    for key in below:
+        yield from _freezes(given.get(key), zone, f"{where}.{key}".lstrip("."), depth + 1)
 
 
-def _freeze(value: dict[str, object], keys: dict[str, str], zone: tzinfo, where: str) -> Event:
-    ends = []
+def _zone(given: dict[str, object], zone: tzinfo, where: str) -> tzinfo:
+    for key in _ZONES:
+        if key in given:
+            try:
+                return parse_zone(given[key])
+            except ValueError as error:
+                raise ValueError(f"{f'{where}.{key}'.lstrip('.')}: {error}") from error
+    return zone
+
+
+def _freeze(value: dict[str, object], zone: tzinfo, where: str) -> Event:
+    given = known_keys(value, (*_STARTS, *_ENDS, *_ZONES, *_WORDS), where)
+    zone, ends = _zone(given, zone, where), []
     for names in (_STARTS, _ENDS):
-        key = next((keys[name] for name in names if name in keys), None)
-        if key is None:
+        keys = [name for name in names if name in given]
+        if not keys:
             raise ValueError(f"{where or 'the freeze'}: has no {names[0]}; write start and end")
+        if len(keys) > 1:
+            raise ValueError(f"{where or 'the freeze'}: has both {keys[0]} and {keys[1]}; write one of them")
         try:
-            moment: datetime = parse_moment(value[key])
+            moment: datetime = parse_moment(given[keys[0]])
         except ValueError as error:
-            raise ValueError(f"{f'{where}.{key}'.lstrip('.')}: {error}") from error
-        if key.lower().endswith("utc") and moment.tzinfo is None:
+            raise ValueError(f"{f'{where}.{keys[0]}'.lstrip('.')}: {error}") from error
+        if keys[0].endswith("Utc") and moment.tzinfo is None:
             moment = moment.replace(tzinfo=UTC)
         ends.append(to_utc(moment, zone))
     start, end = ends

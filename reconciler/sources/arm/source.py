@@ -27,6 +27,7 @@ from reconciler.model.record import Record
 from reconciler.passes.plugin import SourceContext
 from reconciler.passes.polled import PolledSource, with_settings
 from reconciler.settings.fields import Duration, Flag, Section
+from reconciler.settings.foreign import has_key, value_of
 from reconciler.settings.mistakes import Mistake, Mistakes
 from reconciler.settings.schema import Settings, SourceSection
 
@@ -95,6 +96,11 @@ SOURCE = "arm"
 
 _COMPLETED = "maintenancecompleted"
 _STATUS = "maintenanceRedeployStatus"
+_FIELDS = (
+    "isCustomerInitiatedMaintenanceAllowed", "lastOperationResultCode", "lastOperationMessage",
+    "preMaintenanceWindowStartTime", "preMaintenanceWindowEndTime", "maintenanceWindowStartTime",
+    "maintenanceWindowEndTime",
+)  # fmt: skip
 
 
 class Planned(Struct, frozen=True):
@@ -125,16 +131,16 @@ def listing(scope: Scope, documents: Iterable[Mapping[str, object]]) -> Listing[
     planned: list[tuple[str, Planned]] = []
     for document in documents:
         name = _name(scope, document)
-        view = _mapping(_mapping(document.get("properties")).get("instanceView"))
+        view = _mapping(value_of(_mapping(document.get("properties")), "instanceView"))
         if not name:
             continue
-        if not scope.scale_set and _STATUS not in view:
+        if not scope.scale_set and not has_key(view, _STATUS):
             silent.add(name)
             continue
         if not view:
             continue
         try:
-            found = _planned(_mapping(view.get(_STATUS)))
+            found = _planned(_mapping(value_of(view, _STATUS)))
         except ValueError:
             # Not in `seen`, because what can't be read is unknown.
             continue
@@ -151,13 +157,13 @@ def one_vm(scope: Scope, view: Mapping[str, object]) -> Listing[Scope, Planned]:
     No status, null, or an empty one means no maintenance. Raises ValueError if the status is invalid.
     """
     name = f"{scope.group}/{scope.vm}"
-    found = _planned(_mapping(view.get(_STATUS)))
+    found = _planned(_mapping(value_of(view, _STATUS)))
     return Listing(scope, ((name, found),) if found is not None else (), frozenset({name}))
 
 
 def _name(scope: Scope, document: Mapping[str, object]) -> str:
     if scope.scale_set:
-        return str(document.get("instanceId") or "").casefold()
+        return str(value_of(document, "instanceId") or "").casefold()
     found = vm_of(f"azure://{document.get('id') or ''}")
     return found.name if found is not None and found.scope == scope else ""
 
@@ -168,17 +174,20 @@ def _mapping(value: object) -> Mapping[str, object]:
 
 def _planned(status: Mapping[str, object]) -> Planned | None:
     """Parse a status. None: it is empty, or its maintenance is done. Raises ValueError if it is invalid."""
-    allowed = status.get("isCustomerInitiatedMaintenanceAllowed", False)
+    given = [key for key, value in status.items() if value is not None]
+    if given and not any(has_key(status, key) for key in _FIELDS):
+        raise ValueError(f"{_STATUS} has no known key, but {limits.excerpt(given[0])}")
+    allowed = value_of(status, "isCustomerInitiatedMaintenanceAllowed")
     if not isinstance(allowed, bool | None):
         raise ValueError(f"isCustomerInitiatedMaintenanceAllowed is {limits.excerpt(allowed)}")
-    result = limits.text(str(status.get("lastOperationResultCode") or ""), limits.NAME)
+    result = limits.text(str(value_of(status, "lastOperationResultCode") or ""), limits.NAME)
     result = "" if result.casefold() == "none" else result
     found = Planned(
         offered=bool(allowed),
-        offer_start=_moment(status.get("preMaintenanceWindowStartTime")),
-        offer_end=_moment(status.get("preMaintenanceWindowEndTime")),
-        start=_moment(status.get("maintenanceWindowStartTime")),
-        end=_moment(status.get("maintenanceWindowEndTime")),
+        offer_start=_moment(value_of(status, "preMaintenanceWindowStartTime")),
+        offer_end=_moment(value_of(status, "preMaintenanceWindowEndTime")),
+        start=_moment(value_of(status, "maintenanceWindowStartTime")),
+        end=_moment(value_of(status, "maintenanceWindowEndTime")),
         result=result,
     )
     done = result.casefold() == _COMPLETED and not found.offered

@@ -24,6 +24,7 @@ from reconciler.model.polling import Listing
 from reconciler.passes.plugin import SourceContext
 from reconciler.passes.polled import PolledSource, with_settings
 from reconciler.settings.fields import Duration, Flag, Section
+from reconciler.settings.foreign import value_of
 from reconciler.settings.mistakes import Mistake, Mistakes
 from reconciler.settings.schema import Settings, SourceSection
 
@@ -113,25 +114,25 @@ def listing(region: str, statuses: Iterable[Mapping[str, object]]) -> Listing[st
     """Return the events in an answer of DescribeInstanceStatus (its InstanceStatuses) that are not over."""
     found: list[tuple[str, InstanceEvent]] = []
     for status in statuses:
-        instance = str(status.get("InstanceId") or "").casefold()
-        events = status.get("Events")
+        instance = str(value_of(status, "InstanceId") or "").casefold()
+        events = value_of(status, "Events")
         found += [
             (instance, _event(event))
             for event in (events if isinstance(events, list) else ())
-            if isinstance(event, Mapping) and not _OVER.match(str(event.get("Description") or ""))
+            if isinstance(event, Mapping) and not _OVER.match(str(value_of(event, "Description") or ""))
         ]
     return Listing(region, tuple(found))
 
 
 def _event(event: Mapping[str, object]) -> InstanceEvent:
-    not_before, unreadable = _moment(event.get("NotBefore"))
+    not_before, unreadable = _moment(value_of(event, "NotBefore"))
     return InstanceEvent(
-        id=limits.text(str(event.get("InstanceEventId") or ""), limits.NAME),
-        code=limits.text(str(event.get("Code") or ""), limits.NAME),
-        description=limits.text(" ".join(str(event.get("Description") or "").split())),
+        id=limits.text(str(value_of(event, "InstanceEventId") or ""), limits.NAME),
+        code=limits.text(str(value_of(event, "Code") or ""), limits.NAME),
+        description=limits.text(" ".join(str(value_of(event, "Description") or "").split())),
         not_before=not_before,
-        not_after=_moment(event.get("NotAfter"))[0],
-        latest=_moment(event.get("NotBeforeDeadline"))[0],
+        not_after=_moment(value_of(event, "NotAfter"))[0],
+        latest=_moment(value_of(event, "NotBeforeDeadline"))[0],
         unreadable=unreadable,
     )
 

@@ -1,6 +1,7 @@
 """Planned-maintenance configurations of AKS, in both of their forms."""
 
 import json
+import re
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
@@ -154,6 +155,7 @@ def test_what_is_wrong_is_named_by_its_key(change: dict[str, Any], message: str)
         ([], "has 0 configurations"),
         ([{}, {}], "has 2 configurations; use a file for each"),
         ({"items": []}, "is not a maintenance configuration"),
+        ({"notAllowedDates": [1]}, "is not a maintenance configuration"),
         ({"timeInWeek": [{"day": "Monday", "hourSlots": [24]}]}, "24 is not an hour from 0 to 23"),
     ],
 )
@@ -230,3 +232,71 @@ def test_a_window_that_clusters_share_is_read() -> None:
     assert runs(shared(), count=2) == "01-04T02:00 01-04T08:00, 02-01T02:00 02-01T08:00"
     with pytest.raises(ValueError, match=r"^properties\.durationHours: 25 is not"):
         parse_aks(shared(durationHours=25))
+
+
+def snake(value: Any) -> Any:
+    """Return a document with its keys as the SDK's `as_dict` writes them."""
+    if isinstance(value, list):
+        return [snake(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        re.sub("[A-Z]", lambda found: f"_{found[0].lower()}", key): snake(one) for key, one in value.items()
+    }
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        window(FRIDAYS, utcOffset="+05:30", startDate="2026-01-03"),
+        window(DAILY, utcOffset="+02:00", notAllowedDates=[{"start": "2026-01-02", "end": "2026-01-03"}]),
+        window(LAST_SUNDAY),
+        window(monthly("absolute", 3, dayOfMonth=15)),
+        {"properties": QUARTERLY, "systemData": {"createdAt": "2026-02-02T03:00:00Z"}},
+        {
+            "timeInWeek": [{"day": "Monday", "hourSlots": [1, 2]}],
+            "notAllowedTime": [{"start": "2026-01-12T00:00:00Z", "end": "2026-01-12T02:30:00Z"}],
+        },
+        shared(),
+    ],
+)
+def test_keys_in_snake_case_mean_the_same(document: dict[str, Any]) -> None:
+    assert is_aks(snake(document))
+    assert runs(snake(document), count=9) == runs(document, count=9)
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        ({"timeInWeek": [{"day": "Monday"}]}, r"^timeInWeek\[0\]\.hourSlots: has no hours"),
+        ({"timeInWeek": [{"day": "Monday", "hourSlots": []}]}, r"^timeInWeek\[0\]\.hourSlots: has no hours"),
+        ({"timeInWeek": [{"day": "Monday", "hours": [1]}]}, r"^timeInWeek\[0\]\.hours: unknown key"),
+        (
+            {**window(DAILY), "notAllowedDates": [{"start": "2026-12-18", "end": "2027-01-03"}]},
+            "^notAllowedDates: unknown key; it belongs in maintenanceWindow",
+        ),
+        ({**window(DAILY), "freeze": "x"}, "^freeze: unknown key"),
+        ({**window(DAILY), "timeInWeek": [{"day": "Monday", "hourSlots": [1]}]}, "^timeInWeek: can't be"),
+        (window(DAILY, notAlowedDates=[]), "notAlowedDates: unknown key; did you mean notAllowedDates"),
+        (window(DAILY, utcOffSet="+01:00", utc_offset="+02:00"), "utc_offset: utcOffset is there twice"),
+        (
+            window({"weekly": {"intervalWeeks": 1, "dayOfWeek": "Friday", "weeks": 2}}),
+            "weekly.weeks: unknown",
+        ),
+        (
+            {"properties": QUARTERLY, "notAllowedTime": [{}]},
+            "^notAllowedTime: unknown key; it belongs in prop",
+        ),
+        (shared(freeze=[1]), r"^properties\.freeze: unknown key"),
+        ({"notAllowedTime": [{"start": "2026-01-01", "end": "2026-01-02", "zone": "x"}]}, "zone: unknown"),
+        ({"value": [window(DAILY)], "nextLink": "https://x"}, "nextLink: is a second page"),
+    ],
+)
+def test_a_key_that_is_not_known_is_refused_with_its_place(document: dict[str, Any], message: str) -> None:
+    assert is_aks(document)
+    with pytest.raises(ValueError, match=message):
+        parse_aks(document)
+
+
+def test_a_key_without_a_value_says_nothing() -> None:
+    assert runs({**window(DAILY, skipDays=None), "newer": None}) == runs(window(DAILY))

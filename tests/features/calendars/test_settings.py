@@ -168,6 +168,8 @@ def test_the_format_is_recognized(text: str, events: int) -> None:
         ("[" * 10_000, "is nested too deep"),
         ("- " * 100 + "a", "nested deeper than 40 levels"),
         ("{}", "has no start"),
+        ('{"freezes": [{"start": "2026-12-01"}], "freezes": []}', "^freezes: is there twice"),
+        ("BEGIN:VCALENDAR\nBEGIN:VFREEBUSY\nEND:VFREEBUSY\nEND:VCALENDAR", "VFREEBUSY is not read; write"),
         ("A" * 1_000_001, "is longer than 1000000 characters"),
     ],
 )

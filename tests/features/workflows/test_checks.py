@@ -751,5 +751,19 @@ def test_what_would_check_nothing_is_a_mistake(kind: str, keys: Keys, said: str)
         config(kind, **keys)
 
 
-def test_a_key_that_the_type_does_not_have_is_kept_for_a_warning() -> None:
-    assert config("hasLabel", key="a", vlaue="b").ignored == ("vlaue",)
+def test_a_key_that_the_type_does_not_have_is_refused() -> None:
+    with pytest.raises(ValueError, match="vlaue"):
+        config("hasLabel", key="a", vlaue="b")
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"), [(True, "True"), ("true", "True"), (False, "False"), ("UNKNOWN", "Unknown")]
+)
+def test_a_status_means_what_is_written_also_as_a_boolean_of_yaml(written: object, meant: str) -> None:
+    assert config("condition", type="Ready", status=written).status == meant
+
+
+@pytest.mark.parametrize("kind", ["condition", "hypervisorCondition"])
+def test_another_status_than_the_three_is_a_mistake(kind: str) -> None:
+    with pytest.raises(ValueError, match="is not one of True, False, Unknown"):
+        config(kind, type="Ready", status="yes")

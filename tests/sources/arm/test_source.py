@@ -196,6 +196,19 @@ def test_a_status_that_cannot_be_read_is_unknown_and_not_nothing(name: str) -> N
     assert reading.answer is Answer.UNKNOWN
 
 
+def test_keys_in_snake_case_mean_the_same_and_a_status_without_known_keys_is_unknown() -> None:
+    snake = {"maintenance_window_start_time": WINDOW[0].isoformat()}
+    strange = {"plannedFor": WINDOW[0].isoformat()}
+    documents = [
+        {"instance_id": "7", "properties": {"instance_view": {"maintenance_redeploy_status": snake}}},
+        {"instanceId": "8", "properties": {"instanceView": {"maintenanceRedeployStatus": strange}}},
+    ]
+    listing = arm.listing(SET, documents)
+
+    assert listing.found == (("7", Planned(start=WINDOW[0])),)
+    assert listing.seen == {"7"}
+
+
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
