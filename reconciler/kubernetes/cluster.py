@@ -300,6 +300,10 @@ class Cluster:
         """See CordonReader."""
         return self._cordons.ours(nodes)
 
+    def uncordoned_by(self, node: Node) -> str:
+        """See CordonReader."""
+        return self._cordons.uncordoned_by(node)
+
     def patch_node(self, write: NodeWrite) -> WriteAnswer:
         """Patch a node; see node_writing.patch_node, and kept_records for a record that it can't hold."""
         send = partial(

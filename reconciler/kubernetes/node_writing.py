@@ -7,7 +7,7 @@ import random
 import re
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -26,6 +26,7 @@ from reconciler.kubernetes.connection import (
 )
 from reconciler.kubernetes.wire import protobuf, shapes
 from reconciler.kubernetes.wire.lists import list_all, node_format, node_metadata_format
+from reconciler.model import limits
 from reconciler.model.errors import (
     ClusterError,
     Conflict,
@@ -484,15 +485,26 @@ class CordonOwner:
             self._known[node.uid] = self._is_ours(node), now
         return frozenset(node.name for node in nodes if self._known.get(node.uid, (False, now))[0])
 
+    def uncordoned_by(self, node: Node) -> str:
+        """Return the field manager that set `spec.unschedulable` to false, empty if that is not known.
+
+        Only who applies the field owns it then. An uncordon by a patch, such as that of kubectl, removes the
+        field, and the API server keeps no owner of what is gone.
+        """
+        return next(self._managers(node), "")
+
     def _is_ours(self, node: Node) -> bool:
+        return PASSES in self._managers(node)
+
+    def _managers(self, node: Node) -> Iterator[str]:
+        """Yield the managers of `spec.unschedulable`, none if they can't be read."""
         try:
             answer = self._connection.send(Request("GET", NODES / node.name, accept=_ONLY_METADATA))
             found = shapes.decode(_Object, answer).metadata
         except ClusterError:
-            return False
-        return found.uid == node.uid and any(
-            entry.manager == PASSES
-            and entry.fieldsV1 is not None
-            and "f:unschedulable" in (entry.fieldsV1.spec or {})
-            for entry in found.managedFields or ()
-        )
+            return
+        if found.uid != node.uid:
+            return
+        for entry in found.managedFields or ():
+            if entry.fieldsV1 is not None and "f:unschedulable" in (entry.fieldsV1.spec or {}):
+                yield limits.text(entry.manager)

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from reconciler.model.event import WITHOUT_START
 from reconciler.model.moments import to_text
-from reconciler.model.record import CaseRecord, KnownEvent, PlatformStart
+from reconciler.model.record import CaseRecord, KnownEvent, PlatformStart, Uncordoned
 from reconciler.model.values import replace
 
 
@@ -73,7 +73,8 @@ class CaseOutcome(Struct, frozen=True):
     pods that the drain had to evict were on the node then, None if they could not be counted or it has not
     started. `deadline_passed` is when a pass saw that the latest start was over and no drain had begun.
     `too_late`: the case was announced after that. `met` names the first of the pods, with their workloads and
-    PodDisruptionBudgets.
+    PodDisruptionBudgets. `uncordoned` says who uncordoned the node in the middle of the case, None if nobody
+    did.
     """
 
     result: CaseResult
@@ -83,6 +84,7 @@ class CaseOutcome(Struct, frozen=True):
     deadline_passed: datetime | None = None
     too_late: bool = False
     met: str = ""
+    uncordoned: Uncordoned | None = None
 
     @property
     def words(self) -> str:
@@ -106,10 +108,15 @@ class CaseOutcome(Struct, frozen=True):
                 yield "cancelled: the event did not start"
                 yield drained
             case CaseResult.STOPPED:
-                yield "stopped: the event was still announced when the case ended"
+                if self.uncordoned is None:
+                    yield "stopped: the event was still announced when the case ended"
+                else:
+                    yield "stopped: whether the platform did its maintenance is not known"
                 yield drained
             case CaseResult.RUNNING:
                 yield "running"
+        if self.uncordoned is not None:
+            yield self.uncordoned.words
         if self.deadline_passed:
             what = "announced too late" if self.too_late else "no drain had begun at the latest start"
             yield f"{what} (seen at {to_text(self.deadline_passed)})"
@@ -132,20 +139,22 @@ def counted(pods: int | None, met: str = "") -> str:
 def outcome_of(case: CaseRecord) -> CaseOutcome | None:
     """Return the outcome of a case, None if the record has no case."""
     facts = case.facts
-    if not case.open and not facts.any:
+    if not case.goes_on and not facts.any:
         return None
     done = case.drain.done if case.drain is not None else None
     struck = struck_by(case)
+    left = case.uncordoned if case.goes_on else None
     first = struck or min(facts.starts, key=lambda one: one.at, default=None)
     result = CaseResult.MISSED if struck is not None else _result(case, done)
     return CaseOutcome(
         result,
-        drained=done,
+        drained=done or (left.drained if left is not None else None),
         started=first.at if first else None,
         pods=first.pods if first else None,
         deadline_passed=facts.deadline_passed,
         too_late=facts.announced_too_late,
         met=first.met if first else "",
+        uncordoned=left,
     )
 
 
@@ -201,7 +210,11 @@ def _result(case: CaseRecord, done: datetime | None) -> CaseResult:
         return CaseResult.CANCELLED if ended and not _begun(case) else CaseResult.DRAINED
     if starts and not uncounted:
         return CaseResult.DRAINED
-    return CaseResult.CANCELLED if ended else CaseResult.RUNNING
+    if not ended:
+        return CaseResult.RUNNING
+    # Without a drain it is no sign of a start that nobody reports one.
+    unknown = case.uncordoned is not None and not all(map(reports_start, case.events))
+    return CaseResult.STOPPED if unknown else CaseResult.CANCELLED
 
 
 def _begun(case: CaseRecord) -> bool:

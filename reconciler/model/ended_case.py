@@ -109,7 +109,7 @@ def _people(said: Instructions) -> tuple[str, ...]:
 
 
 def _times(case: CaseRecord, plan: NodePlan, ended: datetime, *, lost: bool) -> CaseTimes:
-    facts, drain = case.facts, case.drain
+    facts, drain, left = case.facts, case.drain, case.uncordoned
     first = (facts.announced, facts.deadline_passed, facts.drain_began, case.since)
     known = [moment for moment in (*first, *(one.at for one in facts.starts)) if moment is not None]
     start = min(known, default=ended)
@@ -124,9 +124,9 @@ def _times(case: CaseRecord, plan: NodePlan, ended: datetime, *, lost: bool) -> 
         not_before=min((one.not_before for one in case.events if one.not_before is not None), default=None),
         planned=facts.planned,
         started=facts.drain_began or began,
-        drained=drain.done if drain is not None else None,
+        drained=drain.done if drain is not None else left.drained if left is not None else None,
         gone=case.quiet_since,
-        uncordoned=ended if opened else None,
+        uncordoned=left.at if left is not None else ended if opened else None,
     )
 
 

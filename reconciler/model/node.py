@@ -177,7 +177,9 @@ class Node(Struct, frozen=True):
     It has only the annotations under our own prefix and the wanted ones, and only the wanted conditions;
     `allocatable` (quantities as text) is there only for a preview, `system_uuid` only where it is wanted.
     `cordon_of` is only set if the node has no record: the tool whose cordon a pass takes over, or `US`, if a
-    pass has cordoned it, and somebody removed the record. `copied_labels` and `copied_annotations` are the
+    pass has cordoned it, and somebody removed the record. `uncordoned_by` is the field manager that set
+    `spec.unschedulable` on a node that a pass has cordoned and somebody has uncordoned, empty if it is not
+    known. `copied_labels` and `copied_annotations` are the
     keys of ours that are about another node, see `without_copies`; `labels` and `annotations` do not have
     them.
     """
@@ -196,6 +198,7 @@ class Node(Struct, frozen=True):
     finalizers: tuple[str, ...] = ()
     kubelet_version: str = ""
     cordon_of: str = ""
+    uncordoned_by: str = ""
     system_uuid: str = ""
     copied_labels: tuple[str, ...] = ()
     copied_annotations: tuple[str, ...] = ()

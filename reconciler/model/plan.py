@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from msgspec import Struct, field
 
-from reconciler.model.case_outcome import CaseOutcome, outcome_of
+from reconciler.model.case_outcome import CaseOutcome, outcome_at_end, outcome_of
 from reconciler.model.content import CalendarText, SettingsVersion
 from reconciler.model.drains import Blocker, DrainOrder, DrainProgress
 from reconciler.model.event import MaintenanceEvent
@@ -360,8 +360,9 @@ class NodePlan(PlannedNode, frozen=True):
     @property
     def outcome(self) -> CaseOutcome | None:
         """What has become of the node's case, None if there is none."""
-        case = self.ended or self.record
-        return outcome_of(case) if case is not None else None
+        if self.ended is not None:
+            return outcome_at_end(self.ended)
+        return outcome_of(self.record) if self.record is not None else None
 
     @property
     def case_events(self) -> Sequence[MaintenanceEvent | KnownEvent]:

@@ -154,6 +154,9 @@ class CordonReader(Protocol):
     def cordoned_by_us(self, nodes: Sequence[Node]) -> frozenset[str]:
         """Return the names of those that a pass has cordoned; what can't be read is left out."""
 
+    def uncordoned_by(self, node: Node) -> str:
+        """Return the field manager that set `spec.unschedulable` last, empty if that is not known."""
+
 
 @runtime_checkable
 class AttachmentReader(Protocol):

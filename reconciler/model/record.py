@@ -24,6 +24,7 @@ from reconciler.model.errors import RecordUnreadable
 from reconciler.model.event import Kind, MaintenanceEvent, Signal
 from reconciler.model.hooks import MOST_HOOKS, HookEnd, HookId, HookKind, HookRecord, HookStep
 from reconciler.model.keys import keys_of
+from reconciler.model.moments import to_text
 from reconciler.model.node import Node, OwnTimes
 from reconciler.model.values import Flat, Written, decoded, encoded, parsed, register, replace
 
@@ -264,17 +265,36 @@ class CaseFacts(Struct, frozen=True):
         return next((one for one in self.starts if one.event.matches(event)), None)
 
 
+class Uncordoned(Struct, frozen=True):
+    """That somebody uncordoned a node in the middle of its case.
+
+    `at` is when a pass saw it, `by` the field manager that set it, empty if the API server does not know it.
+    `drained` is when the drain before it had ended, None if it had not. Moments are UTC.
+    """
+
+    at: datetime
+    by: Written[str] = ""
+    drained: datetime | None = None
+
+    @property
+    def words(self) -> str:
+        """It as a sentence."""
+        return f"{self.by or 'someone'} uncordoned the node at {to_text(self.at)}"
+
+
 class ProfileRecord(Struct, frozen=True):
     """The data of one profile about a node.
 
     `since` is when the profile entered its state, None while it is operational. `events` are the events of
-    the case. `dismissed` are ignored because someone uncordoned the node. `quiet_since` is when the last of
-    `events` was gone from every source that reported it. `self_service` is set once we asked the platform
-    to start, `acknowledged` are the ids of the events that it was asked to start, `replacement` is set once
-    another machine was requested. `facts` is what happened so far; a profile that is operational has some
-    while an event that requires a drain can't start a case. `hooks` are those that hold a step of the case,
-    and those that held one and are still there. `late` are events that the drain of the node did not help us
-    to end: the node was given back, and its next drain starts late. All moments are UTC.
+    the case. `dismissed` are ignored because someone uncordoned the node, as `uncordoned` says, or because
+    the platform did not follow our requests. The case of an uncordoned node goes on until these events are
+    gone, though nothing is done for it. `quiet_since` is when the last of `events` was gone from every source
+    that reported it. `self_service` is set once we asked the platform to start, `acknowledged` are the ids of
+    the events that it was asked to start, `replacement` is set once another machine was requested. `facts` is
+    what happened so far; a profile that is operational has some while an event that requires a drain can't
+    start a case. `hooks` are those that hold a step of the case, and those that held one and are still there.
+    `late` are events that the drain of the node did not help us to end: the node was given back, and its next
+    drain starts late. All moments are UTC.
     """
 
     state: Written[State] = State.OPERATIONAL
@@ -288,11 +308,17 @@ class ProfileRecord(Struct, frozen=True):
     facts: CaseFacts = CaseFacts()
     hooks: Annotated[tuple[HookRecord, ...], Meta(max_length=MOST_HOOKS)] = ()
     late: tuple[KnownEvent, ...] = ()
+    uncordoned: Uncordoned | None = None
 
     @property
     def open(self) -> bool:
-        """Whether the profile has a case."""
+        """Whether the profile does something for a case."""
         return self.state is not State.OPERATIONAL
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether there is a case that has not ended, also after somebody's uncordon."""
+        return self.open or (self.uncordoned is not None and bool(self.events))
 
     @property
     def has_data(self) -> bool:
@@ -339,6 +365,7 @@ class CaseRecord(ProfileRecord, frozen=True):
             self.since,
             late=tuple(dict.fromkeys((*self.late, *late))),
             dismissed=self.dismissed if dismissed is None else dismissed,
+            uncordoned=self.uncordoned if dismissed is None else None,
             node_cordon=self.node_cordon,
             also_claimed_by=self.also_claimed_by,
             elsewhere=self.elsewhere,
@@ -394,6 +421,7 @@ class Record(Struct, frozen=True):
             facts=mine.facts,
             hooks=mine.hooks,
             late=mine.late,
+            uncordoned=mine.uncordoned,
             cordon=cordon.whose if cordon and claim in cordon.claims else Cordon.NONE,
             drain=drain.drain if drain and claim in drain.claims else None,
             node_cordon=cordon.whose if cordon else Cordon.NONE,
@@ -415,6 +443,7 @@ class Record(Struct, frozen=True):
             facts=case.facts,
             hooks=case.hooks,
             late=case.late,
+            uncordoned=case.uncordoned,
         )
         claim = Claim(ClaimKind.PROFILE, profile)
         kept = {name: data for name, data in self.profiles if name != profile}
@@ -553,6 +582,7 @@ def _believed(kept: ProfileRecord, times: OwnTimes) -> ProfileRecord:
         kept,
         since=times.maybe(kept.since),
         quiet_since=times.maybe(kept.quiet_since),
+        uncordoned=kept.uncordoned and replace(kept.uncordoned, at=times.of(kept.uncordoned.at)),
         self_service=service and replace(service, asked=times.of(service.asked)),
         replacement=replacement and replace(replacement, asked=times.of(replacement.asked)),
         facts=kept.facts.believed(times),

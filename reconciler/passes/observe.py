@@ -418,13 +418,30 @@ def _records(nodes: Iterable[Node], prefix: str) -> tuple[dict[str, Record | Unr
     return records, problems
 
 
+_OPENED_AT_MOST = 20
+"""Nodes that a pass asks about, each by one request, when somebody has uncordoned them."""
+
+
 def _with_owners(
     reader: ClusterReader,
     nodes: tuple[Node, ...],
     records: Mapping[str, object],
     adopts: Callable[[Node], str],
 ) -> tuple[Node, ...]:
-    """Return the nodes, each without a record with whose cordon it has, as far as a pass takes that over."""
+    """Return the nodes, each without a record with whose cordon it has, as far as a pass takes that over.
+
+    A node in maintenance that is not cordoned has who uncordoned it.
+    """
+    opened = [
+        node
+        for node in nodes
+        if not node.unschedulable
+        and isinstance(record := records.get(node.name), Record)
+        and record.in_maintenance
+    ]
+    if opened and isinstance(reader, CordonReader):
+        by = {node.name: reader.uncordoned_by(node) for node in opened[:_OPENED_AT_MOST]}
+        nodes = tuple(replace(node, uncordoned_by=by.get(node.name, "")) for node in nodes)
     unclear = [node for node in nodes if node.unschedulable and node.name not in records]
     ours = reader.cordoned_by_us(unclear) if unclear and isinstance(reader, CordonReader) else frozenset()
     owners = {node.name: US if node.name in ours else adopts(node) for node in unclear}

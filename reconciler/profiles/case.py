@@ -8,6 +8,7 @@ from datetime import datetime
 from msgspec import Struct
 
 from reconciler.model.event import REQUEST, Answer, Kind, MaintenanceEvent, Reading, Signal
+from reconciler.model.moments import to_text
 from reconciler.model.plan import JudgedEvent
 from reconciler.model.record import CaseRecord, KnownEvent, identity, same_event
 from reconciler.model.snapshot import NodeAssessment
@@ -239,6 +240,23 @@ def not_dismissed(record: CaseRecord, judged: tuple[JudgedEvent, ...]) -> tuple[
     if not record.dismissed:
         return judged
     return tuple(one for one in judged if not any(old.matches(one.event) for old in record.dismissed))
+
+
+def dismissed_words(record: CaseRecord, now: datetime) -> str:
+    """Return in a sentence why the events of a node are ignored, and what comes; `now` is aware."""
+    if record.uncordoned is None:
+        return "the platform did not do its maintenance when asked, so the event is ignored until a new one"
+    kinds = ", ".join(dict.fromkeys(one.condition or one.kind.value for one in record.dismissed))
+    dates = [one.not_before for one in record.dismissed if one.not_before is not None]
+    if any(record.facts.start_of(one) is not None for one in record.dismissed):
+        comes = f"the platform has started {kinds}"
+    elif not dates:
+        comes = f"the platform may start {kinds} at any time"
+    elif min(dates) <= now:
+        comes = f"the platform may have started {kinds} at {to_text(min(dates))}"
+    else:
+        comes = f"the platform may start {kinds} from {to_text(min(dates))} on"
+    return f"{record.uncordoned.words}, and nobody guards it: {comes}"
 
 
 def without_ended_dismissals(

@@ -12,9 +12,17 @@ from reconciler.model.limits import first_of
 from reconciler.model.machine import PerformMaintenance, Remove, ScaleUp, vm_of
 from reconciler.model.node import MECHANIC_LABEL, Node
 from reconciler.model.plan import Notice, NoticeType
-from reconciler.model.record import CaseRecord, Cordon, DrainRecord, KnownEvent, Replacement, SelfService
+from reconciler.model.record import (
+    CaseRecord,
+    Cordon,
+    DrainRecord,
+    KnownEvent,
+    Replacement,
+    SelfService,
+    Uncordoned,
+)
 from reconciler.model.values import replace
-from reconciler.profiles.case import known, newly_asking
+from reconciler.profiles.case import dismissed_words, known, newly_asking
 from reconciler.profiles.plugins import PLATFORM, Trigger, trigger
 from reconciler.profiles.situation import Effects, Situation
 
@@ -64,13 +72,23 @@ def _why_now(situation: Situation) -> Iterator[str]:
 
 @trigger("dismiss")
 def dismiss(situation: Situation, effects: Effects) -> Effects:
-    """Close the case and record its events, so that only a new event starts another case."""
-    record = effects.record
-    left = () if situation.case.over else record.events
-    message = "someone uncordoned the node, so it is ignored until a new event"
-    return replace(effects, record=record.closed(dismissed=left)).with_notice(
-        Notice("MaintenanceStopped", message, NoticeType.WARNING)
-    )
+    """Leave the node to whoever uncordoned it: its events start no other drain.
+
+    The case goes on until they are gone, because the platform may still start. It ends at once without any.
+    """
+    record, left = effects.record, () if situation.case.over else effects.record.events
+    done = record.drain.done if record.drain is not None else None
+    by = Uncordoned(situation.now.replace(microsecond=0), situation.node.uncordoned_by, done)
+    if not left:
+        message = f"{by.words}; its events were gone"
+        return replace(effects, record=record.closed()).with_notice(
+            Notice("MaintenanceStopped", message, NoticeType.WARNING)
+        )
+    dismissed = tuple(dict.fromkeys((*record.dismissed, *left)))
+    kept = replace(record.closed(dismissed=dismissed), events=left, facts=record.facts, uncordoned=by)
+    back = situation.settings.keys.names.release(situation.node.name)
+    words = f"{dismissed_words(kept, situation.now)}; {back} lets the reconciler drain it again"
+    return replace(effects, record=kept).with_notice(Notice("MaintenanceStopped", words, NoticeType.WARNING))
 
 
 @trigger("giveUp")

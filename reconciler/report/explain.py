@@ -37,7 +37,7 @@ WHO: Mapping[str, str] = MappingProxyType(
     {
         **{name: check.type.who for name, check in CHECKS.items() if check.type.who},
         # Holds without a check.
-        HoldCode.DISMISSED: "a person: reconciler drain {node}{prefix} drains it by hand",
+        HoldCode.DISMISSED: "a person: {release} lets the reconciler drain it again",
         HoldCode.DRAIN: "the owner of the pod, or of the budget or webhook that refuses its eviction",
         HoldCode.DRAIN_SLOT: f"{NOBODY} when another drain ends; or {SETTINGS}: `drain.maxConcurrentNodes`",
         HoldCode.END_REPORTED: "whoever knows that the maintenance is over: {release}",

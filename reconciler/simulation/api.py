@@ -193,6 +193,11 @@ class SimulatedApi:
         """Return the names of those that the program has cordoned."""
         return frozenset(node.name for node in nodes if node.uid in self.cluster.our_cordons)
 
+    def uncordoned_by(self, node: Node) -> str:
+        """Return nothing: who applies a field is not simulated."""
+        del node
+        return ""
+
     # ClusterWriter
 
     def patch_node(self, write: NodeWrite) -> WriteAnswer | None:

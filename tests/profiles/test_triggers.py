@@ -12,7 +12,15 @@ from msgspec import Struct
 from reconciler.model.event import Kind, MaintenanceEvent
 from reconciler.model.machine import AKS, OPENSHIFT, Machine, PerformMaintenance, Pool, Remove, ScaleUp, vm_of
 from reconciler.model.node import MECHANIC_LABEL, Node
-from reconciler.model.record import CaseRecord, Cordon, DrainRecord, Replacement, SelfService, State
+from reconciler.model.record import (
+    CaseRecord,
+    Cordon,
+    DrainRecord,
+    Replacement,
+    SelfService,
+    State,
+    Uncordoned,
+)
 from reconciler.model.values import replace
 from reconciler.profiles.case import CaseView
 from reconciler.profiles.situation import Acknowledgement, Situation, Work
@@ -112,8 +120,15 @@ HELD = record(events=(known(ids=("A1",)),))
 EFFECTS["dismiss"] = {
     "its events are ignored": (
         situation(held=HELD, case=CaseView((judged(event()),))),
-        After(replace(CLOSED_CASE, dismissed=HELD.events)),
-        "Warning MaintenanceStopped",
+        After(
+            replace(
+                CLOSED_CASE,
+                events=HELD.events,
+                dismissed=HELD.events,
+                uncordoned=Uncordoned(NOW, drained=HELD.drain.done if HELD.drain is not None else None),
+            )
+        ),
+        "Warning MaintenanceStopped: someone uncordoned the node",
     ),
     "events that have gone need not be remembered": (
         situation(held=HELD, case=CaseView()),

@@ -90,7 +90,7 @@ def test_mode_observe_is_what_keeps_a_drain_that_would_start_now() -> None:
     [
         ("eventsGone", "reconciler request a --cancel --config FILE"),
         ("eventReadable", "reconciler request a --kind KIND --replace --config FILE"),
-        ("dismissed", "reconciler drain a --prefix ours.example.com"),
+        ("dismissed", "reconciler release a --prefix ours.example.com"),
         ("notClaimed", "reconciler release a --prefix ours.example.com"),
         ("recordReadable", "reconciler release a --prefix ours.example.com --reset"),
         ("preDrainHooksDone", "a hook in an annotation can be removed: kubectl annotate node a ours.example"),

@@ -249,6 +249,8 @@ _WORDS = {
     Topic.HELD: "held",
     Topic.WILL_BE_MISSED: "will be missed",
     Topic.NO_LONGER_MISSED: "no longer missed",
+    Topic.UNGUARDED: "unguarded",
+    Topic.PERSON: "a person's word",
     Topic.STARTED: "maintenance started",
     Topic.BLOCKED: "drain blocked",
     Topic.DRAINED: "drained",

@@ -226,7 +226,7 @@ class _News:
     def _known(self, node: NodePlan, plan: Plan, before: Known | None) -> Known:
         labels = plan.labels.get(node.node)
         record = node.ended or node.record
-        is_open = record is not None and record.open
+        is_open = record is not None and record.goes_on
         opened = self._now
         if record is not None and is_open:
             opened = record.facts.announced or record.since or opened

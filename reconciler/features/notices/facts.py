@@ -123,6 +123,11 @@ def _event_words(event: MaintenanceEvent) -> str:
 
 def _of_case(node: NodePlan, case: CaseRecord) -> Iterator[tuple[str, Fact]]:
     facts, schedule = case.facts, node.schedule
+    if case.uncordoned is not None and node.ended is None and not case.open:
+        words = (hold.reason for hold in node.holds if hold.code == HoldCode.DISMISSED)
+        text = next(words, case.uncordoned.words)
+        key = f"Unguarded {seconds(case.uncordoned.at)}"
+        yield key, Fact(Topic.UNGUARDED, text, lasts=True, before=node.platform_time)
     drained = case.drain is not None and case.drain.done is not None
     if case.open and case.state is State.REQUIRED and node.ended is None:
         if schedule is not None and schedule.planned_start is not None and not schedule.missed:
@@ -135,10 +140,8 @@ def _of_case(node: NodePlan, case: CaseRecord) -> Iterator[tuple[str, Fact]]:
     if facts.deadline_passed is not None:
         why = _reasons(node.holds)
         text = f"{unbegun(case)}: {why}" if why else unbegun(case)
-        yield (
-            "DeadlinePassed",
-            Fact(Topic.DEADLINE_PASSED, text, lasts=case.drain is None and node.ended is None),
-        )
+        lasts = case.drain is None and case.uncordoned is None and node.ended is None
+        yield "DeadlinePassed", Fact(Topic.DEADLINE_PASSED, text, lasts=lasts)
     if case.state is State.IN_MAINTENANCE or case.drain is not None:
         yield "Started", Fact(Topic.STARTED, _started(node))
     if drained and case.drain is not None and case.drain.done is not None:

@@ -29,6 +29,12 @@ class Topic(StrEnum):
     NO_LONGER_MISSED = "NoLongerMissed"
     """What was said with `WillBeMissed` no longer holds. Who got that gets this, too."""
 
+    UNGUARDED = "Unguarded"
+    """Somebody uncordoned the node, and the platform may still start."""
+
+    PERSON = "Person"
+    """A person held, deferred or approved the drain, or stopped it."""
+
     STARTED = "Started"
     """The node is cordoned, and its drain starts."""
 
@@ -57,7 +63,15 @@ class Topic(StrEnum):
 
 
 _BAD = frozenset(
-    {Topic.HELD, Topic.WILL_BE_MISSED, Topic.BLOCKED, Topic.DEADLINE_PASSED, Topic.MISSED, Topic.FAILED}
+    {
+        Topic.HELD,
+        Topic.WILL_BE_MISSED,
+        Topic.UNGUARDED,
+        Topic.BLOCKED,
+        Topic.DEADLINE_PASSED,
+        Topic.MISSED,
+        Topic.FAILED,
+    }
 )
 
 

@@ -356,7 +356,8 @@ def _why(live: _Live, plan: NodePlan, stage: Stage) -> tuple[str, str]:
         return ",".join(dict.fromkeys(hold.code for hold in holds)), "; ".join(hold.reason for hold in holds)
     judged = live.judged
     if stage is Stage.DISMISSED:
-        return HoldCode.DISMISSED, "someone uncordoned the node, so it is ignored until a new event"
+        reasons = (hold.reason for hold in plan.holds if hold.code == HoldCode.DISMISSED)
+        return HoldCode.DISMISSED, next(reasons, "no drain begins for it until a new event")
     return "", judged.because if judged is not None else ""
 
 

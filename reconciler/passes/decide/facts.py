@@ -108,8 +108,12 @@ def with_starts(
         return record
     facts = record.facts
     # The case of an adopted node has all of its events, also those that require no drain.
-    asked = record.open and not record.cordon.adopted
-    present = [(judged.event, cases.known(judged.event)) for judged in view.present if judged.asks or asked]
+    asked = record.goes_on and not record.cordon.adopted
+    # Nothing is done for an event after somebody's uncordon, but the platform starts it all the same.
+    left = [one for one in node.judged if record.goes_on and not record.open and one not in view.present]
+    left = [one for one in left if any(old.matches(one.event) for old in record.events)]
+    shown = (*view.present, *left)
+    present = [(judged.event, cases.known(judged.event)) for judged in shown if judged.asks or asked]
     events = (*record.events, *(seen for _, seen in present))
     pods = _pods_to_go(record, events, node, context)
     starts = [_recounted(start, record, pods) for start in facts.starts]
@@ -153,7 +157,10 @@ def tell(step: CaseStep, node: NodeFacts, context: PassContext) -> Telling:
     forecast = _forecast(step, node, context)
     # A plan that is weeks ahead requires nothing yet. Until then the record keeps what was said of it.
     over = not view.unknown and not any(event.asks for event in view.present) and forecast is None
-    ends = record.state is State.OPERATIONAL and (before.open or over)
+    # After somebody's uncordon, the case goes on without us until its events are gone.
+    uncordoned = record.uncordoned is not None and record.uncordoned != before.uncordoned
+    over = over and not (record.goes_on and record.dismissed)
+    ends = record.state is State.OPERATIONAL and (over or (before.open and not uncordoned))
     if ends:
         case = before
     else:
@@ -169,7 +176,8 @@ def tell(step: CaseStep, node: NodeFacts, context: PassContext) -> Telling:
     fresh = tuple(each for each in notices if each.reason not in known)
     if ends:
         # Nothing is left to note it in, so it is sent before the case is closed.
-        closed = replace(record, facts=CaseFacts(), events=(), quiet_since=None)
+        uncordoned_by = record.uncordoned if record.dismissed else None
+        closed = replace(record, facts=CaseFacts(), events=(), quiet_since=None, uncordoned=uncordoned_by)
         quiet = before.quiet_since or (context.second if over else None)
         return Telling(
             closed, (*pending, *fresh), ended=replace(before, quiet_since=quiet) if _is_case(before) else None
@@ -178,7 +186,7 @@ def tell(step: CaseStep, node: NodeFacts, context: PassContext) -> Telling:
 
 
 def _is_case(record: CaseRecord) -> bool:
-    return record.open or record.facts.any
+    return record.goes_on or record.facts.any
 
 
 def _is_left(old: KnownEvent, node: NodeFacts, context: PassContext) -> bool:

@@ -55,11 +55,13 @@ def unguarded(node: NodeFacts, plan: NodePlan, context: PassContext) -> Unguarde
         who = f"{SETTINGS}: `mode: Enforce` starts drains again; or a person: {back}"
         return Unguarded(UnguardedWhy.MODE, "mode Finish begins no drain", who, announced)
     return _left(
-        node, plan, asking, f"{release} gives it back to the reconciler; {drain} drains it by hand"
+        node, plan, asking, context, f"{release} lets the reconciler drain it; {drain} drains it by hand"
     ) or (_held(node, plan, asking) or _silent(node, plan, context, release))
 
 
-def _left(node: NodeFacts, plan: NodePlan, asking: Iterable[JudgedEvent], who: str) -> Unguarded | None:
+def _left(
+    node: NodeFacts, plan: NodePlan, asking: Iterable[JudgedEvent], context: PassContext, who: str
+) -> Unguarded | None:
     """Return that an event is ignored although it requires a drain, because a case of it was dismissed."""
     if plan.record is None or plan.after is State.IN_MAINTENANCE:
         return None
@@ -67,14 +69,10 @@ def _left(node: NodeFacts, plan: NodePlan, asking: Iterable[JudgedEvent], who: s
     ignored = [event for event in asking if event not in current]
     if not ignored:
         return None
-    # Only a request for maintenance now, which the platform did not follow, is given up by the program.
-    if all(event.event.plan is not None for event in ignored):
-        because = (
-            "the platform did not do its maintenance when asked, so the event is ignored until a new one"
-        )
+    because, uncordoned = cases.dismissed_words(plan.record, context.now), plan.record.uncordoned
+    if uncordoned is None:
         return Unguarded(UnguardedWhy.DISMISSED, because, f"a person: {who}")
-    because = "someone uncordoned the node, so the event is ignored until a new one"
-    return Unguarded(UnguardedWhy.UNCORDONED_BY_HAND, because, f"a person: {who}")
+    return Unguarded(UnguardedWhy.UNCORDONED_BY_HAND, because, f"a person: {who}", uncordoned.at)
 
 
 def _held(node: NodeFacts, plan: NodePlan, asking: Iterable[JudgedEvent]) -> Unguarded | None:

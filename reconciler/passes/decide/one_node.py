@@ -66,7 +66,7 @@ def _leave(
     if running(drained) and not is_stuck(drained, None, context.now):
         progress.undrained += read.name != context.snapshot.itself.node
     decided = Decided(node.state, node.case if node.record else None, (held,))
-    return node_plan(node, None, decided, Actions(undone=undone), DrainState(progress=drained))
+    return node_plan(node, None, decided, Actions(undone=undone), DrainState(progress=drained), context)
 
 
 def decide_node(node: NodeFacts, context: PassContext, progress: Progress, parts: Parts) -> NodePlan:
@@ -155,7 +155,7 @@ def _untouched(node: NodeFacts, because: Hold, context: PassContext, parts: Part
         publications=signs.writes,
     )
     decided = Decided(node.state, node.case if node.record else None, (because,))
-    return node_plan(node, None, decided, todo, DrainState(progress=drained))
+    return node_plan(node, None, decided, todo, DrainState(progress=drained), context)
 
 
 def _account(

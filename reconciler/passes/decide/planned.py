@@ -92,7 +92,7 @@ def plan_of(node: NodeFacts, walked: Walk, drain: NodeDrain, context: PassContex
     )
     decided = Decided(walked.state, record, (*case.holds, *signs.holds), telling.ended)
     shown = _drain_state(node, record, drain.kept, drain.shown, context)
-    return node_plan(node, walked, decided, todo, shown)
+    return node_plan(node, walked, decided, todo, shown, context)
 
 
 def _drain_state(
@@ -114,7 +114,12 @@ def _drain_state(
 
 
 def node_plan(
-    node: NodeFacts, walked: Walk | None, after: Decided, todo: Actions, draining: DrainState
+    node: NodeFacts,
+    walked: Walk | None,
+    after: Decided,
+    todo: Actions,
+    draining: DrainState,
+    context: PassContext,
 ) -> NodePlan:
     """Return the plan of a node; `walked` is None if the node must not be changed."""
     read, step = node.read, node.workflows or WorkflowStep(node.read, node.record)
@@ -129,7 +134,7 @@ def node_plan(
         events=node.judged,
         checks=walked.answers if walked else (),
         transitions=(*step.transitions, *(walked.transitions if walked else ())),
-        holds=(*step.holds, *_holds(node, walked, after, todo)),
+        holds=(*step.holds, *_holds(node, walked, after, todo, context)),
         status=NodeStatus(
             read.unschedulable,
             tuple((reading.source, reading.because) for reading in silent),
@@ -155,13 +160,31 @@ def _is_struck(before: CaseRecord, after: CaseRecord | None) -> bool:
     return known is None or known.result is not found.result
 
 
-def _holds(node: NodeFacts, walked: Walk | None, after: Decided, todo: Actions) -> tuple[Hold, ...]:
+def _holds(
+    node: NodeFacts, walked: Walk | None, after: Decided, todo: Actions, context: PassContext
+) -> tuple[Hold, ...]:
     """Return what holds the node.
 
     A patch that only shows something to other tools, or only records a fact, is no action.
     """
     acts = todo.any and not _only_tells(node, walked, after, todo)
-    return after.holds if after.holds or acts else _unspoken_holds(node)
+    left = _left_by_hand(node, after, context)
+    if after.holds or acts or left:
+        return (*after.holds, *left)
+    return _unspoken_holds(node)
+
+
+def _left_by_hand(node: NodeFacts, after: Decided, context: PassContext) -> tuple[Hold, ...]:
+    """Return the hold of a node on which an event that requires a drain is ignored, none for any other."""
+    record = after.record
+    if record is None or after.state is State.IN_MAINTENANCE:
+        return ()
+    current = cases.not_dismissed(record, node.judged)
+    if not any(event.asks and event not in current for event in node.judged):
+        return ()
+    words = cases.dismissed_words(record, context.now)
+    reason = f"{words}; {context.keys.release(node.name)} lets the reconciler drain it again"
+    return (Hold(node.name, HoldCode.DISMISSED, reason),)
 
 
 def _only_tells(node: NodeFacts, walked: Walk | None, after: Decided, todo: Actions) -> bool:
@@ -178,12 +201,8 @@ def _unspoken_holds(node: NodeFacts) -> tuple[Hold, ...]:
     law 7 requires one for every event without an action.
     """
     holds = []
-    let_be = {event.event for event in node.judged} - {event.event for event in node.current}
     for event in node.judged:
-        if event.event in let_be and event.asks:
-            reason = "someone uncordoned the node, so it is ignored until a new event"
-            holds.append(Hold(node.name, HoldCode.DISMISSED, reason))
-        elif event.asks and not event.starts:
+        if event.asks and not event.starts:
             holds.append(Hold(node.name, HoldCode.IN_TIME, event.because))
         elif not event.asks and event.event.kind is Kind.UNKNOWN:
             holds.append(Hold(node.name, HoldCode.EVENT_READABLE, event.because, event.until))

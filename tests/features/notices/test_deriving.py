@@ -397,3 +397,28 @@ def test_a_message_says_what_was_announced_too_late_and_which_pods_were_met() ->
     assert (
         "while 2 pods that had to be evicted were on the node: shop/web-1 (ReplicaSet shop/owner)" in missed
     )
+
+
+def test_an_uncordon_by_hand_is_told_at_once_and_is_no_end() -> None:
+    world = asking("a", request=LATER)
+    following = Following(world)
+    following.step()
+    late = NOW + minutes(47 * 60)
+    while Topic.DRAINED not in following.topics(late):
+        pass
+    world.cluster.cordon("a", on=False)
+    (told,) = following.step(late)
+    text = told.text
+
+    assert told.topic is Topic.UNGUARDED
+    assert "someone uncordoned the node at" in text
+    assert "the platform may start Reboot from 2026-11-23T12:00:00Z on" in text
+    assert "reconciler release a lets the reconciler drain it again" in text
+    assert following.topics(late + minutes(5)) == []
+
+    world.cluster.annotate("a", REQUEST, None)
+    (done,) = following.step(late + minutes(6))
+
+    assert done.topic is Topic.DONE
+    assert "someone uncordoned the node" in done.text
+    assert "in time" not in done.text

@@ -10,9 +10,10 @@ import pytest
 from reconciler.model.event import Answer, Kind, PlatformPlan, Reading
 from reconciler.model.instructions import PersonHold, Word, hold_text
 from reconciler.model.node import Node
-from reconciler.model.record import DrainRecord, State
+from reconciler.model.record import DrainRecord, State, Uncordoned
 from reconciler.model.snapshot import Ledger
 from reconciler.model.unguarded import Unguarded, UnguardedWhy
+from reconciler.model.values import replace
 from reconciler.settings.schema import Settings
 from tests.support import builders
 from tests.support.builders import (
@@ -113,10 +114,13 @@ def test_what_the_settings_let_pass_on_purpose_leaves_no_node_unguarded(kind: Ki
 
 
 def test_an_event_after_an_uncordon_by_hand_leaves_a_node_unguarded() -> None:
-    found = unguarded(held_node(DISMISSED))
+    left = replace(DISMISSED, events=DISMISSED.dismissed, uncordoned=Uncordoned(NOW - minutes(5), "kubectl"))
+    found = unguarded(held_node(left))
 
     assert found is not None
-    assert found.why is UnguardedWhy.UNCORDONED_BY_HAND
+    assert (found.why, found.since) == (UnguardedWhy.UNCORDONED_BY_HAND, NOW - minutes(5))
+    assert "kubectl uncordoned the node" in found.because
+    assert "the platform may start Redeploy from 2026-11-21T13:00:00Z on" in found.because
     assert "reconciler release a" in found.who
 
 

@@ -178,17 +178,29 @@ def test_another_date_has_another_planned_start() -> None:
     assert times.started == NOW + minutes(180)
 
 
-def test_after_somebodys_uncordon_nobody_knows_how_the_event_ends() -> None:
-    scene, kept = history()
-    play(scene, imds(), passes=2)
-    scene.cluster.cordon("a", on=False)
-    play(scene, imds(), passes=1)
-    case = kept.case
+def test_after_somebodys_uncordon_a_case_goes_on_until_the_platform_has_acted_or_called_off() -> None:
+    for end, outcome, words in (
+        (imds("Started"), CaseResult.MISSED, "2 pods"),
+        (NOTHING, CaseResult.CANCELLED, "the event did not start"),
+    ):
+        scene, kept = history()
+        play(scene, imds(ahead=60), passes=2)
+        scene.cluster.cordon("a", on=False)
+        uncordoned = scene.now
+        play(scene, imds(ahead=60), passes=1)
+        for name in ("web-3", "web-4"):
+            scene.cluster.add_pod(pod(name))
+        play(scene, imds(ahead=60), passes=2)
+        assert kept.cases == []
 
-    assert (case.outcome, case.outcome.in_time) == (CaseResult.STOPPED, InTime.UNKNOWN)
-    assert "someone uncordoned the node" in case.why
-    assert case.times.gone is None
-    assert case.times.uncordoned == case.times.ended
+        play(scene, end, NOTHING)
+        case = kept.case
+        assert case.outcome is outcome
+        assert words in case.why
+        assert "someone uncordoned the node" in case.why
+        assert case.times.uncordoned == uncordoned
+        assert case.times.drained is not None
+        assert case.times.drained < uncordoned
 
 
 def test_a_request_that_is_drained_after_its_date_is_of_unknown_timeliness() -> None:

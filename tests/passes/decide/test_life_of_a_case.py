@@ -301,6 +301,22 @@ def test_a_persons_uncordon_stops_us_until_a_new_event(key: str, old: str, new: 
     assert history.cluster.nodes["a"].unschedulable
 
 
+def test_after_a_second_uncordon_the_first_event_stays_ignored() -> None:
+    history = _history(node(annotations={IMDS: builders.published(REBOOT)}), node("b"))
+    history.until_still()
+    history.cluster.cordon("a", on=False)
+    history.until_still()
+    history.cluster.annotate("a", IMDS, builders.published(REBOOT, REDEPLOY))
+    history.until_still()
+    assert history.cluster.nodes["a"].unschedulable
+
+    history.cluster.cordon("a", on=False)
+    history.until_still()
+
+    assert not history.cluster.nodes["a"].unschedulable
+    assert {one.kind for one in _kept(history.cluster).dismissed} == {Kind.REBOOT, Kind.REDEPLOY}
+
+
 def test_what_was_dismissed_is_forgotten_once_it_has_gone_and_counts_when_it_comes_back() -> None:
     history = _history(node(annotations={REQUEST: DRAIN_NOW}), node("b"))
     history.until_still()

@@ -6,6 +6,7 @@ import pytest
 
 from tests.real.passes.processes import Programs
 from tests.real.passes.scene import PREFIX, Scene
+from tests.support.controlplane.api import path_of
 
 
 def lose(scene: Scene, node: str) -> None:
@@ -83,3 +84,31 @@ def test_a_hundred_foreign_cordons_are_asked_about_a_few_at_a_time(scene: Scene)
 
     # Each node once, and no more than twenty in a pass.
     assert asked == [20, 25, 25]
+
+
+@pytest.mark.parametrize(("by", "words"), [("kubectl uncordon", "someone"), ("gpu-driver-manager", None)])
+def test_after_an_uncordon_by_hand_the_event_stays_with_who_did_it(
+    scene: Scene, by: str, words: str | None
+) -> None:
+    node = scene.node()
+    scene.condition_tells(node)
+    scene.run()
+    assert scene.cordoned(node)
+    if words is not None:
+        scene.uncordon(node)
+    else:
+        applied = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": node}}
+        scene.api.request(
+            "PATCH",
+            path_of("nodes", node, None, None),
+            {**applied, "spec": {"unschedulable": False}},
+            query={"fieldManager": by, "force": "true"},
+            headers={"Content-Type": "application/apply-patch+yaml"},
+        )
+    scene.run()
+    report = scene.run()
+
+    assert not scene.cordoned(node)
+    reason = report.holds(node)["dismissed"]
+    assert f"{words or by} uncordoned the node at" in reason
+    assert f"reconciler release {node} lets the reconciler drain it again" in reason

@@ -75,7 +75,12 @@ def card(delivery: Delivery) -> dict[str, Any]:
 _LONGEST_SUMMARY = 1024
 _LONGEST_KEY = 255
 
-_SEVERITIES = {Topic.MISSED: "critical", Topic.WILL_BE_MISSED: "error", Topic.FAILED: "error"}
+_SEVERITIES = {
+    Topic.MISSED: "critical",
+    Topic.WILL_BE_MISSED: "error",
+    Topic.UNGUARDED: "error",
+    Topic.FAILED: "error",
+}
 
 
 def pagerduty(settings: PagerDuty, delivery: Delivery) -> Iterator[Post]:
