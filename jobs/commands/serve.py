@@ -276,6 +276,12 @@ class Serving:
             self._loop.success.good()
             return _AGAIN
         except LockLost as error:
+            if self._acting is not None and self._acting.gave_back:
+                # It waits as a standby does: the process on another node goes on with the drains.
+                PassLog.write(LogEvent.GAVE_BACK, because="our own Pod is evicted from its node")
+                self._leave()
+                self._loop.success.good()
+                return _AGAIN
             self._failed(error)
             self._lost = self._acting.identity if self._acting is not None else self._lost
             self._leave()

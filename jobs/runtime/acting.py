@@ -89,8 +89,9 @@ class Acting:
         self._itself = self._wiring.itself
         self._side_by_side = SideBySide(lambda: connection.throttled)
         self._behind = Behind(following.rest) if following is not None else None
-        self._leaving = False
         self._hooks: HookRunner | None = None
+        self.gave_back = False
+        """Whether the lock was given back because our own Pod is evicted."""
         self.drainer = DrainerWhenNeeded(self._make_drainer, observers.ordered)
         leading = Leading(
             connection,
@@ -222,11 +223,11 @@ class Acting:
 
     def _guard_eviction(self) -> None:
         # The eviction of our own pod is the only write after the lock is released.
-        if not self._leaving:
+        if not self.gave_back:
             self._lock.check()
 
     def _let_go(self) -> None:
-        self._leaving = True
+        self.gave_back = True
         self._lock.release()
 
 

@@ -126,6 +126,7 @@ class LogEvent(StrEnum):
     CASE = "case"
     HISTORY_FAILED = "cannot write the history"
     LEADING = "leading"
+    GAVE_BACK = "lock given back"
     STANDING_BY = "standing by"
     PASS_FAILED = "pass failed"
     SETTINGS_LOADED = "settings loaded"

@@ -77,6 +77,27 @@ def test_a_standby_takes_over_when_the_leader_ends(scene: Scene, programs: Progr
     wait_for("the end of the drain", lambda: scene.pods_on(node) == [], seconds=60)
 
 
+def test_a_leader_whose_own_node_is_drained_gives_the_lock_back_and_calls_that_no_failure(
+    scene: Scene, programs: Programs
+) -> None:
+    node = scene.node()
+    (name,) = scene.workload("web", node)
+    uid = scene.api.get("pods", name, "default")["metadata"]["uid"]
+    pod = {"POD_NAME": name, "POD_NAMESPACE": "default", "POD_UID": uid, "NODE_NAME": node}
+    leader = programs.start("serve", "--every", "1s", pod=pod)
+    leader.wait_for("leading")
+    standby = programs.start("serve", "--every", "1s")
+    standby.wait_for("standing by")
+
+    scene.condition_tells(node)
+    leader.wait_for("lock given back")
+    standby.wait_for("leading", seconds=30)
+    wait_for("the end of the drain", lambda: scene.pods_on(node) == [], seconds=60)
+
+    assert leader.terminate().code == 0
+    assert leader.said("pass failed") == []
+
+
 def test_a_holder_that_was_stopped_finds_the_lock_lost_and_writes_nothing(
     scene: Scene, programs: Programs, tmp_path: Path
 ) -> None:
