@@ -21,9 +21,16 @@ from jobs.runtime.environment import Target
 from jobs.runtime.health import HealthServer, place_of
 from jobs.runtime.log_line import LogEvent
 from jobs.runtime.logs import PassLog, log_as_json
-from jobs.runtime.outside import Wiring
+from jobs.runtime.outside import Wiring, reconciler_of
 from jobs.runtime.pass_loop import About, Cause, FileWatcher, NodeWatcher, PassLoop
-from jobs.runtime.process import Observer, Observers, Surroundings, options_of_features, own_pod_events
+from jobs.runtime.process import (
+    Observer,
+    Observers,
+    Passed,
+    Surroundings,
+    options_of_features,
+    own_pod_events,
+)
 from jobs.runtime.settings_source import Look, SettingsFile, SettingsWarning, warn_of_no_settings
 from jobs.runtime.supervised import Ending, LastRead, ended_by_signals, wait_until_set
 from reconciler.kubernetes.connection import Connection
@@ -107,7 +114,15 @@ def _serve(
         open_things.enter_context(ended_by_signals(ending.stop))
         server = Serving(connection, target, config, every, ending)
         around = Surroundings(
-            "serve", given, log.warning, target, connection, listen is not None, server.now, server.trouble
+            "serve",
+            given,
+            log.warning,
+            target,
+            connection,
+            listen is not None,
+            server.now,
+            server.trouble,
+            server.look,
         )
         observers = open_things.enter_context(server.observers.add(around))
         last_read = LastRead(ending)
@@ -176,6 +191,8 @@ class Serving:
         """The identity under which this process has lost the lock, until it acquires it again."""
         self._followed = NodeStore()
         self._only_looking = Wiring(connection, target, nodes=self._followed)
+        self._cluster = connection, target
+        self._standing_by = Wiring(connection, target)
         warn = own_pod_events(connection, self._only_looking.itself, lambda: self._settings.time_zone)
         self._warning = SettingsWarning(warn)
         self._log = PassLog()
@@ -225,18 +242,24 @@ class Serving:
         return self._loop.stuck()
 
     def unready(self) -> str:
-        """Return why the process is not ready, or an empty text."""
-        reasons = (
-            self._loop.success.unready(),
-            self._nodes.trouble(),
-            self._files.trouble(),
-            self._file.mistake(),
-        )
+        """Return why the process is not ready, or an empty text.
+
+        With a file that is rejected it is ready: passes go on with the last good settings, and a Service that
+        shows the page would else have no endpoint.
+        """
+        reasons = (self._loop.success.unready(), self._nodes.trouble(), self._files.trouble())
         return "; ".join(reason for reason in reasons if reason)
 
     def trouble(self) -> str:
         """Return what is wrong with this process, or an empty text."""
-        return "; ".join(reason for reason in (self.stuck(), self.unready()) if reason)
+        return "; ".join(reason for reason in (self.stuck(), self.unready(), self._file.mistake()) if reason)
+
+    def look(self) -> Passed:
+        """Return what a pass would do now, and who makes them, without the lock; raises ClusterError."""
+        settings, (connection, target) = self._settings, self._cluster
+        reconciler = reconciler_of(connection, target, settings)
+        outside = replace(self._standing_by.to_read(settings), reconciler=reconciler)
+        return Passed(rehearse(outside, settings, self.now()), settings)
 
     def _run(self) -> float | None:
         """Run one pass. Return in how many seconds to run the next one, None for the schedule."""

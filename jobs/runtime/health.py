@@ -46,6 +46,7 @@ class Document:
     content_type: str
     body: bytes
     headers: tuple[tuple[str, str], ...] = ()
+    status: str = "200 OK"
 
 
 @dataclass(slots=True)
@@ -125,7 +126,8 @@ class _Documents:
             # A document whose making has begun may have older values.
             read = partial(self._was_read, path, self._once_read.get(path))
             try:
-                self._made.append((path, "200 OK", self._documents[path](), read))
+                made = self._documents[path]()
+                self._made.append((path, made.status, made, read))
             except Exception as error:  # noqa: BLE001 - without this thread nobody gets a document any more
                 self._report(error)
                 wrong = _text(f"an error in this program, see its log: {type(error).__name__}")

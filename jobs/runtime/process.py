@@ -149,7 +149,8 @@ class Surroundings(Struct, frozen=True):
 
     `given` are the values of the options that features have added to the command. `warn` tells a person.
     `listens` says that documents are served. `trouble` returns what is wrong with the process, empty if
-    nothing is.
+    nothing is. `look` rehearses a pass, for a process that makes none because another one has the lock; it
+    raises ClusterError.
     """
 
     command: str
@@ -160,6 +161,7 @@ class Surroundings(Struct, frozen=True):
     listens: bool = False
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     trouble: Callable[[], str] = str
+    look: Callable[[], Passed] | None = None
 
 
 class Observers(Observer):

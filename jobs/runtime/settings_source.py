@@ -192,7 +192,11 @@ def settings_in_use(source: SettingsSource | None, target: Target, now: datetime
         defaults = f"default settings: {found}; pass --config"
         return SettingsInUse(parse_settings("", ""), "default settings", defaults)
     name, content = found
-    return SettingsInUse(parse_content(content, name, now, VariablesAsWritten(os.environ)), name)
+    try:
+        return SettingsInUse(parse_content(content, name, now, VariablesAsWritten(os.environ)), name)
+    except SettingsError as error:
+        goes_on = "a reconciler that runs goes on with its last good settings; give them with --config FILE"
+        raise SettingsError((*error.mistakes, goes_on)) from error
 
 
 def settings_from(source: SettingsSource, target: Target, now: datetime) -> Settings:

@@ -253,8 +253,9 @@ def test_whatever_is_in_a_changed_settings_file_the_previous_ones_apply(
         return "settings rejected; previous ones still apply" in "".join(said)
 
     wait_for("the rejection", rejected)
-    assert "settings rejected at " in running.unready()
-    assert f" still apply: {config}:1:" in running.unready()
+    assert "settings rejected at " in running.trouble()
+    assert f" still apply: {config}:1:" in running.trouble()
+    assert "settings" not in running.unready(), "the page would have no endpoint"
     assert running.stuck() == "", "a restart would lose the last good settings"
     wait_for("the Event", events)
     wait_for("its metric", lambda: counted.good is False)
@@ -266,5 +267,5 @@ def test_whatever_is_in_a_changed_settings_file_the_previous_ones_apply(
 
     fresh.write_text("mode: Observe\n", encoding="utf-8")
     fresh.rename(config)
-    wait_for("the repair", lambda: "settings rejected" not in running.unready())
+    wait_for("the repair", lambda: "settings rejected" not in running.trouble())
     wait_for("its metric", lambda: counted.good)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from threading import Lock
@@ -16,6 +16,7 @@ from jobs.runtime.health import Document
 from jobs.runtime.output import write_output
 from jobs.runtime.process import Observer, Passed, Past
 from reconciler.model.ended_case import EndedCase
+from reconciler.model.errors import ReconcilerError
 from reconciler.report import safe
 from reconciler.settings.schema import Settings
 
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
 MOST_CASES = 1_000
 """Ended cases that are kept for the page, the last ones."""
+
+AGAIN = timedelta(seconds=10)
+"""How long a look of a standby counts."""
 
 HTML = "text/html; charset=utf-8"
 
@@ -89,11 +93,13 @@ class LivePage(Observer):
         *,
         others: Observer | None = None,
         file: Path | None = None,
+        look: Callable[[], Passed] | None = None,
     ) -> None:
         """`trouble` says what is wrong with the process, empty if nothing. `now` is a clock (aware).
 
         `readiness` returns at once what is known, the same object until that changes; without it there is
         none on the page. `others` may know the cases from before this process. The last page goes to `file`.
+        `look` rehearses a pass while another process has the lock; it may raise ClusterError.
         """
         self._trouble, self._now, self._readiness = trouble, now, readiness
         self._others, self._file = others, file
@@ -101,6 +107,8 @@ class LivePage(Observer):
         self._read_from: datetime | None = None
         self._passed: Passed | None = None
         self._holder = ""
+        self._look = look
+        self._looked: tuple[datetime, Passed] | None = None
         self._ended: tuple[EndedCase, ...] = ()
         self._made: tuple[_Shown, Document] | None = None
         self._making = Lock()
@@ -143,10 +151,19 @@ class LivePage(Observer):
         self._passed, self._holder = None, holder
 
     def document(self) -> Document:
-        """Return the page of the last pass, or a line of text if there is none."""
+        """Return the page of the last pass, or of a look while another process has the lock.
+
+        Without both it is a line of text.
+        """
         passed, trouble = self._passed, self._trouble()
+        if passed is None and self._holder and self._look is not None:
+            try:
+                passed = self._as_standby(self._look)
+            except ReconcilerError as error:
+                trouble = trouble or str(error)
         if passed is None:
-            return Document("text/plain; charset=utf-8", _nothing(self._holder, trouble), _headers(""))
+            text = _nothing(self._holder, trouble)
+            return Document("text/plain; charset=utf-8", text, _headers(""), "503 Service Unavailable")
         # The trouble may name a time that grows with each second.
         reason = f"{_DIGITS.sub('', trouble)} {self._now():%F %H:%M}" if trouble else ""
         with self._making:
@@ -155,6 +172,14 @@ class LivePage(Observer):
             if self._made is None or not self._made[0].same(shown):
                 self._made = (shown, self._make(shown, trouble))
             return self._made[1]
+
+    def _as_standby(self, look: Callable[[], Passed]) -> Passed:
+        """Return what a look shows, the same one for some seconds: each reads all nodes."""
+        with self._making:
+            now = self._now()
+            if self._looked is None or now - self._looked[0] >= AGAIN:
+                self._looked = now, look()
+            return self._looked[1]
 
     def _make(self, shown: _Shown, trouble: str) -> Document:
         # A process that nobody asks for its page does not load what makes it.
@@ -181,7 +206,8 @@ def _nothing(holder: str, trouble: str) -> bytes:
         # A Pod's name is the first part of the identity of its process.
         open_it = f"kubectl -n NAMESPACE port-forward pod/{holder.partition('/')[0]} 8080"
         text = (
-            f"There is no page here: {holder} has the lock, and shows the page.\nIf it is a Pod: {open_it}\n"
+            f"{holder} has the lock, and shows the page. This process can't show it now"
+            f"{f': {trouble}' if trouble else ''}.\nIf the other one is a Pod: {open_it}\n"
         )
     else:
         text = f"There is no page yet: {trouble or 'no pass has ended'}.\n"

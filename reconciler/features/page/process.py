@@ -27,7 +27,7 @@ def _observer(around: Surroundings, others: Observer) -> Observer | None:
 
     readiness = first("readiness") if around.listens else None
     known = readiness(around.target, None) if readiness is not None else None
-    return LivePage(around.trouble, around.now, known, others=others, file=file)
+    return LivePage(around.trouble, around.now, known, others=others, file=file, look=around.look)
 
 
 def _html(reported: Reported) -> str:

@@ -13,7 +13,8 @@ import pytest
 
 from jobs.runtime.process import Observer, Passed, Past
 from reconciler.features.page import html
-from reconciler.features.page.live import MOST_CASES, LivePage
+from reconciler.features.page.live import AGAIN, MOST_CASES, LivePage
+from reconciler.model.errors import Unreachable
 from reconciler.model.plan import Plan
 from reconciler.model.readiness import KnownReadiness
 from reconciler.model.values import replace
@@ -121,6 +122,32 @@ def test_trouble_is_on_the_page_and_makes_it_again_once_a_minute(
     assert len(made) == 3
 
 
+def test_a_process_without_the_lock_shows_the_page_of_a_look_at_most_once_in_some_seconds(
+    process: Process, made: list[object]
+) -> None:
+    looks: list[Passed] = []
+
+    def look() -> Passed:
+        if process.wrong:
+            raise Unreachable("the server is away")
+        looks.append(replace(PASSED))
+        return looks[-1]
+
+    page = LivePage(process.trouble, process.time, look=look)
+    page.stands_by("pod-b/1/ab12")
+    assert page.document() is page.document()
+    assert page.document().content_type.startswith("text/html")
+    assert (len(looks), len(made)) == (1, 1)
+
+    process.now += AGAIN
+    page.document()
+    assert len(looks) == 2
+
+    process.now += AGAIN
+    process.wrong = "no answer"
+    assert b"pod-b/1/ab12 has the lock" in page.document().body
+
+
 def test_a_process_without_the_lock_shows_who_has_it(page: LivePage, process: Process) -> None:
     process.wrong = "no pass has succeeded yet"
     assert page.document().body == b"There is no page yet: no pass has succeeded yet.\n"
@@ -128,8 +155,9 @@ def test_a_process_without_the_lock_shows_who_has_it(page: LivePage, process: Pr
     page.stands_by("pod-b\x1b/1/ab12")
 
     here, forward = page.document().body.decode().splitlines()
-    assert here == "There is no page here: pod-b\\x1b/1/ab12 has the lock, and shows the page."
-    assert forward == "If it is a Pod: kubectl -n NAMESPACE port-forward pod/pod-b\\x1b 8080"
+    assert here.startswith("pod-b\\x1b/1/ab12 has the lock, and shows the page.")
+    assert forward == "If the other one is a Pod: kubectl -n NAMESPACE port-forward pod/pod-b\\x1b 8080"
+    assert page.document().status == "503 Service Unavailable"
     assert page.document().content_type.startswith("text/plain")
 
 

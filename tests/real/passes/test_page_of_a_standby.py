@@ -1,0 +1,48 @@
+"""The page is there whichever replica a person reaches, also while a settings file is rejected."""
+
+from __future__ import annotations
+
+import urllib3
+
+from tests.real.passes.processes import Programs, Running
+from tests.real.passes.scene import Scene
+from tests.support.controlplane.processes import wait_for
+
+
+def page(process: Running, path: str = "/") -> tuple[int, str]:
+    """What it answers at its address."""
+    (line,) = process.wait_for("listening")
+    answer = urllib3.request("GET", f"http://{line['address']}{path}", retries=False, timeout=30)
+    return answer.status, answer.data.decode()
+
+
+def test_a_replica_without_the_lock_shows_the_page_and_who_has_the_lock(
+    scene: Scene, programs: Programs
+) -> None:
+    node = scene.node()
+    asked = programs.run("request", node, "--kind", "Reboot", "--not-before", "+3h")
+    assert asked.code == 0, asked.err
+    leader = programs.start("serve", "--every", "1s", "--listen", "127.0.0.1:0")
+    leader.wait_for("leading")
+    wait_for("its page", lambda: page(leader)[0] == 200, seconds=30)
+    standby = programs.start("serve", "--every", "1s", "--listen", "127.0.0.1:0")
+    standby.wait_for("standing by")
+
+    status, text = page(standby)
+    assert (status, "<!doctype html>" in text, node in text) == (200, True, True)
+    assert "reconciler: runs, last pass " in text
+    assert " has the lock, mode Enforce" in text
+
+
+def test_the_page_and_readiness_stay_while_the_settings_are_rejected(
+    scene: Scene, programs: Programs
+) -> None:
+    scene.node()
+    leader = programs.start("serve", "--every", "1s", "--listen", "127.0.0.1:0")
+    leader.wait_for("leading")
+    wait_for("a pass", lambda: page(leader, "/readyz")[0] == 200, seconds=30)
+    programs.configure("mode: Sometimes\n")
+    leader.wait_for("settings rejected; previous ones still apply")
+
+    wait_for("the mistake", lambda: "settings rejected at " in page(leader)[1], seconds=30)
+    assert page(leader, "/readyz")[0] == 200
