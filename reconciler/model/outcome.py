@@ -87,6 +87,7 @@ class HoldCode(StrEnum):
     WORKFLOW_DATA_READABLE = "workflowDataReadable"
     WORKFLOW_GONE = "workflowGone"
     WORKFLOW_UNCORDONED = "workflowUncordoned"
+    WORKFLOW_UNKNOWN = "workflowUnknown"
 
 
 class WaitsFor(StrEnum):

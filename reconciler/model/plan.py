@@ -415,6 +415,14 @@ class SourceState(Struct, frozen=True):
     unknown: int = 0
 
 
+class ProfileNodes(Struct, frozen=True):
+    """How many managed nodes have a workflow in a state; `state` is None where it can't be read."""
+
+    profile: str
+    state: State | None
+    count: int
+
+
 class PlanSettings(Struct, frozen=True):
     """Which settings a plan follows: the version, None if they are not from a file, and the times of theirs.
 
@@ -435,6 +443,7 @@ class Plan(Struct, frozen=True):
     what could not be read because a permission is missing. `uids` are those of all nodes that exist. `labels`
     are those of the nodes in the plan, as far as the settings use them. `fleet` are all nodes that exist.
     `sources` is what each source answered, sorted by name. `reconciler` is who acts on the nodes.
+    `profiles` counts the nodes of each workflow of the settings by their states.
     """
 
     now: datetime
@@ -453,6 +462,7 @@ class Plan(Struct, frozen=True):
     fleet: tuple[FleetNode, ...] = ()
     sources: tuple[SourceState, ...] = ()
     reconciler: Reconciler = Reconciler()
+    profiles: tuple[ProfileNodes, ...] = ()
 
 
 def actions(plan: NodePlan) -> tuple[ActionName, ...]:

@@ -17,7 +17,7 @@ from reconciler.model.drains import Phase
 from reconciler.model.errors import NotFound
 from reconciler.model.node import Node
 from reconciler.model.outcome import HoldCode, Outcome
-from reconciler.model.plan import Hold, NodePlan, Plan
+from reconciler.model.plan import Hold, NodePlan, Plan, ProfileNodes
 from reconciler.model.problems import internal
 from reconciler.model.record import State
 from reconciler.model.selector import LabelSelector
@@ -58,6 +58,7 @@ class Report(Struct, frozen=True):
             "dryRun": self.rehearsed,
             "lookedAfter": plan.managed,
             "budget": {"places": plan.budget.limit, "taken": len(holders), "holders": holders},
+            "profiles": plain(plan.profiles),
             "notes": plain(plan.notes),
             "unseen": plain(plan.unseen),
             "nextChange": plain(plan.next_change),
@@ -67,6 +68,7 @@ class Report(Struct, frozen=True):
         }
 
 
+keys(ProfileNodes, "profile state? count")
 keys(Filter, "nodes selector? only? shown of quiet")
 
 

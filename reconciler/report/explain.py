@@ -59,6 +59,7 @@ WHO: Mapping[str, str] = MappingProxyType(
         HoldCode.WORKFLOW: f"whoever can change what the check reads; or {SETTINGS}: `profiles`",
         HoldCode.WORKFLOW_DATA_READABLE: "whoever wrote the annotation; a person can remove it",
         HoldCode.WORKFLOW_GONE: "a person: {release} uncordons the node",
+        HoldCode.WORKFLOW_UNKNOWN: f"whoever labelled the node; or {SETTINGS}: `profiles`",
         HoldCode.WORKFLOW_UNCORDONED: "a person: kubectl cordon {node} goes on with the drain",
     }
 )

@@ -38,6 +38,7 @@ def as_text(report: Report, width: int | None = None, *, wide: bool = False) -> 
     """
     plan = report.plan
     lines = [headline(report), *settings_lines(plan), budget_line(report)]
+    lines += profile_lines(plan)
     lines += [f"note: {note}" for note in plan.notes]
     lines += [f"could not see: {unseen_line(unseen)}" for unseen in plan.unseen]
     lines += filter_lines(report)
@@ -113,6 +114,15 @@ def budget_line(report: Report) -> str:
     line = f"{begin}: {len(budget.holders)} of at most {budget.limit}"
     named = [f"{node} ({because})" for node, because in budget.holders]
     return f"{line}: {first_of(named, _NAMED)}" if named else line
+
+
+def profile_lines(plan: Plan) -> list[str]:
+    """Return how many nodes of each workflow are in which state; none without workflows."""
+    states: dict[str, list[str]] = {}
+    for nodes in plan.profiles:
+        state = nodes.state.value if nodes.state is not None else "not known"
+        states.setdefault(nodes.profile, []).append(f"{nodes.count} {state}")
+    return [f"profile {name}: {', '.join(counts)}" for name, counts in states.items()]
 
 
 def filter_lines(report: Report) -> list[str]:
@@ -206,7 +216,7 @@ def as_markdown(report: Report) -> str:
     """Return the report as Markdown, for a ticket or a chat: a table of nodes, then each node's reasons."""
     plan = report.plan
     lines = ["# Node maintenance", ""]
-    for line in (headline(report), *settings_lines(plan), budget_line(report)):
+    for line in (headline(report), *settings_lines(plan), budget_line(report), *profile_lines(plan)):
         lines += [safe.markdown(line), ""]
     quoted = [*plan.notes, *(f"Could not see: {unseen_line(unseen)}" for unseen in plan.unseen)]
     quoted += [f"{line[:1].upper()}{line[1:]}" for line in filter_lines(report)]

@@ -78,6 +78,9 @@ PASS_LAST_SUCCESS = _gauge(
 )
 PASS_NODES = _gauge("pass_nodes", "Managed nodes in the last pass.")
 NODES = _gauge("nodes", "Managed nodes by their state after the last pass.", "state")
+PROFILE_NODES = _gauge(
+    "profile_nodes", "Managed nodes of a workflow by its state after the last pass.", "profile", "state"
+)
 NODE_STATE = _gauge(
     "node_state", "The state of a node with a case or a hold; always 1.", "node", "pool", "zone", "state"
 )

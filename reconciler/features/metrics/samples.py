@@ -121,6 +121,9 @@ def _fleet(view: PassView) -> Iterator[Sample]:
     yield Sample(catalogue.NODES, max(0, plan.managed - busy), (State.OPERATIONAL.value,))
     for state in (State.REQUIRED, State.IN_MAINTENANCE):
         yield Sample(catalogue.NODES, states[state], (state.value,))
+    for nodes in plan.profiles:
+        state_value = nodes.state.value if nodes.state is not None else "unknown"
+        yield Sample(catalogue.PROFILE_NODES, nodes.count, (nodes.profile, state_value))
     running = sum(1 for one in view.drains.values() if one.phase is Phase.RUNNING)
     yield Sample(catalogue.DRAINS_RUNNING, running)
     yield Sample(catalogue.BUDGET_PLACES, plan.budget.limit)

@@ -15,6 +15,7 @@ from msgspec import Struct, field
 
 from reconciler.calendar.windows import Calendar
 from reconciler.model.case_outcome import CaseResult
+from reconciler.model.drains import Phase
 from reconciler.model.ended_case import EndedCase
 from reconciler.model.explanation import Obstacle
 from reconciler.model.outcome import HoldCode, Outcome
@@ -99,6 +100,7 @@ class Cell(StrEnum):
     BLOCKED = "blocked"
     DRAINING = "draining"
     DRAINED = "drained"
+    MAINTAINED = "maintained"
     ANNOUNCED = "announced"
     CLOSED = "closed"
     UNKNOWN = "unknown"
@@ -111,6 +113,7 @@ MEANINGS = {
     Cell.BLOCKED: "blocked, and can't wait",
     Cell.DRAINING: "draining",
     Cell.DRAINED: "drained",
+    Cell.MAINTAINED: "in maintenance, with its pods",
     Cell.ANNOUNCED: "maintenance announced",
     Cell.CLOSED: "closed by others",
     Cell.UNKNOWN: "not known",
@@ -167,6 +170,20 @@ def zones(facts: PageFacts) -> tuple[Zone, ...]:
     )
 
 
+NOT_KNOWN = "not known"
+STATES = (*(state.value for state in State), NOT_KNOWN)
+"""The columns of the table of profiles."""
+
+
+def profiles(plan: Plan) -> Mapping[str, Counter[str]]:
+    """Return how many nodes of each workflow are in which state."""
+    found: dict[str, Counter[str]] = {}
+    for nodes in plan.profiles:
+        state = nodes.state.value if nodes.state is not None else NOT_KNOWN
+        found.setdefault(nodes.profile, Counter())[state] += nodes.count
+    return found
+
+
 def used(grid: Iterable[Zone]) -> tuple[Cell, ...]:
     """Return the kinds of nodes that there are, in the order of the legend."""
     there = {cell for zone in grid for cell in zone.counts}
@@ -185,10 +202,24 @@ def cell_of(node: NodePlan, facts: PageFacts) -> Cell | None:
     if facts.presses(node):
         return Cell.BLOCKED
     if state is State.IN_MAINTENANCE:
-        return Cell.DRAINED if outcome is not None and outcome.drained is not None else Cell.DRAINING
+        if outcome is not None and outcome.drained is not None:
+            return Cell.DRAINED
+        return Cell.DRAINING if _drains(node) else Cell.MAINTAINED
     if node.schedule is not None or state is State.REQUIRED:
         return Cell.ANNOUNCED
     return None
+
+
+def _drains(node: NodePlan) -> bool:
+    """Whether pods are moved from the node: a workflow may be in maintenance without a cordon or a drain."""
+    progress = node.draining.progress
+    return (
+        (node.record is not None and node.record.drain is not None)
+        or node.drain_begins
+        or node.todo.drain is not None
+        or (progress is not None and progress.phase is Phase.RUNNING)
+        or any(hold.code == HoldCode.NOT_CLAIMED for hold in node.holds)
+    )
 
 
 def _cell(node: FleetNode, plan: NodePlan | None, facts: PageFacts) -> Cell:

@@ -17,7 +17,17 @@ from markupsafe import Markup, escape
 from reconciler import __version__
 from reconciler.calendar.values import format_local, in_zone
 from reconciler.features.page.cases import Cases, Sources, age, blocking, cases, paragraphs, sources
-from reconciler.features.page.facts import BACK, MEANINGS, Cell, PageFacts, Square, used, zones
+from reconciler.features.page.facts import (
+    BACK,
+    MEANINGS,
+    STATES,
+    Cell,
+    PageFacts,
+    Square,
+    profiles,
+    used,
+    zones,
+)
 from reconciler.features.page.timeline import Chart, Scale, chart
 from reconciler.features.page.top import Listed, asks, next_steps, openness, unstarted, wrong
 from reconciler.model.moments import to_text
@@ -72,6 +82,8 @@ def as_html(facts: PageFacts) -> str:
         here=scale.at(plan.now),
         zones=fleet,
         cells=used(fleet),
+        profiles=profiles(facts.plan),
+        states=STATES,
         meanings=MEANINGS,
         age=age,
         cases=rows,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
 from msgspec import Struct
@@ -23,6 +23,11 @@ _MOST = 6
 
 _NAMES = 3
 """Nodes that an entry names."""
+
+_REASONS = 3
+"""Reasons of one code that have an entry of their own."""
+
+_LAST = (True, datetime.max.replace(tzinfo=UTC))
 
 _ON_MOST_NODES = "conditionOnFewNodes"
 
@@ -140,23 +145,38 @@ def openness(facts: PageFacts) -> str:
 def asks(facts: PageFacts) -> Listed:
     """Return what waits for a person: first what can't wait, then in the order of the nodes.
 
-    The same reason has one entry.
+    The same reason has one entry. Of one code, the reasons after the first few share an entry.
     """
-    grouped: dict[tuple[str, str], list[tuple[str, str]]] = {}
-    soonest: dict[tuple[str, str], NodePlan] = {}
+    grouped: dict[tuple[str, str], dict[str, list[str]]] = {}
+    soonest: dict[tuple[str, str, str], NodePlan] = {}
     for node in sorted(facts.plan.nodes, key=lambda node: _press_key(facts, node)):
         for obstacle in facts.obstacles.get(node.node, ()):
             if not obstacle.by_itself:
-                key = (obstacle.code, _for_any(node.node, obstacle.who))
-                grouped.setdefault(key, []).append((node.node, obstacle.because))
+                code, who = obstacle.code, _for_any(node.node, obstacle.who)
+                reason = _for_any(node.node, obstacle.because)
+                names = grouped.setdefault((code, who), {}).setdefault(reason, [])
+                if node.node not in names:
+                    names.append(node.node)
                 if facts.presses(node):
-                    soonest.setdefault(key, node)
-    return _listed(
-        [
-            _ask(key[1], waiting, _left(facts, soonest[key]) if key in soonest else "")
-            for key, waiting in grouped.items()
-        ]
-    )
+                    soonest.setdefault((code, who, reason), node)
+    entries: list[tuple[NodePlan | None, Entry]] = []
+    for (code, who), waiting in grouped.items():
+        pressing = [reason for reason in waiting if (code, who, reason) in soonest]
+        often = sorted(
+            (reason for reason in waiting if reason not in pressing), key=lambda reason: -len(waiting[reason])
+        )
+        ordered = [*pressing, *often]
+        shared = ordered if len(ordered) == 1 else ordered[_REASONS:]
+        for reasons in (*([one] for one in ordered[: -len(shared) or None]), shared):
+            if reasons:
+                first = soonest.get((code, who, reasons[0]))
+                names = list(dict.fromkeys(name for reason in reasons for name in waiting[reason]))
+                more = f", and {len(reasons) - 1} other reasons" if len(reasons) > 1 else ""
+                text = f"{_for_all(names, reasons[0])}{more}"
+                left = _left(facts, first) if first is not None else ""
+                entries.append((first, Entry(_some(names), text, left, who=_for_all(names, who))))
+    entries.sort(key=lambda entry: _press_key(facts, entry[0]) if entry[0] is not None else _LAST)
+    return _listed([entry for _, entry in entries])
 
 
 def _press_key(facts: PageFacts, node: NodePlan) -> tuple[bool, datetime]:
@@ -189,13 +209,6 @@ def _pressing(facts: PageFacts) -> Iterator[Entry]:
         grouped.setdefault((_left(facts, node), _for_any(node.node, because)), []).append(node.node)
     for (left, because), names in grouped.items():
         yield Entry(_some(names), _for_all(names, because), left)
-
-
-def _ask(who: str, waiting: list[tuple[str, str]], left: str) -> Entry:
-    names = list(dict.fromkeys(name for name, _ in waiting))
-    reasons = list(dict.fromkeys(_for_any(name, because) for name, because in waiting))
-    more = f", and {len(reasons) - 1} other reasons" if len(reasons) > 1 else ""
-    return Entry(_some(names), f"{_for_all(names, reasons[0])}{more}", left, who=_for_all(names, who))
 
 
 def _for_any(node: str, text: str) -> str:

@@ -75,6 +75,11 @@ class Workflows(Struct, frozen=True, dict=True):
         wanted = (label or DEFAULT_PROFILE).split(SEPARATOR)
         return tuple(dict.fromkeys(name for name in wanted if name in self.by_name))
 
+    def unknown(self, label: str) -> tuple[str, ...]:
+        """Return the names in the label of a node that are no profiles of the settings."""
+        names = label.split(SEPARATOR) if label else []
+        return tuple(dict.fromkeys(name for name in names if name not in self.by_name))
+
     @cached_property
     def needs(self) -> Needs:
         """What all checks, triggers and messages read, apart from the names of the nodes."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from functools import partial
@@ -12,6 +13,7 @@ from reconciler.features.workflows.data import to_annotation
 from reconciler.features.workflows.notifying import notified
 from reconciler.features.workflows.run import Ran, maintained, run, waiting_drain
 from reconciler.features.workflows.situation import Members, Worked, WorkflowSituation, claim_of, members_of
+from reconciler.model import limits
 from reconciler.model.drains import DrainOrder, DrainProgress
 from reconciler.model.event import Answer
 from reconciler.model.moments import shifted, to_text
@@ -29,6 +31,7 @@ from reconciler.profiles.checks.platform import left_to_us
 from reconciler.profiles.situation import Situation, Work
 from reconciler.settings.schema import Mode
 from reconciler.settings.trigger_types import Draining
+from reconciler.settings.workflows import DEFAULT_PROFILE, SEPARATOR
 
 PLATFORM = "the maintenance of the platform"
 """What the profile of platform events is called where a workflow waits for it."""
@@ -170,6 +173,7 @@ def _step(
         *_gone(node, work.record, workflows, context),
         *_left_over(node, work.record, ran.data, workflows, context),
         *_unknown_states(node, names, ran.data, workflows, context),
+        *_unknown_names(node, workflows, context),
     )
     inside = [report.profile for report in ran.reports if report.after is State.IN_MAINTENANCE]
     inside += [claim.name for claim in _waiting(work.record, tuple(given.data.profiles))]
@@ -331,6 +335,23 @@ def _unknown_states(
                 f"{_begin_again(node, context)}"
             )
             yield Hold(node.name, HoldCode.WORKFLOW_GONE, reason)
+
+
+def _unknown_names(node: NodeFacts, workflows: Workflows, context: PassContext) -> Iterator[Hold]:
+    """Yield a hold for each name in the node's label that is no profile: such a node only looks healthy."""
+    key = context.keys.workflows
+    label = node.read.labels.get(key, "")
+    for name in workflows.unknown(label):
+        close = difflib.get_close_matches(name, set(workflows.by_name) - {DEFAULT_PROFILE}, n=1)
+        meant = f" ({close[0]} is similar)" if close else ""
+        wanted = (
+            SEPARATOR.join(close[0] if one == name else one for one in label.split(SEPARATOR))
+            if close
+            else ""
+        )
+        fix = f"kubectl label node {node.name} {key}={wanted or 'PROFILE'} --overwrite"
+        reason = f"label {key} names {name}, and the settings have no such profile{meant}: {fix} corrects it"
+        yield Hold(node.name, HoldCode.WORKFLOW_UNKNOWN, limits.text(reason))
 
 
 def _begin_again(node: NodeFacts, context: PassContext) -> str:

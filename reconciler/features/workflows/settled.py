@@ -25,7 +25,10 @@ def settled(settings: Settings) -> Callable[[Node], bool]:
     workflows, keys = workflows_of(settings.profiles), settings.keys.names
 
     def is_settled(node: Node) -> bool:
-        profiles = workflows.selected(node.labels.get(keys.workflows, ""))
+        label = node.labels.get(keys.workflows, "")
+        if workflows.unknown(label):
+            return False
+        profiles = workflows.selected(label)
         try:
             data = from_annotation(node.annotations.get(keys.workflow_data, ""))
         except DataUnreadable:

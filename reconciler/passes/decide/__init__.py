@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
@@ -10,7 +11,7 @@ from itertools import islice
 from msgspec import Struct, field
 
 from reconciler.model.node import Node
-from reconciler.model.plan import NodePlan, Plan, PlanSettings
+from reconciler.model.plan import NodePlan, Plan, PlanSettings, ProfileNodes
 from reconciler.model.polling import Memory
 from reconciler.model.problems import Faults, guarded
 from reconciler.model.record import State
@@ -54,6 +55,7 @@ from reconciler.profiles.budget import count_places, still_missing
 from reconciler.profiles.instructed import beside_most
 from reconciler.profiles.judging import has_struck
 from reconciler.settings.schema import Settings
+from reconciler.settings.workflows import DEFAULT_PROFILE, SEPARATOR
 
 LABELS_AT_MOST = 100
 """Nodes whose labels one pass changes: each takes a request."""
@@ -300,6 +302,36 @@ def _plan(
         fleet=fleet_nodes(snapshot, settings),
         sources=answers,
         reconciler=snapshot.reconciler,
+        profiles=faults.step(
+            "the nodes of the profiles are not counted", lambda: _profiles(fleet, context, progress), ()
+        ),
+    )
+
+
+def _profiles(fleet: _Fleet, context: PassContext, progress: Progress) -> tuple[ProfileNodes, ...]:
+    """Count the nodes of each workflow by their states: those that rest are operational."""
+    settings, key = context.settings, context.keys.workflows
+    if not settings.profiles.on:
+        return ()
+    names = dict.fromkeys([DEFAULT_PROFILE, *(profile.name for profile in settings.profiles.profiles)])
+    counts: Counter[tuple[str, State | None]] = Counter()
+
+    def selected(node: Node) -> set[str]:
+        wanted = set((node.labels.get(key) or DEFAULT_PROFILE).split(SEPARATOR)) & names.keys()
+        return wanted if settings.manages(node.labels) else set()
+
+    for node in fleet.selected:
+        plan = progress.plans.get(node.name)
+        states = {report.profile: report.after for report in plan.workflows} if plan is not None else {}
+        counts.update((name, states.get(name)) for name in selected(node))
+    for resting in fleet.resting:
+        for name in selected(resting.node):
+            counts[name, State.OPERATIONAL] += resting.count
+    return tuple(
+        ProfileNodes(name, state, counts[name, state])
+        for name in names
+        for state in (*State, None)
+        if counts[name, state]
     )
 
 

@@ -6,7 +6,7 @@ from reconciler.features.metrics.metering import Meter
 from reconciler.model.content import SettingsVersion
 from reconciler.model.drains import Blocker, DrainOrder, DrainProgress, Phase
 from reconciler.model.event import Kind
-from reconciler.model.plan import Actions, Hold, NodePlan, Plan, PlanSettings
+from reconciler.model.plan import Actions, Hold, NodePlan, Plan, PlanSettings, ProfileNodes
 from reconciler.model.record import State
 from reconciler.model.values import replace
 from tests.support.builders import (
@@ -35,7 +35,8 @@ def plan() -> Plan:
     event = reported(signal(Kind.REBOOT, not_before=NOW + minutes(300)))
     windows = 'windows: [{name: night, days: [Mon], start: "22:00", end: "23:00"}]'
     found = planned(snapshot(*fleet, readings={"waits": event}), settings(windows))
-    return replace(found, settings=PlanSettings(SettingsVersion("0123456789ab", NOW)))
+    counted = (ProfileNodes("kernel", State.REQUIRED, 1),)
+    return replace(found, settings=PlanSettings(SettingsVersion("0123456789ab", NOW)), profiles=counted)
 
 
 def full(meter: Meter) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from reconciler.features.page.facts import MOST_NAMED, Cell, PageFacts, Square, Zone, used, zones
 from reconciler.model.case_outcome import CaseResult
 from reconciler.model.plan import NodePlan, NodeStatus, Plan
-from reconciler.model.record import PlatformStart, State
+from reconciler.model.record import DrainRecord, PlatformStart, State
 from reconciler.model.schedule import CaseSchedule
 from reconciler.model.snapshot import FleetNode
 from reconciler.model.values import replace
@@ -43,7 +43,8 @@ def test_a_node_is_what_the_plan_says_first() -> None:
 
 
 def test_a_dry_run_leaves_a_node_in_its_state() -> None:
-    begins = replace(BUSY, before=State.OPERATIONAL, schedule=CaseSchedule())
+    begun = record(drain=DrainRecord(NOW))
+    begins = replace(BUSY, before=State.OPERATIONAL, schedule=CaseSchedule(), record=begun)
 
     assert cell(begins) is Cell.DRAINING
     assert cell(begins, rehearsed=True) is Cell.ANNOUNCED
