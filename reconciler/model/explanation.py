@@ -31,8 +31,9 @@ class SourceAnswer(Struct, frozen=True):
 class Obstacle(Struct, frozen=True):
     """What holds a node, or keeps a pod, and who can change that.
 
-    `code` is that of a hold, or `source`, `budget` or `pod`. `until` is when it ends by itself, if that is
-    known (UTC). `by_itself` is whether it ends without a person in the ordinary course of things.
+    `code` is that of a hold, or `source`, `budget`, `pod`, `unguarded`, `forecast` or `missed`. `until` is
+    when it ends by itself, if that is known (UTC). `by_itself` is whether it ends without a person, and in
+    time.
     """
 
     code: str

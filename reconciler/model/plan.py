@@ -14,6 +14,7 @@ from reconciler.model.drains import Blocker, DrainOrder, DrainProgress
 from reconciler.model.event import MaintenanceEvent
 from reconciler.model.hooks import HookRun
 from reconciler.model.instructions import Instructions, Kept
+from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.machine import PlatformRequest, Remove, ScaleUp
 from reconciler.model.outcome import ActionName, WaitsFor
 from reconciler.model.problems import Unseen
@@ -427,12 +428,13 @@ class PlanSettings(Struct, frozen=True):
     """Which settings a plan follows: the version, None if they are not from a file, and the times of theirs.
 
     `time_zone` is the IANA name of the zone in which people read moments. `calendars` is what was read of the
-    calendars of the settings, by name.
+    calendars of the settings, by name. `prefix` is that of our keys.
     """
 
     version: SettingsVersion | None = None
     time_zone: str = "UTC"
     calendars: Mapping[str, CalendarText] = field(default_factory=dict)
+    prefix: str = DEFAULT_PREFIX
 
 
 class Plan(Struct, frozen=True):

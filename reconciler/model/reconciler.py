@@ -23,6 +23,9 @@ OBSERVE = "Observe"
 OVERDUE_AFTER = 3
 """How many times the interval of the passes may go by without one."""
 
+LOOK = "kubectl get pods,cronjobs -A -l app.kubernetes.io/name=node-maintenance-reconciler"
+"""The command that shows where a reconciler should run."""
+
 _SHORTEST = timedelta(seconds=1)
 """The shortest interval: moments are kept in whole seconds."""
 

@@ -7,6 +7,8 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from reconciler.model.moments import to_text
+
 
 class UnguardedWhy(StrEnum):
     """Why the program does not guard a node. Of several reasons the first one is shown."""
@@ -48,3 +50,8 @@ class Unguarded(Struct, frozen=True):
     because: str
     who: str
     since: datetime | None = None
+
+    @property
+    def words(self) -> str:
+        """The sentence, with the moment since which it is so, if that is known."""
+        return f"{self.because} (since {to_text(self.since)})" if self.since is not None else self.because

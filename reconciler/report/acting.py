@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from reconciler.calendar.values import format_duration
-from reconciler.model.reconciler import Reconciler, Running
+from reconciler.model.reconciler import LOOK, Reconciler, Running
 from reconciler.report.lines import Line
 from reconciler.report.values import Document, keys, moment_value, plain
 
@@ -14,9 +14,6 @@ keys(
     "holder? lastPass running=runs state=running mode? cluster? context? "
     "intervalSeconds=interval because? needs?",
 )
-
-LOOK = "kubectl get pods,cronjobs -A -l app.kubernetes.io/name=node-maintenance-reconciler"
-"""The command that shows where a reconciler should run."""
 
 
 def reconciler_value(reconciler: Reconciler) -> Document:

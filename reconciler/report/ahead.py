@@ -13,6 +13,7 @@ from reconciler.calendar.values import DAY_NAMES
 from reconciler.calendar.windows import Calendar, Closure, Opening
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.schedule import CaseForecast, CaseSchedule
+from reconciler.model.unguarded import Unguarded
 
 _WEEKDAY_FOR = timedelta(days=20)
 """For how long a weekday and the day of the month are enough."""
@@ -76,6 +77,9 @@ class Status(StrEnum):
     AT_RISK = "at risk"
     """The node may not be drained in time."""
 
+    UNGUARDED = "unguarded"
+    """The reconciler does not act on the node, so nobody drains it."""
+
     STARTED = "started"
     PLANNED = "planned"
     WAITING = "waiting"
@@ -90,7 +94,7 @@ class PlannedCase(Struct, frozen=True):
 
     `kinds` are the kinds of its events, or the types of the conditions, each once. `not_before` is the
     earliest moment from which the platform may start, None if no event has one. `begun` is whether its drain
-    has begun.
+    has begun. `unguarded` is why nobody drains the node, or brings it back, None for any other.
     """
 
     node: str
@@ -101,10 +105,13 @@ class PlannedCase(Struct, frozen=True):
     kinds: tuple[str, ...] = ()
     not_before: datetime | None = None
     begun: bool = False
+    unguarded: Unguarded | None = None
 
     @property
     def forecast_words(self) -> str:
         """Why the node may not be drained in time, or why no start is known; empty where neither is so."""
+        if self.status is Status.UNGUARDED and self.unguarded is not None:
+            return f"{self.unguarded.words}; {self.unguarded.who}"
         known = self.status in (Status.STARTED, Status.PLANNED, Status.AT_RISK)
         return self.schedule.forecast_words or ("" if known else self.schedule.because)
 
@@ -147,7 +154,11 @@ def plan_ahead(
 ) -> PlanAhead:
     """Return what the plan does until a moment (aware); `labels` are those of the nodes, by name."""
     ordered = sorted(
-        (_case(node, node.schedule, plan.now) for node in plan.nodes if node.schedule is not None),
+        (
+            _case(node, node.schedule or _latest(node), plan.now)
+            for node in plan.nodes
+            if node.schedule is not None or node.unguarded is not None
+        ),
         key=_urgency,
     )
     cases = tuple(case for case in ordered if case.first is None or case.first < until)
@@ -174,17 +185,31 @@ def _case(node: NodePlan, schedule: CaseSchedule, now: datetime) -> PlannedCase:
         node.node,
         node.zone,
         node.pool,
-        _status(schedule, now),
+        _status(node, schedule, now),
         schedule,
         tuple(dict.fromkeys(kinds)),
         min(dates, default=None),
         _begun(schedule, now),
+        node.unguarded,
     )
 
 
-def _status(schedule: CaseSchedule, now: datetime) -> Status:
+def _latest(node: NodePlan) -> CaseSchedule:
+    """Return what there is to say of the start of a node that nobody drains: when it would be too late."""
+    moments = (
+        (event.times.latest if event.times is not None else None) or event.deadline
+        for event in node.events
+        if event.asks
+    )
+    return CaseSchedule(latest_start=min((at for at in moments if at is not None), default=None))
+
+
+def _status(node: NodePlan, schedule: CaseSchedule, now: datetime) -> Status:
     if schedule.forecast is CaseForecast.WILL_BE_MISSED:
         return Status.MISSED
+    # In mode Observe the plan shows what mode Enforce would do.
+    if node.unguarded is not None and not (schedule.observed and not schedule.started):
+        return Status.UNGUARDED
     if schedule.forecast is CaseForecast.AT_RISK:
         return Status.AT_RISK
     if schedule.planned_start is not None:
@@ -198,7 +223,7 @@ def _begun(schedule: CaseSchedule, now: datetime) -> bool:
 
 
 def _urgency(case: PlannedCase) -> tuple[bool, datetime, str]:
-    return case.status is not Status.MISSED, case.first or _LAST, case.node
+    return case.status not in (Status.MISSED, Status.UNGUARDED), case.first or _LAST, case.node
 
 
 def _calendars(

@@ -19,7 +19,6 @@ from reconciler.model.outcome import ActionName
 from reconciler.model.plan import JudgedEvent, NodePlan, WorkflowReport, actions
 from reconciler.model.record import State
 from reconciler.model.schedule import CaseSchedule
-from reconciler.model.unguarded import Unguarded
 from reconciler.model.values import replace
 from reconciler.report.values import (
     Document,
@@ -177,14 +176,9 @@ def event_line(judged: JudgedEvent) -> str:
     return f"{', '.join(parts)} ({', '.join(event.sources)})"
 
 
-def unguarded_line(unguarded: Unguarded) -> str:
-    """Return in a line why nobody guards a node, since when, and who can change that."""
-    since = f" (since {moment_value(unguarded.since)})" if unguarded.since is not None else ""
-    return f"{unguarded.because}{since}; {unguarded.who}"
-
-
 def _unguarded(node: NodeReport) -> list[str]:
-    return [unguarded_line(node.plan.unguarded)] if node.plan.unguarded is not None else []
+    why = node.plan.unguarded
+    return [f"{why.words}; {why.who}"] if why is not None else []
 
 
 def _facts(node: NodeReport) -> Iterator[str]:

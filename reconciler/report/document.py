@@ -25,6 +25,7 @@ from reconciler.model.values import replace
 from reconciler.report import safe
 from reconciler.report.acting import reconciler_value
 from reconciler.report.columns import NodeReport
+from reconciler.report.people import people
 from reconciler.report.values import Document, keys, plain, settings_value
 
 
@@ -61,6 +62,7 @@ class Report(Struct, frozen=True):
             "profiles": plain(plan.profiles),
             "notes": plain(plan.notes),
             "unseen": plain(plan.unseen),
+            "people": plain(people(plan, self.outcomes)),
             "nextChange": plain(plan.next_change),
             "filter": plain(self.filter),
             "nodes": [node.document for node in self.nodes],

@@ -16,10 +16,12 @@ from reconciler.model.explanation import Examination, NodeExplanation, Obstacle,
 from reconciler.model.keys import DEFAULT_PREFIX, OwnKeys
 from reconciler.model.node import HOSTED_LABEL, Node
 from reconciler.model.outcome import HoldCode
-from reconciler.model.plan import NodePlan, NodeStatus, Plan, PodVerdict, Preview
+from reconciler.model.plan import Hold, NodePlan, NodeStatus, Plan, PodVerdict, Preview
 from reconciler.model.pod import Pod
 from reconciler.model.problems import BUDGETS, NAMESPACES, PODS, guarded
+from reconciler.model.reconciler import LOOK
 from reconciler.model.record import KnownEvent, State
+from reconciler.model.schedule import CaseForecast
 from reconciler.model.snapshot import NodeAssessment, Snapshot
 from reconciler.model.values import replace
 from reconciler.profiles import case as cases
@@ -27,7 +29,6 @@ from reconciler.profiles.budget import pool_of
 from reconciler.profiles.checks import CHECKS
 from reconciler.profiles.orders import drain_order
 from reconciler.profiles.plugins import NOBODY, SETTINGS
-from reconciler.report.acting import LOOK
 from reconciler.settings.schema import Settings
 
 _PLATFORM = "the platform, which ends the event after its maintenance"
@@ -64,6 +65,20 @@ WHO: Mapping[str, str] = MappingProxyType(
     }
 )
 """By the code of a hold. `who_ends` fills in what is in braces."""
+
+UNGUARDED = "unguarded"
+"""The code of why nobody guards a node."""
+
+FORECAST = "forecast"
+"""The code of what keeps a drain from its end as far as the pods show, or of what could not be read."""
+
+MISSED = "missed"
+"""The code of a miss that nothing else of the node explains."""
+
+_SAID_BY_UNGUARDED = frozenset(
+    {HoldCode.LOOKED_AFTER, HoldCode.DISMISSED, HoldCode.RECONCILER_RUNS, "startsAllowed"}
+)
+"""Holds of which the reason why nobody guards the node says more."""
 
 _BY_ITSELF = frozenset(
     {
@@ -134,6 +149,7 @@ def explain_node(
     pods = {pod.key: pod for pod in found.snapshot.pods.get(node.name, ())}
     # Without an event nothing is to be unblocked; the preview says what would block.
     blockers = drain.blockers if drain is not None and not assumed else ()
+    unread = plan.schedule is not None and plan.schedule.forecast is CaseForecast.UNKNOWN
     return NodeExplanation(
         plan,
         _unmanaged(node, settings),
@@ -141,8 +157,8 @@ def explain_node(
         "" if plan.before is State.IN_MAINTENANCE else node.out_of_service,
         tuple(_source(reading) for reading in assessment.readings),
         (
-            *_observed(plan),
-            *_holds(plan, settings.keys.names),
+            # What could not be read for the forecast is among what could not be seen.
+            *(each for each in _kept(plan, settings.keys.names) if each.code != FORECAST or not unread),
             *_unknowns(node, assessment),
             *(blocked_by(one, pods.get(one.pod)) for one in _each_budget_once(blockers)),
         ),
@@ -159,18 +175,39 @@ def obstacles(plan: NodePlan, keys: OwnKeys) -> tuple[Obstacle, ...]:
     preview = plan.draining.preview
     blockers = preview.blockers if preview is not None else ()
     return (
-        *_observed(plan),
-        *_holds(plan, keys),
+        *_kept(plan, keys),
         *(_unread(source, because, plan.node) for source, because in plan.status.unread),
         *(blocked_by(one, None) for one in _each_budget_once(blockers)),
     )
 
 
-def _observed(plan: NodePlan) -> Iterator[Obstacle]:
-    """Yield that the mode starts no drain, for a node whose drain would begin now."""
-    if plan.schedule is not None and plan.schedule.observed and plan.drain_begins:
-        who = "the owner of the settings: `mode: Enforce` starts drains"
-        yield Obstacle("startsAllowed", "nothing starts in mode Observe", who)
+def _kept(plan: NodePlan, keys: OwnKeys) -> Iterator[Obstacle]:
+    """Yield why nobody guards the node, what holds it, and what keeps its drain from being in time.
+
+    For a node that nobody guards, and for one that is missed or will be, one of them waits for a person.
+    """
+    found = list(_holds(plan, keys))
+    if plan.unguarded is not None:
+        # These holds say the same, but not that nobody drains the node.
+        found = [hold for hold in found if hold.code not in _SAID_BY_UNGUARDED]
+        found.insert(0, Obstacle(UNGUARDED, plan.unguarded.words, plan.unguarded.who))
+    schedule, outcome = plan.schedule, plan.outcome
+    if schedule is not None and (schedule.by_pods or schedule.forecast is CaseForecast.AT_RISK):
+        for stays in schedule.prospect.obstacles:
+            owner = f"the owner of {stays.owner or stays.pod}"
+            found.append(Obstacle(FORECAST, str(stays), f"{owner}: {stays.remedy}"))
+    elif schedule is not None and schedule.forecast is CaseForecast.UNKNOWN:
+        who = f"whoever is on call, if it stays unknown: reconciler explain {plan.node}"
+        found.append(Obstacle(FORECAST, schedule.forecast_words, who))
+    if all(obstacle.by_itself for obstacle in found):
+        prefix = f" --prefix {keys.prefix}" if keys.prefix != DEFAULT_PREFIX else ""
+        if schedule is not None and schedule.missed:
+            who = f"by hand: reconciler drain {plan.node}{prefix}"
+            found.append(Obstacle(MISSED, schedule.because, who))
+        elif outcome is not None and not outcome.result.good:
+            who = f"the owners of its pods: reconciler explain {plan.node} shows what is there now"
+            found.append(Obstacle(MISSED, outcome.words, who))
+    yield from found
 
 
 def plan_of(node: Node, plan: Plan) -> NodePlan:
@@ -249,7 +286,27 @@ def _holds(plan: NodePlan, keys: OwnKeys) -> Iterator[Obstacle]:
     for hold in plan.holds:
         who = who_ends(hold.code, plan.node, keys, requested=requested)
         by_itself = ends_by_itself(hold.code, requested=requested)
+        if by_itself and _ends_too_late(hold, plan):
+            by_itself, who = False, _in_time(who, plan.node, keys)
         yield Obstacle(hold.code, hold.reason, who, hold.until, by_itself)
+
+
+def _ends_too_late(hold: Hold, plan: NodePlan) -> bool:
+    """Whether a hold that ends by itself ends after the latest start, or the drain starts too late anyway."""
+    schedule = plan.schedule
+    if schedule is None or schedule.started:
+        return False
+    if hold.until is not None and schedule.latest_start is not None:
+        return hold.until > schedule.latest_start
+    return schedule.missed and not schedule.by_pods
+
+
+def _in_time(who: str, node: str, keys: OwnKeys) -> str:
+    """Return who can end in time what would end by itself too late."""
+    prefix = f" --prefix {keys.prefix}" if keys.prefix != DEFAULT_PREFIX else ""
+    others = who.partition("; or ")[2] if who.startswith(NOBODY) else who
+    by_hand = f"by hand: reconciler drain {node}{prefix}"
+    return f"{others}; or {by_hand}" if others else by_hand
 
 
 def _unknowns(node: Node, assessment: NodeAssessment) -> Iterator[Obstacle]:

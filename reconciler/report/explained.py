@@ -13,8 +13,10 @@ from reconciler.model.explanation import NodeExplanation, Obstacle, PodExplanati
 from reconciler.model.plan import CheckAnswer, Plan, Verdict, WorkflowReport
 from reconciler.model.problems import BUDGETS
 from reconciler.model.record import DrainRecord, State
+from reconciler.model.unguarded import UnguardedWhy
 from reconciler.report.columns import FOR_PEOPLE, Column, NodeReport, Row
 from reconciler.report.document import heading, node_report
+from reconciler.report.explain import UNGUARDED
 from reconciler.report.text import node_heading, row, shown
 from reconciler.report.values import Document, check_values, moment_value, plain, unseen_line, until_words
 
@@ -24,7 +26,7 @@ _SHOWN = 8
 _LEAST = 3
 """Sentences about room on the screen."""
 
-_LEFT_OUT = ("holds", "unknown", "preview")
+_LEFT_OUT = ("holds", "unguarded", "unknown", "preview")
 """Columns of a report that an explanation shows in its own words."""
 
 _EVERY_DRAIN = ("evict", "delete", "skip", "keep", "wait", "refuse")
@@ -147,7 +149,7 @@ def _short_rows(explained: NodeExplanation, node: NodeReport) -> Iterator[Row]:
     yield from _about(explained)
     columns = [column for column in FOR_PEOPLE if column.key in ("events", "schedule", "stays")]
     yield from _from_columns(node, columns)
-    codes = {hold.code for hold in node.plan.holds} | {"source"}
+    codes = {hold.code for hold in node.plan.holds} | {"source", UNGUARDED}
     yield from _obstacle_rows([obstacle for obstacle in explained.obstacles if obstacle.code in codes])
 
 
@@ -162,7 +164,8 @@ def _about(explained: NodeExplanation) -> Iterator[Row]:
     elif drain is not None:
         attempt = f", attempt {drain.attempt}" if drain.attempt > 1 else ""
         yield "drain", f"began at {moment_value(drain.since)}{attempt}"
-    if not explained.plan.events:
+    why = explained.plan.unguarded
+    if not explained.plan.events and (why is None or why.why is not UnguardedWhy.SOURCE_SILENT):
         yield "event", "none: no source announces maintenance of this node"
 
 
@@ -175,7 +178,7 @@ def _from_columns(node: NodeReport, columns: Iterable[Column]) -> Iterator[Row]:
 def _obstacle_rows(obstacles: Sequence[Obstacle]) -> Iterator[Row]:
     for obstacle in obstacles[:_SHOWN]:
         # A source that can't be read may hold nothing.
-        label = "unknown" if obstacle.code == "source" else "blocked"
+        label = {"source": "unknown", UNGUARDED: "UNGUARDED"}.get(obstacle.code, "blocked")
         until = until_words(obstacle.until, obstacle.because)
         yield label, f"{obstacle.because}{until}  [{obstacle.code}]"
         yield "ask", obstacle.who

@@ -9,7 +9,7 @@ from textwrap import wrap
 from zoneinfo import ZoneInfo
 
 from reconciler.calendar.values import format_duration, in_zone
-from reconciler.model.outcome import ActionName, Outcome, Result
+from reconciler.model.outcome import ActionName
 from reconciler.model.plan import Plan
 from reconciler.model.record import State
 from reconciler.model.values import replace
@@ -17,7 +17,8 @@ from reconciler.report import safe
 from reconciler.report.columns import FOR_PEOPLE, NodeReport, Point, action_row, state_line
 from reconciler.report.document import Report
 from reconciler.report.lines import first_of
-from reconciler.report.values import moment_value, settings_value, unseen_line
+from reconciler.report.people import alarms
+from reconciler.report.values import NOT_DONE, moment_value, outcome_lines, settings_value, unseen_line
 
 _TEXT_AT = 12
 """The column at which the text of a row begins, after its label."""
@@ -37,7 +38,7 @@ def as_text(report: Report, width: int | None = None, *, wide: bool = False) -> 
     also with what a drain would do to each pod.
     """
     plan = report.plan
-    lines = [headline(report), *settings_lines(plan), budget_line(report)]
+    lines = [headline(report), *settings_lines(plan), budget_line(report), *alarms(plan)]
     lines += profile_lines(plan)
     lines += [f"note: {note}" for note in plan.notes]
     lines += [f"could not see: {unseen_line(unseen)}" for unseen in plan.unseen]
@@ -146,26 +147,13 @@ def _starts(node: NodeReport) -> bool:
 def _undone(report: Report, node: NodeReport) -> list[ActionName]:
     """Return the node's actions that this pass did not do, if any of its actions failed or was put off."""
     results = [outcome for outcome in report.outcomes if outcome.node == node.name]
-    if not any(outcome.result in _WORDS for outcome in results):
+    if not any(outcome.result in NOT_DONE for outcome in results):
         return []
-    done = {outcome.action for outcome in results if outcome.result not in _WORDS}
+    done = {outcome.action for outcome in results if outcome.result not in NOT_DONE}
     if done - set(ActionName):
         # The outcome of a change of the record has a more precise name.
         done.add(ActionName.RECORD)
     return [name for name in node.actions if name not in done]
-
-
-_WORDS = {Result.FAILED: "FAILED", Result.LATER: "retried by the next pass"}
-
-
-def outcome_lines(outcomes: Iterable[Outcome]) -> list[str]:
-    """Return one line for each action that failed or was postponed."""
-    return [
-        f"{_WORDS[outcome.result]}: {f'{outcome.node}: ' if outcome.node else ''}{outcome.action}: "
-        f"{outcome.detail}"
-        for outcome in outcomes
-        if outcome.result in _WORDS
-    ]
 
 
 def _unknowns(nodes: list[NodeReport]) -> list[str]:
@@ -216,7 +204,13 @@ def as_markdown(report: Report) -> str:
     """Return the report as Markdown, for a ticket or a chat: a table of nodes, then each node's reasons."""
     plan = report.plan
     lines = ["# Node maintenance", ""]
-    for line in (headline(report), *settings_lines(plan), budget_line(report), *profile_lines(plan)):
+    for line in (
+        headline(report),
+        *settings_lines(plan),
+        budget_line(report),
+        *alarms(plan),
+        *profile_lines(plan),
+    ):
         lines += [safe.markdown(line), ""]
     quoted = [*plan.notes, *(f"Could not see: {unseen_line(unseen)}" for unseen in plan.unseen)]
     quoted += [f"{line[:1].upper()}{line[1:]}" for line in filter_lines(report)]

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from enum import Enum
 from operator import attrgetter
@@ -18,7 +18,7 @@ from reconciler.model.drains import Blocker, DrainProgress
 from reconciler.model.event import PlatformPlan
 from reconciler.model.explanation import Obstacle, SourceAnswer
 from reconciler.model.moments import to_text
-from reconciler.model.outcome import Outcome
+from reconciler.model.outcome import Outcome, Result
 from reconciler.model.plan import (
     CheckAnswer,
     Hold,
@@ -166,6 +166,20 @@ def unseen_line(unseen: Unseen) -> str:
     """Return in a line what could not be read, what it needs, and what is therefore not known."""
     reason = f"needs {unseen.needs}" if unseen.needs else unseen.because
     return f"{unseen.what} ({reason}): {unseen.follows}"
+
+
+NOT_DONE = {Result.FAILED: "FAILED", Result.LATER: "retried by the next pass"}
+"""In words, what became of an action that is not done."""
+
+
+def outcome_lines(outcomes: Iterable[Outcome]) -> list[str]:
+    """Return one line for each action that failed or was postponed."""
+    return [
+        f"{NOT_DONE[outcome.result]}: {f'{outcome.node}: ' if outcome.node else ''}{outcome.action}: "
+        f"{outcome.detail}"
+        for outcome in outcomes
+        if outcome.result in NOT_DONE
+    ]
 
 
 def settings_value(version: SettingsVersion | None, now: datetime) -> Document | None:

@@ -79,9 +79,9 @@ def test_mode_observe_is_what_keeps_a_drain_that_would_start_now() -> None:
     (mode,) = Explained(world, "mode: Observe").node().obstacles
 
     assert mode == Obstacle(
-        "startsAllowed",
-        "nothing starts in mode Observe",
-        "the owner of the settings: `mode: Enforce` starts drains",
+        "unguarded",
+        "mode Observe only shows what the reconciler would do, and drains no node",
+        "the owner of the settings: `mode: Enforce` lets it act; or by hand: reconciler drain a",
     )
 
 

@@ -122,6 +122,13 @@ AT_RISK = _gauge(
     "node",
     "kind",
 )
+UNGUARDED = _gauge(
+    "unguarded",
+    "A node with maintenance that nobody drains, or brings back, and the reason; always 1.",
+    "node",
+    "kind",
+    "why",
+)
 BLOCKED_PODS = _gauge(
     "blocked_pods",
     "Pods that block a drain, by the PodDisruptionBudget that refuses; it is empty for other reasons.",

@@ -138,7 +138,7 @@ def _sources(plan: Plan) -> Iterator[Sample]:
 
 
 def _of_node(node: NodePlan, view: PassView) -> tuple[Sample, ...]:
-    if not has_case(node) and not node.holds:
+    if not has_case(node) and not node.holds and node.unguarded is None:
         return ()
     found = [Sample(catalogue.NODE_STATE, 1, (node.node, node.pool, node.zone, node.after.value))]
     for code in dict.fromkeys(str(hold.code) for hold in node.holds):
@@ -147,6 +147,9 @@ def _of_node(node: NodePlan, view: PassView) -> tuple[Sample, ...]:
         since = view.holds_since.get(labels)
         if since is not None:
             found.append(Sample(catalogue.NODE_HOLD_SINCE, since.timestamp(), labels))
+    if node.unguarded is not None:
+        kind, why = leading_kind(node.case_events), node.unguarded.why.value
+        found.append(Sample(catalogue.UNGUARDED, 1, (node.node, kind, why)))
     if has_case(node):
         found += _case(node)
     found += _blocked(node, view.drains.get(node.node))

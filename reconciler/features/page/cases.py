@@ -117,7 +117,7 @@ _LONGEST = 400
 _TAGS = 40
 """Bytes of the tags around a text."""
 
-_LEFT_OUT = ("name", "zone", "pool", "holds", "unknown", "preview")
+_LEFT_OUT = ("name", "zone", "pool", "holds", "unguarded", "unknown", "preview")
 
 
 class Held(Struct, frozen=True):

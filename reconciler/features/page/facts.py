@@ -23,6 +23,7 @@ from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.readiness import KnownReadiness
 from reconciler.model.record import State
 from reconciler.model.snapshot import FleetNode
+from reconciler.report.explain import FORECAST
 
 BACK = timedelta(hours=24)
 """How far the page looks back."""
@@ -83,7 +84,11 @@ class PageFacts(Struct, frozen=True):
             return False
         progress = node.draining.progress
         blocked = progress is not None and any(not blocker.leaving for blocker in progress.blockers)
-        held = (obstacle for obstacle in self.obstacles.get(node.node, ()) if obstacle.code != HoldCode.DRAIN)
+        held = (
+            obstacle
+            for obstacle in self.obstacles.get(node.node, ())
+            if obstacle.code not in (HoldCode.DRAIN, FORECAST)
+        )
         return schedule.missed or blocked or any(not obstacle.by_itself for obstacle in held)
 
     def recent(self) -> tuple[EndedCase, ...]:
@@ -98,6 +103,7 @@ class Cell(StrEnum):
 
     MISSED = "missed"
     BLOCKED = "blocked"
+    UNGUARDED = "unguarded"
     DRAINING = "draining"
     DRAINED = "drained"
     MAINTAINED = "maintained"
@@ -111,6 +117,7 @@ class Cell(StrEnum):
 MEANINGS = {
     Cell.MISSED: "missed, or will be",
     Cell.BLOCKED: "blocked, and can't wait",
+    Cell.UNGUARDED: "maintenance, and nobody guards it",
     Cell.DRAINING: "draining",
     Cell.DRAINED: "drained",
     Cell.MAINTAINED: "in maintenance, with its pods",
@@ -201,6 +208,8 @@ def cell_of(node: NodePlan, facts: PageFacts) -> Cell | None:
         return Cell.MISSED
     if facts.presses(node):
         return Cell.BLOCKED
+    if node.unguarded is not None:
+        return Cell.UNGUARDED
     if state is State.IN_MAINTENANCE:
         if outcome is not None and outcome.drained is not None:
             return Cell.DRAINED

@@ -29,7 +29,7 @@ from reconciler.features.page.facts import (
     zones,
 )
 from reconciler.features.page.timeline import Chart, Scale, chart
-from reconciler.features.page.top import Listed, asks, next_steps, openness, unstarted, wrong
+from reconciler.features.page.top import Listed, asks, next_steps, openness, wrong
 from reconciler.model.moments import to_text
 from reconciler.model.problems import guarded
 from reconciler.report import safe
@@ -58,7 +58,6 @@ def as_html(facts: PageFacts) -> str:
     rows = parts.made("the table of cases", lambda: cases(facts, report), Cases(()))
     shown = {
         "wrong": parts.made("what is wrong", lambda: wrong(facts), Listed(())),
-        "unstarted": parts.made("what mode Observe does not start", lambda: unstarted(facts), Listed(())),
         "next": parts.made("what happens next", lambda: next_steps(facts), Listed(())),
         "asks": parts.made("who must do something", lambda: asks(facts), Listed(())),
         "openness": parts.made("the windows", lambda: openness(facts), "not known"),

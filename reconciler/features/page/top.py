@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from itertools import pairwise
 
 from msgspec import Struct
 
@@ -15,8 +14,8 @@ from reconciler.model.plan import NodePlan
 from reconciler.model.schedule import CaseForecast
 from reconciler.report.acting import acting_line
 from reconciler.report.ahead import PlannedCase, Status, moment_text, plan_ahead
-from reconciler.report.text import outcome_lines
-from reconciler.report.values import unseen_line
+from reconciler.report.people import for_all, for_any, people, selects_none, unguarded
+from reconciler.report.values import outcome_lines, unseen_line
 
 _MOST = 6
 """Entries of one list."""
@@ -24,17 +23,11 @@ _MOST = 6
 _NAMES = 3
 """Nodes that an entry names."""
 
-_REASONS = 3
-"""Reasons of one code that have an entry of their own."""
-
 _LAST = (True, datetime.max.replace(tzinfo=UTC))
 
 _ON_MOST_NODES = "conditionOnFewNodes"
 
 _STAYS = "its drain has not ended"
-
-_NODE = "NODE"
-"""Stands for the name in a command for several nodes."""
 
 
 class Names(Struct, frozen=True):
@@ -78,6 +71,8 @@ def wrong(facts: PageFacts) -> Listed:
             *_nobody_acts(facts),
             *_pressing(facts),
             *(Entry(Names(), text, "this process") for text in facts.trouble),
+            *(Entry(Names(), text) for text in (selects_none(facts.plan),) if text),
+            *_unguarded(facts),
             *_missed(facts),
             *(Entry(Names(), text) for text in outcome_lines(facts.outcomes)),
             *_broken(facts),
@@ -91,28 +86,6 @@ def _nobody_acts(facts: PageFacts) -> Iterator[Entry]:
     line = acting_line(facts.plan.reconciler, facts.plan.now)
     if line.alarm:
         yield Entry(Names(), line.text)
-
-
-def unstarted(facts: PageFacts) -> Listed:
-    """Return what would have started in mode Enforce, the worst first; empty in every mode but Observe."""
-    grouped: dict[tuple[int, str], list[str]] = {}
-    for node in facts.plan.nodes:
-        schedule = node.schedule
-        if schedule is None or not schedule.observed or (schedule.started and not node.drain_begins):
-            continue
-        asked = [judged.event for judged in node.events if judged.asks]
-        kinds = ", ".join(dict.fromkeys(event.condition or event.kind.value for event in asked))
-        dates = [event.not_before for event in asked if event.not_before is not None]
-        if any(event.started for event in asked):
-            key = (0, f"the platform has started {kinds}, and no drain has begun")
-        elif any(date <= facts.plan.now for date in dates):
-            key = (1, f"the platform may have started {kinds}, and no drain has begun")
-        elif node.drain_begins:
-            key = (2, f"a drain would start now, for {kinds}")
-        else:
-            continue
-        grouped.setdefault(key, []).append(node.node)
-    return _listed([Entry(_some(names), text) for (_, text), names in sorted(grouped.items())])
 
 
 def next_steps(facts: PageFacts) -> Listed:
@@ -147,34 +120,25 @@ def asks(facts: PageFacts) -> Listed:
 
     The same reason has one entry. Of one code, the reasons after the first few share an entry.
     """
-    grouped: dict[tuple[str, str], dict[str, list[str]]] = {}
-    soonest: dict[tuple[str, str, str], NodePlan] = {}
-    for node in sorted(facts.plan.nodes, key=lambda node: _press_key(facts, node)):
-        for obstacle in facts.obstacles.get(node.node, ()):
-            if not obstacle.by_itself:
-                code, who = obstacle.code, _for_any(node.node, obstacle.who)
-                reason = _for_any(node.node, obstacle.because)
-                names = grouped.setdefault((code, who), {}).setdefault(reason, [])
-                if node.node not in names:
-                    names.append(node.node)
-                if facts.presses(node):
-                    soonest.setdefault((code, who, reason), node)
+    plans = {node.node: node for node in facts.plan.nodes}
+    asked = people(
+        facts.plan,
+        facts.outcomes,
+        facts.trouble,
+        nodes=sorted(facts.plan.nodes, key=lambda node: _press_key(facts, node)),
+        obstacles_of=lambda node: facts.obstacles.get(node.node, ()),
+        presses=facts.presses,
+    )
     entries: list[tuple[NodePlan | None, Entry]] = []
-    for (code, who), waiting in grouped.items():
-        pressing = [reason for reason in waiting if (code, who, reason) in soonest]
-        often = sorted(
-            (reason for reason in waiting if reason not in pressing), key=lambda reason: -len(waiting[reason])
-        )
-        ordered = [*pressing, *often]
-        shared = ordered if len(ordered) == 1 else ordered[_REASONS:]
-        for reasons in (*([one] for one in ordered[: -len(shared) or None]), shared):
-            if reasons:
-                first = soonest.get((code, who, reasons[0]))
-                names = list(dict.fromkeys(name for reason in reasons for name in waiting[reason]))
-                more = f", and {len(reasons) - 1} other reasons" if len(reasons) > 1 else ""
-                text = f"{_for_all(names, reasons[0])}{more}"
-                left = _left(facts, first) if first is not None else ""
-                entries.append((first, Entry(_some(names), text, left, who=_for_all(names, who))))
+    for ask in asked:
+        first = next((plans[name] for name in ask.nodes if facts.presses(plans[name])), None)
+        left = _left(facts, first) if first is not None else ""
+        entries.append((first, Entry(_some(list(ask.nodes)), ask.because, left, who=ask.who)))
+    for case in facts.recent():
+        if not case.outcome.good:
+            node = case.place.node
+            who = f"the owners of its pods: reconciler explain {node} shows what is there now"
+            entries.append((None, Entry(_some([node]), case.why, who=who)))
     entries.sort(key=lambda entry: _press_key(facts, entry[0]) if entry[0] is not None else _LAST)
     return _listed([entry for _, entry in entries])
 
@@ -206,29 +170,20 @@ def _pressing(facts: PageFacts) -> Iterator[Entry]:
         because = next(asked, _STAYS)
         if schedule is not None and schedule.missed:
             because = f"{schedule.forecast}: {schedule.forecast_words}"
-        grouped.setdefault((_left(facts, node), _for_any(node.node, because)), []).append(node.node)
+        grouped.setdefault((_left(facts, node), for_any(node.node, because)), []).append(node.node)
     for (left, because), names in grouped.items():
-        yield Entry(_some(names), _for_all(names, because), left)
+        yield Entry(_some(names), for_all(names, because), left)
 
 
-def _for_any(node: str, text: str) -> str:
-    """Return the text without the name of its node, so that nodes have the same one."""
-    parts = text.split(node)
-    result = parts[0]
-    for before, after in pairwise(parts):
-        alone = not (_in_name(before[-1:]) or _in_name(after[:1]))
-        result += (_NODE if alone else node) + after
-    return result
-
-
-def _in_name(character: str) -> bool:
-    """Whether a name goes on with this character; an empty text is the end of a text."""
-    return character.isalnum() or character in ("-", ".")
-
-
-def _for_all(nodes: list[str], text: str) -> str:
-    """Return such a text for these nodes: with the name if there is one node only."""
-    return text.replace(_NODE, nodes[0]) if len(nodes) == 1 else text
+def _unguarded(facts: PageFacts) -> Iterator[Entry]:
+    """Yield the nodes with maintenance that nobody guards, with the time that is left for the soonest."""
+    grouped = unguarded(node for node in facts.plan.nodes if not facts.presses(node))
+    for text, nodes in grouped.items():
+        dated = [node for node in nodes if node.platform_time is not None]
+        soonest = min(dated, key=lambda node: node.platform_time or facts.plan.now, default=nodes[0])
+        left = _left(facts, soonest) if dated or any(each.event.started for each in soonest.events) else ""
+        names = [node.node for node in nodes]
+        yield Entry(_some(names), for_all(names, f"unguarded, {text}"), left)
 
 
 def _missed(facts: PageFacts) -> Iterator[Entry]:
@@ -245,11 +200,11 @@ def _missed(facts: PageFacts) -> Iterator[Entry]:
             if schedule is None or (schedule.missed and facts.presses(node)):
                 continue
             if schedule.forecast is forecast:
-                grouped.setdefault(_for_any(node.node, schedule.forecast_words), []).append(node.node)
+                grouped.setdefault(for_any(node.node, schedule.forecast_words), []).append(node.node)
         for because, names in grouped.items():
             # In mode Observe nothing starts, so nothing is missed either.
             words = str(forecast).replace("will", "would") if facts.observes else forecast
-            yield Entry(_some(names), f"{words}: {_for_all(names, because)}")
+            yield Entry(_some(names), f"{words}: {for_all(names, because)}")
 
 
 def _broken(facts: PageFacts) -> Iterator[Entry]:

@@ -18,10 +18,11 @@ from reconciler.report import safe
 from reconciler.report.ahead import PlanAhead, PlannedCase, SharedCalendar, Status
 from reconciler.report.document import heading
 from reconciler.report.lines import NARROW, Line, Look, Screen, count_of, padded, short_names, shortened
+from reconciler.report.people import alarms
 from reconciler.report.values import Document, keys, plain, unseen_line
 from reconciler.settings.schema import Mode
 
-keys(PlannedCase, "name=node zone pool status kinds notBefore schedule")
+keys(PlannedCase, "name=node zone pool status kinds notBefore schedule unguarded")
 keys(SharedCalendar, "nodes openings freezes=closures")
 keys(Opening, "start end window")
 keys(Closure, "start end name reason absolute")
@@ -35,7 +36,8 @@ _NODE = 12
 
 _INDENT = " " * 10
 
-_WORDS = {Status.MISSED: "MISSED", Status.AT_RISK: "AT RISK"}
+_WORDS = {Status.MISSED: "MISSED", Status.AT_RISK: "AT RISK", Status.UNGUARDED: "UNGUARDED"}
+_ALARMS = (Status.MISSED, Status.UNGUARDED)
 
 
 def ahead_document(ahead: PlanAhead) -> Document:
@@ -81,7 +83,7 @@ def table(cases: Sequence[PlannedCase], look: Look) -> list[Line]:
     widths = [_widest(heads, rows, column) for column in range(len(heads))]
     lines = [Line(_row(heads, widths))]
     for case, row, because in zip(cases, rows, reasons, strict=True):
-        lines += [Line(_row(row, widths), case.status is Status.MISSED), *because]
+        lines += [Line(_row(row, widths), case.status in _ALARMS), *because]
     return lines
 
 
@@ -105,7 +107,9 @@ def _start(case: PlannedCase, look: Look) -> str:
     start = case.schedule.planned_start
     if start is not None:
         return "now" if start == look.now else look.moment(start)
-    return {Status.MISSED: "never", Status.REPORTED: "none"}.get(case.status, "unknown")
+    return {Status.MISSED: "never", Status.UNGUARDED: "never", Status.REPORTED: "none"}.get(
+        case.status, "unknown"
+    )
 
 
 def _not_before(case: PlannedCase, look: Look) -> str:
@@ -113,7 +117,7 @@ def _not_before(case: PlannedCase, look: Look) -> str:
 
 
 def _folded(case: PlannedCase, look: Look) -> Iterator[Line]:
-    alarm = case.status is Status.MISSED
+    alarm = case.status in _ALARMS
     state, name, event, start, latest, back = _cells(case, look)
     yield Line(f"{padded(state, len(_INDENT))}{name}", alarm)
     parts = f"{event}, start {start}, latest start {latest}, back {back}"
@@ -141,7 +145,7 @@ def _because(case: PlannedCase, look: Look) -> Iterator[Line]:
     for words in (case.forecast_words, case.schedule.ending):
         text = safe.line(in_zone(words, look.zone, named=False))
         for part in wrap(text, room, break_long_words=False, break_on_hyphens=False):
-            yield Line(f"{_INDENT}{part}", case.status is Status.MISSED and words == case.forecast_words)
+            yield Line(f"{_INDENT}{part}", case.status in _ALARMS and words == case.forecast_words)
 
 
 def _widest(heads: Sequence[str], rows: Iterable[Sequence[str]], column: int) -> int:
@@ -155,6 +159,7 @@ def _row(cells: Iterable[str], widths: Iterable[int]) -> str:
 
 _COUNTED = {
     Status.MISSED: "will be missed",
+    Status.UNGUARDED: "unguarded",
     Status.AT_RISK: "at risk",
     Status.STARTED: "started",
     Status.PLANNED: "planned",
@@ -180,9 +185,14 @@ def _lines(ahead: PlanAhead, screen: Screen, count: int) -> list[Line]:
     zone = ZoneInfo(ahead.plan.settings.time_zone)
     look = Look(ahead.plan.now, zone, max(screen.columns, 40), screen.signs.cut)
     shown = ahead.cases[:count]
-    lines = [*_text_folded(_head(ahead), look), *_text_folded(_notes(ahead), look)]
+    warned = list(alarms(ahead.plan))
+    lines = [
+        *_text_folded(_head(ahead), look),
+        *_text_folded(warned, look, alarm=True),
+        *_text_folded(_notes(ahead), look),
+    ]
     if not shown:
-        return [*lines, Line(), *_text_folded(_nothing(ahead), look)]
+        return [*lines, Line(), *_text_folded(_nothing(ahead, warned), look)]
     lines += [Line(), *table(shown, look)]
     lines += _text_folded(_rest(ahead, count), look)
     if look.width >= NARROW:
@@ -210,8 +220,8 @@ def _notes(ahead: PlanAhead) -> Iterator[str]:
     yield from (f"could not see: {unseen_line(unseen)}" for unseen in ahead.plan.unseen)
 
 
-def _nothing(ahead: PlanAhead) -> Iterator[str]:
-    yield "No case: nothing is planned to start."
+def _nothing(ahead: PlanAhead, warned: Sequence[str]) -> Iterator[str]:
+    yield "Nothing is planned to start in this time." if warned else "No case: nothing is planned to start."
     yield ahead.openness
     yield from _later(ahead)
 
@@ -231,11 +241,11 @@ def _later(ahead: PlanAhead) -> Iterator[str]:
         yield f"{len(ahead.later)} later{first}{lost}; a longer --until shows them"
 
 
-def _text_folded(texts: Iterable[str], look: Look) -> Iterator[Line]:
+def _text_folded(texts: Iterable[str], look: Look, *, alarm: bool = False) -> Iterator[Line]:
     """Yield the texts in lines that the screen has columns for; moments are in the zone of the look."""
     for text in texts:
         words = safe.line(in_zone(text, look.zone, named=False))
         for part in wrap(
             words, look.width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
         ):
-            yield Line(part)
+            yield Line(part, alarm)

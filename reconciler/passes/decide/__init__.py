@@ -225,7 +225,13 @@ def _in_order(fleet: _Fleet, progress: Progress, context: PassContext) -> tuple[
         plan = _with_schedule(progress.plans[facts.name], progress.schedules.get(facts.name))
         what = f"node {facts.name}: whether it is guarded is not known"
         why, _ = guarded(what, partial(unguarded, facts, plan, context), None)
-        decided.append(replace(plan, unguarded=why) if why is not None else plan)
+        if why is not None:
+            # Nobody ends its case, so nobody knows when it is back.
+            schedule = plan.schedule
+            if schedule is not None and schedule.started:
+                schedule = replace(schedule, ends=None)
+            plan = replace(plan, unguarded=why, schedule=schedule)
+        decided.append(plan)
     reported = sorted((*filter(is_reported, decided), *rested.values()), key=key)
     return (*reported, *orphaned_drains(context.snapshot, keys.keys() | rested.keys()))
 
@@ -295,7 +301,9 @@ def _plan(
         ),
         next_change=_next_change(plans, shown, fleet, context, progress),
         publications=shown.writes,
-        settings=PlanSettings(settings.version, settings.time_zone.key, snapshot.for_settings.calendars),
+        settings=PlanSettings(
+            settings.version, settings.time_zone.key, snapshot.for_settings.calendars, settings.keys.prefix
+        ),
         unseen=snapshot.problems.unseen,
         uids=uids_of(snapshot),
         labels={plan.node: labels[plan.node] for plan in plans if plan.node in labels},

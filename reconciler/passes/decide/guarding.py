@@ -10,6 +10,7 @@ from reconciler.model.instructions import resume_command
 from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.node import HOSTED_LABEL
 from reconciler.model.plan import JudgedEvent, NodePlan
+from reconciler.model.reconciler import LOOK
 from reconciler.model.record import State
 from reconciler.model.unguarded import Unguarded, UnguardedWhy
 from reconciler.passes.node_facts import NodeFacts, PassContext
@@ -33,30 +34,37 @@ def unguarded(node: NodeFacts, plan: NodePlan, context: PassContext) -> Unguarde
     keys = settings.keys.names
     prefix = f" --prefix {keys.prefix}" if keys.prefix != DEFAULT_PREFIX else ""
     drain, release = f"reconciler drain {node.name}{prefix}", keys.release(node.name)
-    back = f"{release} uncordons it now" if begun else f"{drain} drains it by hand now"
+    back = release if begun else drain
     announced = min(
         (event.event.since for event in asking if event.event.since is not None), default=case.facts.announced
     )
     if not settings.in_fleet(read.labels):
         because = "nodeSelector does not select it, so the reconciler leaves it alone"
-        who = f"{SETTINGS}: `nodeSelector` selects nodes; or a person: {back}"
+        who = f"{SETTINGS}: `nodeSelector` selects nodes; or by hand: {back}"
         return Unguarded(UnguardedWhy.NOT_SELECTED, because, who, announced)
     if not settings.manages(read.labels):
         because = f"its label {keys.ignore} excludes it, so the reconciler leaves it alone"
-        who = f"whoever labelled the node: kubectl label node {node.name} {keys.ignore}-; or: {back}"
+        who = f"whoever labelled the node: kubectl label node {node.name} {keys.ignore}-; or by hand: {back}"
         return Unguarded(UnguardedWhy.NOT_SELECTED, because, who, announced)
     if settings.mode is Mode.OBSERVE and (asking or begun):
         does = "uncordons no node" if begun else "drains no node"
         because = f"mode Observe only shows what the reconciler would do, and {does}"
         lets = "Finish" if begun else "Enforce"
-        who = f"{SETTINGS}: `mode: {lets}` lets it act; or a person: {back}"
+        who = f"{SETTINGS}: `mode: {lets}` lets it act; or by hand: {back}"
         return Unguarded(UnguardedWhy.MODE, because, who, announced)
     if settings.mode is Mode.FINISH and asking and not begun:
-        who = f"{SETTINGS}: `mode: Enforce` starts drains again; or a person: {back}"
+        who = f"{SETTINGS}: `mode: Enforce` starts drains again; or by hand: {back}"
         return Unguarded(UnguardedWhy.MODE, "mode Finish begins no drain", who, announced)
-    return _left(
-        node, plan, asking, context, f"{release} lets the reconciler drain it; {drain} drains it by hand"
-    ) or (_held(node, plan, asking) or _silent(node, plan, context, release))
+    acts = context.snapshot.reconciler
+    if not acts.acts and (asking or begun):
+        who = f"whoever runs the reconciler: {LOOK}; or by hand: {back}"
+        return Unguarded(UnguardedWhy.NO_RECONCILER, "no reconciler runs", who, acts.last_pass)
+    who = f"whoever is on call: {release} lets the reconciler drain it; or by hand: {drain}"
+    return (
+        _left(node, plan, asking, context, who)
+        or _held(node, plan, asking)
+        or _silent(node, plan, context, release)
+    )
 
 
 def _left(
@@ -71,8 +79,8 @@ def _left(
         return None
     because, uncordoned = cases.dismissed_words(plan.record, context.now), plan.record.uncordoned
     if uncordoned is None:
-        return Unguarded(UnguardedWhy.DISMISSED, because, f"a person: {who}")
-    return Unguarded(UnguardedWhy.UNCORDONED_BY_HAND, because, f"a person: {who}", uncordoned.at)
+        return Unguarded(UnguardedWhy.DISMISSED, because, who)
+    return Unguarded(UnguardedWhy.UNCORDONED_BY_HAND, because, who, uncordoned.at)
 
 
 def _held(node: NodeFacts, plan: NodePlan, asking: Iterable[JudgedEvent]) -> Unguarded | None:

@@ -26,15 +26,16 @@ from tests.support.cases import ended
 
 
 def plan() -> Plan:
-    """A node that waits for its window, one whose drain is blocked, and one whose drain has ended."""
+    """A node that waits for its window, one whose drain is blocked, and one that is ignored."""
     fleet = (
         node("waits", pool="batch", zone="west-1"),
         held_node(record(events=(known(Kind.REDEPLOY, not_before=NOW + minutes(9)),), drain=None), "drains"),
         node("quiet"),
+        node("left", labels={"node-maintenance.dev/ignore": "true"}),
     )
     event = reported(signal(Kind.REBOOT, not_before=NOW + minutes(300)))
     windows = 'windows: [{name: night, days: [Mon], start: "22:00", end: "23:00"}]'
-    found = planned(snapshot(*fleet, readings={"waits": event}), settings(windows))
+    found = planned(snapshot(*fleet, readings={"waits": event, "left": event}), settings(windows))
     counted = (ProfileNodes("kernel", State.REQUIRED, 1),)
     return replace(found, settings=PlanSettings(SettingsVersion("0123456789ab", NOW)), profiles=counted)
 

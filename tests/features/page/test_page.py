@@ -108,27 +108,22 @@ def observed(kind: Kind, *, within: float, status: Status = Status.SCHEDULED) ->
 @pytest.mark.parametrize(
     ("within", "status", "said"),
     [
-        pytest.param(1, Status.SCHEDULED, "a, b a drain would start now, for Preempt", id="due"),
-        pytest.param(
-            -5,
-            Status.SCHEDULED,
-            "a, b the platform may have started Preempt, and no drain",
-            id="its date is over",
-        ),
-        pytest.param(-5, Status.STARTED, "a, b the platform has started Preempt, and no drain", id="started"),
+        pytest.param(1, Status.SCHEDULED, "1m left", id="due"),
+        pytest.param(-5, Status.SCHEDULED, "the platform may start now", id="its date is over"),
+        pytest.param(-5, Status.STARTED, "the platform has started", id="started"),
     ],
 )
-def test_in_mode_observe_the_page_says_what_would_have_started(
+def test_in_mode_observe_the_page_says_that_nobody_guards_what_would_have_started(
     within: float, status: Status, said: str
 ) -> None:
     page = observed(Kind.PREEMPT, within=within, status=status)
     wrong, coming, who, fleet = (section(page, name).text for name in ("wrong", "next", "who", "fleet"))
 
-    assert wrong.startswith(f"Is anything wrong? Nothing starts in mode Observe {said}")
-    assert page.all("title")[0].text == "Nothing starts, 1 to do: node maintenance"
+    assert f"1 thing is wrong a, b {said} unguarded, Preempt: mode Observe only shows what" in wrong
+    assert page.all("title")[0].text == "1 wrong, 1 to do: node maintenance"
     assert "a, b a drain would start, for Preempt" in coming
-    assert "a, b nothing starts in mode Observe → the owner of the settings: mode: Enforce starts" in who
-    assert ("maintenance announced" in fleet, "draining" in fleet) == (True, False)
+    assert "→ the owner of the settings: mode: Enforce lets it act; or by hand: reconciler drain NODE" in who
+    assert ("nobody guards it" in fleet, "draining" in fleet) == (True, False)
     for text in (wrong, coming, who, section(page, "cases").text):
         assert not re.search(r"Nothing is wrong|the drain starts|its drain starts|will be", text)
 
@@ -137,7 +132,8 @@ def test_in_mode_observe_what_would_be_missed_is_wrong_and_what_waits_would_star
     page = observed(Kind.REBOOT, within=600)
     wrong, cases = section(page, "wrong").text, section(page, "cases").text
 
-    assert "1 thing is wrong b would be missed: at Sat 2026-11-21 21:45 2 nodes" in wrong
+    assert "2 things are wrong a, b 10h left unguarded, Reboot: mode Observe" in wrong
+    assert "b would be missed: at Sat 2026-11-21 21:45 2 nodes" in wrong
     assert wrong.endswith("Nothing starts in mode Observe.")
     assert "planned would start at Sat 2026-11-21 20:45" in cases
     assert "its drain would start at Sat 2026-11-21 20:45" in cases
@@ -229,8 +225,8 @@ def test_what_can_not_wait_comes_first_among_what_waits_for_a_person() -> None:
     passed = Passed(builders.planned(seen, chosen), chosen, rehearsed=False)
     page = shown(page_facts(passed, History(NOW - timedelta(days=2))))
 
-    assert "a person: 4m left c, b, a 4m left mode is Finish" in section(page, "who").text
-    assert "c 4m left mode is Finish: nothing new is started b 9m left" in section(page, "wrong").text
+    assert "a person: 4m left c, b, a 4m left mode Finish begins no drain →" in section(page, "who").text
+    assert "c 4m left mode Finish begins no drain b 9m left" in section(page, "wrong").text
 
 
 def test_a_condition_that_is_on_most_nodes_is_wrong() -> None:
@@ -268,7 +264,7 @@ def test_a_case_shows_what_happens_what_holds_it_and_who_can_end_that() -> None:
     assert others == []
     assert row.text.startswith("a zone a, pool web blocked, and can't wait")
     assert "event Reboot scheduled, not before Sat 2026-11-21 12:10 (imds)" in row.text
-    assert "startsAllowed → the owner of the settings: mode: Enforce starts drains again" in row.text
+    assert "unguarded → the owner of the settings: mode: Enforce starts drains again" in row.text
 
 
 def test_moments_are_in_the_time_zone_of_the_settings() -> None:

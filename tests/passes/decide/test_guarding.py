@@ -10,6 +10,7 @@ import pytest
 from reconciler.model.event import Answer, Kind, PlatformPlan, Reading
 from reconciler.model.instructions import PersonHold, Word, hold_text
 from reconciler.model.node import Node
+from reconciler.model.reconciler import Reconciler, Running
 from reconciler.model.record import DrainRecord, State, Uncordoned
 from reconciler.model.snapshot import Ledger
 from reconciler.model.unguarded import Unguarded, UnguardedWhy
@@ -184,3 +185,14 @@ def test_a_case_whose_source_is_silent_is_unguarded_since_its_last_answer_became
 def test_a_node_that_a_person_drains_is_guarded_by_that_person() -> None:
     by_hand = held_node(record(State.OPERATIONAL, events=()), claimed_by="alice")
     assert why(by_hand, builders.settings(mode="Observe")) is None
+
+
+def test_no_node_is_guarded_while_no_reconciler_runs() -> None:
+    overdue = Reconciler(Running.OVERDUE, last_pass=NOW - minutes(9))
+    seen = replace(snapshot(node(), node("b"), readings={"a": REDEPLOY}), reconciler=overdue)
+    found = plan_of(planned(seen)).unguarded
+
+    assert found is not None
+    assert (found.why, found.since) == (UnguardedWhy.NO_RECONCILER, NOW - minutes(9))
+    # One that has never run has promised nothing.
+    assert plan_of(planned(replace(seen, reconciler=Reconciler(Running.NEVER)))).unguarded is None

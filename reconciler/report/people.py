@@ -1,0 +1,172 @@
+"""Who must do something: the people for whom a plan waits, and what each of them can type or change.
+
+There is an entry for all that is wrong, and for each node that nobody guards or that will not be drained in
+time. Only what ends by itself in time has none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from itertools import pairwise
+
+from msgspec import Struct
+
+from reconciler.model.explanation import Obstacle
+from reconciler.model.keys import keys_of
+from reconciler.model.outcome import Outcome
+from reconciler.model.plan import NodePlan, Plan
+from reconciler.model.problems import guarded
+from reconciler.model.reconciler import LOOK
+from reconciler.profiles.plugins import SETTINGS
+from reconciler.report.acting import acting_line
+from reconciler.report.explain import obstacles
+from reconciler.report.lines import first_of
+from reconciler.report.values import keys, outcome_lines, unseen_line
+
+_NODE = "NODE"
+"""Stands for the name in a command for several nodes."""
+
+_NAMED = 5
+"""Nodes that a line names."""
+
+_REASONS = 3
+"""Reasons of one code that have an entry of their own."""
+
+_COMMAND = re.compile(r"`|\b(?:reconciler|kubectl) [a-z]")
+
+
+class Ask(Struct, frozen=True):
+    """What a person must do: for these nodes (none: for the whole program), why, who, and how.
+
+    `who` always has a command, or a setting in backticks.
+    """
+
+    nodes: tuple[str, ...]
+    because: str
+    who: str
+
+
+keys(Ask, "nodes because who")
+
+ObstaclesOf = Callable[[NodePlan], tuple[Obstacle, ...]]
+
+
+def people(
+    plan: Plan,
+    outcomes: Iterable[Outcome] = (),
+    trouble: Iterable[str] = (),
+    *,
+    nodes: Iterable[NodePlan] | None = None,
+    obstacles_of: ObstaclesOf | None = None,
+    presses: Callable[[NodePlan], bool] = lambda _: False,
+) -> tuple[Ask, ...]:
+    """Return what waits for a person, in the order of the nodes; nodes with the same reason share an entry.
+
+    Of what the same person can end in the same way, the reasons after the first few share an entry, but not
+    those of nodes that can't wait (`presses`). `trouble` is what is wrong with the process. `nodes` are those
+    of the plan in another order, and `obstacles_of` returns what is known of each: by default, what the plan
+    says.
+    """
+    of = obstacles_of if obstacles_of is not None else partial(_obstacles, plan)
+    grouped: dict[tuple[str, str], dict[str, list[str]]] = {}
+    pressing: set[tuple[str, str, str]] = set()
+    for node in plan.nodes if nodes is None else nodes:
+        for obstacle in of(node):
+            if not obstacle.by_itself:
+                key = obstacle.code, for_any(node.node, obstacle.who)
+                reason = for_any(node.node, obstacle.because)
+                names = grouped.setdefault(key, {}).setdefault(reason, [])
+                if node.node not in names:
+                    names.append(node.node)
+                if presses(node):
+                    pressing.add((*key, reason))
+    asked = [*_of_process(plan, outcomes, trouble)]
+    for key, waiting in grouped.items():
+        first = [reason for reason in waiting if (*key, reason) in pressing]
+        often = sorted(
+            (reason for reason in waiting if reason not in first), key=lambda reason: -len(waiting[reason])
+        )
+        ordered = [*first, *often]
+        shared = ordered if len(ordered) == 1 else ordered[_REASONS:]
+        for reasons in (*([one] for one in ordered[: -len(shared) or None]), shared):
+            if reasons:
+                every = list(dict.fromkeys(name for reason in reasons for name in waiting[reason]))
+                more = f", and {len(reasons) - 1} other reasons" if len(reasons) > 1 else ""
+                who = key[1]
+                if not _COMMAND.search(who):
+                    who = f"{who}; reconciler explain {_NODE} shows what is known"
+                because = f"{for_all(every, reasons[0])}{more}"
+                asked.append(Ask(tuple(every), because, for_all(every, who)))
+    return tuple(asked)
+
+
+def _obstacles(plan: Plan, node: NodePlan) -> tuple[Obstacle, ...]:
+    what = f"node {node.node} can't be explained"
+    return guarded(what, partial(obstacles, node, keys_of(plan.settings.prefix)), ())[0]
+
+
+def _of_process(plan: Plan, outcomes: Iterable[Outcome], trouble: Iterable[str]) -> Iterator[Ask]:
+    """Yield what is wrong without being about one case."""
+    log = "kubectl -n NAMESPACE logs -l app.kubernetes.io/name=node-maintenance-reconciler --tail 100"
+    acting = acting_line(plan.reconciler, plan.now)
+    if acting.alarm:
+        yield Ask((), acting.text, f"whoever runs the reconciler: {LOOK}")
+    for text in trouble:
+        yield Ask((), text, f"whoever runs the reconciler: {log}; for settings, reconciler check-config")
+    if selects_none(plan):
+        who = f"{SETTINGS}: `nodeSelector`; kubectl get nodes --show-labels shows the labels"
+        yield Ask((), selects_none(plan), who)
+    for text in outcome_lines(outcomes):
+        yield Ask((), text, f"whoever runs the reconciler, if the next passes fail too: {log}")
+    for unseen in plan.unseen:
+        needs = f"kubectl auth can-i {unseen.needs}" if unseen.needs else log
+        yield Ask((), f"could not see {unseen_line(unseen)}", f"the administrator of the cluster: {needs}")
+
+
+def selects_none(plan: Plan) -> str:
+    """Return that the settings select no node although there are some, empty if that is not so."""
+    if plan.managed or not plan.fleet:
+        return ""
+    return f"the settings select none of the {len(plan.fleet)} nodes, so no node is ever drained"
+
+
+def unguarded(nodes: Iterable[NodePlan]) -> dict[str, list[NodePlan]]:
+    """Return the nodes that nobody guards, by what is announced and why."""
+    grouped: dict[str, list[NodePlan]] = {}
+    for node in nodes:
+        if node.unguarded is not None:
+            named = dict.fromkeys(event.condition or event.kind.value for event in node.case_events)
+            because = for_any(node.node, node.unguarded.because)
+            grouped.setdefault(f"{', '.join(named) or 'maintenance'}: {because}", []).append(node)
+    return grouped
+
+
+def alarms(plan: Plan) -> Iterator[str]:
+    """Yield in a line each what no plan may look quiet beside: unguarded nodes, and settings of no node."""
+    if selects_none(plan):
+        yield f"NO NODE: {selects_none(plan)}; change `nodeSelector`"
+    for text, nodes in unguarded(plan.nodes).items():
+        names = [node.node for node in nodes]
+        yield f"UNGUARDED: {first_of(names, _NAMED)}: {for_all(names, text)}"
+
+
+def for_any(node: str, text: str) -> str:
+    """Return the text without the name of its node, so that nodes have the same one."""
+    parts = text.split(node)
+    result = parts[0]
+    for before, after in pairwise(parts):
+        alone = not (_in_name(before[-1:]) or _in_name(after[:1]))
+        result += (_NODE if alone else node) + after
+    return result
+
+
+def _in_name(character: str) -> bool:
+    """Whether a name goes on with this character; an empty text is the end of a text."""
+    return character.isalnum() or character in ("-", ".")
+
+
+def for_all(nodes: list[str], text: str) -> str:
+    """Return such a text for these nodes: with the name if there is one node only."""
+    return text.replace(_NODE, nodes[0]) if len(nodes) == 1 else text

@@ -1,0 +1,67 @@
+"""Who must do something, and what no report or plan may look quiet beside."""
+
+from __future__ import annotations
+
+import pytest
+
+from reconciler.model.event import Kind, Status
+from reconciler.model.keys import OwnKeys
+from reconciler.model.outcome import Outcome, Result
+from reconciler.model.plan import Plan
+from reconciler.model.problems import Unseen
+from reconciler.model.values import replace
+from reconciler.report.document import to_report
+from reconciler.report.explain import obstacles
+from reconciler.report.people import people
+from reconciler.report.text import as_text
+from tests.support import builders
+from tests.support.builders import NOW, minutes, node, plan_of, planned, reported, signal, snapshot
+
+REDEPLOY = reported(signal(Kind.REDEPLOY, not_before=NOW + minutes(60)))
+
+
+def pass_with(text: str = "", mode: str = "Enforce") -> Plan:
+    """A pass over two nodes; the first one has a Redeploy in an hour."""
+    seen = snapshot(node(), node("b"), readings={"a": REDEPLOY})
+    return planned(seen, builders.settings(text, mode=mode))
+
+
+TYPO = "nodeSelector: {agentpol: pool0}"
+
+
+def test_a_report_of_settings_that_select_no_node_says_so_above_its_rows() -> None:
+    printed = as_text(to_report(pass_with(TYPO), rehearsed=True))
+
+    assert "NO NODE: the settings select none of the 2 nodes" in printed
+    assert "UNGUARDED: a: Redeploy: nodeSelector does not select it" in printed
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "notAllowed: [{name: freeze, start: 2026-11-20, end: 2026-11-24, absolute: true}]",
+        'windows: [{days: [Mon], start: "22:00", end: "23:00"}]\nevents: {Redeploy: {outsideWindow: Never}}',
+    ],
+    ids=["an absolute freeze", "a window that opens too late"],
+)
+def test_what_ends_by_itself_too_late_waits_for_a_person(text: str) -> None:
+    found = {one.code: one for one in obstacles(plan_of(pass_with(text)), OwnKeys())}
+
+    assert not found["windowOpen"].by_itself
+    assert "`windows`" in found["windowOpen"].who
+    assert found["windowOpen"].who.endswith("or by hand: reconciler drain a")
+
+
+def test_what_is_wrong_with_a_pass_has_a_person_and_a_command() -> None:
+    plan = replace(planned(snapshot(node())), unseen=(Unseen("the ledger", "get configmaps", "none", "403"),))
+    failed = Outcome("a", "cordon", Result.FAILED, "the server is away")
+
+    commands = [ask.who.partition(": ")[2].split()[0] for ask in people(plan, (failed,), ("it is stuck",))]
+    assert commands == ["kubectl"] * 3
+    assert people(planned(snapshot(node()))) == ()
+
+
+def test_a_maintenance_that_has_started_is_unguarded_too() -> None:
+    started = reported(signal(Kind.REDEPLOY, status=Status.STARTED))
+    plan = planned(snapshot(node(), readings={"a": started}), builders.settings(mode="Observe"))
+    assert plan_of(plan).unguarded is not None
