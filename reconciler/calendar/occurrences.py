@@ -9,13 +9,22 @@ same on every other day, so they are computed once.
 from __future__ import annotations
 
 import heapq
+import re
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from msgspec import Struct
 
-from reconciler.calendar.values import MIDNIGHT, TimeOfDay, format_days, format_duration, to_utc
+from reconciler.calendar.values import (
+    DAY_NAMES,
+    MIDNIGHT,
+    TimeOfDay,
+    format_days,
+    format_duration,
+    parse_days,
+    to_utc,
+)
 
 if TYPE_CHECKING:
     from cronsim import CronSim
@@ -55,7 +64,23 @@ def firings(schedule: str, after: datetime, zone: tzinfo) -> CronSim:
     try:
         return CronSim(text, start)
     except (CronSimError, AssertionError, ValueError) as error:
-        raise ValueError(f"{schedule!r} is not a cron schedule: {str(error).lower()}") from error
+        why = f"{schedule!r} is not a cron schedule: {str(error).lower()}"
+        raise ValueError(f"{why}{_instead_of_range(text.split()[4])}") from error
+
+
+def _instead_of_range(days: str) -> str:
+    """Return what to write instead of a range of days that goes over the end of the week, if that is one."""
+    for part in days.split(","):
+        first, dash, last = part.partition("-")
+        try:
+            start, end = (min(parse_days(each)) for each in (first, last)) if dash else (0, 0)
+        except ValueError:
+            continue
+        # The week of cron begins on Sunday.
+        if (start + 1) % 7 > (end + 1) % 7:
+            named = ",".join(DAY_NAMES[(start + step) % 7].lower() for step in range((end - start) % 7 + 1))
+            return f"; a range of cron does not go over Saturday: write {named} instead of {part}"
+    return ""
 
 
 def check_schedule(schedule: str) -> None:
@@ -243,6 +268,26 @@ class Cron(Struct, frozen=True):
     def __str__(self) -> str:
         """Return the rule as text: `0 2 * * 6#1 for 4h`."""
         return f"{self.schedule} for {format_duration(self.duration)}"
+
+    @property
+    def days(self) -> str:
+        """Its times by the days, `Sat 05:00 to Mon 19:00`; empty if they are not the same each week."""
+        found = re.fullmatch(
+            r"([0-9]{1,2}) ([0-9]{1,2}) \* \* ([A-Za-z0-7,*-]+)", " ".join(self.schedule.split())
+        )
+        if found is None:
+            return ""
+        minute, hour, written = found.groups()
+        days = frozenset(range(7)) if written == "*" else parse_days(written)
+        start = timedelta(hours=int(hour), minutes=int(minute))
+        later, rest = divmod(start + self.duration, _DAY)
+        until = f"{rest // timedelta(hours=1):02}:{rest % timedelta(hours=1) // timedelta(minutes=1):02}"
+        begins = f"{format_days(days)} {int(hour):02}:{int(minute):02}"
+        if len(days) == 1 and later < 7:
+            ends = f"{DAY_NAMES[(min(days) + later) % 7]} " if later else ""
+            return f"{begins} to {ends}{until}"
+        next_day = " of the next day" if later == 1 else ""
+        return f"{begins} to {until}{next_day}" if later <= 1 else ""
 
 
 class Once(Struct, frozen=True):

@@ -262,7 +262,22 @@ def parse_zone(value: object) -> ZoneInfo:
             return zone
     except (KeyError, ValueError, OSError):
         pass
-    raise ValueError(f"{literal(value)} is not an IANA time zone{near(value, _zones())}")
+    wrong = f"{literal(value)} is not an IANA time zone"
+    from reconciler.calendar.zone_names import fixed_offset, meant_by
+
+    if zones := meant_by(value):
+        raise ValueError(f"{wrong}; did you mean {' or '.join(zones)}?")
+    if fixed := fixed_offset(value):
+        raise ValueError(
+            f"{wrong}; write the zone of a city, like Europe/Berlin, or {fixed}, whose clocks never change"
+        )
+    # The similar name of an abbreviation is that of a zone hours away.
+    raise ValueError(f"{wrong}{'' if value.isupper() else near(value, _zones())}")
+
+
+def is_fixed(zone: ZoneInfo) -> bool:
+    """Whether a zone is no place but an offset with a name that people use of places, such as `EST`."""
+    return zone.key in ("EST", "MST", "HST") or (zone.key.startswith("Etc/GMT") and zone.key != "Etc/GMT")
 
 
 def _zones() -> list[str]:

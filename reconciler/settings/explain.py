@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import TypedDict
 
+from reconciler.calendar.occurrences import Cron, Times
 from reconciler.calendar.values import Limit, format_duration, format_local, in_zone, parse_moment, to_utc
-from reconciler.calendar.windows import Interval, NotAllowed
+from reconciler.calendar.windows import Calendar, Interval, NotAllowed
 from reconciler.model.event import Kind
 from reconciler.model.hooks import HookStep
 from reconciler.model.moments import to_text
@@ -125,11 +126,11 @@ def _labels_for(selector: LabelSelector) -> dict[str, str] | None:
 
 
 def _events(settings: Settings, labels: Mapping[str, str]) -> Iterator[str]:
-    free = not settings.windows and not settings.not_allowed
+    calendar = settings.calendar
     policies = settings.policies(labels)
     for kind in Kind:
         policy = policies.of_kind(kind)
-        words = _policy(policy, free=free, unread=kind is Kind.UNKNOWN)
+        words = _policy(policy, calendar, unread=kind is Kind.UNKNOWN)
         yield f"  {kind}: {words}{_start(policy, settings)}"
     if policies.user_initiated is UserInitiated.REPORT:
         yield "  Events that a user of the subscription starts: reported only."
@@ -138,10 +139,10 @@ def _events(settings: Settings, labels: Mapping[str, str]) -> Iterator[str]:
     for condition in sorted(settings.condition_types()):
         meant = policies.of_condition(condition)
         if meant is not None:
-            yield f"  Condition {condition}: {_policy(meant, free=free, condition=True)}"
+            yield f"  Condition {condition}: {_policy(meant, calendar, condition=True)}"
 
 
-def _policy(policy: EventPolicy, *, free: bool, condition: bool = False, unread: bool = False) -> str:
+def _policy(policy: EventPolicy, calendar: Calendar, *, condition: bool = False, unread: bool = False) -> str:
     if not policy.drain:
         return "reported, with the text that cannot be read." if unread else "reported only, no drain."
     parts = ["drained"]
@@ -155,7 +156,7 @@ def _policy(policy: EventPolicy, *, free: bool, condition: bool = False, unread:
         parts.append(
             f"if it lasts {format_duration(policy.min_duration)} or longer, or its duration is unknown"
         )
-    parts.append("at any time, because there are no windows" if free else _when(policy, condition=condition))
+    parts.append(_when(policy, calendar, condition=condition))
     if policy.approval:
         proceeds = policy.approval_missing is ApprovalMissing.PROCEED
         parts.append("after a person has approved it" + (", or at the deadline" if proceeds else ""))
@@ -188,33 +189,40 @@ def _start(policy: EventPolicy, settings: Settings) -> str:
     return f" {way} AKS agent pools are not replaced without replace.aks.cluster." if aks else f" {way}"
 
 
-def _when(policy: EventPolicy, *, condition: bool) -> str:
+def _when(policy: EventPolicy, calendar: Calendar, *, condition: bool) -> str:
     """Return when a drain starts. A condition has no deadline, so it always waits for a window."""
+    if not calendar.windows and not calendar.not_allowed:
+        return "at any time, because there are no windows"
     if policy.outside_window is OutsideWindow.IMMEDIATELY:
-        return "at once, also outside windows"
+        return "at once, also outside windows" if calendar.windows else "at once, also where not allowed"
     if policy.outside_window is OutsideWindow.NEVER or condition:
-        return "only inside a window"
+        return "only inside a window" if calendar.windows else "at any time but those that are not allowed"
     lead = f"{format_duration(policy.lead_time)} before notBefore" if policy.lead_time else "at notBefore"
+    if not calendar.windows:
+        return f"at any time but those that are not allowed, and at the deadline then, {lead}"
     return f"inside a window that opens before the deadline, else at the deadline, {lead}"
 
 
 def _windows(settings: Settings) -> Iterator[str]:
     calendar = settings.calendar
     for window in calendar.windows:
-        yield f"  {_named(window.name, str(window.times))}{for_nodes(window.selector)}."
+        yield f"  {_named(window.name, window.times)}{for_nodes(window.selector)}."
     if not calendar.windows:
-        yield "  No windows: drains may start at any time."
+        but = ", but those that are not allowed" if calendar.not_allowed else ""
+        yield f"  No windows: drains may start at any time{but}."
     elif not any(window.selector.selects_all for window in calendar.windows):
         yield "  On nodes without a window: at any time."
     for freeze in calendar.not_allowed:
         why = f", {freeze.reason}" if freeze.reason else ""
         beaten = "even at a deadline" if freeze.absolute else "except at a deadline"
-        named = _named(freeze.name, str(freeze.times))
+        named = _named(freeze.name, freeze.times)
         yield f"  Not allowed: {named}{why}{for_nodes(freeze.selector)}; {beaten}."
 
 
-def _named(name: str, times: str) -> str:
-    return name if name == times else f"{name}: {times}"
+def _named(name: str, times: Times) -> str:
+    """Return a rule with its times, those of a cron schedule by the days of the week as well."""
+    words, days = str(times), times.days if isinstance(times, Cron) else ""
+    return f"{name if name == words else f'{name}: {words}'}{f' ({days})' if days else ''}"
 
 
 def _budget(settings: Settings) -> Iterator[str]:

@@ -20,6 +20,7 @@ from reconciler.model.values import replace
 from reconciler.settings.mistakes import Mistake, Path, keys_at, mistakes_of, spelt
 from reconciler.settings.originals import Translated, original_of
 from reconciler.settings.schema import Origin, Settings, whole_settings
+from reconciler.settings.workflows import unknown_names
 from reconciler.settings.yaml import Place, plain, read_go_yaml, read_yaml, unlike
 
 NO_VARIABLES: Mapping[str, str] = MappingProxyType({})
@@ -79,7 +80,7 @@ def load_settings(
     try:
         data = read_settings(path)
     except OSError as error:
-        raise SettingsError((f"{path}:1:1: can't be read: {error.strerror or error}",)) from error
+        raise SettingsError((f"{path}: can't be read: {error.strerror or error}",)) from error
     return parse_content(data, str(path), now, environment, folder=path.parent)
 
 
@@ -145,7 +146,9 @@ def parse_settings(text: str, name: str, environment: Mapping[str, str] = NO_VAR
     found = list(document.mistakes)
     value = {} if document.value is None else document.value
     settings: Settings | None = None
-    if isinstance(value, dict):
+    if isinstance(value, dict) and value.get("kind") == "ConfigMap":
+        found.append((document.place(("kind",)), Mistake(("kind",), _manifest(value))))
+    elif isinstance(value, dict):
         below: Path = ("profiles",)
 
         def in_file(mistake: Mistake) -> tuple[Place, Mistake]:
@@ -171,6 +174,12 @@ def parse_settings(text: str, name: str, environment: Mapping[str, str] = NO_VAR
                 for details in error.errors(include_url=False)
                 for mistake in mistakes_of(details, lambda path: keys_at(whole_settings(), path))
             ]
+            # What needs several keys is checked only once each of them is valid.
+            found += [
+                in_file(Mistake((*below, *mistake.path), mistake.message))
+                for mistake in unknown_names(sections.get("profiles"))
+            ]
+            found += map(in_file, _out_of_order(sections))
         if settings is not None and translated is not None:
             meanings = [
                 (document.place(path), f"{spelt(path)} {words}") for path, words in translated.meanings
@@ -189,6 +198,18 @@ def parse_settings(text: str, name: str, environment: Mapping[str, str] = NO_VAR
     return settings
 
 
+def _manifest(value: Mapping[str, Any]) -> str:
+    """Return what to do with the manifest of a ConfigMap that stands in the place of settings."""
+    metadata, data = value.get("metadata"), value.get("data")
+    keys = ", ".join(map(str, data)) if isinstance(data, dict) and data else "data"
+    named = metadata if isinstance(metadata, dict) else {}
+    namespace, name = named.get("namespace") or "NAMESPACE", named.get("name") or "NAME"
+    return (
+        f"this is the manifest of a ConfigMap, and the settings are the text in it ({keys}); write that text "
+        f"into a file, or apply the manifest and name configmap/{namespace}/{name} instead of the file"
+    )
+
+
 def _order(found: tuple[Place, Mistake]) -> Place:
     return found[0]
 
@@ -196,6 +217,16 @@ def _order(found: tuple[Place, Mistake]) -> Place:
 def _line(name: str, place: Place, mistake: Mistake) -> str:
     key = spelt(mistake.path)
     return f"{name}:{place[0]}:{place[1]}: {f'{key}: ' if key else ''}{mistake.message}"
+
+
+def _out_of_order(sections: Mapping[str, Any]) -> Iterator[Mistake]:
+    """Yield windows and freezes that end before they start, whatever is wrong in other sections."""
+    times = {key: sections[key] for key in ("timeZone", "windows", "notAllowed") if key in sections}
+    try:
+        Settings.model_validate(times, by_alias=True, by_name=False)
+    except ValidationError as error:
+        for details in error.errors(include_url=False):
+            yield from mistakes_of(details, lambda path: keys_at(whole_settings(), path))
 
 
 def _named_twice(value: dict[str, object]) -> Iterator[Mistake]:

@@ -103,6 +103,8 @@ def _words(details: ErrorDetails, path: Path, known_at: Known) -> str:
         case "int_type" | "int_parsing":
             return f"{literal(given)} is not a whole number"
         case "tuple_type" | "list_type":
+            if isinstance(given, dict):
+                return "a mapping is not a list; write `- ` before its first key, and indent the other keys"
             example = "a, b" if given is None else literal(given)
             return f"{literal(given)} is not a list; write it like [{example}]"
         case "model_type" | "model_attributes_type" | "dict_type":

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
 
+from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
 
 from reconciler.calendar.occurrences import HORIZON
-from reconciler.calendar.values import Limit, format_duration
+from reconciler.calendar.values import Limit, format_duration, is_fixed
 from reconciler.calendar.windows import Calendar, NotAllowed, Window
 from reconciler.model.event import Kind
 from reconciler.settings.go_templates import KNOWN, mistake_in
@@ -35,7 +37,13 @@ def warnings(settings: Settings, now: datetime) -> tuple[Warned, ...]:
 
     Only what the file says is warned of, not the defaults.
     """
-    found = (*_calendar(settings, now), *_budget(settings), *_events(settings), *_conditions(settings))
+    found = (
+        *_calendar(settings, now),
+        *_budget(settings),
+        *_events(settings),
+        *_conditions(settings),
+        *_zones(settings),
+    )
     of_features = [each for part in settings.of_features for each in part.warnings(settings, now)]
     return (*found, *_drain(settings), *_sources(settings), *_workflows(settings), *of_features)
 
@@ -203,6 +211,23 @@ def _conditions(settings: Settings) -> Iterator[Warned]:
                 yield Warned(
                     f"{path}.{name}", message, 'write status: "False", or status: "True" if True is the fault'
                 )
+
+
+def _zones(section: BaseModel, path: Path = ()) -> Iterator[Warned]:
+    """Warn of zones without summer time whose names people use of places that have it."""
+    for name, field in type(section).model_fields.items():
+        value, here = getattr(section, name), (*path, str(field.alias or name))
+        if isinstance(value, ZoneInfo) and is_fixed(value):
+            offset = datetime(2026, 7, 1, tzinfo=value).utcoffset() or timedelta()
+            hours = int(offset / timedelta(hours=1))
+            message = f"{value.key} is UTC{hours:+03}:00 all year, without summer time"
+            yield Warned(spelt(here), message, "write the zone of a city, like America/New_York")
+        below = (
+            value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, tuple) else ()
+        )
+        for key, each in ((None, value), *below):
+            if isinstance(each, BaseModel):
+                yield from _zones(each, here if key is None else (*here, key))
 
 
 def _drain(settings: Settings) -> Iterator[Warned]:

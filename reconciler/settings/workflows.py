@@ -281,6 +281,14 @@ class Intervals(LooseSection):
         return self
 
 
+def _listed_profiles(data: Any) -> Any:
+    """Read profiles as a mapping by their names, as older versions of maintenance-controller do."""
+    profiles = data.get("profiles") if isinstance(data, dict) else None
+    if not isinstance(profiles, dict):
+        return data
+    return {**data, "profiles": [{"name": name, **(rules or {})} for name, rules in profiles.items()]}
+
+
 class WorkflowSettings(LooseSection):
     """Workflows in the form of maintenance-controller's configuration file."""
 
@@ -299,11 +307,7 @@ class WorkflowSettings(LooseSection):
     @model_validator(mode="before")
     @classmethod
     def _older_form(cls, data: Any) -> Any:
-        """Read profiles as a mapping by their names, as older versions of maintenance-controller do."""
-        profiles = data.get("profiles") if isinstance(data, dict) else None
-        if not isinstance(profiles, dict):
-            return data
-        return {**data, "profiles": [{"name": name, **(rules or {})} for name, rules in profiles.items()]}
+        return _listed_profiles(data)
 
     @model_validator(mode="after")
     def _names_exist(self) -> WorkflowSettings:
@@ -334,23 +338,53 @@ class WorkflowSettings(LooseSection):
                     yield Mistake((*path, place, "name"), message)
 
     def _unknown(self) -> Iterator[Mistake]:
-        known = [one.name for one in self.instances.check]
-        triggers = [one.name for one in self.instances.trigger]
-        notes = [one.name for one in self.instances.notify]
+        given = self.instances
+        known = {kind: [one.name for one in getattr(given, kind)] for kind in ("check", "trigger", "notify")}
         for place, profile in enumerate(self.profiles):
-            for state in State:
-                rules, path = profile.rules(state), ("profiles", place, state.value)
-                yield from _not_among(rules.enter, triggers, (*path, "enter"), "trigger")
-                yield from _not_among(rules.notify, notes, (*path, "notify"), "notify")
-                for number, step in enumerate(rules.transitions):
-                    there = (*path, "transitions", number)
-                    yield from _not_among(step.trigger, triggers, (*there, "trigger"), "trigger")
-                    try:
-                        asked = names(parse(step.check))
-                    except ExpressionError as error:
-                        yield Mistake((*there, "check"), str(error))
-                        continue
-                    yield from _not_among(asked, known, (*there, "check"), "check")
+            yield from _unknown_in(profile, place, known)
+
+
+def unknown_names(content: object) -> Iterator[Mistake]:
+    """Yield the names in profiles that no instance has, where other mistakes make the workflows invalid.
+
+    `content` are the workflows as the file has them. A profile that is invalid itself is left out.
+    """
+    content = _listed_profiles(content)
+    instances, profiles = (
+        content.get(key) if isinstance(content, dict) else None for key in ("instances", "profiles")
+    )
+    known = {kind: list(_names_in(instances, kind)) for kind in ("check", "trigger", "notify")}
+    for place, raw in enumerate(profiles if isinstance(profiles, list) else ()):
+        try:
+            profile = ProfileSettings.model_validate(raw, by_alias=True, by_name=False)
+        except ValidationError:
+            continue
+        yield from _unknown_in(profile, place, known)
+
+
+def _names_in(instances: object, kind: str) -> Iterator[str]:
+    entries = instances.get(kind) if isinstance(instances, dict) else None
+    for entry in entries if isinstance(entries, list) else ():
+        if not isinstance(entry, dict):
+            continue
+        below = [each for each in entry.values() if isinstance(each, dict)]
+        yield from (str(each["name"]) for each in (entry, *below) if "name" in each)
+
+
+def _unknown_in(profile: ProfileSettings, place: int, known: Mapping[str, list[str]]) -> Iterator[Mistake]:
+    for state in State:
+        rules, path = profile.rules(state), ("profiles", place, state.value)
+        yield from _not_among(rules.enter, known["trigger"], (*path, "enter"), "trigger")
+        yield from _not_among(rules.notify, known["notify"], (*path, "notify"), "notify")
+        for number, step in enumerate(rules.transitions):
+            there = (*path, "transitions", number)
+            yield from _not_among(step.trigger, known["trigger"], (*there, "trigger"), "trigger")
+            try:
+                asked = names(parse(step.check))
+            except ExpressionError as error:
+                yield Mistake((*there, "check"), str(error))
+                continue
+            yield from _not_among(asked, known["check"], (*there, "check"), "check")
 
 
 def _not_among(given: tuple[str, ...], known: list[str], path: Path, kind: str) -> Iterator[Mistake]:

@@ -83,7 +83,12 @@ def read_with(kind: type[Reader], text: str) -> Document:
     except Broken as error:
         document.mistakes.append((error.place, Mistake((), str(error))))
     except yaml.YAMLError as error:
-        document.mistakes.append((_place_of(error, text), Mistake((), f"not YAML: {_words_of(error)}")))
+        place = _place_of(error, text)
+        line = (text.split("\n")[place[0] - 1 : place[0]] or [""])[0]
+        words = _words_of(error)
+        if line[place[1] - 1 : place[1]] == "\t" or line[: len(line) - len(line.lstrip())].count("\t"):
+            words = "this line has a tab before its text; YAML is indented with spaces only"
+        document.mistakes.append((place, Mistake((), f"not YAML: {words}")))
     return document
 
 

@@ -227,3 +227,36 @@ def test_hooks_are_explained_without_the_url_of_a_webhook() -> None:
         "  Each for 15m at most.\n"
     )
     assert "hold nothing" in explain_settings(parse_settings(text.replace("15m", "0s"), "f"))
+
+
+@pytest.mark.parametrize(
+    ("schedule", "duration", "said"),
+    [
+        ("0 5 * * 6", "2d14h", "Sat 05:00 to Mon 19:00"),
+        ("30 22 * * mon-fri", "8h", "Mon-Fri 22:30 to 06:30 of the next day"),
+        ("0 2 * * *", "2h", "every day 02:00 to 04:00"),
+        ("0 0 * * 7", "1d", "Sun 00:00 to Mon 00:00"),
+        ("0 2 * * 6#1", "4h", ""),
+        ("0 2 1 * 6", "4h", ""),
+        ("*/5 2 * * 6", "4h", ""),
+    ],
+)
+def test_a_cron_schedule_is_explained_by_the_days_of_the_week(
+    schedule: str, duration: str, said: str
+) -> None:
+    text = f"windows: [{{name: w, schedule: '{schedule}', duration: {duration}}}]"
+    line = explain_settings(parse_settings(text, "f")).partition("Windows\n")[2].partition("\n")[0]
+
+    assert line == f"  w: {schedule} for {duration}{f' ({said})' if said else ''}."
+
+
+def test_freezes_without_windows_are_explained_as_such() -> None:
+    text = explain_settings(
+        parse_settings("notAllowed: [{name: sale, start: 2026-12-01, end: 2027-01-01}]", "f")
+    )
+
+    assert (
+        "Reboot: drained, at any time but those that are not allowed, and at the deadline then, 15m" in text
+    )
+    assert "No windows: drains may start at any time, but those that are not allowed." in text
+    assert "because there are no windows" not in text

@@ -69,6 +69,20 @@ events: {Freeze: {leadTime: -10m}}
 apiVersion: node-maintenance.dev/v2
 | f:1:1: apiVersion: 'node-maintenance.dev/v2' is not one of node-maintenance.dev/v1alpha1; did you mean
 | node-maintenance.dev/v1alpha1?
+windows: {days: [sat]}
+| f:1:1: windows: a mapping is not a list; write `- ` before its first key, and indent the other keys
+timeZone: CEST
+| f:1:1: timeZone: 'CEST' is not an IANA time zone; did you mean Europe/Berlin or Europe/Budapest or
+| Europe/Paris or Europe/Warsaw?
+timeZone: PST
+| f:1:1: timeZone: 'PST' is not an IANA time zone; did you mean America/Los_Angeles or America/Vancouver?
+timeZone: W. Europe Standard Time
+| f:1:1: timeZone: 'W. Europe Standard Time' is not an IANA time zone; did you mean Europe/Berlin?
+timeZone: UTC+1
+| f:1:1: timeZone: 'UTC+1' is not an IANA time zone; write the zone of a city, like Europe/Berlin, or
+| Etc/GMT-1, whose clocks never change
+timeZone: XYZ
+| f:1:1: timeZone: 'XYZ' is not an IANA time zone
 adopt: mechanic
 | f:1:1: adopt: 'mechanic' is not a list; write it like ['mechanic']
 uncordon: 2m
@@ -113,6 +127,8 @@ def test_a_mistake_says_where_what_and_what_instead(text: str, line: str) -> Non
         ('{schedule: "@daily", duration: 1h, days: [mon]}', "days: can't be combined with a schedule"),
         ('{schedule: "0 0 30 2 *", duration: 1h}', "schedule: "),
         ('{schedule: "0 2 * * 8", duration: 1h}', "bad day-of-week"),
+        ('{schedule: "0 2 * * sat-sun", duration: 1h}', "write sat,sun instead of sat-sun"),
+        ('{schedule: "0 2 * * fri-1,3", duration: 1h}', "write fri,sat,sun,mon instead of fri-1"),
         ('{schedule: "0 0 2 * * 6", duration: 1h}', "five fields"),
         ('{schedule: "@reboot", duration: 1h}', "not a cron macro"),
         ("{schedule: 5, duration: 1h}", "schedule: 5 is not text"),
@@ -169,7 +185,7 @@ def test_a_file_is_read_and_its_path_reported(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        pytest.param(None, "1:1: can't be read: No such file", id="there is no file"),
+        pytest.param(None, r"policy\.yaml: can't be read: No such file", id="there is no file"),
         pytest.param(b"mode: Observe\nx: \xff", "2:4: is not UTF-8", id="not text"),
         pytest.param("mode: Finish".encode("utf-16"), "1:1: is not UTF-8", id="text of another kind"),
     ],
@@ -183,3 +199,45 @@ def test_a_file_that_cannot_be_read_is_a_mistake_too(
 
     with pytest.raises(SettingsError, match=said):
         load_settings(path)
+
+
+def test_a_tab_is_said_to_be_one() -> None:
+    assert mistakes("windows:\n\t- {days: [sat]}\n") == (
+        "f:2:1: not YAML: this line has a tab before its text; YAML is indented with spaces only",
+    )
+
+
+def test_the_manifest_of_a_config_map_is_said_to_be_one() -> None:
+    manifest = """apiVersion: v1
+kind: ConfigMap
+metadata: {name: maintenance-policy, namespace: node-maintenance}
+data:
+  maintenance.yaml: |
+    mode: Enforce
+"""
+    (said,) = mistakes(manifest)
+
+    assert said.startswith("f:2:1: kind: this is the manifest of a ConfigMap")
+    assert "the text in it (maintenance.yaml)" in said
+    assert "name configmap/node-maintenance/maintenance-policy instead of the file" in said
+
+
+def test_all_mistakes_are_said_also_those_that_need_several_keys() -> None:
+    text = """mode: Enfroce
+notAllowed: [{start: 2026-12-02T00:00Z, end: 2026-12-01}]
+profiles:
+  instances:
+    check:
+    - {type: hasLabel, name: a, config: {kye: a}}
+  profiles:
+  - name: p
+    operational: {transitions: [{check: a && b, next: maintenance-required, trigger: t}]}
+"""
+    found = "\n".join(mistakes(text))
+
+    assert "mode: 'Enfroce'" in found
+    assert "notAllowed[0].end: 2026-12-01 is not after its start" in found
+    assert "config.kye: unknown key" in found
+    assert "transitions[0].check: instances.check has no 'b'" in found
+    assert "transitions[0].trigger: instances.trigger has no 't'" in found
+    assert "has no 'a'" not in found

@@ -32,6 +32,10 @@ events: {Reboot: {approvalMissing: Proceed}}
 conditions: {KernelReady: {for: 10m}}
 | conditions.KernelReady: is KernelReady True on healthy nodes, as its name says? Then they are drained; write
 | status: "False", or status: "True" if True is the fault
+timeZone: EST
+| timeZone: EST is UTC-05:00 all year, without summer time; write the zone of a city
+windows: [{days: [sat], timeZone: Etc/GMT-1}]
+| windows[0].timeZone: Etc/GMT-1 is UTC+01:00 all year, without summer time; write the zone of a city
 notAllowed: [{name: old, start: 2020-12-01, end: 2021-01-01}]
 | notAllowed[0] (old): is over and never comes again; remove it
 windows: [{name: move, start: 2020-12-01, end: 2021-01-01}]

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from datetime import timedelta
+from functools import reduce
+from math import ceil
 from typing import Any
 
+from reconciler.calendar.values import format_duration
+from reconciler.settings.loose import parse_go_duration
 from reconciler.settings.mistakes import Mistake, Path
 from reconciler.settings.originals import OF_DRAINS, UNKNOWN, Key, Original, Translated, put, translate
+
+# A vCenter lists all its hosts in each query.
+OFTEN = timedelta(seconds=10)
 
 _CENTERS = "vCenters"
 _PERIOD = "has no effect: it is looked at each 5 s"
 
 _KEYS = (
-    Key(("intervals", "check", "period"), ("sources", "esx", "every")),
+    Key(("intervals", "check", "period"), ("sources", "esx", "every"), words="at least 10s"),
     Key(("intervals", "check", "jitter"), words="has no effect: vCenter is asked by one process only"),
     Key(("intervals", "vmShutdown", "timeout"), ("esx", "shutdownTimeout")),
     Key(("intervals", "vmShutdown", "period"), words=_PERIOD),
@@ -37,6 +45,17 @@ def _translate(value: Mapping[str, Any]) -> Translated:
         "budget": {"maxUnavailable": "100%"},
     }
     found = translate(value, _KEYS, settings, apart=(_CENTERS,))
+    for path, least in (
+        (("sources", "esx", "every"), OFTEN),
+        (("esx", "shutdownTimeout"), timedelta(seconds=1)),
+    ):
+        section, given = reduce(lambda below, key: below.get(key, {}), path[:-1], settings), None
+        try:
+            given = parse_go_duration(section[path[-1]])
+        except (KeyError, ValueError):
+            continue  # Where it is no duration, the place of the mistake is that in the file.
+        # Go counts in milliseconds, and settings of ours in seconds.
+        section[path[-1]] = format_duration(max(least, timedelta(seconds=ceil(given.total_seconds()))))
     return _with_centers(found, value.get(_CENTERS))
 
 
@@ -54,10 +73,13 @@ def _with_centers(found: Translated, given: object) -> Translated:
     places: dict[Path, Path] = {("sources", "esx", "vcenters"): (_CENTERS,)}
     each = "of each of sources.esx.vcenters"
     known = {"templateUrl": f"is url {each}, with $AZ as there", "insecure": f"is insecure {each}"}
+    insecure = {key: text for key, text in centers.items() if key == "insecure" and text is not None}
+    if str(centers.get("templateUrl")).startswith("http://") and not insecure:
+        insecure = {"insecure": True}
+        known["templateUrl"] += "; http sends the passwords unencrypted (insecure: true)"
     meanings: list[tuple[Path, str]] = [
         ((_CENTERS, str(key)), known.get(key, UNKNOWN)) for key in centers if key != "credentials"
     ]
-    insecure = {key: text for key, text in centers.items() if key == "insecure" and text is not None}
     for number, (zone, login) in enumerate(logins.items()):
         ours, theirs = ("sources", "esx", "vcenters", number), (_CENTERS, "credentials", zone)
         entry: dict[str, Any] = {"zone": str(zone), "url": centers.get("templateUrl"), **insecure}

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from msgspec import Struct
 from pydantic import Field, model_validator
 
-from reconciler.features.esx.original import ESX_YAML
+from reconciler.features.esx.original import ESX_YAML, OFTEN
 from reconciler.model import limits
 from reconciler.model.event import Kind
 from reconciler.settings.fields import LINK_LOCAL, Duration, Flag, SecretText, Section, Text
@@ -24,9 +24,6 @@ INITIATED = "cloud.sap/esx-reboot-initiated"
 AZ = "$AZ"
 """In the address of a vCenter: the last character of the zone of a node."""
 
-# A vCenter lists all its hosts in each query.
-_OFTEN_VCENTER = timedelta(seconds=10)
-
 _ADDRESS = re.compile(
     r"(?P<scheme>https?)://(?P<host>\[[0-9A-Fa-f:.]+\]|(?:\$AZ|[A-Za-z0-9._-]){1,253})(?::[0-9]{1,5})?/?",
     re.ASCII,
@@ -37,8 +34,8 @@ class VCenter(Section):
     """One vCenter server."""
 
     url: Text = Field(
-        description="Its address, such as `https://vc.example.com` (`http` for this machine only). `$AZ` "
-        "is the last character of a node's zone, such as `a` of `eu-de-1a`."
+        description="Its address, such as `https://vc.example.com` (`http` needs `insecure`, except for this "
+        "machine). `$AZ` is the last character of a node's zone, such as `a` of `eu-de-1a`."
     )
     zone: Text | None = Field(
         default=None,
@@ -52,7 +49,8 @@ class VCenter(Section):
     )
     insecure: Flag = Field(
         default=False,
-        description="Whether its certificate is not verified, so that others can read the password.",
+        description="Whether its certificate is not verified, or none is needed, so that others can read the "
+        "password.",
     )
 
     @model_validator(mode="after")
@@ -66,7 +64,7 @@ class VCenter(Section):
         elif found["host"].startswith(LINK_LOCAL):
             why = "is a link-local address, where clouds serve credentials"
         elif found["scheme"] != "https" and found["host"] not in ("127.0.0.1", "localhost"):
-            why = "would send the password unencrypted; write https://"
+            why = "" if self.insecure else "would send the password unencrypted; write https://"
         mistakes = [Mistake(("url",), why)] if why else []
         if self.insecure and self.ca_file is not None:
             mistakes.append(Mistake(("insecure",), "leaves caFile without an effect; remove one of them"))
@@ -126,7 +124,7 @@ class EsxSource(Section):
             for key, kind in chosen.items()
             if kind in (Kind.UNKNOWN, Kind.REBALANCE)
         ]
-        if self.every < _OFTEN_VCENTER:
+        if self.every < OFTEN:
             found.append(Mistake(("every",), "is shorter than 10s; each query lists all hosts"))
         if found:
             raise Mistakes(tuple(found))

@@ -9,6 +9,7 @@ import pytest
 from reconciler.features.calendars.parsing import parse_calendar
 from reconciler.model.content import CalendarPlace, CalendarText, Holder
 from reconciler.model.errors import SettingsError
+from reconciler.settings.explain import explain_settings, windows_as_data
 from reconciler.settings.load import parse_content, parse_settings
 from reconciler.settings.schema import Settings
 
@@ -176,3 +177,27 @@ def test_the_format_is_recognized(text: str, events: int) -> None:
 def test_another_text_is_refused(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         parse_calendar(text, PLACE)
+
+
+WINDOW = "windows: [{name: nights, start: '22:00', end: '05:00'}]"
+FROZEN = "notAllowed: [{name: sale, start: 2026-12-01, end: 2027-01-01}]"
+OF_OTHERS = "calendars: [{name: theirs, file: /theirs, as: windows}]"
+
+
+@pytest.mark.parametrize("calendars", [OF_OTHERS, "calendars: [{name: theirs, file: /theirs}]", ""])
+@pytest.mark.parametrize("freezes", [FROZEN, ""])
+@pytest.mark.parametrize("windows", [WINDOW, WINDOW.replace("}]", ", nodeSelector: {pool: a}}]"), ""])
+@pytest.mark.parametrize("is_read", [True, False])
+def test_check_config_says_no_windows_exactly_if_windows_shows_none(
+    windows: str, freezes: str, calendars: str, is_read: bool
+) -> None:
+    settings = parse_settings("\n".join((windows, freezes, calendars, "conditions: {Sick: {}}")), "f")
+    if is_read:
+        text = '[{"start": "2026-11-24", "end": "2026-11-25"}]'
+        settings = settings.with_calendars({"theirs": CalendarText(text)})
+    shown = windows_as_data(settings, datetime(2026, 11, 23, 12, tzinfo=UTC))
+
+    words = explain_settings(settings)
+    assert ("o windows" in words) is (not windows and calendars != OF_OTHERS)
+    if "not allowed" not in shown["because"]:
+        assert ("o windows" in words) is ("there are no windows" in shown["because"])

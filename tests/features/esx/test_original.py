@@ -53,7 +53,7 @@ def test_the_file_is_settings_that_act_on_esx_hosts_only() -> None:
 def test_every_line_is_explained_and_no_secret_is_shown() -> None:
     origin = parse_settings(FILE, "esx.yaml").origin
 
-    assert "esx.yaml:2: intervals.check.period is sources.esx.every" in origin.meanings
+    assert "esx.yaml:2: intervals.check.period is sources.esx.every; at least 10s" in origin.meanings
     assert any("force has no effect" in line for line in origin.meanings)
     assert (
         "esx.yaml:13: vCenters.credentials.a.username is username of sources.esx.vcenters[0]"
@@ -96,6 +96,16 @@ def test_a_mistake_has_its_place_in_the_file(old: str, new: str, said: str) -> N
         parse_settings(FILE.replace(old, new), "esx.yaml")
 
     assert said in str(raised.value)
+
+
+def test_durations_of_go_and_an_address_without_encryption_are_read_as_there() -> None:
+    text = FILE.replace("period: 4m", "period: 400ms").replace("timeout: 3m", "timeout: 1500ms")
+    settings = parse_settings(text.replace("https://", "http://"), "esx.yaml")
+
+    assert SECTION.of(settings).every == timedelta(seconds=10)
+    assert POWER.of(settings).shutdown_timeout == timedelta(seconds=2)
+    assert [server.insecure for server in SECTION.of(settings).vcenters] == [True, True]
+    assert any("http sends the passwords unencrypted" in line for line in settings.origin.meanings)
 
 
 def test_a_file_of_ours_is_never_taken_for_theirs() -> None:
