@@ -392,3 +392,31 @@ def test_a_server_that_has_answered_is_asked_again_when_it_is_away(
 
     with pytest.raises(Unreachable):
         connection.send(Request("GET", ApiPath("x")))
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_a_client_certificate_in_the_file_leaves_the_authorities_of_the_machine(
+    tmp_path: Path,
+    certificates: Certificates,
+    stub: Callable[[ssl.SSLContext], Stub],
+    monkeypatch: pytest.MonkeyPatch,
+    own: bool,
+) -> None:
+    other = make_certificates(tmp_path)
+    # With an authority of its own, a kubeconfig does not trust those of the machine besides.
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificates.authority))
+    cluster = {"certificate-authority": str(other.authority)} if own else {}
+    user = {
+        "client-certificate-data": data(certificates.serving),
+        "client-key-data": data(certificates.serving_key),
+    }
+    server = stub(serving(certificates, asks=True))
+    connection = Connection(write(tmp_path / "config", server.url, cluster, user))
+
+    if own:
+        with pytest.raises(Unreachable, match="no TLS"):
+            connection.send(Request("GET", ApiPath("x")))
+    else:
+        connection.send(Request("GET", ApiPath("x")))
+    connection.close()
+    assert len(server.asked) == (0 if own else 1)

@@ -12,8 +12,17 @@ from itertools import pairwise
 
 import pytest
 
-from reconciler.drain.drainer import Limits
-from reconciler.drain.drainer.messages import CheckNode, CordonChecks, Delete, Evict, WatchBudgets
+from reconciler.drain.drainer import DrainCore, Limits
+from reconciler.drain.drainer.messages import (
+    CheckNode,
+    CordonChecks,
+    Delete,
+    Evict,
+    Start,
+    Tick,
+    WatchBudgets,
+    WatchPods,
+)
 from reconciler.model.drains import Behavior, DrainOptions, DrainProgress, Escalation, Grace, Phase, PodRule
 from reconciler.model.errors import (
     Conflict,
@@ -30,7 +39,7 @@ from reconciler.model.node import Condition
 from reconciler.model.pod import Owner, Pod, PodSpec
 from reconciler.model.selector import LabelSelector
 from reconciler.model.values import replace
-from tests.drain.drainer.driving import START, Drive, Scene
+from tests.drain.drainer.driving import START, Drive, Scene, order_for
 
 
 def _because(progress: DrainProgress) -> str:
@@ -732,3 +741,15 @@ def test_a_pod_that_appears_is_evicted_only_after_a_read_that_was_sent_since() -
     checks = [(at, command.since) for at, command in drive.commands if isinstance(command, CheckNode)]
     assert checks[0] == (START, START - CordonChecks().ahead / 2)
     assert any(since is None for at, since in checks if at > START)
+
+
+def test_after_an_error_of_the_core_nothing_that_was_due_before_breaks_it_again() -> None:
+    core = DrainCore()
+    # What breaks the core may be what it looks at next: a node that it does not know.
+    core._turns.dirty.add("unknown")
+    with pytest.raises(KeyError):
+        core.step(Tick(), START)
+    core.fail_all("broken", START)
+
+    commands = core.step(Start(order_for("a")), START)
+    assert any(isinstance(one, WatchPods) for one in commands)

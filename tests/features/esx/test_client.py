@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import sys
+from collections.abc import Sequence
 from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
@@ -11,10 +12,10 @@ from typing import Any
 import pytest
 
 from reconciler.features.esx.client import PATIENCE, VCenterClient
-from reconciler.features.esx.power_client import PowerClient
+from reconciler.features.esx.power_client import KEPT, PAUSE, PowerClient, _Known
 from reconciler.features.esx.settings import EsxSource, VCenter, VCenters
 from reconciler.features.esx.source import HostState
-from reconciler.features.esx.vm import Named
+from reconciler.features.esx.vm import Named, NodeVm
 from reconciler.model.content import Secret
 from reconciler.model.values import replace
 
@@ -247,3 +248,40 @@ def test_more_objects_than_a_vcenter_can_have_are_a_problem(monkeypatch: pytest.
 
     assert one.problem.endswith("it lists more than 2 objects")
     assert one.seen == frozenset()
+
+
+class CountingClient(PowerClient):
+    """Counts how often it asks a vCenter, which answers, or is away."""
+
+    def __init__(self) -> None:
+        self.now, self.asked, self.problem = 0.0, 0, ""
+        super().__init__(section(server()), clock=lambda: self.now)
+
+    def _asked(self, there: VCenter, nodes: Sequence[Named], before: _Known | None) -> _Known:
+        self.asked += 1
+        return _Known(self.now, nodes={node: NodeVm() for node in nodes}, problem=self.problem)
+
+    def at(self, now: float, *names: str) -> int:
+        """Read these nodes, and return how often it has asked."""
+        self.now = now
+        self.vms([Named(name, name) for name in names or ("a",)])
+        return self.asked
+
+
+def test_an_answer_about_vms_counts_for_some_seconds_and_for_its_nodes_only() -> None:
+    there = CountingClient()
+    assert there.at(0) == 1
+    assert there.at(KEPT - 0.1) == 1
+    assert there.at(KEPT) == 2
+    assert there.at(KEPT + 1, "a", "b") == 3
+    assert there.at(KEPT + 2, "b") == 3
+
+
+def test_a_vcenter_that_is_away_is_left_alone_for_a_minute_whatever_is_asked() -> None:
+    there = CountingClient()
+    there.problem = "away"
+    assert there.at(0) == 1
+    assert there.at(PAUSE - 1, "a", "b") == 1
+    there.problem = ""
+    assert there.at(PAUSE) == 2
+    assert there.at(PAUSE + 1) == 2

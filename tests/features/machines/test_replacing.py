@@ -487,3 +487,22 @@ def test_a_post_drain_hook_holds_the_deletion_of_the_machine() -> None:
     fleet.settle()
 
     assert [type(one) for one in fleet.machines.asked] == [Remove]
+
+
+def test_machines_are_read_of_the_nodes_that_are_replaced_and_of_no_other() -> None:
+    text = REPLACES.replace("1", "3")
+    fleet = Fleet("a", "b", "c", "d", text=text)
+    fleet.ask("a")
+    fleet.settle()
+    assert [type(one) for one in fleet.machines.asked] == [Remove]
+    # Its event is gone, but its machine is on its way out.
+    fleet.ask("a", None)
+    fleet.ask("b", '{"kind":"Reboot"}')
+    fleet.ask("c", FAR)
+
+    def read(chosen: Settings) -> set[str]:
+        seen = observe(fleet.world.outside, chosen, fleet.world.now, PARTS)
+        return set(seen.for_settings.machines)
+
+    assert read(fleet.settings) == {"a", "c"}
+    assert read(settings("budget: {maxUnavailable: 3}")) == {"a"}

@@ -145,10 +145,10 @@ def broken(name: str, state: State = State.OPERATIONAL, *, cordoned: bool = Fals
     return replace(member(name, state), node=node(name, ready=False, unschedulable=cordoned))
 
 
-def pending(since: float = 9, *, leaving: bool = False) -> WorkflowSituation:
-    """A cluster with a pod that has been Pending for so many minutes."""
+def pending(since: float | None = 9, *, leaving: bool = False, phase: str = "Pending") -> WorkflowSituation:
+    """A cluster with a pod that has been Pending for so many minutes; None: nobody knows for how many."""
     waiting = pod("x", "", deleting_until=NOW if leaving else None)
-    waiting = replace(waiting, phase="Pending", created=ago(60 * since))
+    waiting = replace(waiting, phase=phase, created=None if since is None else ago(60 * since))
     return given(read=ReadForChecks(pods={"": (waiting,)}, unread_pods=""))
 
 
@@ -168,10 +168,14 @@ ANSWERS["clusterHealthy"] = {
     "cordoned": (given(broken("b", cordoned=True)), {"maxNotReady": 0}, YES),
     "Pending for long": (pending(), NONE_PENDING, NO),
     "not for long": (pending(4), NONE_PENDING, YES),
+    "as long as it may be": (pending(5), NONE_PENDING, NO),
+    "of an unknown age": (pending(None), NONE_PENDING, YES),
+    "runs": (pending(phase="Running"), NONE_PENDING, YES),
     "not checked": (pending(), {}, YES),
     "10m": (pending(), {**NONE_PENDING, "pendingFor": "10m"}, YES),
     "is deleted": (pending(leaving=True), NONE_PENDING, YES),
     "elsewhere": (pending(), {**NONE_PENDING, "namespaces": ["bank"]}, YES),
+    "in a namespace that counts": (pending(), {**NONE_PENDING, "namespaces": ["shop"]}, NO),
     "no alert": (alerts(), NO_ALERT, YES),
     "the one that always fires": (alerts("Watchdog"), NO_ALERT, YES),
     "an alert": (alerts("Watchdog", "Down"), NO_ALERT, NO),

@@ -8,12 +8,13 @@ import pytest
 
 from reconciler.model.event import Kind
 from reconciler.model.schedule import CaseSchedule
+from reconciler.passes.decide import scheduling
 from reconciler.passes.decide.facts import WARNED_AFTER
 from reconciler.simulation.platform import VmEvent
 from tests.laws.histories import History
 from tests.laws.test_law_14_the_forecast_comes_true import Announced, begin, run_on
 from tests.support import builders
-from tests.support.builders import NOW, REQUEST, minutes
+from tests.support.builders import NOW, REQUEST, event, judged, minutes
 
 ONE = builders.settings("budget: {maxUnavailable: 1}")
 RESERVE = builders.settings("budget: {maxUnavailable: 2, reserve: 1}")
@@ -87,3 +88,27 @@ def test_a_notice_as_long_as_its_lead_time_finds_the_place_of_the_reserve() -> N
     history.until_still()
 
     assert all(history.cluster.nodes[name].unschedulable for name in ("n0", "n1"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "ahead", "source", "down"),
+    [
+        (Kind.REBOOT, 60, "imds", True),
+        (Kind.REDEPLOY, 60, "imds", True),
+        (Kind.FREEZE, 60, "imds", False),
+        (Kind.LIVE_MIGRATION, 60, "imds", False),
+        (Kind.PREEMPT, 60, "imds", False),
+        (Kind.TERMINATE, 60, "imds", False),
+        (Kind.REBOOT, 0, "imds", False),
+        (Kind.REBOOT, None, "imds", False),
+        # Nobody but us begins what a person asks for.
+        (Kind.REBOOT, 60, "request", False),
+    ],
+)
+def test_the_platform_takes_a_node_down_at_a_date_that_lies_ahead(
+    kind: Kind, ahead: float | None, source: str, down: bool
+) -> None:
+    date = NOW + minutes(ahead) if ahead is not None else None
+    found = scheduling._taken_down(judged(event(kind, not_before=date, sources=(source,))), NOW)
+
+    assert found == (date if down else None)

@@ -234,3 +234,30 @@ def test_a_short_notice_gets_the_place_that_the_reserve_keeps() -> None:
     placed = Scheduler(Limits(fleet, PlacesAhead("planned", 1)), NOW).run([*planned, late])
 
     assert {name for name, one in placed.items() if not one.missed} == {"n0", "short"}
+
+
+CHANGED = Hits()
+
+
+@CHANGED.at_least(40)
+@settings(max_examples=examples(1000))
+@given(cases, st.sampled_from((1, 1, 2)), held_for, st.sampled_from((minutes(0), minutes(10))))
+def test_only_what_is_planned_is_booked_whatever_was_tried_before(
+    some: list[Case], places: int, held: list[int], spacing: timedelta
+) -> None:
+    fleet = PlacesAhead("maxUnavailable", places)
+    for number, length in enumerate(held):
+        fleet.book(Booking(f"held{number}", NOW - STEP, NOW + minutes(length)))
+    limits = Limits(fleet, spacing=spacing)
+    placed = dict(Scheduler(limits, NOW).run(some))
+    spans = fleet.bookings.values()
+    CHANGED.count(any(one.missed for one in placed.values()))
+
+    for at in sorted({moment for one in spans for moment in (one.begin, one.end)}):
+        assert fleet.held(at) == sum(one.begin <= at < one.end for one in spans)
+    for one in placed.values():
+        booked = fleet.bookings.get(one.case.node)
+        begins = one.start.at if one.start is not None else one.case.outage.taken_down
+        assert (booked.begin if booked is not None else None) == begins
+    started = [one.start.at for one in placed.values() if one.start is not None and one.spaced]
+    assert sorted(limits.starts) == sorted(started)

@@ -555,3 +555,24 @@ def test_what_is_remembered_comes_back() -> None:
 @given(st.text() | json_values.map(str))
 def test_an_unreadable_memory_is_an_empty_one(text: str) -> None:
     assert set(ledger.from_data({"arm": text}, PARTS.sources.polled).memories) <= {"arm"}
+
+
+@pytest.mark.parametrize(
+    ("after", "followed", "asked"),
+    [
+        (minutes(0), True, False),
+        (ARM.follow - minutes(1), True, False),
+        (ARM.follow, True, True),
+        (ARM.follow, False, False),
+        (EVERY - timedelta(seconds=1), False, False),
+        (EVERY, False, True),
+        # A clock that was ahead by less than a minute is no reason to ask again.
+        (-SPARE, False, False),
+        (-SPARE - timedelta(seconds=1), False, True),
+    ],
+)
+def test_when_a_vm_is_asked_alone_again(after: timedelta, followed: bool, asked: bool) -> None:
+    memory = ARM.remembered(NONE, [listed("x"), viewed("x")], [X], EVERY, NOW)
+    due = ARM.due([X], memory, NOW + after, followed={"a"} if followed else set())
+
+    assert (VIEW_OF_X in due) is asked
