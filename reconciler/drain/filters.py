@@ -39,6 +39,7 @@ def tier_of(pod: Pod, own_pod: str | None = None) -> Tier:
     return Tier.DAEMONSET if daemonset else Tier.ORDINARY
 
 
+DAEMONSET_REFUSED = "DaemonSet-managed Pods (use --ignore-daemonsets to ignore)"
 DAEMONSET_IGNORED = "ignoring DaemonSet-managed Pods"
 EMPTY_DIR_REFUSED = Refusals().empty_dir
 EMPTY_DIR_DELETED = "deleting Pods with local storage"
@@ -207,8 +208,10 @@ def _daemonset(pod: Pod, around: _Circumstances) -> _Word:
         return _Word(warns=missing) if around.options.evict_unmanaged else _Word(refuses=missing)
     if around.options.ignore_daemonsets:
         return _Word(final=Action.SKIP, because=DAEMONSET_IGNORED)
+    if not around.options.strict:
+        return _FINE
     # With --ignore-daemonsets the pod would be skipped, so the reasons of later filters do not matter.
-    return _Word(refuses=around.options.refusals.daemonset, final=Action.KEEP)
+    return _Word(refuses=DAEMONSET_REFUSED, final=Action.KEEP)
 
 
 def _mirror(pod: Pod, _: _Circumstances) -> _Word:

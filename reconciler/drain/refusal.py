@@ -49,7 +49,7 @@ def would_refuse(budget: PodDisruptionBudget, pod: Pod) -> bool:
 
 def never_allows(budget: PodDisruptionBudget) -> bool:
     """Whether the budget allows no disruption even while all of its pods are healthy."""
-    return bool(budget.expected) and budget.desired >= budget.expected
+    return bool(budget.failed) or (bool(budget.expected) and budget.desired >= budget.expected)
 
 
 class BudgetIndex:
@@ -210,15 +210,31 @@ def never_ends(pod: Pod, now: datetime) -> Refusal | None:
     return Refusal(FindingCode.TERMINATING, Severity.BLOCKS, because, remedy)
 
 
+_COUNTABLE = (
+    "Let the PodDisruptionBudget require a number of pods (minAvailable: 1, not a percentage and not"
+    " maxUnavailable), which needs no controller that can be scaled."
+)
+
+
 def _reason(pod: Pod, budget: PodDisruptionBudget) -> tuple[FindingCode, str, str]:
     named = f"PodDisruptionBudget {budget.key}"
+    if budget.failed:
+        because = f"{named} selects it, and its controller can't count the pods: {budget.failed}"
+        return FindingCode.BUDGET_UNCOUNTED, because, _COUNTABLE
     if budget.expected <= 0:
         because = f"{named} selects it, but counts no pods, so it allows no eviction"
-        remedy = (
-            "Read the conditions of the PodDisruptionBudget; with maxUnavailable or a percentage, the"
-            " controller of its pods must be one that can be scaled."
+        return (
+            FindingCode.BUDGET_UNCOUNTED,
+            because,
+            f"Wait until it is counted. If it stays so: {_COUNTABLE}",
         )
-        return FindingCode.BUDGET_UNCOUNTED, because, remedy
+    if not pod.ready and never_allows(budget):
+        because = (
+            f"{named} requires {budget.desired} of {budget.expected} healthy pods; the pod is not ready, and"
+            " without unhealthyPodEvictionPolicy: AlwaysAllow it is never evicted"
+        )
+        remedy = "Set unhealthyPodEvictionPolicy: AlwaysAllow on the PodDisruptionBudget."
+        return FindingCode.BUDGET_NEVER, because, remedy
     if never_allows(budget):
         healthy = "1 healthy pod" if budget.desired == 1 else f"{budget.desired} healthy pods"
         have = "is" if budget.expected == 1 else "are"
@@ -226,8 +242,10 @@ def _reason(pod: Pod, budget: PodDisruptionBudget) -> tuple[FindingCode, str, st
             f"{named} requires {healthy}, and there {have} only {budget.expected} in all, so it never allows"
             " an eviction"
         )
-        remedy = "Run more replicas than it requires, or let it allow one disruption (maxUnavailable: 1)."
-        return FindingCode.BUDGET_NEVER, because, remedy
+        let = "let it allow one disruption (maxUnavailable: 1)"
+        more = f"Run more replicas than it requires, or {let}" if budget.more_replicas_help else f"L{let[1:]}"
+        also = ", and repair the pods that are not healthy" if budget.healthy < budget.expected else ""
+        return FindingCode.BUDGET_NEVER, because, f"{more}{also}."
     counts = f"{named} requires {budget.desired} healthy pods and has {budget.healthy} of {budget.expected}"
     if pod.ready:
         because = f"{counts}, so it allows no eviction now"

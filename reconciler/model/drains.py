@@ -114,7 +114,6 @@ class Grace(Struct, frozen=True):
 class Refusals(Struct, frozen=True):
     """Why a pod is kept, and what would let it go: the flag of kubectl by default, a setting in a pass."""
 
-    daemonset: str = "DaemonSet-managed Pods (use --ignore-daemonsets to ignore)"
     empty_dir: str = "Pods with local storage (use --delete-emptydir-data to override)"
     unmanaged: str = "Pods that declare no controller (use --force to override)"
 

@@ -213,7 +213,9 @@ class PodDisruptionBudget(Struct, frozen=True):
     """A PodDisruptionBudget (policy/v1); `selector` None selects nothing.
 
     `desired`, `healthy`, `expected` and `allowed` are its status; `unhealthy_always` is
-    unhealthyPodEvictionPolicy: AlwaysAllow.
+    unhealthyPodEvictionPolicy: AlwaysAllow. `failed` is why its controller can't count its pods, empty if it
+    can; until then it allows no disruption. `more_replicas_help`: it requires a number of pods
+    (`minAvailable`), and neither a share of them nor all.
     """
 
     namespace: str
@@ -224,6 +226,8 @@ class PodDisruptionBudget(Struct, frozen=True):
     healthy: int = 0
     expected: int = 0
     unhealthy_always: bool = False
+    failed: str = ""
+    more_replicas_help: bool = True
     resource_version: str = ""
 
     @property

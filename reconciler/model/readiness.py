@@ -43,7 +43,6 @@ class FindingCode(StrEnum):
     VOLUME_ZONE = "volumeZone"
     SINGLETON = "singleton"
     WAITS = "waits"
-    DAEMON_SET = "daemonSet"
 
 
 class Workload(Struct, frozen=True, order=True):

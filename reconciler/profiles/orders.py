@@ -59,7 +59,6 @@ def _refusals(events: tuple[KnownEvent, ...], policies: NodePolicies) -> Refusal
         return f"to evict it, set {setting}"
 
     return Refusals(
-        daemonset="is a DaemonSet's (to skip such pods, set drain.ignoreDaemonSets: true)",
         empty_dir=f"has local storage ({remedy('empty_dir')})",
         unmanaged=f"has no controller ({remedy('unmanaged_pods')})",
     )

@@ -139,7 +139,11 @@ class Drain(Section):
         description="The most nodes whose drains make progress at once. Blocked drains, and due events of "
         "`budget.exempt`, need no place.",
     )
-    ignore_daemon_sets: Flag = Field(default=True, description="Whether pods of DaemonSets stay.")
+    ignore_daemon_sets: Flag = Field(
+        default=True,
+        description="Whether pods of DaemonSets stay, whatever "
+        "`drain.rules` say. `false`: each is evicted, and the one that comes back stays.",
+    )
     max_grace_period: Duration | None = Field(
         default=None, description="The limit for the grace period of pods. Default: none."
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 from hypothesis import given
@@ -16,7 +16,7 @@ from reconciler.drain.filters import (
     UNMANAGED_DELETED,
     UNMANAGED_REFUSED,
 )
-from reconciler.model.drains import Behavior, DrainOptions, PodRule
+from reconciler.model.drains import Behavior, Comebacks, DrainOptions, PodRule
 from reconciler.model.pod import DO_NOT_DISRUPT, SAFE_TO_EVICT, Owner, Pod, PodSpec
 from reconciler.model.selector import LabelSelector, Requirement
 from reconciler.model.values import replace
@@ -163,6 +163,23 @@ def test_tiers_then_rules_then_the_lowest_priority_and_we_go_last() -> None:
     names = [one.pod.name for one in seen.to_go]
     assert names == ["plain", "important", "late", "ds", "critical", "critical-ds", "us"]
     assert Tier.OWN is seen.to_go[-1].tier
+
+
+@pytest.mark.parametrize("rules", [(), (PodRule("all", behavior=Behavior.DRAIN),)], ids=["", "with a rule"])
+def test_pods_of_daemon_sets_stay_unless_a_pass_may_evict_them_and_by_hand_refuse_the_drain(
+    rules: tuple[PodRule, ...],
+) -> None:
+    pod = replace(WEB, owner=Owner("DaemonSet", "ds"), spec=PodSpec(tolerates_cordon=True), created=START)
+
+    def action(*, ignore: bool, begun: datetime | None = None, strict: bool = False) -> str:
+        back = Comebacks(begun)
+        options = DrainOptions(ignore_daemonsets=ignore, strict=strict, rules=rules, comebacks=back)
+        return judge(pod, options, now=START).action
+
+    assert action(ignore=True) == "skip"
+    assert action(ignore=False) == "evict"
+    assert action(ignore=False, begun=START - timedelta(minutes=1)) == "keep"
+    assert action(ignore=False, strict=True) == "refuse"
 
 
 _PODS = st.builds(

@@ -185,3 +185,18 @@ def test_a_volume_holds_the_drain_of_another_process_and_not_for_ever() -> None:
 
     assert not any(done[:4])
     assert done[-1]
+
+
+def test_a_pod_counts_as_blocked_since_its_first_denial_whichever_process_saw_it() -> None:
+    history = Hindered(small_world(), builders.settings("drain: {webhooksMayDeny: 10m}"))
+    history.cluster.annotate("n0", REQUEST, DRAIN_NOW)
+    history.denied.add("n0")
+    leaving = []
+    for _ in range(5):
+        plan = _sweep(history, alone=True)
+        progress = next(node.draining.progress for node in plan.nodes if node.node == "n0")
+        assert progress is not None
+        leaving += [one.leaving for one in progress.blockers]
+        history.wait(timedelta(minutes=3))
+
+    assert leaving == [True] * 4 + [False]

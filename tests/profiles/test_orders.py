@@ -115,7 +115,6 @@ def test_the_reason_of_a_kept_pod_names_the_setting_that_lets_it_go(
 
     assert refusals.empty_dir == f"has local storage (to evict it, set {setting.format('emptyDir')})"
     assert refusals.unmanaged == f"has no controller (to evict it, set {setting.format('unmanagedPods')})"
-    assert refusals.daemonset == "is a DaemonSet's (to skip such pods, set drain.ignoreDaemonSets: true)"
 
 
 def test_the_reason_names_a_condition_and_each_of_several_events() -> None:

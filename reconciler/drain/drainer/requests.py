@@ -122,6 +122,8 @@ def refusal_reason(error: ReconcilerError, pod: Pod) -> str:
 
 def waits_for(budget: PodDisruptionBudget) -> str:
     """Return what a pod waits for: `waits for PDB shop/web: needs 3 healthy, has 3`."""
+    if budget.failed:
+        return f"waits for PDB {budget.key}, whose controller can't count its pods: {budget.failed}"
     return f"waits for PDB {budget.key}: needs {budget.desired} healthy, has {budget.healthy}"
 
 
@@ -156,12 +158,10 @@ def _refused(error: TooManyRequests, pod: Pod, budgets: tuple[PodDisruptionBudge
         if found:
             name, needs, has = found.groups()
             key = f"{pod.namespace}/{name}"
-            return EvictionRefusal(
-                RefusalMeaning.BUDGET,
-                f"waits for PDB {key}: needs {needs} healthy, has {has}",
-                key,
-                error.retry_after,
-            )
+            because = f"waits for PDB {key}: needs {needs} healthy, has {has}"
+            # The numbers of one that has failed are those of its last count.
+            because = next((waits_for(one) for one in budgets if one.key == key and one.failed), because)
+            return EvictionRefusal(RefusalMeaning.BUDGET, because, key, error.retry_after)
     if any("disruption" in text.lower() for text in words):
         named = next((budget for budget in budgets if budget.name in error.causes), None)
         named = named or (budgets[0] if len(budgets) == 1 else None)

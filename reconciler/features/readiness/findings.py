@@ -136,7 +136,7 @@ class Found(NamedTuple):
     about: tuple[str, ...] = ()
 
 
-REFUSALS = Refusals("daemonSet", "emptyDir", "unmanaged")
+REFUSALS = Refusals("emptyDir", "unmanaged")
 """Reasons by which this file knows which filter keeps a pod; people never see them."""
 
 
@@ -169,10 +169,6 @@ def staying(judged: PodDeleteStatus, policy: Policy, now: datetime) -> Iterator[
 
 def _kept(pod: Pod, reason: str, policy: Policy) -> Found:
     stays = "so it stays on the node and goes down with it"
-    if reason == REFUSALS.daemonset:
-        because = f"it is a DaemonSet's, and drain.ignoreDaemonSets is false, {stays}"
-        remedy = "Set drain.ignoreDaemonSets: true, so that a drain does not count it."
-        return Found(pod, FindingCode.DAEMON_SET, Severity.NOTICE, because, remedy)
     if reason == REFUSALS.empty_dir:
         because = f"it has local storage (emptyDir), {stays}"
         remedy = f"Set {policy.evict_empty_dir} to evict it; the data in the emptyDir is then lost."

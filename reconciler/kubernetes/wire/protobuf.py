@@ -128,13 +128,22 @@ BudgetMeta
   namespace 3 string
   resourceVersion 6 string
 BudgetSpec
+  minAvailable 1 IntOrString
   selector 2 LabelSelector
   unhealthyPodEvictionPolicy 4 string
+IntOrString
+  type 1 int64
 BudgetStatus
   disruptionsAllowed 3 int32
   currentHealthy 4 int32
   desiredHealthy 5 int32
   expectedPods 6 int32
+  conditions 7 *BudgetCondition
+BudgetCondition
+  type 1 string
+  status 2 string
+  reason 5 string
+  message 6 string
 LabelSelector
   matchLabels 1 <string>
   matchExpressions 2 *NodeSelectorRequirement

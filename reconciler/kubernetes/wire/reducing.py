@@ -48,6 +48,9 @@ CLAIMS = 256
 SELECTOR = 16 << 10
 """Characters of a PodDisruptionBudget's selector that are kept."""
 
+BUDGET_FAILED = 300
+"""Characters that are kept of why the controller of a PodDisruptionBudget can't count its pods."""
+
 PREFERENCES = 8
 """Preferences of a pod for the maintenance state of nodes that are kept: each prefix has one."""
 
@@ -268,6 +271,11 @@ def _budget(found: Any) -> PodDisruptionBudget:
     selector = to_selector(spec.selector if spec.HasField("selector") else None)
     if selector is not None and _size(selector) > SELECTOR:
         selector = EVERYTHING
+    # Nobody but its controller knows why it can't count the pods (kubernetes, disruption.go, failSafe).
+    conditions = (
+        one for one in status.conditions if one.type == "DisruptionAllowed" and one.status == "False"
+    )
+    failed = next((one.message or one.reason for one in conditions if one.reason == "SyncFailed"), "")
     return PodDisruptionBudget(
         namespace=intern(meta.namespace),
         name=meta.name,
@@ -277,6 +285,8 @@ def _budget(found: Any) -> PodDisruptionBudget:
         healthy=status.currentHealthy,
         expected=status.expectedPods,
         unhealthy_always=spec.unhealthyPodEvictionPolicy == "AlwaysAllow",
+        more_replicas_help=spec.HasField("minAvailable") and not spec.minAvailable.type,
+        failed=limits.text(failed, BUDGET_FAILED),
         resource_version=meta.resourceVersion,
     )
 

@@ -54,6 +54,39 @@ def test_an_unready_pod_is_refused_only_without_always_allow() -> None:
     assert codes(judged(sick, replace(held, unhealthy_always=True))) == []
 
 
+def test_a_budget_that_its_controller_cannot_count_says_why_whatever_its_last_count_was() -> None:
+    found = only(
+        judged(TWO, replace(budget(desired=1, healthy=2, expected=2), failed="no scale subresource"))
+    )
+
+    assert found.code == "budgetUncounted"
+    assert "no scale subresource" in found.because
+    assert "minAvailable: 1" in found.remedy
+
+
+@pytest.mark.parametrize(
+    ("ready", "healthy", "help_", "remedy"),
+    [
+        (False, 0, True, "Set unhealthyPodEvictionPolicy: AlwaysAllow on the PodDisruptionBudget."),
+        (True, 2, False, "Let it allow one disruption (maxUnavailable: 1)."),
+        (
+            True,
+            1,
+            False,
+            "Let it allow one disruption (maxUnavailable: 1), and repair the pods that are not healthy.",
+        ),
+    ],
+    ids=["unready", "replicas do not help", "another one is unhealthy"],
+)
+def test_a_budget_that_never_allows_has_the_remedy_that_helps(
+    *, ready: bool, healthy: int, help_: bool, remedy: str
+) -> None:
+    never = replace(budget(desired=2, healthy=healthy, expected=2), more_replicas_help=help_)
+    found = only(judged([replace(one, ready=ready) for one in TWO], never))
+
+    assert (found.code, found.remedy) == ("budgetNever", remedy)
+
+
 def test_a_pod_under_two_budgets_blocks_even_if_both_allow_it() -> None:
     status = {"allowed": 1, "desired": 1, "healthy": 2, "expected": 2}
     found = judged(TWO, budget("web", **status), budget("all", **status))
@@ -132,7 +165,6 @@ def test_pods_of_daemon_sets_and_static_pods_are_no_finding() -> None:
     static = replace(pod("proxy"), annotations={"kubernetes.io/config.mirror": "x"}, owner=None)
 
     assert codes(judged([agent, static])) == []
-    assert codes(judged([agent], settings="drain: {ignoreDaemonSets: false}")) == [("daemonSet", "notice")]
 
 
 def test_the_only_pod_of_a_workload_is_a_notice_wherever_the_others_run() -> None:

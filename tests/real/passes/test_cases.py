@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from tests.real.passes.scene import Scene
+from tests.support.controlplane.processes import wait_for
+from tests.support.controlplane.workloads import daemon_set
 
 ID = "11111111-AAAA-4000-8000-000000000001"
 
@@ -38,3 +40,20 @@ def test_a_whole_case_from_its_first_event_to_the_uncordon(scene: Scene) -> None
         "MaintenanceDone",
         "MaintenanceDrained",
     ]
+
+
+def test_pods_of_daemon_sets_are_evicted_once_where_the_settings_say_so(scene: Scene) -> None:
+    scene.set("drain: {ignoreDaemonSets: false}")
+    node = scene.node()
+    scene.api.create("daemonsets", daemon_set("agent"))
+
+    def agent() -> str:
+        pods = scene.ready("agent", 1)
+        return pods[0] if pods else ""
+
+    before = wait_for("the pod of the DaemonSet", agent)
+    scene.condition_tells(node, event_id=ID)
+    report = scene.finish()
+
+    assert report.node(node)["kept"][0]["because"] == "comes back because it tolerates the cordon"
+    assert wait_for("its next pod", agent) != before
