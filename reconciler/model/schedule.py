@@ -181,7 +181,8 @@ class CaseSchedule(Struct, frozen=True):
     `forecast_until` is when a forecast may change although nothing happens, because a case that is planned
     for now is held, or a window ends; None if it is not. `with_node` is the node with whose drain this one
     starts together, because both run pods of one group, and empty if there is none; `alone` is then when it
-    would start without that. `observed`: the mode is Observe, so nothing of it starts. `prospect` is whether
+    would start without that. `stopped` says who has stopped its drain, and how that ends, empty if nobody
+    has. `observed`: the mode is Observe, so nothing of it starts. `prospect` is whether
     its drain can end; what is certain to keep a case with a date makes it `missed`. `ending` says who ends
     the maintenance of the drained node, and for a case that only the platform ends why; empty if the settings
     leave it to the platform.
@@ -201,6 +202,7 @@ class CaseSchedule(Struct, frozen=True):
     with_node: str = ""
     alone: datetime | None = None
     observed: bool = False
+    stopped: str = ""
     prospect: Prospect = Prospect()
     ending: str = ""
 

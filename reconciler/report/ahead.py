@@ -77,6 +77,9 @@ class Status(StrEnum):
     AT_RISK = "at risk"
     """The node may not be drained in time."""
 
+    STOPPED = "stopped"
+    """A person has stopped its drain."""
+
     UNGUARDED = "unguarded"
     """The reconciler does not act on the node, so nobody drains it."""
 
@@ -207,6 +210,8 @@ def _latest(node: NodePlan) -> CaseSchedule:
 def _status(node: NodePlan, schedule: CaseSchedule, now: datetime) -> Status:
     if schedule.forecast is CaseForecast.WILL_BE_MISSED:
         return Status.MISSED
+    if schedule.stopped:
+        return Status.STOPPED
     # In mode Observe the plan shows what mode Enforce would do.
     if node.unguarded is not None and not (schedule.observed and not schedule.started):
         return Status.UNGUARDED

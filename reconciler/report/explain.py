@@ -13,6 +13,7 @@ from reconciler.drain.workloads import owner_of
 from reconciler.model.drains import Blocker
 from reconciler.model.event import REQUEST, Answer, Kind, Reading
 from reconciler.model.explanation import Examination, NodeExplanation, Obstacle, PodExplanation, SourceAnswer
+from reconciler.model.instructions import resume_command
 from reconciler.model.keys import DEFAULT_PREFIX, OwnKeys
 from reconciler.model.node import HOSTED_LABEL, Node
 from reconciler.model.outcome import HoldCode
@@ -102,10 +103,11 @@ def _readers() -> Mapping[str, str]:
     }
 
 
-def who_ends(code: str, node: str, keys: OwnKeys, *, requested: bool = False) -> str:
+def who_ends(code: str, node: str, keys: OwnKeys, *, requested: bool = False, scope: str = "") -> str:
     """Return who can end a hold of this code on the node, and how.
 
-    `requested` is whether a person requested the maintenance that has to end. The commands name what they
+    `requested` is whether a person requested the maintenance that has to end, and `scope` that of the hold or
+    deferral that a person gave to many nodes, empty for one to the node. The commands name what they
     need where the prefix of the keys is not the default.
     """
     other = keys.prefix != DEFAULT_PREFIX
@@ -113,6 +115,7 @@ def who_ends(code: str, node: str, keys: OwnKeys, *, requested: bool = False) ->
         "node": node,
         "keys": keys.prefix,
         "release": keys.release(node),
+        "resume": resume_command(scope, node),
         "prefix": f" --prefix {keys.prefix}" if other else "",
         "config": " --config FILE" if other else "",
     }
@@ -283,10 +286,18 @@ def _source(reading: Reading) -> SourceAnswer:
 
 def _holds(plan: NodePlan, keys: OwnKeys) -> Iterator[Obstacle]:
     requested = any(REQUEST in one.event.sources for one in plan.events)
+    said = plan.status.instructions
+    held = said.hold.word.scope if said.hold is not None else ""
+    deferred = said.deferral.word.scope if said.deferral is not None else ""
     for hold in plan.holds:
-        who = who_ends(hold.code, plan.node, keys, requested=requested)
+        scope = deferred if hold.code == "notDeferred" else held
+        who = who_ends(hold.code, plan.node, keys, requested=requested, scope=scope)
         by_itself = ends_by_itself(hold.code, requested=requested)
-        if by_itself and _ends_too_late(hold, plan):
+        if hold.code == "eventsGone" and plan.record is not None and plan.record.quiet_since is not None:
+            # The event has ended, and only the settle time is left, if somebody lets it pass.
+            left, by_itself = plan.unguarded, plan.unguarded is None
+            who = left.who if left is not None else f"{NOBODY} after the settle time"
+        elif by_itself and _ends_too_late(hold, plan):
             by_itself, who = False, _in_time(who, plan.node, keys)
         yield Obstacle(hold.code, hold.reason, who, hold.until, by_itself)
 

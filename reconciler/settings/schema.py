@@ -160,8 +160,9 @@ class Settings(Section):
     kind: Literal["MaintenancePolicy"] = Field(default="MaintenancePolicy", description="The kind.")
     mode: Mode = Field(
         default=Mode.OBSERVE,
-        description="What the reconciler may do. Observe: only report. Enforce: cordon, drain and uncordon "
-        "nodes. Finish: start nothing new.",
+        description="What the reconciler may do. Observe: only report, and leave nodes in maintenance "
+        "cordoned. Enforce: cordon, drain and uncordon nodes. Finish: start nothing new, but end what has "
+        "begun, up to the uncordon.",
     )
     node_selector: Selector = Field(default=EVERYTHING, description="The managed nodes. Default: all.")
     time_zone: Zone = Field(

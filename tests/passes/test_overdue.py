@@ -82,9 +82,9 @@ def test_a_node_that_settles_says_that_nobody_uncordons_it() -> None:
     before = settling()
     text = as_text(to_report(unattended(before), rehearsed=True))
 
-    assert any("settles until" in hold.reason for hold in plan_of(before).holds)
+    assert any("the node settles for" in hold.reason for hold in plan_of(before).holds)
     assert "no reconciler runs, so nobody acts on this node now" in text
-    assert "settles until" not in text
+    assert "settles for" not in text
     schedule = plan_of(unattended(before)).schedule
     assert schedule is not None
     assert schedule.ends is None

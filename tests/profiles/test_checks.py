@@ -220,6 +220,7 @@ ANSWERS["eventsGone"] = {
     "Started is there": (ended(CaseView((STARTED,))), failed("waits for the end of Reboot (Started)")),
     "nobody can say": (ended(SILENT), unknown("imds is silent")),
     "it settles": (ended(CaseView(), at(-1)), failed("settles until", at(1))),
+    "seen first now": (ended(CaseView(), at(0)), failed("the node settles for 2m", at(2))),
     "it has settled": (ended(CaseView(), at(-2)), passed("have been gone since")),
 }
 

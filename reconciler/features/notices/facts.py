@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from zlib import crc32
 
 from msgspec import Struct
 
@@ -58,6 +59,7 @@ def facts_of(
         return found
     if not any(one.notable for one in outcomes):
         found |= dict(_of_case(node, case))
+        found |= dict(_of_people(node, case))
         found |= dict(_foretold(node, case, said, now))
         if node.ended is not None and node.outcome is not None:
             found[ENDING] = Fact(Topic.DONE, _ended(node))
@@ -156,6 +158,25 @@ def _of_case(node: NodePlan, case: CaseRecord) -> Iterator[tuple[str, Fact]]:
         name = missed.event.condition or missed.event.kind
         text = f"the platform started {name} at {to_text(missed.at)} while {counted(missed.pods, missed.met)}"
         yield f"Missed {seconds(missed.at)}", Fact(Topic.MISSED, text)
+
+
+def _of_people(node: NodePlan, case: CaseRecord) -> Iterator[tuple[str, Fact]]:
+    """Yield what people say of a case that goes on, and what they have ended."""
+    if node.ended is not None or not case.open:
+        return
+    said, schedule = node.status.instructions, node.schedule
+    late = "; the node will not be drained in time" if schedule is not None and schedule.missed else ""
+    words = dict[str, str]()
+    if said.hold is not None:
+        stopped = schedule.stopped if schedule is not None else ""
+        words[f"hold {said.hold.word}"] = f"{stopped or said.hold.words(node.node)}{late}"
+    if said.deferral is not None:
+        words[f"defer {said.deferral.word}"] = f"{said.deferral.words(node.node)}{late}"
+    if said.approval is not None:
+        words[f"approve {said.approval.word}"] = f"its drain is approved {said.approval.word}"
+    words |= {f"before {ended}": ended for ended in said.before}
+    for about, text in words.items():
+        yield f"Person {crc32(about.encode('utf-8', 'replace'))}", Fact(Topic.PERSON, text)
 
 
 def _foretold(

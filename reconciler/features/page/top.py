@@ -74,12 +74,23 @@ def wrong(facts: PageFacts) -> Listed:
             *(Entry(Names(), text) for text in (selects_none(facts.plan),) if text),
             *_unguarded(facts),
             *_missed(facts),
+            *_stopped(facts),
             *(Entry(Names(), text) for text in outcome_lines(facts.outcomes)),
             *_broken(facts),
             *(Entry(Names(), unseen_line(unseen), "could not see") for unseen in facts.plan.unseen),
             *_unread(facts),
         ]
     )
+
+
+def _stopped(facts: PageFacts) -> Iterator[Entry]:
+    """Yield the drains that a person has stopped, those apart that will be missed."""
+    grouped: dict[str, list[str]] = {}
+    for node in facts.plan.nodes:
+        if node.schedule is not None and node.schedule.stopped and not node.schedule.missed:
+            grouped.setdefault(for_any(node.node, node.schedule.stopped), []).append(node.node)
+    for because, names in grouped.items():
+        yield Entry(_some(names), for_all(names, because))
 
 
 def _nobody_acts(facts: PageFacts) -> Iterator[Entry]:

@@ -36,8 +36,13 @@ _NODE = 12
 
 _INDENT = " " * 10
 
-_WORDS = {Status.MISSED: "MISSED", Status.AT_RISK: "AT RISK", Status.UNGUARDED: "UNGUARDED"}
-_ALARMS = (Status.MISSED, Status.UNGUARDED)
+_WORDS = {
+    Status.MISSED: "MISSED",
+    Status.STOPPED: "STOPPED",
+    Status.UNGUARDED: "UNGUARDED",
+    Status.AT_RISK: "AT RISK",
+}
+_ALARMS = (Status.MISSED, Status.STOPPED, Status.UNGUARDED)
 
 
 def ahead_document(ahead: PlanAhead) -> Document:
@@ -159,6 +164,7 @@ def _row(cells: Iterable[str], widths: Iterable[int]) -> str:
 
 _COUNTED = {
     Status.MISSED: "will be missed",
+    Status.STOPPED: "stopped by a person",
     Status.UNGUARDED: "unguarded",
     Status.AT_RISK: "at risk",
     Status.STARTED: "started",

@@ -398,7 +398,8 @@ def _is_marked(node: Node, context: PassContext, parts: Parts) -> bool:
 
 
 def _has_place(node: NodeFacts) -> str:
-    return why_out_of_service(node.record)
+    hold = node.instructions.hold
+    return why_out_of_service(node.record, stopped=hold is not None and hold.stops)
 
 
 def _place(node: NodeFacts, faults: Faults) -> str:

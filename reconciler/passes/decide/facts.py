@@ -324,7 +324,7 @@ def _forecast(step: CaseStep, node: NodeFacts, context: PassContext) -> Forecast
     planned = step.schedule
     if planned is None or context.settings.mode is Mode.OBSERVE:
         return None
-    if step.begun and planned.missed and not planned.by_pods:
+    if step.begun and planned.missed and not (planned.by_pods or planned.stopped):
         return None
     ahead = [judged for judged in node.current if judged.times is not None and not judged.event.started]
     known = node.case.facts.will_be_missed

@@ -233,7 +233,7 @@ def _is_expected(node: NodeFacts, schedule: CaseSchedule, context: PassContext) 
 
     What the platform met when it started is a fact of the case, and no forecast.
     """
-    if _has_begun(node):
+    if _has_begun(node) or schedule.stopped:
         return False
     if schedule.started:
         return node.case.drain is not None and node.case.drain.done is None

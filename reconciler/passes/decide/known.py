@@ -186,15 +186,20 @@ def _instructed(facts: NodeFacts, context: PassContext) -> NodeFacts:
     return replace(facts, judged=judged, instructions=instructions)
 
 
-def why_out_of_service(record: Record | None) -> str:
-    """Return why a node with this record is out of service, empty if it is not."""
+def why_out_of_service(record: Record | None, *, stopped: bool = False) -> str:
+    """Return why a node with this record is out of service, empty if it is not.
+
+    `stopped` is whether a person has stopped its drain.
+    """
     if record is None:
         return ""
     if record.claimed_by:
         return f"drained by hand by {record.claimed_by}"
     if not record.in_maintenance:
         return f"in maintenance for {', '.join(record.workflows)}" if record.workflows else ""
-    return "ours, drained" if record.drain and record.drain.drain.done else "ours, draining"
+    if record.drain and record.drain.drain.done:
+        return "ours, drained"
+    return "ours, stopped" if stopped else "ours, draining"
 
 
 QueueKey = tuple[bool, tuple[bool, bool, datetime, int], str, str]

@@ -9,8 +9,9 @@ from functools import partial
 from reconciler.calendar.occurrences import FOREVER
 from reconciler.model.case_outcome import reports_start
 from reconciler.model.event import Kind, MaintenanceEvent
+from reconciler.model.instructions import PersonHold
 from reconciler.model.limits import EARLIEST
-from reconciler.model.moments import shifted
+from reconciler.model.moments import shifted, to_text
 from reconciler.model.node import Node
 from reconciler.model.plan import JudgedEvent, NodePlan
 from reconciler.model.record import CaseRecord, State
@@ -36,7 +37,11 @@ def schedules(
     """Return the schedule of each node with a case; one whose data ends in an error is one of the faults."""
     found = _schedules(seen, places, ledger, context)
     if context.settings.mode is Mode.OBSERVE:
-        return {name: replace(schedule, observed=True) for name, schedule in found.items()}
+        # Nobody brings back a node that is in maintenance.
+        return {
+            name: replace(schedule, observed=True, ends=None if schedule.started else schedule.ends)
+            for name, schedule in found.items()
+        }
     return found
 
 
@@ -78,9 +83,12 @@ def _without_start(node: NodeFacts, context: PassContext) -> CaseSchedule | None
     drain = node.case.drain
     if node.case.state is State.IN_MAINTENANCE and drain is not None:
         covered = [judged for judged in node.judged if cases.covers(node.case, judged.event)]
+        latest, hold = _deadline(node), node.instructions.hold
+        if drain.done is None and hold is not None and hold.stops:
+            return _stopped(node, hold, CaseSchedule(drain.since, latest, started=True))
         return CaseSchedule(
             drain.since,
-            _deadline(node),
+            latest,
             because="its drain has begun",
             ends=_expected_end(node, context) if _knows_end(node, covered, context) else None,
             started=True,
@@ -92,6 +100,16 @@ def _without_start(node: NodeFacts, context: PassContext) -> CaseSchedule | None
     return CaseSchedule(
         because=plan.because, plan_from=plan.event.not_before, plan_until=plan.event.plan.until
     )
+
+
+def _stopped(node: NodeFacts, hold: PersonHold, schedule: CaseSchedule) -> CaseSchedule:
+    """Return the schedule of a drain that a person has stopped: late if the hold ends after the date."""
+    dates = (_date(node, judged.event) for judged in node.judged if cases.covers(node.case, judged.event))
+    date = min((date for date in dates if date is not None), default=None)
+    late = date is not None and (hold.word.until is None or hold.word.until >= date)
+    words = f"its drain is stopped: {hold.words(node.name)}"
+    cause = f"person {to_text(date)}" if date is not None and late else ""
+    return replace(schedule, because=words, stopped=words, missed=late, cause=cause)
 
 
 def _deadline(node: NodeFacts) -> datetime | None:

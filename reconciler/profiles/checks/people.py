@@ -15,7 +15,7 @@ from reconciler.profiles.situation import Situation
 from reconciler.settings.draining import Adoptable
 from reconciler.settings.schema import Settings
 
-_HOLDER = "whoever holds it: reconciler resume {node}{config} ends the hold"
+_HOLDER = "whoever holds it: {resume}{config} ends the hold"
 
 
 def starting(situation: Situation) -> tuple[JudgedEvent, ...]:
@@ -52,7 +52,7 @@ def _by_whom(situation: Situation, events: Iterable[JudgedEvent]) -> str:
     "notDeferred",
     ordinarily="nobody has deferred the drain",
     waits_for=WaitsFor.PERMISSION,
-    who=f"{NOBODY} at that moment; or a person: reconciler resume {{node}}{{config}} ends it",
+    who=f"{NOBODY} at that moment; or a person: {{resume}}{{config}} ends it",
     by_itself=True,
 )
 def not_deferred(situation: Situation) -> CheckResult:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from reconciler.calendar.values import format_duration
 from reconciler.model.moments import to_text
 from reconciler.model.node import AUTOSCALER_TAINT
 from reconciler.model.record import SelfService
@@ -13,6 +14,7 @@ from reconciler.profiles.endings import why_not_asked
 from reconciler.profiles.plugins import NOBODY, CheckResult, check, failed, passed, unknown
 from reconciler.profiles.situation import Situation
 from reconciler.settings.draining import AksRemediator
+from reconciler.settings.schema import Mode
 
 
 @check("acknowledgeDue", who="whoever can drain the other VMs of the event", by_itself=True)
@@ -40,9 +42,16 @@ def events_gone(situation: Situation) -> CheckResult:
     if case.unknown:
         return unknown("; ".join(case.unknown))
     gone, until = f"the events have been gone since {to_text(situation.quiet_since)}", situation.settles_until
-    return (
-        passed(gone) if until is None else failed(f"{gone}; the node settles until {to_text(until)}", until)
-    )
+    if until is None:
+        return passed(gone)
+    if situation.settings.mode is Mode.OBSERVE:
+        # Nothing records since when, so the time never passes.
+        return failed("the events are gone, and mode Observe uncordons no node")
+    if situation.quiet_since == situation.now.replace(microsecond=0):
+        # A command that writes nothing says the same until a pass has recorded it.
+        settle = format_duration(situation.settings.uncordon.settle)
+        return failed(f"the events are gone, seen first now; the node settles for {settle}", until)
+    return failed(f"{gone}; the node settles until {to_text(until)}", until)
 
 
 @check(
