@@ -345,7 +345,7 @@ class Serving:
         if rehearsed:
             self._leave()
             settings, looking = self._settings, self._only_looking
-            reconciler = acting_now(looking.connection, settings, self.now(), every=self._every)
+            reconciler = replace(acting_now(looking.connection, settings, self.now()), interval=self._every)
             outside = replace(looking.to_read(settings), reconciler=reconciler)
             plan, outcomes = self.observers.rehearsed(
                 settings, lambda: rehearse(outside, settings, self.now(), self._following.store)
@@ -353,6 +353,7 @@ class Serving:
         else:
             plan, outcomes = self._enter().run_pass()
         self._log.write_pass(plan, outcomes, rehearsed=rehearsed)
+        self._log.others(plan.reconciler)
         for node in plan.nodes if not rehearsed else ():
             for report in node.workflows:
                 # A step may follow at once. One that comes again and again waits, as any other cause.

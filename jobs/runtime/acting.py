@@ -162,8 +162,12 @@ class Acting:
                 **ports,
                 "history": self._observers,
                 "itself": self._itself,
-                "reconciler": acting_now(
-                    self._wiring.connection, self.settings, self._clock.now(), self.identity, self._every
+                "reconciler": replace(
+                    acting_now(self._wiring.connection, self.settings, self._clock.now()),
+                    holder=self.identity,
+                    interval=self._every,
+                    lock=self._wiring.target.namespace,
+                    since=self._lock.since,
                 ),
                 "side_by_side": self._side_by_side,
             },
@@ -231,16 +235,16 @@ class Acting:
         self._lock.release()
 
 
-def acting_now(
-    connection: Connection,
-    settings: Settings,
-    now: datetime,
-    holder: str = "",
-    every: timedelta | None = None,
-) -> Reconciler:
+def acting_now(connection: Connection, settings: Settings, now: datetime) -> Reconciler:
     """Return who acts on the nodes in a pass that this process makes `now` (aware)."""
-    mode, names = settings.mode.value, {"cluster": connection.cluster, "context": connection.origin.context}
-    return Reconciler(Running.RUNNING, holder, now, every, mode, because="", **names)
+    return Reconciler(
+        Running.RUNNING,
+        last_pass=now,
+        mode=settings.mode.value,
+        cluster=connection.cluster,
+        context=connection.origin.context,
+        because="",
+    )
 
 
 class CountedEvictions(Evictions):

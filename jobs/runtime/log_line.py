@@ -127,6 +127,7 @@ class LogEvent(StrEnum):
     HISTORY_FAILED = "cannot write the history"
     LEADING = "leading"
     GAVE_BACK = "lock given back"
+    TWO_RECONCILERS = "another reconciler acts on the same nodes"
     STANDING_BY = "standing by"
     PASS_FAILED = "pass failed"
     SETTINGS_LOADED = "settings loaded"

@@ -19,6 +19,7 @@ from reconciler.model.ended_case import EndedCase, to_fields
 from reconciler.model.moments import to_text
 from reconciler.model.outcome import Outcome, Result
 from reconciler.model.plan import NodePlan, Plan
+from reconciler.model.reconciler import Reconciler
 from reconciler.report.columns import log_fields
 from reconciler.report.values import settings_value
 from reconciler.settings.schema import Settings
@@ -54,6 +55,7 @@ class PassLog:
         self._told: dict[str, _Told] = {}
         self._notable: dict[tuple[str, str], str] = {}
         self._holder = ""
+        self._others: tuple[str, ...] = ()
         self._trouble = ""
 
     @staticmethod
@@ -66,6 +68,14 @@ class PassLog:
         if holder != self._holder:
             self._holder = holder
             self.write(LogEvent.STANDING_BY, holder=holder)
+
+    def others(self, reconciler: Reconciler) -> None:
+        """Log once which other reconcilers act on the same nodes."""
+        if reconciler.others != self._others:
+            self._others = reconciler.others
+            if self._others:
+                because = f"its lock is in namespace {', '.join(self._others)}"
+                self.write(LogEvent.TWO_RECONCILERS, level=Level.WARNING, because=because)
 
     def trouble(self, error: Exception) -> None:
         """Log that a pass failed, once while the error stays the same."""

@@ -15,6 +15,7 @@ from reconciler.http.retrying import Guard, read_only
 from reconciler.kubernetes import eviction, kept_records, maintenances, node_writing, objects
 from reconciler.kubernetes import ledger as ledgers
 from reconciler.kubernetes.connection import BUDGETS, CORE, NODES, VERSION, Connection, api, core
+from reconciler.kubernetes.lease import read_reconciler
 from reconciler.kubernetes.node_store import NodeStore
 from reconciler.kubernetes.node_writing import CordonOwner
 from reconciler.kubernetes.side_by_side import begin_read
@@ -34,6 +35,7 @@ from reconciler.model.node import Node, Wanted
 from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.polling import MemoryForm
 from reconciler.model.ports import Followed
+from reconciler.model.reconciler import Reconciler
 from reconciler.model.snapshot import Agents, Ledger, Remediator, ServerVersion
 from reconciler.model.workflow import Hypervisor, HypervisorWrite, LeaseRef, LeaseSeen, LeaseTake
 from reconciler.model.writes import (
@@ -303,6 +305,10 @@ class Cluster:
     def uncordoned_by(self, node: Node) -> str:
         """See CordonReader."""
         return self._cordons.uncordoned_by(node)
+
+    def reconciler_of(self, namespace: str) -> Reconciler:
+        """See LockReader."""
+        return read_reconciler(self._connection, namespace, self._connection.time.now, observes=False)
 
     def patch_node(self, write: NodeWrite) -> WriteAnswer:
         """Patch a node; see node_writing.patch_node, and kept_records for a record that it can't hold."""

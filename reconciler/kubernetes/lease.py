@@ -40,7 +40,7 @@ from reconciler.model.errors import (
     Unauthorized,
     Unreachable,
 )
-from reconciler.model.moments import to_micro_text
+from reconciler.model.moments import from_text, to_micro_text
 from reconciler.model.reconciler import OBSERVE, PASSES, Passes, Reconciler, Running, passes_of, passes_text
 from reconciler.model.values import replace
 
@@ -79,6 +79,13 @@ def said(lease: Lease) -> Passes:
     return passes_of((lease.metadata.annotations or {}).get(PASSES))
 
 
+def _made_at(lease: Lease) -> datetime | None:
+    try:
+        return from_text(lease.metadata.creationTimestamp or "")
+    except ValueError:
+        return None
+
+
 class LeaseClient:
     """The Lease of a lock on the API server, as one process reads and writes it."""
 
@@ -101,6 +108,8 @@ class LeaseClient:
         self.title = f"{self.namespace}/{self._name}"
         self._place = ApiPath(*path.segments[:-1])
         self._wall = wall
+        self.since: datetime | None = None
+        """When the Lease was made (UTC), None before it is ours."""
         self._passes = Passes()
         self._begin: Callable[[Passes], Passes] = lambda before: before
 
@@ -144,17 +153,18 @@ class LeaseClient:
         body = self._body({"name": self._name}, 0)
         request = Request("POST", self._place, body=body, total=self.trusted)
         try:
-            self.connection.send(request)
+            made = self.connection.send(request)
         except NotFound:
             namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace}}
             # A conflict: another pass created it in this moment.
             with suppress(Conflict):
                 self.connection.send(Request("POST", CORE / "namespaces", body=namespace))
-            self.connection.send(request)
+            made = self.connection.send(request)
+        self.since = _made_at(decode(Lease, made))
 
     def put(self, lease: Lease) -> None:
         """Replace the Lease as it was seen; Conflict if it has changed since then."""
-        self._passes = self._begin(said(lease))
+        self._passes, self.since = self._begin(said(lease)), _made_at(lease)
         metadata = {
             "name": self._name,
             "uid": lease.metadata.uid,
@@ -346,6 +356,11 @@ class Lock:
         """See LeaseClient; call it before `acquire`."""
         self._lease.says(begin)
 
+    @property
+    def since(self) -> datetime | None:
+        """When the Lease was made (UTC), None before it is ours."""
+        return self._lease.since
+
     def passed(self, now: datetime, mode: str) -> None:
         """Say with the next renewal that a pass has ended `now` (aware); the first one is said at once."""
         self._lease.say(lambda passes: passes.passed(now, mode))
@@ -482,7 +497,7 @@ def read_reconciler(
     `observes`: the settings that are installed have the mode Observe, in which nobody takes the lock. What
     may not be read is not known. Raises Unreachable and Unauthorized, as every other read does.
     """
-    where = Reconciler(cluster=connection.cluster, context=connection.origin.context)
+    where = Reconciler(cluster=connection.cluster, context=connection.origin.context, lock=namespace)
     path = api("coordination.k8s.io", "v1", namespace) / "leases" / NAME
     try:
         lease = objects.find(connection, path, Lease)
@@ -506,4 +521,5 @@ def read_reconciler(
         interval=passes.interval,
         mode=passes.mode,
         because=because,
+        since=_made_at(lease),
     )

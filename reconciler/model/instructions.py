@@ -163,7 +163,7 @@ class Wait(Struct, frozen=True):
 class Kept(Struct, frozen=True):
     """What a drain for one event waits for: instructions, a missing approval, an upgrade by AKS.
 
-    `common` is that its condition is on most nodes.
+    `common` is that its condition is on most nodes, `other` that an older reconciler acts on the nodes.
     """
 
     hold: Wait | None = None
@@ -171,11 +171,12 @@ class Kept(Struct, frozen=True):
     approval: Wait | None = None
     upgrade: Wait | None = None
     common: Wait | None = None
+    other: Wait | None = None
 
     @property
     def waits(self) -> tuple[Wait, ...]:
         """Each of them that applies."""
-        each = (self.hold, self.deferral, self.approval, self.upgrade, self.common)
+        each = (self.hold, self.deferral, self.approval, self.upgrade, self.common, self.other)
         return tuple(one for one in each if one is not None)
 
 

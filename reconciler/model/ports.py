@@ -170,6 +170,14 @@ class AttachmentReader(Protocol):
 
 
 @runtime_checkable
+class LockReader(Protocol):
+    """A reader that sees the locks of other reconcilers."""
+
+    def reconciler_of(self, namespace: str) -> Reconciler:
+        """Return who makes passes with the lock in this namespace; raises ClusterError."""
+
+
+@runtime_checkable
 class EarlyReader(Protocol):
     """A reader that can begin the reads of a pass while the nodes are listed."""
 

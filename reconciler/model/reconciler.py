@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -52,7 +53,10 @@ class Reconciler(Struct, frozen=True):
     `holder` is the identity of the process that has the lock, empty if none has it. `last_pass` is when the
     last pass ended (UTC), and `interval` how far the passes were apart, None if that is not known. `mode` is
     that of the last pass. `cluster` and `context` are names of the kubeconfig, or of the API server.
-    `because` says why nothing better is known, and `needs` which permission is missing for it.
+    `lock` is the namespace of the lock, and `since` when the lock was made (UTC). `others` are the locks of
+    other reconcilers that act on the same nodes, by their namespaces, and `yields_to` is the one that is
+    older, so that this one starts no drain; empty if there is none. `because` says why nothing better is
+    known, and `needs` which permission is missing for it.
     """
 
     running: Running = Running.UNKNOWN
@@ -64,6 +68,10 @@ class Reconciler(Struct, frozen=True):
     context: str = ""
     because: str = "the lock was not read"
     needs: str = ""
+    lock: str = ""
+    since: datetime | None = None
+    others: tuple[str, ...] = ()
+    yields_to: str = ""
 
     @property
     def runs(self) -> bool | None:
@@ -74,6 +82,26 @@ class Reconciler(Struct, frozen=True):
     def acts(self) -> bool:
         """Whether somebody may act on nodes. Only a reconciler that is known to be overdue does not."""
         return self.running is not Running.OVERDUE
+
+
+def beside(own: Reconciler, others: Iterable[Reconciler]) -> Reconciler:
+    """Return who acts on the nodes, with the other reconcilers that do so with another lock.
+
+    One that makes no passes any more, such as an uninstalled one, is none. Of two, the one with the older
+    lock goes on; locks of the same second go by their names.
+    """
+    running = sorted(
+        (other for other in others if other.running is Running.RUNNING), key=lambda other: other.lock
+    )
+    older = [other for other in running if own.since and other.since and _age(other) < _age(own)]
+    first = min(older, key=_age, default=None)
+    return replace(
+        own, others=tuple(other.lock for other in running), yields_to=first.lock if first is not None else ""
+    )
+
+
+def _age(reconciler: Reconciler) -> tuple[datetime | None, str]:
+    return reconciler.since, reconciler.lock
 
 
 class Passes(Struct, frozen=True):

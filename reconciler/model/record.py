@@ -393,13 +393,15 @@ _OPERATIONAL = ProfileRecord()
 class Record(Struct, frozen=True):
     """The record of one node: each profile's data, the cordon and the drain.
 
-    `profiles` are sorted by name; one that is operational and has no data is left out.
+    `profiles` are sorted by name; one that is operational and has no data is left out. `lock` is the
+    namespace of the lock of the reconciler that began the record, empty if that is not known.
     """
 
     uid: str
     profiles: tuple[tuple[str, ProfileRecord], ...] = ()
     cordon: ClaimedCordon | None = None
     drain: ClaimedDrain | None = None
+    lock: str = ""
 
     def profile(self, name: str) -> ProfileRecord:
         """Return the data of a profile; a profile that is not in the record is operational."""
@@ -632,6 +634,8 @@ def to_annotation(record: Record) -> str:
         document["cordon"] = encoded(record.cordon)
     if record.drain:
         document["drain"] = encoded(record.drain)
+    if record.lock:
+        document["lock"] = record.lock
     text = _ENCODER.encode(document)
     if len(text) > limits.ANNOTATION:
         raise RecordUnreadable(f"it would be longer than {limits.ANNOTATION} characters")
@@ -671,6 +675,7 @@ def _record(document: Mapping[str, Any]) -> Record:
         tuple(sorted((pair for pair in profiles.items() if pair[1].has_data), key=lambda pair: pair[0])),
         decoded(ClaimedCordon, cordon) if cordon is not None else None,
         decoded(ClaimedDrain, drain) if drain is not None else None,
+        limits.text(str(document.get("lock", "")), limits.NAME),
     )
 
 

@@ -72,6 +72,10 @@ class PassContext(Struct, frozen=True, dict=True):
                 names.setdefault(vm.casefold(), []).append(node.name)
         return names
 
+    def new_record(self, node: Node) -> Record:
+        """Return the record of a node that has none yet; it names our lock."""
+        return Record(node.uid, lock=self.snapshot.reconciler.lock)
+
     @property
     def keys(self) -> OwnKeys:
         """Our labels and annotations."""

@@ -38,6 +38,7 @@ from reconciler.model.ports import (
     Followed,
     FollowingReader,
     HookReader,
+    LockReader,
     MachineReader,
     Outside,
     PartialReader,
@@ -45,6 +46,7 @@ from reconciler.model.ports import (
     WritableOutside,
 )
 from reconciler.model.problems import LEDGER, NAMESPACES, PODS, Faults, Gaps, guarded, internal
+from reconciler.model.reconciler import Reconciler, beside
 from reconciler.model.record import Record, Unreadable, record_of
 from reconciler.model.selector import LabelSelector
 from reconciler.model.snapshot import (
@@ -152,7 +154,7 @@ def observe(
         memories=reports.memories,
         skew=reader.skew(),
         itself=outside.itself,
-        reconciler=outside.reconciler,
+        reconciler=_beside_others(outside, fleet.records),
         problems=Problems(
             (*unread_objects, *unread_nodes, *reports.notes, *notes, *fleet.notes),
             {**fleet.problems, **reports.problems},
@@ -162,6 +164,33 @@ def observe(
         ),
         aside=Aside(reader.resting()) if isinstance(reader, PartialReader) else Aside(),
     )
+
+
+_OTHERS = 5
+"""Locks of other reconcilers that a pass reads at most: each takes a request."""
+
+
+def _beside_others(outside: Outside, records: Mapping[str, Record]) -> Reconciler:
+    """Return who acts on the nodes, with the reconcilers that have begun records with another lock.
+
+    Without such records nothing is read. A lock that can't be read is none: it would stop us for ever.
+    """
+    own, reader = outside.reconciler, outside.reader
+    locks = sorted({record.lock for record in records.values()} - {"", own.lock})
+    if not locks or not own.lock or not isinstance(reader, LockReader):
+        return own
+    found = [
+        guarded(f"the lock in namespace {lock} is not read", partial(_other, reader, lock), None)[0]
+        for lock in locks[:_OTHERS]
+    ]
+    return beside(own, (other for other in found if other is not None))
+
+
+def _other(reader: LockReader, namespace: str) -> Reconciler | None:
+    try:
+        return reader.reconciler_of(namespace)
+    except ClusterError:
+        return None
 
 
 class _Context(Struct, frozen=True):

@@ -75,6 +75,21 @@ def beside_most(judged: JudgedEvent, common: Mapping[str, str], now: datetime) -
     return _kept(judged, judged.times, replace(judged.kept, common=Wait(because)), now)
 
 
+def beside_older(judged: JudgedEvent, yields_to: str, now: datetime) -> JudgedEvent:
+    """Return the event with a start that is left to an older reconciler, with its lock in this namespace.
+
+    `now` is aware, UTC. Two that start drains at a time take twice the places.
+    """
+    if judged.times is None:
+        return judged
+    return _kept(judged, judged.times, replace(judged.kept, other=Wait(older_acts(yields_to))), now)
+
+
+def older_acts(namespace: str) -> str:
+    """Return in words that an older reconciler acts on the nodes."""
+    return f"an older reconciler acts on these nodes, with its lock in namespace {namespace}"
+
+
 def _kept(judged: JudgedEvent, times: StartTimes, kept: Kept, now: datetime) -> JudgedEvent:
     if not kept.waits:
         return judged

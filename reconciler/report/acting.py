@@ -12,7 +12,7 @@ from reconciler.report.values import Document, keys, moment_value, plain
 keys(
     Reconciler,
     "holder? lastPass running=runs state=running mode? cluster? context? "
-    "intervalSeconds=interval because? needs?",
+    "intervalSeconds=interval because? needs? others yieldsTo?",
 )
 
 
@@ -23,8 +23,15 @@ def reconciler_value(reconciler: Reconciler) -> Document:
 
 
 def acting_line(reconciler: Reconciler, now: datetime) -> Line:
-    """Return who acts on the nodes `now` (aware), in a line; it is an alarm if nobody does."""
-    return Line(f"{_words(reconciler, now)}{_where(reconciler)}", not reconciler.acts)
+    """Return who acts on the nodes `now` (aware), in a line; it is an alarm if nobody or two of them do."""
+    words = _words(reconciler, now)
+    if reconciler.others:
+        locks = ", ".join(reconciler.others)
+        starts = "this one starts no drain" if reconciler.yields_to else "the younger one starts no drain"
+        words = (
+            f"{words}. TWO RECONCILERS ACT ON THESE NODES: the other lock is in namespace {locks}; {starts}"
+        )
+    return Line(f"{words}{_where(reconciler)}", not reconciler.acts or bool(reconciler.others))
 
 
 def _words(reconciler: Reconciler, now: datetime) -> str:

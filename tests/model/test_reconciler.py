@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.model.reconciler import PASSES, Passes, Running, passes_of, passes_text
+from reconciler.model.reconciler import PASSES, Passes, Reconciler, Running, beside, passes_of, passes_text
 from tests.support.builders import NOW
 
 MINUTE = timedelta(minutes=1)
@@ -57,6 +57,34 @@ def test_a_sweep_after_serve_counts_no_distance_to_it() -> None:
 @given(st.text() | st.sampled_from(['{"apart": [-1]}', '{"last": 5}', "[]", '{"apart": [1e9]}']))
 def test_an_annotation_that_anybody_has_written_is_read_or_ignored(text: str) -> None:
     assert passes_of(text).state(NOW)[0] in Running
+
+
+def acting(lock: str, made: float, running: Running = Running.RUNNING) -> Reconciler:
+    """One whose lock in this namespace was made so many minutes ago."""
+    return Reconciler(running, lock=lock, since=NOW - MINUTE * made)
+
+
+@pytest.mark.parametrize(
+    ("others", "names", "yields_to"),
+    [
+        ((), (), ""),
+        ((acting("older", 20),), ("older",), "older"),
+        ((acting("younger", 5),), ("younger",), ""),
+        # Of two locks of the same second one goes on.
+        ((acting("a", 10),), ("a",), "a"),
+        ((acting("z", 10),), ("z",), ""),
+        ((acting("old", 20), acting("oldest", 30)), ("old", "oldest"), "oldest"),
+        # What was uninstalled, or can't be read, stops nobody.
+        ((acting("gone", 20, Running.OVERDUE), acting("deleted", 20, Running.NEVER)), (), ""),
+        ((acting("unread", 20, Running.UNKNOWN),), (), ""),
+    ],
+)
+def test_of_two_reconcilers_the_one_with_the_younger_lock_starts_nothing(
+    others: tuple[Reconciler, ...], names: tuple[str, ...], yields_to: str
+) -> None:
+    found = beside(acting("mine", 10), others)
+
+    assert (found.others, found.yields_to) == (names, yields_to)
 
 
 def test_the_key_is_the_same_for_every_prefix() -> None:

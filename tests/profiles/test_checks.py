@@ -267,6 +267,13 @@ ANSWERS["conditionOnFewNodes"] = {
     "beside announced maintenance": (situation(None, judged(event()), ON_MOST), passed()),
 }
 
+OLDER = replace(judged(event()), kept=Kept(other=Wait("an older reconciler acts on these nodes")))
+
+ANSWERS["onlyReconciler"] = {
+    "alone": (situation(None, judged(event())), passed()),
+    "beside an older one": (situation(None, OLDER), failed("older reconciler")),
+}
+
 GOING = Replacement(at(-5), removals=1)
 BUSY = machine(replace(POOL, busy="np is busy"))
 UNREADABLE = Machine(REF, problem="403")

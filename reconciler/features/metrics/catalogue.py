@@ -67,6 +67,11 @@ SETTINGS_LOADED = _gauge(
     "settings_loaded_timestamp_seconds", "When the settings in force were loaded.", unit=_SECONDS
 )
 LOCK_HELD = _gauge("lock_held", "1 if this process holds the lock, so that it acts.")
+OTHER_RECONCILER = _gauge(
+    "other_reconciler",
+    "1 for each other reconciler that acts on the same nodes, by the namespace of its lock.",
+    "namespace",
+)
 PASSES = _counter("passes_total", "Passes by their result.", "result")
 PASS_DURATION = _histogram(
     "pass_duration_seconds",

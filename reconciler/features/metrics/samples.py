@@ -115,6 +115,8 @@ def _fleet(view: PassView) -> Iterator[Sample]:
     if version is not None and version.loaded is not None:
         yield Sample(catalogue.SETTINGS_LOADED, version.loaded.timestamp())
     yield Sample(catalogue.PASS_NODES, plan.managed)
+    for namespace in plan.reconciler.others:
+        yield Sample(catalogue.OTHER_RECONCILER, 1, (namespace,))
     states = Counter(node.after for node in plan.nodes)
     busy = states[State.REQUIRED] + states[State.IN_MAINTENANCE]
     # A node that the settings no longer select may still have a case.

@@ -28,6 +28,8 @@ from reconciler.passes.decide.facts import pods_left
 from reconciler.passes.node_facts import Decider, NodeFacts, PassContext, Progress, WorkflowStep
 from reconciler.profiles.checks.people import not_held
 from reconciler.profiles.checks.platform import left_to_us
+from reconciler.profiles.checks.starts import only_reconciler
+from reconciler.profiles.instructed import older_acts
 from reconciler.profiles.situation import Situation, Work
 from reconciler.settings.schema import Mode
 from reconciler.settings.trigger_types import Draining
@@ -152,7 +154,7 @@ def _step(
         [(name, tuple(instances[notify] for notify in each.notify)) for name, each in rules], given
     )
     given = replace(given, data=told.data)
-    record = _in_force(node, node.record or Record(node.read.uid), given.data)
+    record = _in_force(node, node.record or context.new_record(node.read), given.data)
     waiting = _waiting(record, names)
     kept = _kept_from_starts(node, context)
     record, notices = _followed(node, given, record, waiting, workflows, context)
@@ -251,13 +253,15 @@ def _unread(node: NodeFacts, waiting: tuple[Claim, ...], context: PassContext) -
 
 
 def _kept_from_starts(node: NodeFacts, context: PassContext) -> tuple[Hold, ...]:
-    """Return what keeps every workflow from a start: the hold of a person, and an upgrade by AKS."""
+    """Return what keeps every workflow from a start: a person, an upgrade by AKS, an older reconciler."""
     name, word = node.name, node.instructions.hold
     upgrade = upgrade_on(node.read, context.upgraded)
-    of_aks = (left_to_us.hold(name, upgrade),) if upgrade else ()
+    others = [left_to_us.hold(name, upgrade)] if upgrade else []
+    if older := context.snapshot.reconciler.yields_to:
+        others.append(only_reconciler.hold(name, older_acts(older)))
     if word is None:
-        return of_aks
-    return (replace(not_held.hold(name, word.words(name)), until=word.word.until), *of_aks)
+        return tuple(others)
+    return (replace(not_held.hold(name, word.words(name)), until=word.word.until), *others)
 
 
 def _uncordoned(

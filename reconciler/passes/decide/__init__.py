@@ -52,7 +52,7 @@ from reconciler.passes.node_facts import NodeFacts, PassContext, Progress, pools
 from reconciler.passes.parts import Parts
 from reconciler.passes.plugin import Fleet, LabelsOf, ObjectChanges
 from reconciler.profiles.budget import count_places, still_missing
-from reconciler.profiles.instructed import beside_most
+from reconciler.profiles.instructed import beside_most, beside_older
 from reconciler.profiles.judging import has_struck
 from reconciler.settings.schema import Settings
 from reconciler.settings.workflows import DEFAULT_PROFILE, SEPARATOR
@@ -137,6 +137,12 @@ def _fleet(context: PassContext, parts: Parts) -> _Fleet:
     if common:
         known = tuple(
             replace(facts, judged=tuple(beside_most(judged, common, context.now) for judged in facts.judged))
+            for facts in known
+        )
+    older = snapshot.reconciler.yields_to
+    if older:
+        known = tuple(
+            replace(facts, judged=tuple(beside_older(judged, older, context.now) for judged in facts.judged))
             for facts in known
         )
     places = {facts.name: _place(facts, faults) for facts in known}

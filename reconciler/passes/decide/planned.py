@@ -14,7 +14,7 @@ from reconciler.model.moments import to_text
 from reconciler.model.node import Node
 from reconciler.model.outcome import HoldCode
 from reconciler.model.plan import Actions, DrainState, Hold, NodePlan, NodeStatus, Notice, NoticeType
-from reconciler.model.record import CaseRecord, Record, State, to_annotation, worst_of
+from reconciler.model.record import CaseRecord, State, to_annotation, worst_of
 from reconciler.model.snapshot import NOT_WRITTEN, Undone
 from reconciler.model.values import replace
 from reconciler.model.writes import REWRITTEN, ListChanges, NodeWrite, node_write
@@ -218,7 +218,7 @@ def node_patch(
     and part of the same patch.
     """
     read, keys = node.read, context.keys
-    record = (node.record or Record(read.uid)).with_case(DEFAULT, case, context.now)
+    record = (node.record or context.new_record(read)).with_case(DEFAULT, case, context.now)
     step = node.workflows or WorkflowStep(read, node.record)
     labels = {**_changed(read.labels, step.node.labels), **_changed(read.labels, walked.effects.node.labels)}
     shown = read.labels.get(keys.state)
@@ -294,7 +294,7 @@ def second_patch(
             annotations=_merged(read.annotations, first.bound_annotations),
             unschedulable=read.unschedulable if first.unschedulable is None else first.unschedulable,
         )
-    record = (node.record or Record(read.uid)).with_case(DEFAULT, case, context.now)
+    record = (node.record or context.new_record(read)).with_case(DEFAULT, case, context.now)
     return node_write(read, keys.prefix, annotations={keys.record: to_annotation(record)})
 
 

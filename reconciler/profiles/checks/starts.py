@@ -106,6 +106,20 @@ def condition_on_few_nodes(situation: Situation) -> CheckResult:
 
 
 @check(
+    "onlyReconciler",
+    ordinarily="no older reconciler acts on the nodes",
+    waits_for=WaitsFor.PERMISSION,
+    who="whoever installed two reconcilers: kubectl get leases -A --field-selector "
+    "metadata.name=reconciler-lock shows both; uninstall one of them",
+)
+def only_reconciler(situation: Situation) -> CheckResult:
+    """Pass unless another reconciler, whose lock is older, acts on the same nodes."""
+    waits = [one.kept.other for one in starting(situation)]
+    older = [one for one in waits if one is not None]
+    return failed(older[0].because) if older else passed()
+
+
+@check(
     "startPlanned",
     ordinarily="the schedule does not delay the start now",
     waits_for=WaitsFor.PERMISSION,

@@ -7,6 +7,7 @@ from reconciler.model.content import SettingsVersion
 from reconciler.model.drains import Blocker, DrainOrder, DrainProgress, Phase
 from reconciler.model.event import Kind
 from reconciler.model.plan import Actions, Hold, NodePlan, Plan, PlanSettings, ProfileNodes
+from reconciler.model.reconciler import Reconciler
 from reconciler.model.record import State
 from reconciler.model.values import replace
 from tests.support.builders import (
@@ -52,7 +53,8 @@ def full(meter: Meter) -> None:
         "done": DrainProgress("done", "u", Phase.DRAINED, finished=NOW + minutes(2)),
     }
     meter.leads(leads=True)
-    meter.shows(replace(shown, nodes=(*shown.nodes, done)), drains)
+    beside = Reconciler(others=("second",))
+    meter.shows(replace(shown, nodes=(*shown.nodes, done), reconciler=beside), drains)
     meter.succeeded(0.2, NOW)
     meter.keep([ended("a")])
     meter.refused("budget")
