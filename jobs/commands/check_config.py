@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,13 +10,17 @@ from pathlib import Path
 import click
 
 from jobs import options
-from jobs.runtime.environment import Target, connected
+from jobs.runtime.environment import Target, VariablesAsWritten, connected
 from jobs.runtime.output import echo
 from jobs.runtime.settings_source import SettingsSource, settings_from, with_calendars
 from reconciler.model.content import Holder
+from reconciler.model.errors import ClusterError, SettingsError
+from reconciler.model.node import Wanted
+from reconciler.settings.coverage import losses, selects_none
 from reconciler.settings.explain import explain_settings
 from reconciler.settings.grants import grants_as_manifests, grants_of
-from reconciler.settings.load import calendar_mistakes, read_settings
+from reconciler.settings.load import calendar_mistakes, parse_content, read_settings
+from reconciler.settings.mistakes import Warned
 from reconciler.settings.schema import Settings
 from reconciler.settings.warnings import warnings
 
@@ -32,8 +37,9 @@ from reconciler.settings.warnings import warnings
 def command(config: SettingsSource, strict: bool, permissions: bool, target: Target) -> int:
     """Print all mistakes in a settings file, or what happens to each kind of event.
 
-    Warnings, on stderr, are about valid settings that probably do something else than meant, and about
-    permissions that the cluster does not grant.
+    Warnings, on stderr, are about valid settings that probably do something else than meant, about
+    permissions that the cluster does not grant, and about nodes of the cluster that they no longer manage.
+    A file is compared with the cluster if --kubeconfig or --context names one.
     """
     now = datetime.now(UTC)
     settings = settings_from(config, target, now)
@@ -49,6 +55,7 @@ def command(config: SettingsSource, strict: bool, permissions: bool, target: Tar
             echo(f"\nThe same in settings of the reconciler:\n\n{settings.origin.block}")
         echo(explain_settings(settings, str(config)), nl=False)
     found = [*map(str, warnings(settings, now)), *_missing(config, settings, target)]
+    found += map(str, _in_cluster(config, settings, target))
     for warning in found:
         echo(f"warning: {config}: {warning}", err=True)
     return int(strict and bool(found))
@@ -64,6 +71,34 @@ def _missing(config: SettingsSource, settings: Settings, target: Target) -> Iter
     with connected(target) as connection:
         for missing in missing_grants(connection, grants):
             yield f"{missing}; --permissions prints what is needed"
+
+
+def _in_cluster(config: SettingsSource, settings: Settings, target: Target) -> Iterator[Warned]:
+    """Yield what the settings would no longer do for the nodes that exist, unlike the installed ones."""
+    if isinstance(config, Path) and target.kubeconfig is None and target.context is None:
+        return
+    from reconciler.kubernetes.cluster import Cluster
+    from reconciler.kubernetes.config_maps import read_installed
+
+    try:
+        with connected(target) as connection:
+            wanted = Wanted(frozenset(), settings.keys.prefix, labels=None)
+            nodes = Cluster(connection, namespace=target.namespace).nodes(wanted)
+            installed = read_installed(connection, target.namespace)
+    except ClusterError as error:
+        echo(f"note: {config}: not compared with the nodes of the cluster: {error}", err=True)
+        return
+    managed = {node.name for node in nodes if settings.manages(node.labels)}
+    try:
+        name, content = ("", b"") if isinstance(installed, str) else installed
+        before = parse_content(content, name, None, VariablesAsWritten(os.environ)) if name else None
+    except SettingsError:
+        before = None
+    if before is None:
+        yield from selects_none(len(nodes), len(managed))
+        return
+    managed_before = {node.name for node in nodes if before.manages(node.labels)}
+    yield from losses(before, settings, managed_before, managed, {node.name for node in nodes})
 
 
 def _raise_for_calendars(config: SettingsSource, settings: Settings) -> None:

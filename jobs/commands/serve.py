@@ -19,7 +19,7 @@ from jobs.runtime.acting import Acting, Following, Yields, acting_now
 from jobs.runtime.clock import ServerClock, SystemClock
 from jobs.runtime.environment import Target
 from jobs.runtime.health import HealthServer, place_of
-from jobs.runtime.log_line import LogEvent
+from jobs.runtime.log_line import Level, LogEvent
 from jobs.runtime.logs import PassLog, log_as_json
 from jobs.runtime.outside import Wiring, reconciler_of
 from jobs.runtime.pass_loop import About, Cause, FileWatcher, NodeWatcher, PassLoop
@@ -31,7 +31,7 @@ from jobs.runtime.process import (
     options_of_features,
     own_pod_events,
 )
-from jobs.runtime.settings_source import Look, SettingsFile, SettingsWarning, warn_of_no_settings
+from jobs.runtime.settings_source import LessGuarded, Look, SettingsFile, SettingsWarning, warn_of_no_settings
 from jobs.runtime.supervised import Ending, LastRead, ended_by_signals, wait_until_set
 from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.node_store import NodeStore
@@ -203,6 +203,7 @@ class Serving:
         self.observers = Observers(_Own(self._loop.wake), *observers)
         self._files = FileWatcher(config, self._loop.wake, ending)
         self._nodes = self._node_watcher()
+        self._less = LessGuarded()
 
     def __enter__(self) -> Serving:
         """Start, with the first pass at once."""
@@ -252,7 +253,8 @@ class Serving:
 
     def trouble(self) -> str:
         """Return what is wrong with this process, or an empty text."""
-        return "; ".join(reason for reason in (self.stuck(), self.unready(), self._file.mistake()) if reason)
+        reasons = (self.stuck(), self.unready(), self._file.mistake(), self._less.words())
+        return "; ".join(reason for reason in reasons if reason)
 
     def look(self) -> Passed:
         """Return what a pass would do now, and who makes them, without the lock; raises ClusterError."""
@@ -354,6 +356,8 @@ class Serving:
             plan, outcomes = self._enter().run_pass()
         self._log.write_pass(plan, outcomes, rehearsed=rehearsed)
         self._log.others(plan.reconciler)
+        if because := self._less.passed(self._settings, plan):
+            PassLog.write(LogEvent.LESS_GUARDED, level=Level.WARNING, because=because)
         for node in plan.nodes if not rehearsed else ():
             for report in node.workflows:
                 # A step may follow at once. One that comes again and again waits, as any other cause.

@@ -267,3 +267,18 @@ def test_a_policy_with_a_mistake_keeps_nobody_from_a_drain_with_a_prefix(
     assert cluster.run("drain", "n") == 2
     assert capsys.readouterr().err.endswith("or name the prefix of the keys with --prefix\n")
     assert cluster.run("drain", "n", "--prefix", DEFAULT_PREFIX) == 0
+
+
+def test_a_file_is_compared_with_the_policy_and_the_nodes_of_the_cluster(
+    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster.maps["node-maintenance", "maintenance-policy"] = "mode: Enforce"
+    file = tmp_path / "maintenance.yaml"
+    file.write_text("mode: Enforce\nnodeSelector: {agentpol: pool0}\nevents: {Redeploy: {drain: false}}\n")
+
+    assert cluster.run("check-config", str(file), "--strict") == 1
+    said = capsys.readouterr().err
+    assert "nodeSelector: selects none of the 1 nodes" in said
+    assert "events.Redeploy.drain: is false, and was true" in said
+    # Without a cluster nothing is compared.
+    assert main(["check-config", str(file), "--strict"]) == 0
