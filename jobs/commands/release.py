@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from shlex import quote
 
 import click
 from msgspec import Struct
@@ -53,13 +54,15 @@ class _Which(Struct, frozen=True):
 class _Asked(Struct, frozen=True):
     """What is removed: the keys with this prefix, those of these writers also outside of a case.
 
-    `reset`: also a record that can't be read. `dry_run`: nothing is written.
+    `reset`: also a record that can't be read. `dry_run`: nothing is written. `selector` chose the nodes, None
+    if they were named.
     """
 
     prefix: str
     writers: tuple[Writer, ...]
     reset: bool
     dry_run: bool
+    selector: LabelSelector | None = None
 
 
 class _Done(Struct, frozen=True):
@@ -118,7 +121,7 @@ def release(which: _Which, target: Target, *, reset: bool, prefix: str | None, d
         read = PARTS.wants(Settings())
         wanted = Wanted(read.conditions, prefix, annotations=read.annotations, labels=None, names=NAMES)
         nodes = {node.name: node for node in cluster.nodes(wanted)}
-        asked = _Asked(prefix, _writers(which, cluster), reset, dry_run)
+        asked = _Asked(prefix, _writers(which, cluster), reset, dry_run, which.selector)
         results = {name: _release_one(name, nodes.get(name), cluster, asked) for name in which.of(nodes)}
         objects_ok, about_objects = _objects(cluster, asked) if which.everything else (True, [])
         events, who = EventsByHand(connection), person()
@@ -198,7 +201,9 @@ def _left(results: Mapping[str, _Done], asked: _Asked) -> Iterator[str]:
             if asked.writers or _of_a_person(key, asked.prefix):
                 by_key.setdefault(key, []).append(name)
     for key, names in sorted(by_key.items()):
-        yield f"left on {_counted(names)}: {key}; {why_left(key, asked.prefix)}"
+        which = " ".join(names) if asked.selector is None else f"--selector {quote(str(asked.selector))}"
+        why = why_left(key, asked.prefix).replace("NODE", which)
+        yield f"left on {_counted(names)}: {key}; {why}"
 
 
 def _others(nodes: Iterable[Node], prefix: str) -> Iterator[str]:

@@ -13,6 +13,7 @@ from typing import Any
 from msgspec import Struct
 
 from reconciler import __version__
+from reconciler.model.case_outcome import CaseResult
 from reconciler.model.drains import Phase
 from reconciler.model.errors import NotFound
 from reconciler.model.node import Node
@@ -88,8 +89,15 @@ def heading(plan: Plan) -> Document:
 
 
 def to_report(plan: Plan, outcomes: Iterable[Outcome] = (), *, rehearsed: bool) -> Report:
-    """Return the report of one pass; `rehearsed` says that nothing was written."""
-    return Report(plan, tuple(map(node_report, plan.nodes)), rehearsed, tuple(outcomes))
+    """Return the report of one pass, what is missed first; `rehearsed` says that nothing was written."""
+    nodes = sorted(plan.nodes, key=lambda node: not _is_missed(node))
+    return Report(plan, tuple(map(node_report, nodes)), rehearsed, tuple(outcomes))
+
+
+def _is_missed(node: NodePlan) -> bool:
+    """Whether the node was missed, or will be."""
+    missed = node.outcome is not None and node.outcome.result is CaseResult.MISSED
+    return missed or (node.schedule is not None and node.schedule.missed)
 
 
 def node_report(node: NodePlan) -> NodeReport:

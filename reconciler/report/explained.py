@@ -17,7 +17,7 @@ from reconciler.model.unguarded import UnguardedWhy
 from reconciler.report.columns import FOR_PEOPLE, Column, NodeReport, Row
 from reconciler.report.document import heading, node_report
 from reconciler.report.explain import UNGUARDED
-from reconciler.report.text import node_heading, row, shown
+from reconciler.report.text import node_heading, nothing_written, row, shown
 from reconciler.report.values import Document, check_values, moment_value, plain, unseen_line, until_words
 
 _SHOWN = 8
@@ -99,7 +99,7 @@ def _budgets_unseen(plan: Plan) -> bool:
 def as_text(explained: Explanation, width: int | None = None) -> str:
     """Return the explanation as text; a line longer than `width` columns goes on below its own text."""
     plan = explained.plan
-    lines = [f"{moment_value(plan.now)} · mode {plan.mode}, dry run: nothing is written"]
+    lines = [f"{moment_value(plan.now)} · mode {plan.mode}, {nothing_written(plan)}"]
     lines += [f"could not see: {unseen_line(unseen)}" for unseen in plan.unseen]
     node = node_report(explained.node.plan) if explained.node is not None else None
     if explained.pod is not None:

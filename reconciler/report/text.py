@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 from reconciler.calendar.values import format_duration, in_zone
 from reconciler.model.outcome import ActionName
 from reconciler.model.plan import Plan
-from reconciler.model.record import State
+from reconciler.model.reconciler import Running
 from reconciler.model.values import replace
 from reconciler.report import safe
 from reconciler.report.columns import FOR_PEOPLE, NodeReport, Point, action_row, state_line
@@ -19,6 +19,7 @@ from reconciler.report.document import Report
 from reconciler.report.lines import first_of
 from reconciler.report.people import alarms
 from reconciler.report.values import NOT_DONE, moment_value, outcome_lines, settings_value, unseen_line
+from reconciler.settings.schema import Mode
 
 _TEXT_AT = 12
 """The column at which the text of a row begins, after its label."""
@@ -92,8 +93,14 @@ def headline(report: Report) -> str:
     """Return the first line: when, in which mode, how many nodes."""
     mode = f"mode {report.plan.mode}"
     if report.rehearsed:
-        mode += ", dry run: nothing is written"
+        mode += f", {nothing_written(report.plan)}"
     return f"{moment_value(report.plan.now)} · {report.plan.managed} nodes managed · {mode}"
+
+
+def nothing_written(plan: Plan) -> str:
+    """Return in words that a plan was only rehearsed; a reconciler that runs carries out its own."""
+    acts = plan.reconciler.running is Running.RUNNING and plan.reconciler.mode not in ("", Mode.OBSERVE)
+    return "this command writes nothing, the reconciler acts" if acts else "dry run: nothing is written"
 
 
 def settings_lines(plan: Plan) -> list[str]:
@@ -110,7 +117,7 @@ def budget_line(report: Report) -> str:
     """Return which nodes are out of service, the first few by name."""
     budget = report.plan.budget
     # What a dry run would start takes a place only if it were started.
-    would = report.rehearsed and any(map(_starts, report.nodes))
+    would = report.rehearsed and any(node.starts for node in report.plan.nodes)
     begin = "would be out of service" if would else "out of service"
     line = f"{begin}: {len(budget.holders)} of at most {budget.limit}"
     named = [f"{node} ({because})" for node, because in budget.holders]
@@ -138,10 +145,6 @@ def filter_lines(report: Report) -> list[str]:
     if chosen.quiet:
         lines.append(f"nothing to report: {first_of(chosen.quiet, _NAMED)}")
     return lines
-
-
-def _starts(node: NodeReport) -> bool:
-    return node.plan.after is State.IN_MAINTENANCE and node.plan.before is not State.IN_MAINTENANCE
 
 
 def _undone(report: Report, node: NodeReport) -> list[ActionName]:

@@ -183,8 +183,8 @@ def test_a_release_of_one_node_keeps_what_people_have_said_and_names_it(cluster:
     assert (code, cluster.keys) == (0, {KEYS.hold, KEYS.request, KEYS.imds, KEYS.ignore, KEYS.uid})
     assert printed.splitlines()[1:] == [
         "n: released and uncordoned",
-        f"left on 1 node (n): {KEYS.hold}; reconciler resume NODE removes it",
-        f"left on 1 node (n): {KEYS.request}; reconciler request NODE --cancel removes it",
+        f"left on 1 node (n): {KEYS.hold}; reconciler resume n removes it",
+        f"left on 1 node (n): {KEYS.request}; reconciler request n --cancel removes it",
     ]
 
 

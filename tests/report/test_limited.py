@@ -7,7 +7,11 @@ from collections.abc import Callable
 import pytest
 
 from reconciler.model.instructions import PersonHold, Word, hold_text
-from reconciler.model.plan import BudgetUse, Plan
+from reconciler.model.plan import BudgetUse, NodePlan, Plan
+from reconciler.model.reconciler import Reconciler, Running
+from reconciler.model.record import State
+from reconciler.model.schedule import CaseSchedule
+from reconciler.model.values import replace
 from reconciler.report.document import Limit, Only, Report, limited, to_report
 from reconciler.report.text import as_markdown, as_text
 from tests.report import scene
@@ -92,3 +96,28 @@ def test_a_node_that_a_person_holds_is_shown_also_without_an_event(only: Only | 
     shown = form(limited(report, Limit(only=only)))
     assert "disk copy" in shown
     assert "reconciler resume a" in shown
+
+
+@FORMS
+def test_a_filter_changes_nothing_of_what_is_said_of_the_whole_fleet(form: Form) -> None:
+    begin = "would be out of service: "
+
+    assert begin in form(WHOLE)
+    assert begin in form(limited(WHOLE, Limit(only=Only.HELD)))
+
+
+def test_what_is_missed_comes_first() -> None:
+    calm = NodePlan("a", "", "", State.REQUIRED, State.REQUIRED)
+    lost = replace(calm, node="b", schedule=CaseSchedule(missed=True))
+    plan = replace(scene.plan(), nodes=(calm, lost))
+
+    assert [node.name for node in to_report(plan, rehearsed=True).nodes] == ["b", "a"]
+
+
+def test_beside_a_reconciler_that_acts_no_command_says_dry_run() -> None:
+    alive = Reconciler(Running.RUNNING, holder="serve-1", mode="Enforce")
+    report = to_report(replace(scene.plan(), reconciler=alive), rehearsed=True)
+
+    assert "this command writes nothing, the reconciler acts" in as_text(report)
+    assert "dry run" not in as_text(report)
+    assert "dry run: nothing is written" in as_text(WHOLE)

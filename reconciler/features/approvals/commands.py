@@ -39,12 +39,17 @@ from reconciler.model.node import Node
 from reconciler.model.plan import NodePlan, Notice
 from reconciler.model.selector import LabelSelector
 from reconciler.report.acting import reconciler_value
+from reconciler.report.lines import first_of
+from reconciler.report.people import for_any
 from reconciler.report.safe import json_text
 from reconciler.report.text import shown
 from reconciler.settings.schema import Settings
 
 _MOST_MEANT = 20
-"""Nodes of which people are told what an instruction means for them."""
+"""Nodes of which people are told what an instruction means for them, or each of which has a line."""
+
+_NAMED = 3
+"""Nodes that a line about many names."""
 
 
 class Chosen(Struct, frozen=True):
@@ -366,8 +371,17 @@ def _print(done: str, results: list[dict[str, Any]], meant: list[dict[str, str]]
         say(done)
     elif not results:
         echo("nothing to change on any of these nodes")
+    alike: dict[tuple[str, bool], list[str]] = {}
     for result in results:
-        say(f"{result['node']}: {result['message']}", err=not result["ok"])
+        text = for_any(result["node"], result["message"])
+        alike.setdefault((text, result["ok"]), []).append(result["node"])
+    for result in results:
+        text, ok = for_any(result["node"], result["message"]), result["ok"]
+        names = alike[text, ok]
+        if len(names) <= _MOST_MEANT:
+            say(f"{result['node']}: {result['message']}", err=not ok)
+        elif names[0] == result["node"]:
+            say(f"{len(names)} nodes ({first_of(names, _NAMED)}): {text}", err=not ok)
     for means in meant[:_MOST_MEANT]:
         say(f"{means['node']}: {means['consequence']}")
     if len(meant) > _MOST_MEANT:

@@ -157,8 +157,9 @@ class Cases(Struct, frozen=True):
 
 
 def cases(facts: PageFacts, report: Report) -> Cases:
-    """Return the rows of the nodes with news, in the order of the plan; `report` is about it."""
-    pairs = zip(facts.plan.nodes, report.nodes, strict=True)
+    """Return the rows of the nodes with news, in the order of the report about the plan."""
+    plans = {node.node: node for node in facts.plan.nodes}
+    pairs = ((plans[about.name], about) for about in report.nodes)
     news = [(node, about) for node, about in pairs if node.has_news]
     rows: list[CaseRow] = []
     size = 0

@@ -79,6 +79,7 @@ def wrong(facts: PageFacts) -> Listed:
             *_broken(facts),
             *(Entry(Names(), unseen_line(unseen), "could not see") for unseen in facts.plan.unseen),
             *_unread(facts),
+            *_past(facts),
         ]
     )
 
@@ -201,9 +202,6 @@ def _missed(facts: PageFacts) -> Iterator[Entry]:
     for node in facts.plan.nodes:
         if node.outcome is not None and not node.outcome.result.good:
             yield Entry(_some([node.node]), node.outcome.words)
-    for case in facts.recent():
-        if not case.outcome.good:
-            yield Entry(_some([case.place.node]), f"{case.kind}: {case.why}" if case.kind else case.why)
     for forecast in (CaseForecast.WILL_BE_MISSED, CaseForecast.AT_RISK, CaseForecast.UNKNOWN):
         grouped: dict[str, list[str]] = {}
         for node in facts.plan.nodes:
@@ -216,6 +214,15 @@ def _missed(facts: PageFacts) -> Iterator[Entry]:
             # In mode Observe nothing starts, so nothing is missed either.
             words = str(forecast).replace("will", "would") if facts.observes else forecast
             yield Entry(_some(names), f"{words}: {for_all(names, because)}")
+
+
+def _past(facts: PageFacts) -> Iterator[Entry]:
+    """Yield the cases that ended badly in the last day, and how long ago: nothing is to be done for them."""
+    for case in facts.recent():
+        if not case.outcome.good:
+            text = f"{case.kind}: {case.why}" if case.kind else case.why
+            ago = _rounded(facts.plan.now - case.times.ended)
+            yield Entry(_some([case.place.node]), text, f"{ago} ago")
 
 
 def _broken(facts: PageFacts) -> Iterator[Entry]:

@@ -169,6 +169,16 @@ def test_a_selector_and_all_choose_nodes(cluster: Cluster, capsys: pytest.Captur
     assert below(capsys) == "nothing to change on any of these nodes\n"
 
 
+def test_many_nodes_with_the_same_answer_share_a_line(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster.nodes |= {f"n{number:03}": node(f"n{number:03}", pool="web") for number in range(30)}
+    assert cluster.run("hold", "--selector", "pool=web") == 0
+
+    (line,) = [line for line in below(capsys).splitlines() if "held by" in line]
+    assert line.startswith("32 nodes (a, b, n000 and 29 more): held by ")
+
+
 def test_a_hold_of_all_nodes_or_of_a_pool_is_in_the_ledger_beside_what_passes_keep_there(
     cluster: Cluster, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -72,8 +72,10 @@ def test_the_top_says_what_is_wrong_what_comes_next_and_who_must_act(page: Eleme
     wrong, coming, who = (section(page, name).text for name in ("wrong", "next", "who"))
 
     assert (
-        "aks-batch-31415926-vmss000017 Preempt: missed: the platform started at Sat 2026-11-21 11:20" in wrong
+        "aks-batch-31415926-vmss000017 1h ago Preempt: missed: the platform started at Sat 2026-11-21 11:20"
+        in wrong
     )
+    assert wrong.index("imds: its agent") < wrong.index("1h ago")
     assert "will be missed: it is held by ada" in wrong
     assert "imds: its agent is not ready" in wrong
     assert "Now, Sat 21 13:00" in coming
