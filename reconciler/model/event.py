@@ -49,6 +49,11 @@ class Kind(StrEnum):
         return self in (Kind.FREEZE, Kind.LIVE_MIGRATION)
 
     @property
+    def takes_the_vm(self) -> bool:
+        """Whether the VM does not come back: the platform deletes it, or stops it for good."""
+        return self in (Kind.PREEMPT, Kind.TERMINATE)
+
+    @property
     def severity(self) -> int:
         """How disruptive the kind is, compared with the others: more is worse."""
         return _BY_SEVERITY.index(self)

@@ -161,7 +161,7 @@ class Wait(Struct, frozen=True):
 
 
 class Kept(Struct, frozen=True):
-    """What a drain for one event waits for: instructions, a missing approval, an upgrade by AKS.
+    """What a drain for one event waits for: instructions, a missing approval, or the work of other tools.
 
     `common` is that its condition is on most nodes, `other` that an older reconciler acts on the nodes.
     """
@@ -169,14 +169,14 @@ class Kept(Struct, frozen=True):
     hold: Wait | None = None
     deferral: Wait | None = None
     approval: Wait | None = None
-    upgrade: Wait | None = None
+    tools: Wait | None = None
     common: Wait | None = None
     other: Wait | None = None
 
     @property
     def waits(self) -> tuple[Wait, ...]:
         """Each of them that applies."""
-        each = (self.hold, self.deferral, self.approval, self.upgrade, self.common, self.other)
+        each = (self.hold, self.deferral, self.approval, self.tools, self.common, self.other)
         return tuple(one for one in each if one is not None)
 
 

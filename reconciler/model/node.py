@@ -179,9 +179,9 @@ class Node(Struct, frozen=True):
     `cordon_of` is only set if the node has no record: the tool whose cordon a pass takes over, or `US`, if a
     pass has cordoned it, and somebody removed the record. `uncordoned_by` is the field manager that set
     `spec.unschedulable` on a node that a pass has cordoned and somebody has uncordoned, empty if it is not
-    known. `copied_labels` and `copied_annotations` are the
-    keys of ours that are about another node, see `without_copies`; `labels` and `annotations` do not have
-    them.
+    known. `copied_labels` and `copied_annotations` are the keys of ours that are about another node, see
+    `without_copies`; `labels` and `annotations` do not have them. `tainted_since` is when the first
+    taint came of a cordon or of `OUT_OF_SERVICE_TAINTS` (UTC), None if none of them says so.
     """
 
     name: str
@@ -202,6 +202,7 @@ class Node(Struct, frozen=True):
     system_uuid: str = ""
     copied_labels: tuple[str, ...] = ()
     copied_annotations: tuple[str, ...] = ()
+    tainted_since: datetime | None = None
 
     @property
     def copied(self) -> tuple[str, ...]:
@@ -276,6 +277,12 @@ class Node(Struct, frozen=True):
         keys = {taint.key for taint in self.taints if taint.effect != PREFERENCE}
         found = min(keys & OUT_OF_SERVICE_TAINTS, default="")
         return f"taint {found}" if found else ""
+
+    @property
+    def out_of_service_since(self) -> datetime | None:
+        """Since when no new pod can run on it, as far as the node says so (UTC)."""
+        down = None if self.ready else self.ready_changed
+        return min((one for one in (self.tainted_since, down) if one is not None), default=None)
 
     @property
     def zone(self) -> str:

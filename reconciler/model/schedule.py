@@ -185,7 +185,8 @@ class CaseSchedule(Struct, frozen=True):
     has. `observed`: the mode is Observe, so nothing of it starts. `prospect` is whether
     its drain can end; what is certain to keep a case with a date makes it `missed`. `ending` says who ends
     the maintenance of the drained node, and for a case that only the platform ends why; empty if the settings
-    leave it to the platform.
+    leave it to the platform. `comes_back` is False for a node whose VM the platform takes for good: `ends` is
+    None then.
     """
 
     planned_start: datetime | None = None
@@ -205,6 +206,7 @@ class CaseSchedule(Struct, frozen=True):
     stopped: str = ""
     prospect: Prospect = Prospect()
     ending: str = ""
+    comes_back: bool = True
 
     @property
     def outlook(self) -> str:

@@ -1,8 +1,9 @@
 """The budget: how many nodes may be out of service at once, and which ones are.
 
-Nodes in maintenance hold a place until it ends, whatever state they are in. Other nodes hold one while they
-are cordoned, NotReady or tainted out of service, but not when they have been gone for a long time. A start on
-a node that holds a place needs no second one; a start on any other node needs one.
+Nodes in maintenance hold a place until it ends, other nodes while they are cordoned, NotReady or tainted out
+of service. A node that has been gone for a long time holds none, and neither does one that is NotReady since
+the platform has taken its VM for good. A start on a node that holds a place needs no second one; a start on
+any other node needs one.
 """
 
 from __future__ import annotations
@@ -190,15 +191,22 @@ class DisruptionBudget(Struct, frozen=True):
         return f"{name} is {places}, held by {first_of(named, count=held)}"
 
 
+class OurPlace(Struct, frozen=True):
+    """Why a node in maintenance is out of service, and from when on its VM is taken for good (UTC)."""
+
+    because: str
+    taken_from: datetime | None = None
+
+
 def count_places(
     fleet: Iterable[Node],
-    ours: Mapping[str, str],
+    ours: Mapping[str, OurPlace],
     settings: Budget,
     now: datetime,
     replaced: Iterable[Replaced] = (),
     faults: Faults | None = None,
 ) -> DisruptionBudget:
-    """Return which nodes of the fleet are out of service at `now`; `ours` are those in maintenance, and why.
+    """Return which nodes of the fleet are out of service at `now`; `ours` are those in maintenance.
 
     `replaced` are nodes that we deleted and whose replacements do not exist yet (`still_missing`). A node
     whose data ends in an error is one of `faults` and holds a place, because unknown is not healthy.
@@ -211,9 +219,8 @@ def count_places(
     there: set[str] = set()
     for node in fleet:
         there.add(node.name)
-        seat = faults.of(
-            node.name, "its place is not known", partial(_seat, node, ours, settings, now), _UNKNOWN
-        )
+        work = partial(_seat, node, ours.get(node.name), settings, now)
+        seat = faults.of(node.name, "its place is not known", work, _UNKNOWN)
         zones[seat.zone] = zones.get(seat.zone, 0) + 1
         pools[seat.pool] = pools.get(seat.pool, 0) + 1
         if seat.because:
@@ -229,16 +236,24 @@ def count_places(
     return DisruptionBudget(settings, len(there), zones, pools, holders, eases_at)
 
 
-def _seat(node: Node, ours: Mapping[str, str], settings: Budget, now: datetime) -> _Seat:
+def _seat(node: Node, ours: OurPlace | None, settings: Budget, now: datetime) -> _Seat:
     zone, pool = node.zone, node.pool
-    if node.name in ours:
-        # It comes back into service when its maintenance ends, and until then nobody else may take its place.
-        return _Seat(zone, pool, ours[node.name])
-    because = node.out_of_service
-    if not because or _long_gone(node, settings, now):
+    because = ours.because if ours is not None else node.out_of_service
+    # Nodes that are labelled as quarantined may be in service: in our maintenance each takes a place.
+    ignored = ours is None and settings.ignore.quarantined and node.is_quarantined
+    if not because or ignored:
         return _Seat(zone, pool)
+    if node.ready:
+        return _Seat(zone, pool, because)
+    # Nobody waits for a node that does not come back: its place is free for another one.
     changed = node.ready_changed
-    eases_at = None if node.ready or changed is None else changed + settings.ignore.not_ready_for
+    moments = (
+        ours.taken_from if ours is not None else None,
+        changed + settings.ignore.not_ready_for if changed is not None else None,
+    )
+    eases_at = min((one for one in moments if one is not None), default=None)
+    if eases_at is not None and eases_at <= now:
+        return _Seat(zone, pool)
     return _Seat(zone, pool, because, eases_at)
 
 
@@ -280,25 +295,17 @@ def still_missing(
     return tuple(sorted(left, key=lambda one: (one.at, one.node)))
 
 
-def _long_gone(node: Node, settings: Budget, now: datetime) -> bool:
-    if settings.ignore.quarantined and node.is_quarantined:
-        return True
-    since = node.ready_changed
-    return not node.ready and since is not None and now - since >= settings.ignore.not_ready_for
-
-
 class Booking(Struct, frozen=True):
     """A place that a node holds from `begin` until `end` (UTC).
 
     `planned`: it begins with a planned start, which needs a free place. Any other node is out of service
-    whether a place is free or not. `moves`: nobody knows its end, which is some time after now in each pass.
+    whether a place is free or not.
     """
 
     node: str
     begin: datetime
     end: datetime
     planned: bool = False
-    moves: bool = False
 
 
 class PlacesAhead:

@@ -8,9 +8,10 @@ from datetime import datetime
 from msgspec import Struct
 
 from reconciler.model.event import REQUEST, Answer, Kind, MaintenanceEvent, Reading, Signal
+from reconciler.model.limits import EARLIEST
 from reconciler.model.moments import to_text
 from reconciler.model.plan import JudgedEvent
-from reconciler.model.record import CaseRecord, KnownEvent, identity, same_event
+from reconciler.model.record import CaseRecord, KnownEvent, State, identity, same_event
 from reconciler.model.snapshot import NodeAssessment
 from reconciler.model.values import replace
 
@@ -216,6 +217,23 @@ def waits(record: CaseRecord, event: MaintenanceEvent) -> bool:
 def allowed(record: CaseRecord) -> tuple[KnownEvent, ...]:
     """Return the events for which the node is drained, or may be."""
     return tuple(one for one in record.events if not one.waits)
+
+
+def taken_for_good(record: CaseRecord) -> tuple[KnownEvent, datetime] | None:
+    """Return the event of a node in maintenance that takes its VM for good, and from when on (UTC).
+
+    None: there is none, or it was called off before its date. From then on, a node that is NotReady does not
+    come back.
+    """
+    if record.state is not State.IN_MAINTENANCE:
+        return None
+    dated = [(one, one.not_before or EARLIEST) for one in allowed(record) if one.kind.takes_the_vm]
+    quiet = record.quiet_since
+    return min((pair for pair in dated if quiet is None or pair[1] <= quiet), key=_by_date, default=None)
+
+
+def _by_date(pair: tuple[KnownEvent, datetime]) -> datetime:
+    return pair[1]
 
 
 def wants_drain(record: CaseRecord, case: CaseView) -> bool:

@@ -1,4 +1,4 @@
-"""What the instructions of people, a missing approval, and other nodes make of a judged event.
+"""What the instructions of people, a missing approval, other tools and nodes make of a judged event.
 
 They move its earliest start: to the moment at which they end, or out of reach. The schedule plans with the
 same moments, so that its forecast comes true.
@@ -6,7 +6,7 @@ same moments, so that its forecast comes true.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from msgspec import Struct
@@ -14,12 +14,13 @@ from msgspec import Struct
 from reconciler.calendar.occurrences import FOREVER
 from reconciler.model.instructions import Instructions, Kept, Wait
 from reconciler.model.keys import OwnKeys
-from reconciler.model.node import Node
+from reconciler.model.node import AUTOSCALER_TAINT, DISRUPTED_TAINT, Node
 from reconciler.model.plan import JudgedEvent
 from reconciler.model.record import CaseRecord
 from reconciler.model.schedule import StartTimes
 from reconciler.model.values import replace
 from reconciler.profiles.judging import NEAR
+from reconciler.settings.draining import AksRemediator, Coexist
 from reconciler.settings.policies import ApprovalMissing, EventPolicy
 
 
@@ -48,20 +49,44 @@ def instructed(judged: JudgedEvent, policy: EventPolicy | None, said: Said) -> J
     return _kept(judged, times, kept, said.now)
 
 
-def beside_upgrade(judged: JudgedEvent, upgrade: str, now: datetime) -> JudgedEvent:
-    """Return the event with a start that waits for the end of an upgrade by AKS; `now` is aware, UTC.
+AUTOSCALER_DELETES = f"the cluster autoscaler is deleting the node (taint {AUTOSCALER_TAINT})"
 
-    `upgrade` says in words what AKS upgrades, empty if it upgrades nothing. Two nodes of a pool that are
-    drained at a time are too many. But from its latest start on, the drain would come too late.
+
+def others_at_work(judged: JudgedEvent, node: Node, coexist: Coexist, upgrade: str) -> tuple[str, ...]:
+    """Return in words what other tools do with the node, which the drain for this event leaves to them.
+
+    `upgrade` is what AKS upgrades that concerns the node, empty if nothing.
     """
-    times = judged.times
-    if not upgrade or times is None:
-        return judged
+    leave = coexist.aks_remediator is AksRemediator.LEAVE
+    work = {
+        upgrade: bool(upgrade),
+        AUTOSCALER_DELETES: node.has_taint(AUTOSCALER_TAINT),
+        "AKS's remediator is working on the node (coexist.aksRemediator is Leave)": leave
+        and bool(node.remediator_taint),
+        f"Karpenter is replacing the node (taint {DISRUPTED_TAINT})": coexist.karpenter.replaces(
+            judged.event, node
+        ),
+    }
+    return tuple(words for words, applies in work.items() if applies)
+
+
+def waits_for_others_until(judged: JudgedEvent) -> datetime | None:
+    """Return until when a drain for the event waits for other tools (UTC): its latest start.
+
+    None if it has no date. Two that drain at a time are too many. But a tool may have failed, and from then
+    on the drain would come too late.
+    """
+    latest = judged.times.latest if judged.times is not None else None
     demanded = judged.lost_from if judged.asks else judged.deadline
-    until = min((at for at in (times.latest, demanded) if at is not None), default=None)
-    if until is not None and until <= now:
+    return min((at for at in (latest, demanded) if at is not None), default=None)
+
+
+def beside_others(judged: JudgedEvent, work: Sequence[str], now: datetime) -> JudgedEvent:
+    """Return the event with a start that waits for other tools; `work` says what they do, `now` is UTC."""
+    times, until = judged.times, waits_for_others_until(judged)
+    if not work or times is None or (until is not None and until <= now):
         return judged
-    return _kept(judged, times, replace(judged.kept, upgrade=Wait(upgrade, until)), now)
+    return _kept(judged, times, replace(judged.kept, tools=Wait("; ".join(work), until)), now)
 
 
 def beside_most(judged: JudgedEvent, common: Mapping[str, str], now: datetime) -> JudgedEvent:

@@ -23,16 +23,32 @@ from msgspec import Struct, field
 from reconciler.calendar.occurrences import FOREVER
 from reconciler.calendar.outlook import ANY_TIME, Outlook
 from reconciler.model.event import Kind
+from reconciler.model.limits import EARLIEST
 from reconciler.model.moments import shifted
 from reconciler.model.schedule import StartTimes
 from reconciler.model.values import replace
 from reconciler.profiles.budget import Booking, PlacesAhead
 
 GRACE = timedelta(minutes=5)
-"""A start so soon after the latest start still comes in time: a pass runs once a minute or so."""
+"""So soon after the latest start, a case still goes before those that can wait: it loses the least time."""
 
-OF_OTHERS = timedelta(minutes=30)
-"""How long a place that somebody else holds counts in the plan, from each pass on: nobody says until when."""
+SHORTEST_STAY = timedelta(minutes=30)
+"""How long a place stays taken at least of which nobody says until when it is taken."""
+
+_STEP = timedelta(minutes=1)
+"""A pass runs once a minute or so."""
+
+
+def assumed_end(since: datetime | None, now: datetime) -> tuple[datetime, datetime]:
+    """Return when a place is free of which nobody says so, and when this answer changes. All moments are UTC.
+
+    It is assumed to stay taken for as long as it has been taken. The answer is that of the next whole minute,
+    so the forecast changes at moments that are known.
+    """
+    changes = now.replace(second=0, microsecond=0) + _STEP
+    so_far = timedelta() if since is None else changes - since
+    return shifted(changes, max(so_far, SHORTEST_STAY)), changes
+
 
 _TRIES = 10
 """How many cases at most are asked whether they give way to another one."""
@@ -95,7 +111,7 @@ class Case(Struct, frozen=True):
             return False
         if self.short:
             return self.outage.date is None or earliest >= self.outage.date
-        return self.in_time_until is None or earliest > self.in_time_until
+        return self.times.deadline is None or earliest > self.times.deadline
 
     def end(self, start: datetime) -> datetime:
         """Return when the node is expected back if its drain starts then."""
@@ -104,9 +120,30 @@ class Case(Struct, frozen=True):
 
     @property
     def in_time_until(self) -> datetime | None:
-        """The last moment of a start that counts as in time, None if the case has no date."""
+        """The last moment at which it goes before cases that can wait, None if the case has no date."""
         deadline = self.times.deadline
         return None if deadline is None else deadline + min(GRACE, self.lead / 3)
+
+    @property
+    def late_from(self) -> datetime | None:
+        """From when on a start that begins now is late, None if the case has no date.
+
+        A pass that comes a little after the latest start is in time.
+        """
+        deadline = self.times.deadline
+        return None if deadline is None else deadline + min(_STEP, self.lead / 3)
+
+    def is_late(self, start: datetime, now: datetime) -> bool:
+        """Whether a start then is after the latest start. What the platform may have started is no forecast.
+
+        A short notice has no time until its deadline, and is in time before its maintenance begins.
+        """
+        if self.outage.struck:
+            return False
+        if self.short:
+            return self.outage.date is not None and now < self.outage.date <= start
+        last = self.times.deadline if start > now else self.late_from
+        return last is not None and start > last
 
 
 class Start(Struct, frozen=True):
@@ -152,6 +189,7 @@ class Limits(Struct):
 
     Starts of nodes with pods of one group are brought together if they are no further apart than `together`.
     `planned` has the places of the fleet that are no reserve, None if all are. Short notices are not in it.
+    `changes_at` is when an assumed end of a place changes (UTC), None if no end is assumed.
     """
 
     fleet: PlacesAhead
@@ -161,6 +199,7 @@ class Limits(Struct):
     spacing: timedelta = timedelta()
     starts: list[datetime] = field(default_factory=list)
     together: timedelta = timedelta()
+    changes_at: datetime | None = None
 
     def of(self, node: Case | Place) -> Iterator[PlacesAhead]:
         """Yield the limits that apply to a node."""
@@ -178,11 +217,10 @@ class Limits(Struct):
         planned = () if self.planned is None else (self.planned,)
         return (self.fleet, *planned, *self.zones.values(), *self.pools.values())
 
-    def hold(self, node: Place, begin: datetime, end: datetime | None, now: datetime) -> None:
-        """Note that a node is out of service, for `OF_OTHERS` if nobody can say until when."""
-        known = now + OF_OTHERS if end is None else end
+    def hold(self, node: Place, end: datetime) -> None:
+        """Note that a node is out of service until then."""
         for limit in self.of(node):
-            limit.book(Booking(node.name, begin, known, moves=end is None))
+            limit.book(Booking(node.name, EARLIEST, end))
 
 
 class _Starts:
@@ -244,6 +282,12 @@ class Scheduler:
         for case in sorted((*missed, *rest), key=_late_order):
             self._place_late(case)
         self._bring_together()
+        for one in list(self._placed.values()):
+            if not one.missed and one.start is not None and one.case.is_late(one.start.at, self._now):
+                self._take_back(one.case)
+                limit = self._full_limit(one.case)
+                self._place(one.case, one.start, exempt=not one.spaced)
+                self._placed[one.case.node] = replace(one, missed=True, limit=limit)
         return self._placed
 
     def _bring_together(self) -> None:

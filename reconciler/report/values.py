@@ -122,7 +122,7 @@ for _kind, _keys in (
         CaseSchedule,
         (
             "plannedStart latestStart window missed because forecast forecastBecause=forecast_words?"
-            " obstacles=prospect.obstacles started ends ending? planFrom planUntil"
+            " obstacles=prospect.obstacles started ends comesBack ending? planFrom planUntil"
             " observed"
         ),
     ),

@@ -32,8 +32,7 @@ class Ignore(Section):
     """Nodes that hold no place in the budget."""
 
     not_ready_for: Duration = Field(
-        default=timedelta(minutes=30),
-        description="A node NotReady for longer, except during its maintenance.",
+        default=timedelta(minutes=30), description="A node NotReady for longer, also during its maintenance."
     )
     quarantined: Flag = Field(
         default=True,
@@ -203,29 +202,30 @@ class Karpenter(Section):
 
     leave: tuple[Kind, ...] | None = Field(
         default=None,
-        description="Kinds that are left to Karpenter on its nodes. Default: what `aws` reports, on nodes "
-        "that Karpenter has begun to replace.",
+        description="Kinds that are left to Karpenter on its nodes for good. Default: none, but what `aws` "
+        "reports waits on nodes that Karpenter has begun to replace, until the latest start.",
     )
 
     def leaves(self, event: MaintenanceEvent | KnownEvent, node: Node) -> bool:
-        """Whether an event of this node is left to Karpenter.
+        """Whether an event of this node is left to Karpenter for good."""
+        return self.leave is not None and node.is_karpenter and event.kind in self.leave
+
+    def replaces(self, event: MaintenanceEvent, node: Node) -> bool:
+        """Whether Karpenter has begun to replace the node, and so handles this event.
 
         By default, these are the scheduled events of EC2 (karpenter-provider-aws,
-        pkg/controllers/nodeclaim/instancestatus), once it has begun to replace the node. It does not know the
-        requests in our own annotation. A node that is cordoned is in a maintenance that began before, such as
-        ours, and Karpenter taints it too when we delete its NodeClaim.
+        pkg/controllers/nodeclaim/instancestatus). It does not know the requests in our own annotation. A node
+        that is cordoned is in a maintenance that began before, such as ours, and Karpenter taints it too when
+        we delete its NodeClaim.
         """
-        if not node.is_karpenter:
-            return False
-        if self.leave is not None:
-            return event.kind in self.leave
         of_ec2 = AWS in event.sources and REQUEST not in event.sources
-        return of_ec2 and node.is_disrupted and not node.unschedulable
+        begun = node.is_karpenter and node.is_disrupted and not node.unschedulable
+        return self.leave is None and of_ec2 and begun
 
     def __str__(self) -> str:
         """Return in words what is left to Karpenter."""
         if self.leave is None:
-            return "events of EC2 on nodes that it replaces"
+            return "events of EC2 on nodes that it replaces, until their latest start"
         return ", ".join(self.leave) or "nothing"
 
 
@@ -235,7 +235,7 @@ class Coexist(Section):
     aks_remediator: AksRemediator = Field(
         default=AksRemediator.SHARE,
         description="What to do with nodes with the taint of AKS's remediator. Share: drain them, and "
-        "uncordon them after it is gone. Leave: hold them.",
+        "uncordon them after it is gone. Leave: hold them until their latest start.",
     )
     karpenter: Karpenter = Field(
         default_factory=Karpenter, description="Nodes of Karpenter (AKS: node auto-provisioning)."

@@ -277,8 +277,9 @@ class SimulatedCluster(Controllers):
         return self.add_node(replace(fresh, labels=_without_ours(old.labels)))
 
     def cordon(self, name: str, *, on: bool = True) -> None:
-        """Cordon or uncordon a node, as a person does."""
-        self.put_node(replace(self.nodes[name], unschedulable=on))
+        """Cordon or uncordon a node, as a person does; the taint of the cordon has its time."""
+        since = self.clock.now() if on else None
+        self.put_node(replace(self.nodes[name], unschedulable=on, tainted_since=since))
         self.note(Actor.SOMEBODY, "cordons" if on else "uncordons", name)
         self.settle()
 

@@ -44,11 +44,18 @@ def in_our_hands(node: Node) -> bool:
 
 
 def long_gone(node: Node, policy: Settings, now: datetime) -> bool:
-    """Return whether the node is down for so long, or quarantined, that it holds no place of its own."""
-    ignore = policy.budget.ignore
-    down = not node.ready and node.ready_changed is not None
-    long = down and node.ready_changed is not None and now - node.ready_changed >= ignore.not_ready_for
-    return long or (ignore.quarantined and node.is_quarantined)
+    """Return whether the node is down for so long that it holds no place, or has lost its VM for good."""
+    if node.ready:
+        return False
+    case = case_of(node)
+    taken = case.state is State.IN_MAINTENANCE and any(
+        one.kind in (Kind.PREEMPT, Kind.TERMINATE)
+        and (one.not_before is None or one.not_before <= (case.quiet_since or now))
+        and (one.not_before is None or one.not_before <= now)
+        for one in allowed(case)
+    )
+    changed = node.ready_changed
+    return taken or (changed is not None and now - changed >= policy.budget.ignore.not_ready_for)
 
 
 def tainted(node: Node) -> bool:
@@ -64,6 +71,10 @@ def in_upgrade(node: Node) -> bool:
     return disabled == "true" and node.annotations.get(reason) == "upgrade"
 
 
+def _quarantined(node: Node, policy: Settings) -> bool:
+    return policy.budget.ignore.quarantined and node.is_quarantined
+
+
 def _down(node: Node) -> bool:
     return node.unschedulable or not node.ready or tainted(node) or in_upgrade(node)
 
@@ -73,7 +84,8 @@ def out(nodes: Iterable[Node], policy: Settings, now: datetime) -> set[str]:
     return {
         node.name
         for node in nodes
-        if in_our_hands(node) or (_down(node) and not long_gone(node, policy, now))
+        if (in_our_hands(node) or (_down(node) and not _quarantined(node, policy)))
+        and not long_gone(node, policy, now)
     }
 
 

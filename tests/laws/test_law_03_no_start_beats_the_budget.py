@@ -256,16 +256,19 @@ def test_nodes_labelled_as_quarantined_start_one_after_another() -> None:
     assert [name for name, one in world.cluster.nodes.items() if one.unschedulable] == ["n0"]
 
 
-def test_our_node_that_reboots_for_an_hour_holds_its_place() -> None:
+@pytest.mark.parametrize(("after", "holds"), [(119, True), (120, False)])
+def test_our_node_that_reboots_holds_its_place_until_it_counts_as_gone(after: float, holds: bool) -> None:
     down = replace(
         builders.held_node(builders.record(), "a", unschedulable=True),
-        conditions=(Condition("Ready", "False", transition=NOW - minutes(60)),),
+        conditions=(Condition("Ready", "False", transition=NOW - minutes(after)),),
     )
     asking = builders.node("b", annotations={REQUEST: builders.DRAIN_NOW})
-    plan, _ = look(world_of([down, asking]), builders.settings("budget: {maxUnavailable: 1}"))
+    policy = builders.settings("budget: {maxUnavailable: 1, ignore: {notReadyFor: 2h}}")
+    plan, _ = look(world_of([down, asking]), policy)
 
-    assert not builders.plan_of(plan, "b").starts
-    assert "a (ours, drained)" in next(iter(builders.plan_of(plan, "b").holds)).reason
+    assert builders.plan_of(plan, "b").starts is not holds
+    held = [hold.reason for hold in builders.plan_of(plan, "b").holds if hold.code == "budgetLeft"]
+    assert any("a (ours, drained)" in reason for reason in held) is holds
 
 
 def test_an_exempt_kind_never_waits_and_is_counted() -> None:

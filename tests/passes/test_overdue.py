@@ -38,8 +38,8 @@ OVERDUE = Reconciler(Running.OVERDUE, last_pass=LAST, interval=timedelta(seconds
 
 def announced(start_in: float) -> Plan:
     """A node with a Redeploy in so many minutes, and one in service."""
-    redeploy = reported(signal(Kind.REDEPLOY, not_before=NOW + minutes(start_in)))
-    seen = snapshot(node("a"), node("b"), node("c"), node("d"), readings={"a": redeploy})
+    reboot = reported(signal(Kind.REDEPLOY, not_before=NOW + minutes(start_in)))
+    seen = snapshot(node("a"), node("b"), node("c"), node("d"), readings={"a": reboot})
     return replace(planned(replace(seen, reconciler=OVERDUE), settings("budget: {maxUnavailable: 1}")))
 
 
@@ -65,7 +65,7 @@ def test_no_start_is_promised(start_in: float) -> None:
 
 
 def test_a_latest_start_that_is_over_will_be_missed() -> None:
-    redeploy = reported(signal(Kind.REDEPLOY, not_before=NOW + minutes(1)))
+    redeploy = reported(signal(Kind.REBOOT, not_before=NOW + minutes(15)))
     seen = replace(snapshot(node("a"), readings={"a": redeploy}), reconciler=OVERDUE)
 
     plan = plan_of(unattended(planned(seen)))

@@ -8,13 +8,14 @@ import pytest
 
 from reconciler.model.node import UPGRADE_STATUS_LABEL, Node
 from reconciler.model.snapshot import Replaced
-from reconciler.profiles.budget import DisruptionBudget, count_places, still_missing
+from reconciler.profiles.budget import DisruptionBudget, OurPlace, count_places, still_missing
 from tests.support import builders
 from tests.support.builders import NOW, minutes, node
 
 
 def _places(text: str, *fleet: Node, ours: dict[str, str] | None = None) -> DisruptionBudget:
-    return count_places(fleet, ours or {}, builders.settings(f"budget: {text}").budget, NOW)
+    held = {name: OurPlace(because) for name, because in (ours or {}).items()}
+    return count_places(fleet, held, builders.settings(f"budget: {text}").budget, NOW)
 
 
 @pytest.mark.parametrize(
@@ -106,12 +107,34 @@ def test_a_start_on_a_node_that_holds_no_place_takes_one_and_needs_one(lost: Nod
     assert places.take(node("b"), "ours").refusals(lost) == ("maxUnavailable is 1, held by b (ours)",)
 
 
-@pytest.mark.parametrize("lost", LOST)
-def test_a_node_in_maintenance_holds_its_place_in_every_state(lost: Node) -> None:
+@pytest.mark.parametrize("lost", LOST[1:])
+def test_a_node_in_maintenance_that_is_ready_holds_its_place_with_every_label(lost: Node) -> None:
     places = _places("{maxUnavailable: 1}", lost, node("b"), ours={"a": "ours, drained"})
 
     assert places.refusals(node("b")) == ("maxUnavailable is 1, held by a (ours, drained)",)
     assert places.eases_at is None
+
+
+@pytest.mark.parametrize(
+    ("down", "taken", "held_for"),
+    [
+        pytest.param(5, None, 25, id="until notReadyFor"),
+        pytest.param(30, None, None, id="gone for notReadyFor"),
+        pytest.param(5, 10, 10, id="until the platform takes its VM"),
+        pytest.param(0, 0, None, id="its VM is taken"),
+        pytest.param(None, -10, 0, id="its VM is taken, and nobody has noticed"),
+    ],
+)
+def test_a_node_in_maintenance_gives_its_place_on_once_it_does_not_come_back(
+    down: float | None, taken: float | None, held_for: float | None
+) -> None:
+    lost = node(unschedulable=True, ready=down is None, ready_since=NOW - minutes(down or 0))
+    taken_from = NOW + minutes(taken) if taken is not None else None
+    fleet, ours = (lost, node("b")), {"a": OurPlace("ours, drained", taken_from)}
+    places = count_places(fleet, ours, builders.settings("budget: {maxUnavailable: 1}").budget, NOW)
+
+    assert bool(places.refusals(node("b"))) is (held_for is not None)
+    assert places.eases_at == (NOW + minutes(held_for) if held_for else None)
 
 
 def test_every_limit_that_is_full_is_named_with_its_holders() -> None:

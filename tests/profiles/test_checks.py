@@ -13,7 +13,7 @@ from reconciler.model.event import Kind, MaintenanceEvent, Status
 from reconciler.model.hooks import HookEnd, HookId, HookRecord, HookStep
 from reconciler.model.instructions import Approval, Kept, PersonHold, Wait, Word, approval_text, hold_text
 from reconciler.model.machine import AKS, Machine
-from reconciler.model.node import AUTOSCALER_TAINT, MECHANIC_LABEL, REMEDIATOR_TAINT, Node
+from reconciler.model.node import MECHANIC_LABEL, REMEDIATOR_TAINT, Node
 from reconciler.model.plan import JudgedEvent, Opening
 from reconciler.model.record import CaseRecord, DrainRecord, Replacement, SelfService, State
 from reconciler.model.schedule import CaseSchedule
@@ -235,24 +235,21 @@ ANSWERS["leftByRemediator"] = {
 }
 
 
-def coexisting(*taints: str, remediator: str = "Leave") -> Situation:
-    """A node that other tools have tainted."""
-    return situation(node(taints=taints), chosen=settings(f"coexist: {{aksRemediator: {remediator}}}"))
+TERMINATE = judged(event(Kind.TERMINATE))
+
+
+def besides(judgement: JudgedEvent, until: int) -> JudgedEvent:
+    """The event, left to another tool for so many minutes."""
+    return replace(judgement, kept=Kept(tools=Wait("another tool has the node", at(until))))
 
 
 ANSWERS["leftToUs"] = {
-    "nobody else": (coexisting(), passed()),
-    "the autoscaler deletes it": (coexisting(AUTOSCALER_TAINT, remediator="Share"), failed("")),
-    "shared with the remediator": (coexisting(REMEDIATOR_TAINT, remediator="Share"), passed()),
-    "left to the remediator": (coexisting(REMEDIATOR_TAINT), failed("remediator")),
-    "left to an older remediator": (
-        coexisting("remediator.aks.microsoft.com/unschedulable"),
-        failed("remediator"),
+    "nobody else": (situation(None, REBOOT), passed()),
+    "it changes at the first end": (
+        situation(None, besides(REBOOT, 60), besides(TERMINATE, 30)),
+        failed("another tool has the node", at(30)),
     ),
-    "both are named": (
-        coexisting(AUTOSCALER_TAINT, REMEDIATOR_TAINT),
-        failed("ToBeDeletedByClusterAutoscaler); AKS's remediator is working on the node"),
-    ),
+    "one event that waits for nobody is enough": (situation(None, besides(REBOOT, 60), TERMINATE), passed()),
 }
 
 ON_MOST = judged(
@@ -297,6 +294,23 @@ ANSWERS["machineStays"] = {
     "unreadable": (replaced(UNREADABLE, GOING), unknown("403")),
 }
 
+TAKEN_AWAY = record(events=(known(Kind.PREEMPT, not_before=at(-1)),))
+DOWN = node(ready=False, ready_since=at(-1))
+ANSWERS["machineComesBack"] = {
+    "another kind": (situation(DOWN, held=record(events=(known(not_before=at(-1)),))), passed()),
+    "still Ready": (situation(node(), held=TAKEN_AWAY), passed()),
+    "NotReady before the date": (
+        situation(DOWN, held=record(events=(known(Kind.TERMINATE, not_before=at(1)),))),
+        passed(),
+    ),
+    "called off before the date": (situation(DOWN, held=replace(TAKEN_AWAY, quiet_since=at(-2))), passed()),
+    "taken": (situation(DOWN, held=TAKEN_AWAY), failed("Preempt has taken the machine")),
+    "taken, without a date": (
+        situation(DOWN, held=record(events=(known(Kind.TERMINATE),))),
+        failed("it does not come back"),
+    ),
+}
+
 ANSWERS["nodeReady"] = {
     "NotReady": (situation(node(ready=False, ready_since=at(-60))), failed("")),
     "Ready just now": (situation(node(ready_since=at(-1))), failed("", at(1))),
@@ -309,7 +323,6 @@ def deferred(judgement: JudgedEvent, until: int) -> JudgedEvent:
     return replace(judgement, kept=Kept(deferral=Wait("somebody wants it later", at(until))))
 
 
-TERMINATE = judged(event(Kind.TERMINATE))
 ANSWERS["notDeferred"] = {
     "it changes at the first end": (
         situation(None, deferred(REBOOT, 60), deferred(TERMINATE, 30)),

@@ -100,8 +100,14 @@ def _cells(case: PlannedCase, look: Look) -> list[str]:
         _event(case, look),
         _start(case, look),
         look.moment(plan.latest_start) if plan.latest_start is not None else "none",
-        look.moment(plan.ends) if plan.ends is not None else "not known",
+        _back(case, look),
     ]
+
+
+def _back(case: PlannedCase, look: Look) -> str:
+    if not case.schedule.comes_back:
+        return "does not come back"
+    return look.moment(case.schedule.ends) if case.schedule.ends is not None else "not known"
 
 
 def _event(case: PlannedCase, look: Look) -> str:

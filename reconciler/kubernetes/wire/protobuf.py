@@ -87,6 +87,7 @@ Taint
   key 1 string
   value 2 string
   effect 3 string
+  timeAdded 4 Time
 NodeStatus
   allocatable 2 <Quantity>
   conditions 4 *NodeCondition

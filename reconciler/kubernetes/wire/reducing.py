@@ -14,7 +14,16 @@ from sys import intern
 from typing import Any, TypeVar
 
 from reconciler.model import limits
-from reconciler.model.node import CORDON_TAINT, Condition, Node, Taint, Wanted
+from reconciler.model.node import (
+    AUTOSCALER_TAINT,
+    CORDON_TAINT,
+    OUT_OF_SERVICE_TAINTS,
+    PREFERENCE,
+    Condition,
+    Node,
+    Taint,
+    Wanted,
+)
 from reconciler.model.pod import (
     DO_NOT_DISRUPT,
     SAFE_TO_EVICT,
@@ -114,6 +123,7 @@ def node_reducer(wanted: Wanted) -> Callable[[Any], Node]:
             taints=tuple(
                 Taint(intern(taint.key), intern(taint.value), intern(taint.effect)) for taint in spec.taints
             ),
+            tainted_since=_tainted_since(spec.taints),
             conditions=tuple(
                 Condition(
                     type=intern(condition.type),
@@ -135,6 +145,24 @@ def node_reducer(wanted: Wanted) -> Callable[[Any], Node]:
         return node.without_copies(wanted.annotation_prefix)
 
     return _mending(reduce)
+
+
+def _tainted_since(taints: Iterable[Any]) -> datetime | None:
+    """Return when the first taint came that keeps pods away, None if no such taint has a time.
+
+    The node lifecycle controller dates the taint of a cordon. The autoscaler writes the time as the value.
+    """
+    found: list[datetime] = []
+    for taint in taints:
+        known = taint.key == CORDON_TAINT or taint.key in OUT_OF_SERVICE_TAINTS
+        if not known or taint.effect == PREFERENCE:
+            continue
+        since = moment_of(taint.timeAdded)
+        if since is None and taint.key == AUTOSCALER_TAINT and taint.value.isdecimal():
+            since = limits.unix_moment(int(taint.value))
+        if since is not None and since != limits.UNREADABLE:
+            found.append(since)
+    return min(found, default=None)
 
 
 def pod_reducer(*, placement: bool) -> Callable[[Any], Pod]:

@@ -47,11 +47,12 @@ from reconciler.passes.decide.reporting import (
     source_states,
     uids_of,
 )
-from reconciler.passes.decide.scheduling import schedules
+from reconciler.passes.decide.scheduling import as_held, schedules
 from reconciler.passes.node_facts import NodeFacts, PassContext, Progress, pools_in_replacement, twins_of
 from reconciler.passes.parts import Parts
 from reconciler.passes.plugin import Fleet, LabelsOf, ObjectChanges
-from reconciler.profiles.budget import count_places, still_missing
+from reconciler.profiles.budget import OurPlace, count_places, still_missing
+from reconciler.profiles.case import taken_for_good
 from reconciler.profiles.instructed import beside_most, beside_older
 from reconciler.profiles.judging import has_struck
 from reconciler.settings.schema import Settings
@@ -104,7 +105,7 @@ class _Fleet(Struct, frozen=True):
     resting: tuple[Resting, ...]
     marked: tuple[Node, ...]
     known: tuple[NodeFacts, ...]
-    ours: Mapping[str, str]
+    ours: Mapping[str, OurPlace]
     parts: Parts
     common: tuple[str, ...] = ()
     keys: Mapping[str, QueueKey] = field(default_factory=dict)
@@ -151,7 +152,7 @@ def _fleet(context: PassContext, parts: Parts) -> _Fleet:
         resting,
         marked,
         known,
-        {name: because for name, because in places.items() if because},
+        {name: place for name, place in places.items() if place is not None},
         parts,
         common=tuple(common.values()),
     )
@@ -205,7 +206,9 @@ def _queue(fleet: _Fleet, context: PassContext) -> _Fleet:
     return replace(fleet, known=tuple(sorted(known, key=lambda facts: keys[facts.name])), keys=keys)
 
 
-def _turn(context: PassContext, ours: Mapping[str, str], facts: NodeFacts) -> tuple[bool, bool, bool, int]:
+def _turn(
+    context: PassContext, ours: Mapping[str, OurPlace], facts: NodeFacts
+) -> tuple[bool, bool, bool, int]:
     """Return the sort key of a node in this pass.
 
     Nodes in maintenance first: their places and slots are counted before another node needs one. Those with
@@ -228,7 +231,7 @@ def _in_order(fleet: _Fleet, progress: Progress, context: PassContext) -> tuple[
 
     decided = []
     for facts in fleet.known:
-        plan = _with_schedule(progress.plans[facts.name], progress.schedules.get(facts.name))
+        plan = _with_schedule(progress.plans[facts.name], progress.schedules.get(facts.name), context.now)
         what = f"node {facts.name}: whether it is guarded is not known"
         why, _ = guarded(what, partial(unguarded, facts, plan, context), None)
         if why is not None:
@@ -385,8 +388,11 @@ def earliest_after(now: datetime, moments: Iterable[datetime]) -> datetime | Non
     return min((moment for moment in moments if moment > now), default=None)
 
 
-def _with_schedule(plan: NodePlan, schedule: CaseSchedule | None) -> NodePlan:
+def _with_schedule(plan: NodePlan, schedule: CaseSchedule | None, now: datetime) -> NodePlan:
     """Return the plan with its schedule. A drain that begins in this pass is no plan any more."""
+    if not plan.drain_begins:
+        # A node that was left alone in this pass has no answers of checks.
+        schedule = as_held(schedule, plan.holds if plan.before is State.REQUIRED else (), now)
     if schedule is not None and plan.drain_begins:
         because = schedule.because if schedule.by_pods else "its drain begins now"
         schedule = replace(schedule, because=because, started=True)
@@ -403,15 +409,17 @@ def _is_marked(node: Node, context: PassContext, parts: Parts) -> bool:
     return any(policy is not None and policy.drain for policy in meant)
 
 
-def _has_place(node: NodeFacts) -> str:
+def _has_place(node: NodeFacts) -> OurPlace | None:
     hold = node.instructions.hold
-    return why_out_of_service(node.record, stopped=hold is not None and hold.stops)
+    because = why_out_of_service(node.record, stopped=hold is not None and hold.stops)
+    taken = taken_for_good(node.case)
+    return OurPlace(because, taken[1] if taken is not None else None) if because else None
 
 
-def _place(node: NodeFacts, faults: Faults) -> str:
+def _place(node: NodeFacts, faults: Faults) -> OurPlace | None:
     what = "whether it is in maintenance is not known"
     # Unknown is not healthy: it keeps its place.
-    return faults.of(node.name, what, partial(_has_place, node), "an error in this program")
+    return faults.of(node.name, what, partial(_has_place, node), OurPlace("an error in this program"))
 
 
 def _with_faults(seen: Sequence[NodeFacts], nodes: Iterable[Node], context: PassContext) -> list[NodeFacts]:

@@ -24,8 +24,9 @@ from reconciler.passes.decide.planned import NodeDrain
 from reconciler.passes.node_facts import NodeFacts, PassContext, Progress
 from reconciler.profiles import case as cases
 from reconciler.profiles.checks.people import not_stopped
-from reconciler.profiles.checks.platform import AUTOSCALER_DELETES, left_to_us
+from reconciler.profiles.checks.platform import left_to_us
 from reconciler.profiles.checks.starts import first_lost_from, others_first
+from reconciler.profiles.instructed import AUTOSCALER_DELETES, waits_for_others_until
 from reconciler.profiles.orders import drain_order
 from reconciler.profiles.state_machine import Walk
 
@@ -377,7 +378,10 @@ def _held_drain(begun: _Begun, order: DrainOrder, context: PassContext, progress
     if hold is not None and hold.stops:
         return replace(not_stopped.hold(node.name, hold.words(node.name)), until=hold.word.until)
     if node.has_taint(AUTOSCALER_TAINT):
-        return left_to_us.hold(node.name, AUTOSCALER_DELETES)
+        ends = [at for one in begun.view.present if (at := waits_for_others_until(one)) is not None]
+        until = min(ends, default=None)
+        if until is None or context.now < until:
+            return replace(left_to_us.hold(node.name, AUTOSCALER_DELETES), until=until)
     if node.name == context.snapshot.itself.node and progress.undrained:
         others = f"{progress.undrained} other nodes are being drained"
         reason = f"the reconciler runs on it, so it goes last: {others}"

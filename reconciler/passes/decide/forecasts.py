@@ -4,9 +4,8 @@ Every output asks the schedule of a case, so all of them say the same about it.
 
 A start that is planned for now, and is held by something that the schedule does not know, is planned for now
 again a minute later. What follows from it moves as well: the end of its place, and the starts that wait for
-that. The end of a place that somebody else holds moves, too. All of them move as fast as the clock, so the
-forecast stays the same until one of them meets a moment that does not move, such as another planned start, or
-the last moment of a start in time.
+that. All of them move as fast as the clock, so the forecast stays the same until one of them meets a moment
+that does not move, such as another planned start, or the last moment of a start in time.
 """
 
 from __future__ import annotations
@@ -34,7 +33,6 @@ from reconciler.profiles import case as cases
 from reconciler.profiles.budget import PlacesAhead
 from reconciler.profiles.orders import drain_order
 from reconciler.profiles.schedule import Case, Limits, Placed, Start
-from reconciler.settings.schema import Mode
 
 _NAMED_AT_MOST = 5
 
@@ -75,9 +73,16 @@ class Reasons:
     def schedule(self, placed: Placed) -> CaseSchedule:
         """Return the schedule of one case."""
         case, start = placed.case, placed.start
+        latest = case.times.latest or case.times.deadline
+        if start is not None and latest is not None and latest < start.at and not placed.missed:
+            # Without a start in the last window it starts at the deadline, if the policy allows that; a short
+            # notice has no time until either. What the platform may have started has no latest start.
+            date = case.outage.date
+            over = case.outage.struck or (date is not None and date <= self._now)
+            latest = None if over else date if case.short else case.times.deadline
         return CaseSchedule(
             planned_start=start.at if start is not None else None,
-            latest_start=case.times.latest or case.times.deadline,
+            latest_start=latest,
             window=start.window or None if start is not None else None,
             missed=placed.missed,
             because=self._missed(placed) if placed.missed else self._planned(case, start),
@@ -86,6 +91,7 @@ class Reasons:
             cause=_cause(placed, self._now),
             with_node=start.mate if start is not None else "",
             alone=start.alone if start is not None else None,
+            comes_back=not case.kind.takes_the_vm,
         )
 
     def _planned(self, case: Case, start: Start | None) -> str:
@@ -209,7 +215,7 @@ def with_prospects(
     found = dict(schedules)
     for node in seen:
         schedule = schedules.get(node.name)
-        if schedule is not None and _is_expected(node, schedule, context):
+        if schedule is not None and _is_expected(node, schedule):
             work = partial(_with_prospect, schedule, node, budgets, elsewhere, context)
             what = "whether its drain can end is not known"
             found[node.name] = context.faults.of(node.name, what, work, schedule)
@@ -228,8 +234,8 @@ def _elsewhere(schedules: Mapping[str, CaseSchedule], context: PassContext) -> E
     return Elsewhere(snapshot.nodes, snapshot.aside.groups, leaving=leaving, labels=labels)
 
 
-def _is_expected(node: NodeFacts, schedule: CaseSchedule, context: PassContext) -> bool:
-    """Whether a drain of the node is to end: one that is under way, or planned in a mode that starts it.
+def _is_expected(node: NodeFacts, schedule: CaseSchedule) -> bool:
+    """Whether a drain of the node is to end: one that is under way, or is planned.
 
     What the platform met when it started is a fact of the case, and no forecast.
     """
@@ -237,7 +243,7 @@ def _is_expected(node: NodeFacts, schedule: CaseSchedule, context: PassContext) 
         return False
     if schedule.started:
         return node.case.drain is not None and node.case.drain.done is None
-    return schedule.plan_from is None and context.settings.mode is not Mode.FINISH
+    return schedule.plan_from is None
 
 
 def _with_prospect(
@@ -327,24 +333,20 @@ def forecast_until(limits: Limits, placed: Mapping[str, Placed], now: datetime) 
     starts = [(placed[name].case, start) for name, (start, *_) in moving.items() if name in placed]
     missed = [(one.case, now) for one in placed.values() if one.missed]
     found += [gap for case, at in (*starts, *missed) if (gap := _to_calendar(case, at)) is not None]
+    found += [limits.changes_at - now] if limits.changes_at is not None else []
     return shifted(now, min(found)) if found else None
 
 
 def _moving(
     limits: Limits, placed: Mapping[str, Placed], now: datetime
 ) -> Mapping[str, tuple[datetime, ...]]:
-    """Return the moments that move with the clock, by node: the start of a case, then what follows from it.
-
-    Of a node that somebody else holds, it is the end of that.
-    """
+    """Return the moments that move with the clock, by node: the start of a case, and what follows from it."""
     waiting: dict[datetime, list[str]] = {}
     for name, case in placed.items():
         if case.start is not None:
             waiting.setdefault(case.start.at, []).append(name)
-    held = (booking for limit in limits.all for booking in limit.bookings.values() if booking.moves)
-    moving: dict[str, tuple[datetime, ...]] = {booking.node: (booking.end,) for booking in held}
-    seeds = (now, *(end for (end,) in moving.values()))
-    reached = [*seeds, *(at for at in waiting if _is_spaced(at, seeds, limits.spacing))]
+    moving: dict[str, tuple[datetime, ...]] = {}
+    reached = [now, *(at for at in waiting if _is_spaced(at, now, limits.spacing))]
     while reached:
         at = reached.pop()
         for name in waiting.pop(at, ()):
@@ -361,14 +363,12 @@ def _follows(placed: Placed, start: datetime, spacing: timedelta) -> Iterator[da
         yield shifted(start, spacing)
 
 
-def _is_spaced(moment: datetime, seeds: tuple[datetime, ...], spacing: timedelta) -> bool:
-    """Whether a moment follows from a moving one although no start may be in between.
+def _is_spaced(moment: datetime, now: datetime, spacing: timedelta) -> bool:
+    """Whether a moment follows from `now` although no start may be in between.
 
     A case that gave way to another one leaves a gap: the starts that were spaced from its start stay.
     """
-    if spacing <= timedelta():
-        return False
-    return any(moment > seed and (moment - seed) % spacing == timedelta() for seed in seeds)
+    return spacing > timedelta() and moment > now and (moment - now) % spacing == timedelta()
 
 
 def _ends_later(case: Case, start: datetime) -> bool:
@@ -394,6 +394,7 @@ def _of_cases(placed: Mapping[str, Placed]) -> Iterator[datetime]:
         dates = (
             case.times.deadline,
             case.in_time_until,
+            case.late_from,
             case.outage.too_late_from,
             case.exempt_from,
             case.outage.date,

@@ -23,7 +23,7 @@ from reconciler.passes.parts import Parts
 from reconciler.profiles import case as cases
 from reconciler.profiles.checks.people import is_adoptable
 from reconciler.profiles.endings import Means
-from reconciler.profiles.instructed import Said, beside_upgrade, instructed
+from reconciler.profiles.instructed import Said, beside_others, instructed, others_at_work
 from reconciler.profiles.judging import judge, urgency_of
 from reconciler.settings.policies import ConditionStatus
 from reconciler.settings.schema import Settings
@@ -173,16 +173,18 @@ def look(node: Node, context: PassContext, parts: Parts) -> NodeFacts | None:
 
 
 def _instructed(facts: NodeFacts, context: PassContext) -> NodeFacts:
-    """Return the node with what people say, and with the starts of its events that wait for it or for AKS."""
+    """Return the node with what people say, and with its starts that wait for them or for other tools."""
     node, keys, now = facts.read, context.keys, context.now
     instructions = instructions_of(node, keys.prefix, now, context.snapshot.ledger.holds)
-    upgrade = upgrade_on(node, context.upgraded)
+    coexist, upgrade = context.settings.coexist, upgrade_on(node, context.upgraded)
     said = Said(instructions, facts.case, node, now, keys)
     judged = tuple(
         instructed(event, facts.policies[event.event.kind, event.event.condition], said)
         for event in facts.judged
     )
-    judged = tuple(beside_upgrade(event, upgrade, now) for event in judged)
+    judged = tuple(
+        beside_others(event, others_at_work(event, node, coexist, upgrade), now) for event in judged
+    )
     return replace(facts, judged=judged, instructions=instructions)
 
 

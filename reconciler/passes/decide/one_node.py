@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
+from reconciler.model.expression import names
 from reconciler.model.machine import Remove, ScaleUp
 from reconciler.model.node import HOSTED_LABEL, Node
 from reconciler.model.outcome import HoldCode
@@ -18,7 +19,7 @@ from reconciler.passes.decide.draining import follow_drain, holds_slot, is_stuck
 from reconciler.passes.decide.facts import pods_staying, with_starts
 from reconciler.passes.decide.known import broken
 from reconciler.passes.decide.planned import Decided, hold, node_plan, plan_of, remembering, repeated
-from reconciler.passes.decide.scheduling import brought_forward, schedule_beside
+from reconciler.passes.decide.scheduling import as_held, brought_forward, schedule_beside
 from reconciler.passes.node_facts import DEFAULT, NodeFacts, PassContext, Progress, pool_key
 from reconciler.passes.parts import Parts
 from reconciler.profiles import case as cases
@@ -31,6 +32,14 @@ from reconciler.profiles.state_machine import Walk, builtin, walk
 from reconciler.profiles.triggers import TRIGGERS
 
 _PROFILE = builtin(DEFAULT, TRIGGERS)
+_START_CHECKS = frozenset(
+    name
+    for rules in _PROFILE.states.values()
+    for step in rules.transitions
+    if any(trigger.name == "drain" for trigger in step.triggers)
+    for name in names(step.check)
+)
+"""The checks of every start of a drain."""
 
 
 def decide_safely(node: NodeFacts, context: PassContext, progress: Progress, parts: Parts) -> NodePlan:
@@ -110,6 +119,12 @@ def decide_node(node: NodeFacts, context: PassContext, progress: Progress, parts
         node, situation = decider.decide(node, situation, context)
     walked = walk(_PROFILE, situation, CHECKS)
     _account(read, walked, situation, context, progress)
+    if schedule is not None and not any(step.drains for step in walked.transitions):
+        in_maintenance = walked.state is State.IN_MAINTENANCE
+        holds = [hold for hold in walked.holds if not in_maintenance or hold.code in _START_CHECKS]
+        held = as_held(schedule, holds, context.now)
+        if held is not None:
+            progress.schedules[read.name] = held
     drain = follow_drain(node, record, walked, view, context, progress)
     if drain.order is not None:
         order = drain.order

@@ -13,9 +13,9 @@ from reconciler.model.instructions import PersonHold
 from reconciler.model.limits import EARLIEST
 from reconciler.model.moments import shifted, to_text
 from reconciler.model.node import Node
-from reconciler.model.plan import JudgedEvent, NodePlan
+from reconciler.model.plan import Hold, JudgedEvent, NodePlan
 from reconciler.model.record import CaseRecord, State
-from reconciler.model.schedule import CaseSchedule, StartTimes
+from reconciler.model.schedule import CaseSchedule, Prospect, StartTimes
 from reconciler.model.snapshot import Ledger
 from reconciler.model.values import replace
 from reconciler.passes.decide.forecasts import Reasons, forecast_until
@@ -23,9 +23,11 @@ from reconciler.passes.node_facts import NodeFacts, PassContext
 from reconciler.profiles import case as cases
 from reconciler.profiles.budget import DisruptionBudget, PlacesAhead
 from reconciler.profiles.judging import NEAR, has_struck
-from reconciler.profiles.schedule import Case, Limits, Outage, Place, Scheduler
+from reconciler.profiles.schedule import Case, Limits, Outage, Place, Scheduler, assumed_end
 from reconciler.settings.policies import NodePolicies, OutsideWindow
 from reconciler.settings.schema import Mode, Settings
+
+_NAMED_AT_MOST = 3
 
 _GOES_DOWN = (Kind.REBOOT, Kind.REDEPLOY)
 """Kinds after which the node is out of service, drained or not, and comes back."""
@@ -65,17 +67,50 @@ def _schedules(
     if not waiting:
         return found
     if context.settings.mode is Mode.FINISH:
-        finish = CaseSchedule(because="mode is Finish: nothing new is started")
-        return {
-            **found,
-            **{name: replace(finish, latest_start=case.times.latest) for name, case in waiting.items()},
-        }
+        return {**found, **{name: _unstarted(case) for name, case in waiting.items()}}
     limits = _limits(seen, waiting, places, ledger, context)
     placed = Scheduler(limits, context.now).run(waiting.values())
     reasons = Reasons(limits, placed, context.now)
     until = forecast_until(limits, placed, context.now)
     planned = {name: replace(reasons.schedule(place), forecast_until=until) for name, place in placed.items()}
     return {**found, **planned}
+
+
+def _unstarted(case: Case) -> CaseSchedule:
+    """Return the schedule of a case in mode Finish. With a date ahead of it, it is missed as things stand."""
+    dated = (case.times.deadline is not None or case.short) and not case.outage.struck
+    because = "mode is Finish, so nothing new is started"
+    return CaseSchedule(
+        latest_start=case.times.latest or case.times.deadline,
+        missed=dated,
+        because=f"{because}: mode: Enforce would do" if dated else because,
+        cause="mode" if dated else "",
+        comes_back=not case.kind.takes_the_vm,
+    )
+
+
+def as_held(schedule: CaseSchedule | None, holds: Sequence[Hold], now: datetime) -> CaseSchedule | None:
+    """Return the schedule of a node of which a check holds the start; `now` is UTC.
+
+    What is planned for now, and does not begin, is not planned for now: it waits for the end of its holds.
+    """
+    if schedule is None or schedule.started or not holds:
+        return schedule
+    if schedule.planned_start is None or schedule.planned_start > now:
+        return schedule
+    ends = [hold.until for hold in holds if hold.until is not None and hold.until > now]
+    start = max(ends) if len(ends) == len(holds) else None
+    because = "; ".join(dict.fromkeys(hold.reason for hold in holds[:_NAMED_AT_MOST]))
+    held = replace(schedule, planned_start=start, ends=None, window=None, with_node="", alone=None)
+    if schedule.missed:
+        return held
+    if schedule.latest_start is not None and schedule.latest_start < (start or now):
+        return replace(held, missed=True, because=because, cause=f"held by {holds[0].code}")
+    unknown = "" if start is not None else f"not known when its drain starts: {because}"
+    prospect = schedule.prospect
+    if unknown and not prospect.obstacles:
+        prospect = Prospect(unknown=unknown)
+    return replace(held, because=because, prospect=prospect)
 
 
 def _without_start(node: NodeFacts, context: PassContext) -> CaseSchedule | None:
@@ -86,13 +121,17 @@ def _without_start(node: NodeFacts, context: PassContext) -> CaseSchedule | None
         latest, hold = _deadline(node), node.instructions.hold
         if drain.done is None and hold is not None and hold.stops:
             return _stopped(node, hold, CaseSchedule(drain.since, latest, started=True))
+        ends = _end(node, context) if _knows_end(node, covered, context) else None
+        back = cases.taken_for_good(node.case) is None
         return CaseSchedule(
             drain.since,
             latest,
             because="its drain has begun",
-            ends=_expected_end(node, context) if _knows_end(node, covered, context) else None,
+            # When an overdue node comes back nobody knows.
+            ends=ends if back and ends is not None and ends > context.now else None,
             started=True,
             ending=next((judged.after_drain.words for judged in covered if judged.after_drain.words), ""),
+            comes_back=back,
         )
     plan = next((event for event in node.judged if event.waits_for_notice), None)
     if plan is None or plan.event.plan is None:
@@ -246,52 +285,46 @@ def _back(
 ) -> datetime | None:
     """Return when the maintenance of a node is expected to be over; None: a while after its drain starts.
 
-    A node whose drain does not begin before that is never in maintenance, so it does not settle.
+    Where the platform names days, it may begin on any of them. A node whose drain does not begin before the
+    end is never in maintenance, so it does not settle.
     """
     event, date = judged.event, _date(node, judged.event)
     if judged.after_drain.by_us or date is None:
         return None
     lasts = event.duration if event.duration is not None else context.settings.drain.timeout
-    if event.kind in (Kind.PREEMPT, Kind.TERMINATE):
+    if event.kind.takes_the_vm:
         lasts = timedelta()
     over = date + lasts
+    if event.plan is not None and event.plan.until is not None:
+        over = max(over, event.plan.until)
     return over if over <= begins else over + context.settings.uncordon.settle
 
 
-def _expected_end(node: NodeFacts, context: PassContext) -> datetime | None:
-    """Return when a node in maintenance is expected back, None if nobody can say."""
-    settings, now = context.settings, context.now
+def _end(node: NodeFacts, context: PassContext) -> datetime | None:
+    """Return when a node in maintenance was or is expected back, None if nobody has said so."""
+    settings = context.settings
     if node.record is not None and node.record.claimed_by:
         return None
     record: CaseRecord = node.case
     if record.quiet_since is not None:
-        return max(record.quiet_since + settings.uncordon.settle, now)
+        return record.quiet_since + settings.uncordon.settle
     ends = [
         end
         for judged in node.judged
         if cases.covers(record, judged.event) and (end := _back(judged, node, context)) is not None
     ]
     since = record.drain.since if record.drain is not None else record.since
-    # An overdue node is expected a while later, in whole steps: the forecast changes at known moments only.
-    return _next_step(max(ends, default=since or now), _usual(settings), now)
+    if ends:
+        return max(ends)
+    return since + _usual(settings) if since is not None else None
 
 
 def _knows_end(node: NodeFacts, covered: Sequence[JudgedEvent], context: PassContext) -> bool:
-    """Whether anybody knows when a node in maintenance is back: its events have dates that are not over yet,
-
-    or they are gone, or we end them.
-    """
+    """Whether anybody knows when a node in maintenance is back: by dates, or because we end its events."""
     if node.case.quiet_since is not None:
         return True
     backs = [_back(judged, node, context) for judged in covered if not judged.after_drain.by_us]
     return bool(covered) and all(back is not None and back > context.now for back in backs)
-
-
-def _next_step(known: datetime, step: timedelta, now: datetime) -> datetime:
-    """Return `known` if it is after `now`, else the first whole number of steps later that is."""
-    if known > now or step <= timedelta():
-        return known
-    return known + ((now - known) // step + 1) * step
 
 
 def _limits(
@@ -332,9 +365,10 @@ def _limits(
         if name not in waiting:
             holder = by_name.get(name)
             zone, pool = places.holders.where(name)
-            end = _freed(holder, down.get(name), gone.get(name), context)
+            end, changes = _freed(holder, down.get(name), gone.get(name), context)
             short = holder is not None and _was_short(holder)
-            limits.hold(Place(name, zone, pool, short), EARLIEST, end, context.now)
+            limits.hold(Place(name, zone, pool, short), end)
+            limits.changes_at = changes or limits.changes_at
     return limits
 
 
@@ -353,16 +387,29 @@ def _was_short(node: NodeFacts) -> bool:
 
 def _freed(
     node: NodeFacts | None, read: Node | None, replaced: datetime | None, context: PassContext
-) -> datetime | None:
-    """Return when the place of a node is free again, None if nobody can say, as of a cordon by others."""
-    ignore = context.settings.budget.ignore
+) -> tuple[datetime, datetime | None]:
+    """Return when the place of a node is free again, and when that answer changes; None if it is known."""
+    now, ignored_after = context.now, context.settings.budget.ignore.not_ready_for
     if replaced is not None:
-        return max(replaced + ignore.not_ready_for, context.now)
-    if node is not None and node.state is State.IN_MAINTENANCE:
-        return _expected_end(node, context)
+        return max(shifted(replaced, ignored_after), now), None
+    ours = node is not None and node.state is State.IN_MAINTENANCE
+    end = _end(node, context) if node is not None and ours else None
+    # A node that stays NotReady counts as gone then, in our maintenance too.
+    gone = None
     if read is not None and not read.ready and read.ready_changed is not None:
-        return max(shifted(read.ready_changed, ignore.not_ready_for), context.now)
-    return None
+        gone = max(shifted(read.ready_changed, ignored_after), now)
+    if end is not None and end > now:
+        return (end if gone is None else min(end, gone)), None
+    if gone is not None:
+        return gone, None
+    if end is not None:
+        return assumed_end(end, now)
+    record = node.record if node is not None else None
+    known = (
+        read.out_of_service_since if read is not None else None,
+        record.cordon.since if record is not None and record.cordon is not None else None,
+    )
+    return assumed_end(min((one for one in known if one is not None), default=None), now)
 
 
 def schedule_beside(

@@ -6,14 +6,13 @@ from datetime import datetime, timedelta
 
 from reconciler.calendar.values import format_duration
 from reconciler.model.moments import to_text
-from reconciler.model.node import AUTOSCALER_TAINT
 from reconciler.model.record import SelfService
 from reconciler.model.workflow import upgrade_of
+from reconciler.profiles.case import taken_for_good
 from reconciler.profiles.checks.people import starting
 from reconciler.profiles.endings import why_not_asked
 from reconciler.profiles.plugins import NOBODY, CheckResult, check, failed, passed, unknown
 from reconciler.profiles.situation import Situation
-from reconciler.settings.draining import AksRemediator
 from reconciler.settings.schema import Mode
 
 
@@ -72,35 +71,23 @@ def left_by_remediator(situation: Situation) -> CheckResult:
     return passed()
 
 
-AUTOSCALER_DELETES = f"the cluster autoscaler is deleting the node (taint {AUTOSCALER_TAINT})"
-
-
 @check(
     "leftToUs",
     ordinarily="no other tool is working on the node",
-    who=f"{NOBODY} when the other tool is done with the node",
+    who=f"{NOBODY} when the other tool is done with the node, at the latest start of the case at the latest",
     by_itself=True,
 )
 def left_to_us(situation: Situation) -> CheckResult:
-    """Pass unless the cluster autoscaler deletes the node, AKS upgrades its pool, or its remediator works.
+    """Pass unless another tool works on the node, or AKS upgrades its pool: see `beside_others`.
 
-    An event whose latest start has come does not wait for the upgrade.
+    An event whose latest start has come waits for none of them.
     """
-    reasons = []
     events = starting(situation)
-    upgrades = [one.kept.upgrade for one in events if one.kept.upgrade is not None]
-    until = None
-    if upgrades and len(upgrades) == len(events):
-        reasons.append(upgrades[0].because)
-        until = min((one.until for one in upgrades if one.until is not None), default=None)
-    if situation.node.has_taint(AUTOSCALER_TAINT):
-        reasons.append(AUTOSCALER_DELETES)
-    leave = situation.settings.coexist.aks_remediator is AksRemediator.LEAVE
-    if leave and situation.node.remediator_taint:
-        reasons.append("AKS's remediator is working on the node (coexist.aksRemediator is Leave)")
-    if reasons:
-        return failed("; ".join(reasons), until)
-    return passed()
+    waits = [one.kept.tools for one in events if one.kept.tools is not None]
+    if len(waits) < len(events) or not waits:
+        return passed()
+    until = min((one.until for one in waits if one.until is not None), default=None)
+    return failed("; ".join(dict.fromkeys(one.because for one in waits)), until)
 
 
 @check(
@@ -118,6 +105,21 @@ def node_ready(situation: Situation) -> CheckResult:
         reason = f"the node has been Ready since {to_text(since)}; it settles until {to_text(until)}"
         return failed(reason, until)
     return passed()
+
+
+@check(
+    "machineComesBack",
+    ordinarily="the platform does not take the machine for good",
+    who="a person, if the cloud does not delete the node: kubectl delete node {node} ends the case; "
+    "{release} gives up a machine that was started again",
+)
+def machine_comes_back(situation: Situation) -> CheckResult:
+    """Pass unless the node is NotReady since the platform has taken its VM for good."""
+    taken = taken_for_good(situation.record)
+    if taken is None or situation.node.ready or situation.now < taken[1]:
+        return passed()
+    reason = f"{taken[0].kind} has taken the machine, and the node is NotReady: it does not come back"
+    return failed(reason)
 
 
 ATTEMPTS = 3

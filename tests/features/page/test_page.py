@@ -228,7 +228,10 @@ def test_what_can_not_wait_comes_first_among_what_waits_for_a_person() -> None:
     page = shown(page_facts(passed, History(NOW - timedelta(days=2))))
 
     assert "a person: 4m left c, b, a 4m left mode Finish begins no drain →" in section(page, "who").text
-    assert "c 4m left mode Finish begins no drain b 9m left" in section(page, "wrong").text
+    wrong = section(page, "wrong").text
+    missed = "will be missed: mode is Finish, so nothing new is started: mode: Enforce would do"
+    assert f"c 4m left {missed}" in wrong
+    assert f"a {missed}" in wrong
 
 
 def test_a_condition_that_is_on_most_nodes_is_wrong() -> None:
@@ -264,7 +267,7 @@ def test_a_case_shows_what_happens_what_holds_it_and_who_can_end_that() -> None:
     row, *others = section(shown(found), "cases").all("tbody")[0].all("tr")
 
     assert others == []
-    assert row.text.startswith("a zone a, pool web blocked, and can't wait")
+    assert row.text.startswith("a zone a, pool web missed, or will be")
     assert "event Reboot scheduled, not before Sat 2026-11-21 12:10 (imds)" in row.text
     assert "unguarded → the owner of the settings: mode: Enforce starts drains again" in row.text
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import pytest
 
@@ -11,7 +11,7 @@ from reconciler.model.limits import EARLIEST
 from reconciler.model.schedule import StartTimes
 from reconciler.passes.decide.forecasts import forecast_until
 from reconciler.profiles.budget import Booking, PlacesAhead
-from reconciler.profiles.schedule import OF_OTHERS, Case, Limits, Place, Placed, Start
+from reconciler.profiles.schedule import Case, Limits, Place, Placed, Start, assumed_end
 from tests.support import builders
 from tests.support.builders import NOW, minutes
 
@@ -36,7 +36,8 @@ def until(*some: Placed, others: bool = False) -> datetime | None:
     """Until when the forecast of these cases stays the same; with `others` somebody else holds a place."""
     limits = Limits(PlacesAhead("maxUnavailable", 1))
     if others:
-        limits.hold(Place("theirs", "", ""), EARLIEST, None, NOW)
+        end, limits.changes_at = assumed_end(None, NOW)
+        limits.hold(Place("theirs", "", ""), end)
     for one in some:
         assert one.start is not None
         limits.fleet.book(Booking(one.case.node, one.start.at, one.case.end(one.start.at), planned=True))
@@ -53,8 +54,8 @@ def test_what_waits_for_a_start_that_moves_moves_too_until_it_meets_a_start_that
     assert until(*chain) == NOW + minutes(30) + minutes(0).resolution
 
 
-def test_the_end_of_a_place_that_somebody_else_holds_moves_until_it_meets_a_start() -> None:
-    assert until(placed("a", 90), others=True) == NOW + minutes(90) - OF_OTHERS + timedelta.resolution
+def test_the_assumed_end_of_a_place_that_somebody_else_holds_stays_for_a_minute() -> None:
+    assert until(placed("a", 90), others=True) == NOW + minutes(1)
 
 
 @pytest.mark.parametrize(

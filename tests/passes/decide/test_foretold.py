@@ -7,12 +7,9 @@ from datetime import timedelta
 import pytest
 
 from reconciler.model.errors import Forbidden, TooManyRequests
-from reconciler.model.node import AUTOSCALER_TAINT, Taint
-from reconciler.model.values import replace
 from reconciler.passes.decide.facts import WARNED_AFTER
-from reconciler.profiles.schedule import GRACE, OF_OTHERS
 from reconciler.simulation.api import Call
-from tests.laws.histories import History, by_hand
+from tests.laws.histories import History
 from tests.support import builders
 from tests.support.builders import NOW, REQUEST, case_of, minutes, node
 from tests.support.worlds import world_of
@@ -138,44 +135,6 @@ def test_a_drain_that_begins_too_late_takes_nothing_back() -> None:
     assert "MaintenanceNoLongerMissed" not in reasons
 
 
-@pytest.mark.parametrize("how", ["a cordon", "a drain by hand", "a taint"])
-def test_a_place_that_somebody_else_holds_counts_for_half_an_hour(how: str) -> None:
-    history = History(
-        world_of([node("a", annotations={REQUEST: due(5 * 24 * 60)}), node("b"), node("c")]),
-        builders.settings(ONE),
-    )
-    other = history.cluster.nodes["b"]
-    if how == "a cordon":
-        history.cluster.cordon("b")
-    elif how == "a taint":
-        history.cluster.put_node(replace(other, taints=(Taint(AUTOSCALER_TAINT, "", "NoSchedule"),)))
-    else:
-        by_hand(history, "b")
-    latest = NOW + timedelta(days=5) - minutes(15)
-    (plan,) = (one for one in history.until_still().nodes if one.node == "a")
-    assert plan.schedule is not None
-    assert plan.schedule.planned_start == latest - minutes(60)
-    assert history.cluster.events == []
-
-    # It is held still, and now there is no time to wait for it.
-    history.wait(latest + GRACE - OF_OTHERS - history.now)
-    history.until_still()
-    assert warned(history) == []
-    history.wait(timedelta(seconds=1))
-    after_a_while(history)
-    assert warned(history) == ["a"]
-
-    history.cluster.cordon("b", on=False)
-    history.cluster.put_node(replace(history.cluster.nodes["b"], taints=()))
-    history.until_still()
-    assert history.cluster.nodes["a"].unschedulable
-    back = [one.notice for one in history.cluster.events if one.notice.reason == "MaintenanceNoLongerMissed"]
-    start = f"{history.now:%Y-%m-%dT%H:%M:%SZ}"
-    assert [one.message for one in back] == [
-        f"the node will be drained in time after all: its drain starts at {start}"
-    ]
-
-
 @pytest.mark.parametrize("moment", ["before", "after"])
 def test_what_could_not_be_sent_is_sent_once_in_the_next_pass(moment: str) -> None:
     history = two()
@@ -226,9 +185,18 @@ def test_that_the_deadline_passes_is_no_new_reason() -> None:
     assert warned(history) == ["a", "b"]
 
 
-@pytest.mark.parametrize("mode", ["Observe", "Finish"])
-def test_a_mode_that_starts_nothing_foretells_nothing(mode: str) -> None:
-    history = two(mode=mode)
+def test_mode_observe_foretells_nothing() -> None:
+    history = two(mode="Observe")
     after_a_while(history)
 
     assert warned(history) == []
+
+
+def test_mode_finish_foretells_that_it_starts_nothing() -> None:
+    history = two(mode="Finish")
+    after_a_while(history)
+
+    assert warned(history) == ["a", "b"]
+    assert "mode is Finish, so nothing new is started: mode: Enforce would do" in (
+        history.cluster.events[0].notice.message
+    )

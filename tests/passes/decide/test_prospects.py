@@ -195,11 +195,13 @@ def test_every_mode_that_has_a_schedule_has_its_forecast(mode: str) -> None:
     assert bool(warned(history)) is (mode == "Enforce")
 
 
-def test_a_mode_that_starts_nothing_has_none() -> None:
+def test_in_mode_finish_the_forecast_names_the_mode_and_what_keeps_the_pods() -> None:
     history = announced(web(), mode="Finish")
     history.cluster.add_budget(NEVER)
+    found = planned(history)
 
-    assert planned(history).forecast is CaseForecast.ON_TRACK
+    assert (found.planned_start, found.forecast) == (None, CaseForecast.WILL_BE_MISSED)
+    assert "mode: Enforce would do; besides, shop/web" in found.because
 
 
 def test_two_budgets_on_a_pod_and_pods_of_one_workload_are_one_obstacle_with_their_number() -> None:

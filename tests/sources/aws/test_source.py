@@ -115,23 +115,6 @@ def test_an_event_without_a_readable_date_is_no_plan_for_later(start: Any) -> No
     assert judged_event(start=start).asks
 
 
-@pytest.mark.parametrize("code", aws.CODES)
-def test_an_event_is_left_to_karpenter_once_it_replaces_the_node(code: str) -> None:
-    def judged_on(node: Node) -> JudgedEvent:
-        return judged_event(code=code, now=START - minutes(20), on=node)
-
-    # Nothing else shows whether this version of Karpenter acts on such events.
-    assert judged_on(KARPENTERS).asks
-    for key in ("karpenter.sh/disrupted", "karpenter.sh/disruption"):
-        disrupted = replace(KARPENTERS, taints=(Taint(key, "", "NoSchedule"),))
-        left = judged_on(disrupted)
-        assert not left.asks
-        assert "left to Karpenter (coexist.karpenter.leave)" in left.because
-        # It is in a maintenance of ours, which may be why Karpenter replaces it.
-        assert judged_on(replace(disrupted, unschedulable=True)).asks
-        assert judged_on(replace(disrupted, labels={})).asks
-
-
 @pytest.mark.parametrize(("leave", "asks"), [("[]", True), ("[Preempt]", True), ("[Reboot]", False)])
 def test_a_list_of_kinds_leaves_karpenter_these_kinds_only(leave: str, asks: bool) -> None:
     text = f"{ON}\ncoexist: {{karpenter: {{leave: {leave}}}}}"
