@@ -282,3 +282,23 @@ def test_a_file_is_compared_with_the_policy_and_the_nodes_of_the_cluster(
     assert "events.Redeploy.drain: is false, and was true" in said
     # Without a cluster nothing is compared.
     assert main(["check-config", str(file), "--strict"]) == 0
+
+
+def test_a_node_that_the_policy_does_not_select_is_unguarded_in_every_output(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster.maps["node-maintenance", "maintenance-policy"] = "mode: Enforce\nnodeSelector: {agentpol: pool0}"
+    cluster.annotations()[f"{DEFAULT_PREFIX}/request"] = '{"kind": "Redeploy"}'
+
+    found = {}
+    for command in (("report",), ("plan",), ("explain", "n")):
+        assert cluster.run(*command, "--output", "json") == 0
+        found[command[0]] = json.loads(capsys.readouterr().out)
+    rows = found["report"]["nodes"][0], found["plan"]["cases"][0], found["explain"]["node"]
+    assert [row["unguarded"]["why"] for row in rows] == ["notSelected"] * 3
+    assert any("n" in each["nodes"] for each in found["report"]["people"])
+    assert found["explain"]["node"]["obstacles"][0]["code"] == "unguarded"
+
+    for command in (("report",), ("plan",), ("explain", "n")):
+        assert cluster.run(*command) == 0
+        assert "UNGUARDED" in capsys.readouterr().out

@@ -58,6 +58,40 @@ def test_after_any_history_the_plan_is_that_of_a_new_process(
         assert remembered == fresh
 
 
+UNSELECTED = Hits()
+"""Nodes with maintenance that the settings do not select."""
+
+
+def _selected(name: str, *, on: bool) -> Step:
+    def happen(history: History) -> None:
+        if name in history.cluster.nodes:
+            history.cluster.label(name, "agentpool", "chosen" if on else "other")
+
+    return happen
+
+
+selections: st.SearchStrategy[Step] = st.builds(_selected, st.sampled_from(("n0", "n1")), on=st.booleans())
+
+
+@UNSELECTED.at_least(30)
+@settings(max_examples=examples(80))
+@given(st.lists(st.tuples(st.one_of(platform_steps, selections), waits, st.booleans()), max_size=10))
+def test_the_store_keeps_the_nodes_that_are_not_selected_right(
+    steps: list[tuple[Step, timedelta, bool]],
+) -> None:
+    policy = builders.settings("nodeSelector: {agentpool: chosen}")
+    history = History(small_world(), policy)
+    store = store_of(history.world)
+    for happen, wait, acts in steps:
+        happen(history)
+        history.wait(wait)
+        if acts:
+            history.look()
+        remembered, fresh = _both(history.world, policy, store)
+        UNSELECTED.count(sum(plan.unguarded is not None for plan in fresh.nodes))
+        assert remembered == fresh
+
+
 def _quiet_fleet(count: int) -> World:
     """Return nodes without any news, with a heartbeat of now and none later."""
     return world_of(
