@@ -19,6 +19,7 @@ from reconciler.model.node import Wanted
 from reconciler.settings.coverage import losses, selects_none
 from reconciler.settings.explain import explain_settings
 from reconciler.settings.grants import grants_as_manifests, grants_of
+from reconciler.settings.in_cluster import nodes_in_words, nodes_to_question
 from reconciler.settings.load import calendar_mistakes, parse_content, read_settings
 from reconciler.settings.mistakes import Warned
 from reconciler.settings.schema import Settings
@@ -39,12 +40,14 @@ def command(config: SettingsSource, strict: bool, permissions: bool, target: Tar
 
     Warnings, on stderr, are about valid settings that probably do something else than meant, about
     permissions that the cluster does not grant, and about nodes of the cluster that they no longer manage.
-    A file is compared with the cluster if --kubeconfig or --context names one.
+    A file is compared with the cluster if --kubeconfig or --context names one; then the output also says on
+    how many nodes each selector and condition is.
     """
     now = datetime.now(UTC)
     settings = settings_from(config, target, now)
-    # The API server may be away where a file is checked, so calendars in objects are not read.
-    settings, _ = with_calendars(settings, None, now)
+    # The API server may be away where only a file is checked, so calendars in objects are not read then.
+    asks_cluster = not isinstance(config, Path) or target.kubeconfig is not None or target.context is not None
+    settings, unread = with_calendars(settings, target if asks_cluster else None, now)
     _raise_for_calendars(config, settings)
     if permissions:
         echo(grants_as_manifests(grants_of(settings)), nl=False)
@@ -55,7 +58,11 @@ def command(config: SettingsSource, strict: bool, permissions: bool, target: Tar
             echo(f"\nThe same in settings of the reconciler:\n\n{settings.origin.block}")
         echo(explain_settings(settings, str(config)), nl=False)
     found = [*map(str, warnings(settings, now)), *_missing(config, settings, target)]
-    found += map(str, _in_cluster(config, settings, target))
+    if asks_cluster:
+        words, questions = _in_cluster(config, settings, target)
+        found += [*unread, *map(str, questions)]
+        for line in () if permissions else words:
+            echo(line)
     for warning in found:
         echo(f"warning: {config}: {warning}", err=True)
     return int(strict and bool(found))
@@ -73,21 +80,24 @@ def _missing(config: SettingsSource, settings: Settings, target: Target) -> Iter
             yield f"{missing}; --permissions prints what is needed"
 
 
-def _in_cluster(config: SettingsSource, settings: Settings, target: Target) -> Iterator[Warned]:
-    """Yield what the settings would no longer do for the nodes that exist, unlike the installed ones."""
-    if isinstance(config, Path) and target.kubeconfig is None and target.context is None:
-        return
+def _in_cluster(
+    config: SettingsSource, settings: Settings, target: Target
+) -> tuple[list[str], list[Warned]]:
+    """Return what the settings mean for the nodes that exist, and what is probably not meant of that.
+
+    That is what they would no longer do, unlike the installed ones, and what is about none or most nodes.
+    """
     from reconciler.kubernetes.cluster import Cluster
     from reconciler.kubernetes.config_maps import read_installed
 
     try:
         with connected(target) as connection:
-            wanted = Wanted(frozenset(), settings.keys.prefix, labels=None)
+            wanted = Wanted(settings.condition_types(), settings.keys.prefix, labels=None)
             nodes = Cluster(connection, namespace=target.namespace).nodes(wanted)
             installed = read_installed(connection, target.namespace)
     except ClusterError as error:
         echo(f"note: {config}: not compared with the nodes of the cluster: {error}", err=True)
-        return
+        return [], []
     managed = {node.name for node in nodes if settings.manages(node.labels)}
     try:
         name, content = ("", b"") if isinstance(installed, str) else installed
@@ -95,10 +105,12 @@ def _in_cluster(config: SettingsSource, settings: Settings, target: Target) -> I
     except SettingsError:
         before = None
     if before is None:
-        yield from selects_none(len(nodes), len(managed))
-        return
-    managed_before = {node.name for node in nodes if before.manages(node.labels)}
-    yield from losses(before, settings, managed_before, managed, {node.name for node in nodes})
+        questions = [*selects_none(len(nodes), len(managed))]
+    else:
+        managed_before = {node.name for node in nodes if before.manages(node.labels)}
+        questions = [*losses(before, settings, managed_before, managed, {node.name for node in nodes})]
+    words = ["", "In the cluster", *nodes_in_words(settings, nodes)]
+    return words, [*questions, *nodes_to_question(settings, nodes, before)]
 
 
 def _raise_for_calendars(config: SettingsSource, settings: Settings) -> None:

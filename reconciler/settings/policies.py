@@ -201,6 +201,15 @@ class EventMeaning(Meaning):
     )
 
 
+FEWEST = 2
+"""A condition of one node alone is no pattern, also where no other node is managed."""
+
+
+def is_on_most(count: int, of: int) -> bool:
+    """Whether a condition is on so many of the nodes that it drains that it is no sign of a fault."""
+    return count >= FEWEST and count * 2 > of
+
+
 def _as_text(value: object) -> object:
     """Return a boolean of YAML as the text that is meant: `status: False` needs no quotes."""
     return str(value) if isinstance(value, bool) else value

@@ -25,7 +25,7 @@ from reconciler.profiles.checks.people import is_adoptable
 from reconciler.profiles.endings import Means
 from reconciler.profiles.instructed import Said, beside_others, instructed, others_at_work
 from reconciler.profiles.judging import judge, urgency_of
-from reconciler.settings.policies import ConditionStatus
+from reconciler.settings.policies import ConditionStatus, is_on_most
 from reconciler.settings.schema import Settings
 
 
@@ -38,10 +38,6 @@ def look_safely(node: Node, context: PassContext, parts: Parts) -> NodeFacts | N
         except Exception as error:  # noqa: BLE001 - one node's data harms that node only
             problem = internal(f"node {node.name} can't be judged", error)
     return broken(node, context, problem)
-
-
-FEWEST = 2
-"""A condition of one node alone is no pattern, also where no other node is managed."""
 
 
 def common_conditions(
@@ -70,7 +66,7 @@ def common_conditions(
             for node in selected
         )
         of += sum(part.count for part in resting if drained_by(condition, part.node))
-        if len(nodes) < FEWEST or len(nodes) * 2 <= of:
+        if not is_on_most(len(nodes), of):
             continue
         policy = nodes[0].policies.of_condition(condition)
         status = policy.status if policy is not None else ConditionStatus.TRUE

@@ -173,8 +173,6 @@ def _case(node: NodeFacts, places: DisruptionBudget, context: PassContext) -> Ca
     waiting = _waiting(node)
     if not waiting:
         return None
-    # A condition on most nodes starts nothing, so it decides on no other event of the node either.
-    waiting = [pair for pair in waiting if pair[0].kept.common is None] or waiting
     judged, times = min(waiting, key=lambda pair: _first(*pair))
     settings, read, now = context.settings, node.read, context.now
     first = min((each for _, each in waiting), key=lambda each: each.earliest)
