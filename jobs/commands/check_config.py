@@ -80,9 +80,7 @@ def _missing(config: SettingsSource, settings: Settings, target: Target) -> Iter
             yield f"{missing}; --permissions prints what is needed"
 
 
-def _in_cluster(
-    config: SettingsSource, settings: Settings, target: Target
-) -> tuple[list[str], list[Warned]]:
+def _in_cluster(config: SettingsSource, settings: Settings, target: Target) -> tuple[list[str], list[Warned]]:
     """Return what the settings mean for the nodes that exist, and what is probably not meant of that.
 
     That is what they would no longer do, unlike the installed ones, and what is about none or most nodes.
