@@ -15,6 +15,7 @@ from reconciler.model.snapshot import Snapshot
 from reconciler.model.values import replace
 from reconciler.passes.act import act
 from reconciler.passes.assess import assess
+from reconciler.passes.causes import with_causes
 from reconciler.passes.decide import decide
 from reconciler.passes.observe import Rehearsal, observe
 from reconciler.passes.parts import Parts, Sources
@@ -37,7 +38,7 @@ def run_pass(
 
     With the `store` of earlier passes, the pass decides about what changed; the plan is the same.
     """
-    drains = dict(outside.drainer.progress())
+    drains = with_causes(outside.drainer.progress(), outside.reader)
     snapshot = replace(observe(outside, settings, now, PARTS, store), drains=drains)
     plan = _planned(snapshot, settings, now, store)
     return plan, act(plan, outside)

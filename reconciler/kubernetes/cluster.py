@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from reconciler.http.retrying import Guard, read_only
 from reconciler.kubernetes import eviction, kept_records, maintenances, node_writing, objects
 from reconciler.kubernetes import ledger as ledgers
-from reconciler.kubernetes.connection import BUDGETS, CORE, NODES, VERSION, Connection, api, core
+from reconciler.kubernetes.connection import BUDGETS, CORE, NODES, PODS, VERSION, Connection, api, core
 from reconciler.kubernetes.lease import read_reconciler
 from reconciler.kubernetes.node_store import NodeStore
 from reconciler.kubernetes.node_writing import CordonOwner
@@ -198,6 +198,14 @@ class Cluster:
                 return list_pods(self._connection, labels=label)
 
         return self._keep(f"pods with {label}", read)
+
+    def unplaced(self) -> tuple[Pod, ...]:
+        """See UnplacedReader."""
+        fields = "spec.nodeName=,status.phase=Pending"
+        return self._keep(
+            "pods without a node",
+            lambda: tuple(list_all(self._connection, PODS, pod_format(), fields=fields).items),
+        )
 
     def budgets(self) -> tuple[PodDisruptionBudget, ...]:
         """Return every PodDisruptionBudget."""

@@ -299,6 +299,7 @@ class DrainProgress(Struct, frozen=True):
 
     `escalations` are the stages that were taken, a sentence each. `returned` are the UIDs of the pods
     that came back to the node and stay; they are in `kept`, too. `seen` is what the record has to keep.
+    `since` is that of the order.
     """
 
     node: str
@@ -313,6 +314,7 @@ class DrainProgress(Struct, frozen=True):
     escalations: tuple[str, ...] = ()
     error: str = ""
     finished: datetime | None = None
+    since: datetime | None = None
     slot: SlotUse = SlotUse()
     returned: frozenset[str] = frozenset()
     seen: Seen = Seen()

@@ -171,6 +171,7 @@ class Pod(Struct, frozen=True):
 
     `deleting_until` is metadata.deletionTimestamp, which includes the grace period. A client keeps only those
     `annotations` that are read, and very many `labels` only up to a limit. `created` is in UTC.
+    `unplaced` is why the scheduler finds no node for it, empty if it has not said so.
     """
 
     namespace: str
@@ -187,6 +188,7 @@ class Pod(Struct, frozen=True):
     resource_version: str = ""
     placement: Placement | None = None
     created: datetime | None = None
+    unplaced: str = ""
 
     @property
     def key(self) -> str:

@@ -159,6 +159,14 @@ class CordonReader(Protocol):
 
 
 @runtime_checkable
+class UnplacedReader(Protocol):
+    """A reader that knows the pods without a node."""
+
+    def unplaced(self) -> tuple[Pod, ...]:
+        """Return the pods of the cluster that have no node yet; raises ClusterError."""
+
+
+@runtime_checkable
 class AttachmentReader(Protocol):
     """A reader that knows which volumes are attached to nodes."""
 

@@ -409,6 +409,11 @@ class SimulatedApi:
         self._read("attachments", node)
         return tuple(name for name in self.cluster.attached.get(node, ()) if name not in staying)
 
+    def unplaced(self) -> tuple[Pod, ...]:
+        """The pods without a node."""
+        self._read("unplaced")
+        return tuple(pod for _, pod in sorted(self.cluster.pods.items()) if not pod.node)
+
     def attached(self, staying: Mapping[str, frozenset[str]]) -> Mapping[str, tuple[str, ...]]:
         """The volumes still attached to each of these nodes, but those of claims that stay."""
         return {node: self.attachments(node, claims) for node, claims in staying.items()}

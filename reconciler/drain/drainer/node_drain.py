@@ -344,6 +344,7 @@ class NodeDrain(Struct):
             escalations=tuple(self._escalations(blockers, now)),
             error=self.error,
             finished=self.finished,
+            since=self.order.since,
             slot=self._slot_use() if self.running else SlotUse(),
             returned=frozenset(uid for uid in self.pods.returns.left if uid in self.pods.tracked),
             seen=self._seen if self.running else Seen(),

@@ -208,6 +208,8 @@ PodStatus
 PodCondition
   type 1 string
   status 2 string
+  reason 5 string
+  message 6 string
 """
 
 _Field = descriptor_pb2.FieldDescriptorProto

@@ -60,6 +60,9 @@ SELECTOR = 16 << 10
 BUDGET_FAILED = 300
 """Characters that are kept of why the controller of a PodDisruptionBudget can't count its pods."""
 
+UNPLACED = 200
+"""Characters that are kept of why the scheduler finds no node for a pod."""
+
 PREFERENCES = 8
 """Preferences of a pod for the maintenance state of nodes that are kept: each prefix has one."""
 
@@ -187,9 +190,16 @@ def pod_reducer(*, placement: bool) -> Callable[[Any], Pod]:
             resource_version=meta.resourceVersion,
             placement=_placement(spec) if placement else None,
             created=moment_of(meta.creationTimestamp),
+            unplaced="" if spec.nodeName else _why_unplaced(status.conditions),
         )
 
     return _mending(reduce)
+
+
+def _why_unplaced(conditions: Iterable[Any]) -> str:
+    """Return why the scheduler finds no node for a pod, empty if it has not said so."""
+    found = (one for one in conditions if one.type == "PodScheduled" and one.reason == "Unschedulable")
+    return next((limits.text(one.message or one.reason, UNPLACED) for one in found), "")
 
 
 def _mending(reduce: Callable[[Any], Value]) -> Callable[[Any], Value]:

@@ -407,7 +407,7 @@ def test_a_pause_that_started_in_mid_drain_does_not_stop_it_but_starts_none() ->
 
 def test_a_drain_that_has_evicted_all_it_may_is_done_and_names_what_it_kept() -> None:
     kept = {"a": (builders.pod("cache", empty_dir=True),)}
-    said = {"a": DrainProgress("a", "uid-a", Phase.DRAINED, finished=NOW)}
+    said = {"a": DrainProgress("a", "uid-a", Phase.DRAINED, finished=NOW, since=NOW)}
     readings = {"a": reported(signal(event_id="A1"))}
     plan = plan_of(planned(snapshot(_draining(), node("b"), readings=readings, pods=kept, drains=said)))
 
@@ -421,16 +421,17 @@ def test_a_drain_that_has_evicted_all_it_may_is_done_and_names_what_it_kept() ->
 def test_a_drain_without_pods_is_done_when_a_drainer_has_looked_for_volumes() -> None:
     def order(**drains: DrainProgress) -> DrainOrder | None:
         readings = {"a": reported(signal(event_id="A1"))}
-        seen = snapshot(_draining(), node("b"), readings=readings, pods={"a": ()}, drains=drains)
+        begun = _draining(since=minutes(1))
+        seen = snapshot(begun, node("b"), readings=readings, pods={"a": ()}, drains=drains)
         return plan_of(planned(seen, builders.settings("drain: {maxConcurrentNodes: 1}"))).todo.drain
 
     # It needs no slot, because it evicts nothing.
-    asked, earlier = order(), NOW - minutes(1)
+    asked, began, earlier = order(), NOW - minutes(1), NOW - minutes(2)
     assert asked is not None
     assert asked.slots is None
-    assert order(a=DrainProgress("a", "uid-a", Phase.DRAINED, finished=earlier)) is not None
-    assert order(a=DrainProgress("a", "uid-a", Phase.STOPPED, finished=NOW)) is not None
-    assert order(a=DrainProgress("a", "uid-a", Phase.DRAINED, finished=NOW)) is None
+    assert order(a=DrainProgress("a", "uid-a", Phase.DRAINED, since=earlier)) is not None
+    assert order(a=DrainProgress("a", "uid-a", Phase.STOPPED, since=began)) is not None
+    assert order(a=DrainProgress("a", "uid-a", Phase.DRAINED, since=began)) is None
 
 
 def test_a_new_event_of_another_kind_lets_more_go_and_drains_again() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.real.passes.scene import Scene
 from tests.support.controlplane.processes import wait_for
-from tests.support.controlplane.workloads import daemon_set
+from tests.support.controlplane.workloads import budget, daemon_set, deployment
 
 ID = "11111111-AAAA-4000-8000-000000000001"
 
@@ -57,3 +57,25 @@ def test_pods_of_daemon_sets_are_evicted_once_where_the_settings_say_so(scene: S
 
     assert report.node(node)["kept"][0]["because"] == "comes back because it tolerates the cordon"
     assert wait_for("its next pod", agent) != before
+
+
+def test_a_pod_without_a_node_is_named_where_it_keeps_a_budget_from_an_eviction(scene: Scene) -> None:
+    scene.set("budget: {maxUnavailable: 2}")
+    nodes = [scene.node(number) for number in range(3)]
+    made = deployment("web", 3)
+    # The cordoned node counts as one without a pod, so the next pod fits on no other.
+    made["spec"]["template"]["spec"]["topologySpreadConstraints"][0]["whenUnsatisfiable"] = "DoNotSchedule"
+    scene.deploy(made)
+    scene.api.create("poddisruptionbudgets", budget("web", max_unavailable=1))
+    for node in nodes[:2]:
+        scene.annotate(node, "request", '{"kind": "Reboot"}')
+
+    def said() -> str:
+        report = scene.run()
+        reasons = [report.holds(node).get("drain", "") for node in nodes[:2]]
+        return next((one for one in reasons if "has no node" in one), "")
+
+    reason = wait_for("the cause of the block", said, seconds=40, every=0.5)
+    (unplaced,) = scene.api.list("pods", fields="spec.nodeName=", labels="app=web")
+    assert f"default/{unplaced['metadata']['name']}, which it counts, has no node: 0/3 nodes" in reason
+    assert "topology spread" in reason

@@ -1,0 +1,49 @@
+"""What keeps a PodDisruptionBudget from an eviction, where the drain of a node can't see it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from reconciler.model.drains import Blocker, DrainProgress
+from reconciler.model.errors import ClusterError
+from reconciler.model.ports import ClusterReader, UnplacedReader
+from reconciler.model.problems import guarded
+from reconciler.model.values import replace
+
+_NAMED = 2
+"""Pods of one budget that are named."""
+
+
+def with_causes(drains: Mapping[str, DrainProgress], reader: ClusterReader) -> dict[str, DrainProgress]:
+    """Return the drains. Where a budget blocks one, its pods are named for which the scheduler has no node.
+
+    Only then are the budgets and the pods without a node read. What can't be read is not named.
+    """
+    blocked = {one.budget for drain in drains.values() for one in drain.blockers if one.budget}
+    if not blocked or not isinstance(reader, UnplacedReader):
+        return dict(drains)
+
+    def causes() -> dict[str, str]:
+        try:
+            unplaced = [pod for pod in reader.unplaced() if pod.unplaced]
+            budgets = [one for one in reader.budgets() if one.key in blocked] if unplaced else []
+        except ClusterError:
+            return {}
+        return {
+            budget.key: "; ".join(
+                f"{pod.key}, which it counts, has no node: {pod.unplaced}"
+                for pod in [one for one in unplaced if budget.covers(one)][:_NAMED]
+            )
+            for budget in budgets
+        }
+
+    found, _ = guarded("what keeps budgets is not known", causes, dict[str, str]())
+
+    def named(blocker: Blocker) -> Blocker:
+        cause = found.get(blocker.budget)
+        return replace(blocker, because=f"{blocker.because}; {cause}") if cause else blocker
+
+    return {
+        node: replace(drain, blockers=tuple(map(named, drain.blockers))) if drain.blockers else drain
+        for node, drain in drains.items()
+    }
