@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import click
 
@@ -15,7 +16,8 @@ from jobs import options
 from jobs.runtime.acting import Acting, Yields
 from jobs.runtime.clock import ServerClock, SystemClock
 from jobs.runtime.environment import Target, connected
-from jobs.runtime.output import echo, echo_document, echo_for_programs, for_programs
+from jobs.runtime.looks import echo_lines
+from jobs.runtime.output import echo, echo_document, echo_for_programs, for_programs, width
 from jobs.runtime.outside import Wiring, reconciler_of
 from jobs.runtime.process import Observers, Surroundings, options_of_features
 from jobs.runtime.settings_source import SettingsSource, settings_from
@@ -26,6 +28,7 @@ from reconciler.model.outcome import ActionName, HoldCode, Outcome, Result
 from reconciler.model.plan import Plan
 from reconciler.model.ports import Clock
 from reconciler.model.values import replace
+from reconciler.report.acting import acting_lines
 from reconciler.report.document import Report, as_json, summed, to_report
 from reconciler.report.text import as_text
 from reconciler.run import rehearse
@@ -246,6 +249,10 @@ def _broken(plan: Plan) -> bool:
 
 
 def _print(report: Report, output: str) -> None:
+    plan = report.plan
+    if not for_programs(output):
+        zone = ZoneInfo(plan.settings.time_zone)
+        echo_lines(acting_lines(plan.reconciler, plan.now, zone, width(output)))
     echo_document(report.document, output, partial(as_text, report))
 
 

@@ -17,15 +17,13 @@ from msgspec import Struct
 from jobs.runtime.environment import Target, VariablesAsWritten, connected, itself
 from jobs.runtime.output import echo, for_programs, width
 from jobs.runtime.process import first, own_pod_events
-from reconciler.calendar.values import in_zone
 from reconciler.kubernetes.connection import Connection
 from reconciler.model.content import CalendarText, ConfigMapName, Holder
 from reconciler.model.errors import ClusterError, SettingsError
 from reconciler.model.moments import to_text
 from reconciler.model.plan import Notice, NoticeType, Plan
 from reconciler.model.reconciler import Reconciler
-from reconciler.model.values import replace
-from reconciler.report.acting import acting_line
+from reconciler.report.acting import acting_lines
 from reconciler.report.lines import Line
 from reconciler.report.values import Document
 from reconciler.settings.coverage import losses
@@ -161,14 +159,12 @@ class SettingsInUse(Struct, frozen=True):
             if self.defaults:
                 echo(self.defaults, err=True)
             return ()
-        lines = [Line(self.defaults)] if self.defaults else []
+        columns, lines = width(output), list[Line]()
         if reconciler is not None and now is not None:
-            acting = acting_line(reconciler, now)
-            lines.insert(0, replace(acting, text=in_zone(acting.text, self.settings.time_zone)))
-        columns = width(output)
-        if not columns:
-            return tuple(lines)
-        return tuple(replace(line, text=text) for line in lines for text in wrap(line.text, columns))
+            lines += acting_lines(reconciler, now, self.settings.time_zone, columns)
+        if self.defaults:
+            lines += map(Line, wrap(self.defaults, columns) if columns else (self.defaults,))
+        return tuple(lines)
 
 
 def settings_in_use(source: SettingsSource | None, target: Target, now: datetime) -> SettingsInUse:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from datetime import datetime
+from textwrap import wrap
+from zoneinfo import ZoneInfo
 
-from reconciler.calendar.values import format_duration
+from reconciler.calendar.values import format_duration, in_zone
 from reconciler.model.reconciler import LOOK, Reconciler, Running
 from reconciler.report.lines import Line
 from reconciler.report.values import Document, keys, moment_value, plain
@@ -32,6 +34,15 @@ def acting_line(reconciler: Reconciler, now: datetime) -> Line:
             f"{words}. TWO RECONCILERS ACT ON THESE NODES: the other lock is in namespace {locks}; {starts}"
         )
     return Line(f"{words}{_where(reconciler)}", not reconciler.acts or bool(reconciler.others))
+
+
+def acting_lines(
+    reconciler: Reconciler, now: datetime, zone: ZoneInfo, columns: int | None
+) -> tuple[Line, ...]:
+    """Return the same with moments in this zone, in lines of so many columns (None: any number)."""
+    line = acting_line(reconciler, now)
+    text = in_zone(line.text, zone)
+    return tuple(Line(part, line.alarm) for part in (wrap(text, columns) if columns else (text,)))
 
 
 def _words(reconciler: Reconciler, now: datetime) -> str:
