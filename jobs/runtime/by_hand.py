@@ -7,7 +7,7 @@ import os
 import socket
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
 from typing import TYPE_CHECKING
 
 from jobs.runtime.clock import ServerClock
@@ -134,10 +134,10 @@ class EventsByHand:
     warning is printed once, and no other is tried.
     """
 
-    def __init__(self, connection: Connection) -> None:
-        """Use this connection."""
+    def __init__(self, connection: Connection, zone: tzinfo = UTC) -> None:
+        """Use this connection; people read the moments of the messages in `zone`."""
         make = first("by_hand")
-        self._events: EventWriter | None = make(connection) if make is not None else None
+        self._events: EventWriter | None = make(connection, zone) if make is not None else None
 
     def write(self, node: Node, notice: Notice) -> None:
         """Write one Event on the node; it raises nothing for an Event that can't be written."""

@@ -339,7 +339,7 @@ class Process(Struct, frozen=True):
     machines: Callable[[Ports], Callable[[Settings], Makers]] | None = None
     calendars: Callable[[Connection | None], CalendarReader] | None = None
     own_pod: Callable[[Connection, snapshot.Self], Callable[[Notice, tzinfo], bool]] | None = None
-    by_hand: Callable[[Connection], EventWriter] | None = None
+    by_hand: Callable[[Connection, tzinfo], EventWriter] | None = None
     readiness: Callable[[Target, Connection | None], Callable[[Settings], KnownReadiness]] | None = None
     forms: Mapping[str, Callable[[Reported], str]] = field(default_factory=dict)
     notes: Callable[[Reported], tuple[str, ...]] | None = None

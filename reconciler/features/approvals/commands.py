@@ -290,7 +290,7 @@ def _carry_out(given: Given, instructed: Callable[[Scene], Asked], event: str) -
         if asked.done:
             # A pass may have begun a drain since the list. After the ledger is written, none begins.
             nodes = which.of(hand.nodes(scene.prefix), settings)
-        events = EventsByHand(hand.connection)
+        events = EventsByHand(hand.connection, settings.time_zone)
         if asked.changed:
             events.write_about_all(target.namespace, Notice(event, _with_person(asked.done)))
         results = _write_all(nodes, asked.on, hand.cluster, events, event)

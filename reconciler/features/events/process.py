@@ -105,10 +105,10 @@ def _own_pod(connection: Connection, itself: Self) -> Callable[[Notice, tzinfo],
     return OwnPodEvents(connection, itself).notify
 
 
-def _by_hand(connection: Connection) -> EventWriter:
+def _by_hand(connection: Connection, zone: tzinfo) -> EventWriter:
     from reconciler.features.events.kubernetes_events import KubernetesEvents
 
-    return KubernetesEvents(connection, guard=lambda: None)
+    return KubernetesEvents(connection, guard=lambda: None, zone=zone)
 
 
 PROCESS = Process(companion=_AboutPods, ports=_ports, own_pod=_own_pod, by_hand=_by_hand)

@@ -91,6 +91,27 @@ def test_a_hold_has_who_when_and_why_and_ends_with_resume(
     assert hold["by"] in cluster.events[-1]["message"]
 
 
+def test_an_event_of_a_command_has_its_moments_in_the_zone_of_the_settings(cluster: Cluster) -> None:
+    cluster.policy = "mode: Enforce\ntimeZone: Europe/Berlin"
+    assert cluster.run("hold", "a", "--until", "2099-07-01T12:00") == 0
+
+    assert cluster.said("a", HOLD)["until"] == "2099-07-01T10:00:00Z"
+    message = cluster.events[0]["message"]
+    assert "2099-07-01 12:00" in message
+    assert "T10:00:00Z" not in message
+
+
+def test_what_the_plan_says_waits_for_an_approval_can_be_approved_in_mode_observe(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster.policy = "events: {Redeploy: {approval: true}}"
+    _announced(cluster, "a", 2)
+    cluster.run("approve", "a")
+
+    assert "a: Redeploy approved by " in capsys.readouterr().out
+    assert cluster.said("a", APPROVED) is not None
+
+
 def _announced(cluster: Cluster, name: str, hours: float) -> None:
     """Request a redeploy in so many hours."""
     date = to_text(datetime.now(UTC).replace(microsecond=0) + timedelta(hours=hours))
