@@ -259,7 +259,9 @@ def schedule_line(schedule: CaseSchedule) -> str:
     starts = "would start at" if schedule.observed else "starts at"
     parts = [f"{starts} {planned}" if planned else "no start is planned"]
     if latest and latest != planned:
-        parts.append(f"at the latest at {latest}")
+        start, last = schedule.planned_start, schedule.latest_start
+        late = start is not None and last is not None and start > last
+        parts.append(f"after its latest start at {latest}" if late else f"at the latest at {latest}")
     window = f" [{schedule.window}]" if schedule.window else ""
     return f"{', '.join(parts)}{window}: {schedule.because}"
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
+
 from reconciler.model.event import Kind
 from reconciler.model.schedule import CaseSchedule
 from reconciler.model.values import replace
 from reconciler.report.ahead import Status
+from reconciler.report.columns import schedule_line
 from tests.report.ahead_scene import DAY, HOUR, ahead, case, everything
 from tests.support.builders import NOW, event, judged, record
 
@@ -70,3 +73,13 @@ def test_nodes_that_the_same_rules_select_share_a_calendar() -> None:
     assert [one.nodes for one in shown.calendars] == [("a", "c"), ("b",)]
     assert [one.window for one in shown.calendars[1].openings[:2]] == ["batch-days", "nights"]
     assert [one.name for one in shown.calendars[0].closures] == ["sale"]
+
+
+@pytest.mark.parametrize(
+    ("start", "words"), [(-1, "at the latest at"), (0, None), (1, "after its latest start at")]
+)
+def test_a_start_after_the_latest_one_is_not_called_in_time(start: int, words: str | None) -> None:
+    line = schedule_line(CaseSchedule(NOW + start * HOUR, NOW, because="no place is free before"))
+
+    assert ("latest" in line) is (words is not None)
+    assert words is None or words in line

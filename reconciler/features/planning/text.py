@@ -99,7 +99,7 @@ def _cells(case: PlannedCase, look: Look) -> list[str]:
         safe.line(case.node),
         _event(case, look),
         _start(case, look),
-        look.moment(plan.latest_start) if plan.latest_start is not None else "none",
+        _latest(case, look),
         _back(case, look),
     ]
 
@@ -121,6 +121,14 @@ def _start(case: PlannedCase, look: Look) -> str:
     return {Status.MISSED: "never", Status.UNGUARDED: "never", Status.REPORTED: "none"}.get(
         case.status, "unknown"
     )
+
+
+def _latest(case: PlannedCase, look: Look) -> str:
+    latest = case.schedule.latest_start
+    if latest is None:
+        return "none"
+    # Of a node that is announced late, it was over before anybody could know it.
+    return "passed" if latest < look.now and not case.begun else look.moment(latest)
 
 
 def _not_before(case: PlannedCase, look: Look) -> str:

@@ -55,7 +55,12 @@ def for_page(read: Callable[[], Readiness]) -> KnownReadiness:
 
 
 APART = 15 * 60.0
-"""Seconds between the starts of two reads at least, also if a read fails."""
+"""Seconds between the starts of two reads at least, after one that failed or took long."""
+
+SOON = 60.0
+"""Seconds between them after one that took a hundredth of that: few objects are read again after a repair."""
+
+_SHARE = 100
 
 BEING_READ = "Readiness is being read. Load the page again in a moment."
 
@@ -75,12 +80,15 @@ class LiveReadiness:
         clock: Callable[[], float] = time.monotonic,
         start: Callable[[Callable[[], None]], None] = _in_a_thread,
     ) -> None:
-        """Call `read` at most every 15 minutes; it may raise anything. `clock` is in seconds.
+        """Call `read` so rarely that it takes a hundredth of the time; it may raise anything.
+
+        `clock` is in seconds.
 
         `start` starts the work that it is given, and returns at once.
         """
         self._read, self._clock, self._start = read, clock, start
         self._began: float | None = None
+        self._apart = APART
         self._reading = False
         self._known: KnownReadiness | None = None
 
@@ -90,7 +98,7 @@ class LiveReadiness:
         The same object is returned until something changes. Call it from one thread at a time.
         """
         now = self._clock()
-        old = self._began is None or now - self._began >= APART
+        old = self._began is None or now - self._began >= self._apart
         if self._known is None or (old and not self._reading):
             self._began, self._reading = now, True
             before = self._known.part if self._known is not None else None
@@ -104,7 +112,10 @@ class LiveReadiness:
         return self._known
 
     def _work(self, settings: Settings, before: ReadinessPart | None) -> None:
+        began = self._clock()
         found = for_page(partial(self._read, settings))
+        took = self._clock() - began
+        self._apart = APART if found.part is None else min(max(SOON, _SHARE * took), APART)
         self._known = found if found.part is not None else replace(found, part=before)
         self._reading = False
 

@@ -178,3 +178,12 @@ def test_cases_of_which_it_is_not_known_whether_their_drains_can_end_are_counted
 
     assert "of 1 it is not known whether the drain can end" in lines
     assert any(why in line for line in lines)
+
+
+def test_a_latest_start_that_is_over_is_no_moment_to_wait_for() -> None:
+    late = CaseSchedule(NOW + HOUR, NOW - HOUR, missed=True, because="it was announced too late")
+    started = CaseSchedule(NOW - HOUR, NOW - HOUR, started=True)
+    shown = ahead(case("a", late), case("b", started))
+
+    assert "passed" in table_row("a", shown)
+    assert "passed" not in table_row("b", shown)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from reconciler.features.readiness.findings import Readiness
-from reconciler.features.readiness.live import APART, BEING_READ, LiveReadiness
+from reconciler.features.readiness.live import APART, BEING_READ, SOON, LiveReadiness
 from reconciler.model.errors import Unreachable
 from reconciler.model.readiness import KnownReadiness
 from reconciler.settings.schema import Settings
@@ -28,11 +28,12 @@ class Reads:
 
     def __init__(self) -> None:
         self.found: list[Readiness | Exception] = []
-        self.time = 0.0
+        self.time = self.takes = 0.0
         self.waiting: list[Callable[[], None]] = []
         self.live = LiveReadiness(self.read, clock=lambda: self.time, start=self.waiting.append)
 
     def read(self, _: Settings) -> Readiness:
+        self.time += self.takes
         found = self.found.pop(0)
         if isinstance(found, Exception):
             raise found
@@ -55,19 +56,22 @@ def reads() -> Reads:
     return Reads()
 
 
-def test_it_is_read_once_in_15_minutes_however_often_it_is_asked_for(reads: Reads) -> None:
-    reads.found = [fleet(3), fleet(4)]
+@pytest.mark.parametrize(("takes", "apart"), [(0.1, SOON), (3, 300), (60, APART)])
+def test_what_is_read_fast_is_read_again_soon_however_often_it_is_asked_for(
+    reads: Reads, takes: float, apart: float
+) -> None:
+    reads.found, reads.takes = [fleet(3), fleet(4)], takes
     assert reads.known() == KnownReadiness(note=BEING_READ)
     assert reads.known() is reads.known()
     reads.do()
 
     first = reads.known()
     assert reads.headline == "0 of 3 nodes would not drain; nothing was found"
-    reads.time = APART - 1
+    reads.time = apart - 1
     assert reads.known() is first
     assert reads.waiting == []
 
-    reads.time = APART
+    reads.time = apart
     assert reads.known() == KnownReadiness(first.part, BEING_READ)
     reads.do()
     assert reads.headline.startswith("0 of 4 nodes")
