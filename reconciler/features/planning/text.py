@@ -93,7 +93,6 @@ def table(cases: Sequence[PlannedCase], look: Look) -> list[Line]:
 
 
 def _cells(case: PlannedCase, look: Look) -> list[str]:
-    plan = case.schedule
     return [
         _WORDS.get(case.status, case.status.value),
         safe.line(case.node),
