@@ -46,3 +46,26 @@ def test_the_page_and_readiness_stay_while_the_settings_are_rejected(
 
     wait_for("the mistake", lambda: "settings rejected at " in page(leader)[1], seconds=30)
     assert page(leader, "/readyz")[0] == 200
+
+
+def test_a_typo_in_valid_settings_is_red_on_the_page_in_the_log_and_in_the_metrics(
+    scene: Scene, programs: Programs
+) -> None:
+    node = scene.node()
+    asked = programs.run("request", node, "--kind", "Redeploy", "--not-before", "+3h")
+    assert asked.code == 0, asked.err
+    leader = programs.start("serve", "--every", "1s", "--listen", "127.0.0.1:0")
+    leader.wait_for("leading")
+    wait_for("its page", lambda: page(leader)[0] == 200, seconds=30)
+    programs.configure("mode: Enforce\nnodeSelector: {agentpol: pool0}\n")
+    (less,) = leader.wait_for("settings guard less")
+
+    assert (less["level"], "nodeSelector: selects none of the" in less["because"]) == ("warning", True)
+    text = page(leader)[1]
+    assert "Nothing is wrong" not in text
+    assert "Nobody</p>" not in text
+    assert "the settings guard less than before" in text
+    lines = page(leader, "/metrics")[1].splitlines()
+    [series] = [line for line in lines if line.startswith("node_maintenance_unguarded{")]
+    assert f'node="{node}"' in series
+    assert 'why="notSelected"' in series
