@@ -98,6 +98,21 @@ def rendered(text: str, values: Fields, escape: Escape = str) -> str:
     return limits.text("".join(_rendered(_parsed(text), values, escape)), LONGEST)
 
 
+def rendered_by_lines(text: str, values: Fields, escape: Escape = str) -> str:
+    """Return what the template makes line by line; a line that can't be rendered stays as it is written.
+
+    A template that a person wrote for Go may have one construct that does not exist here. The other lines,
+    such as the command that approves a drain, still help.
+    """
+    made = []
+    for line in text.splitlines():
+        try:
+            made.append(rendered(line, values, escape))
+        except TemplateRefused:
+            made.append(line)
+    return limits.text("\n".join(made).strip(), LONGEST)
+
+
 def indexed(text: str, *path: str) -> frozenset[str]:
     """Return the keys that the template reads of the mapping at this path; none if it can't be rendered."""
     found: set[str] = set()

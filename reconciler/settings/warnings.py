@@ -278,7 +278,9 @@ def _workflows(settings: Settings) -> Iterator[Warned]:
         for key in ("message", "title"):
             mistake = mistake_in(getattr(instance.settings, key, ""), KNOWN)
             if mistake:
-                what = f"can't be rendered, so the plain facts are sent: {mistake}"
+                what = (
+                    f"can't be rendered, so the plain facts are sent, with the lines that can be: {mistake}"
+                )
                 yield Warned(spelt((*config, key)), what, "correct it, see docs/workflows.md")
     for index, check in enumerate(settings.profiles.instances.check):
         for key, message in check.settings.unusable:

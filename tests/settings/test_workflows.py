@@ -327,7 +327,7 @@ def test_check_config_warns_of_templates_that_can_not_be_rendered() -> None:
         "instances.notify[0].config.title",
         "instances.notify[1].config.message",
     ]
-    assert "can't be rendered, so the plain facts are sent: there is no field '.Nodes'" in found[1].message
+    assert "with the lines that can be: there is no field '.Nodes'" in found[1].message
 
 
 def test_check_config_warns_of_a_check_that_can_never_answer() -> None:

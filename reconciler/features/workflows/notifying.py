@@ -20,7 +20,7 @@ from reconciler.model.moments import shifted, to_text
 from reconciler.model.problems import guarded
 from reconciler.model.record import State
 from reconciler.model.values import replace
-from reconciler.model.workflow import ProfileData, WorkflowData, WorkflowMessage
+from reconciler.model.workflow import LONGEST, ProfileData, WorkflowData, WorkflowMessage
 from reconciler.settings.go_templates import (
     About,
     Escape,
@@ -29,6 +29,7 @@ from reconciler.settings.go_templates import (
     indexed,
     message_fields,
     rendered,
+    rendered_by_lines,
 )
 
 _SECOND = timedelta(seconds=1)
@@ -51,20 +52,22 @@ class Notification(Struct, frozen=True):
         return frozenset[str]().union(
             *(
                 indexed(text, "Node", *way, what)
-                for text in (self.text, self.title)
+                for text in (self.text, self.title, *self.text.splitlines())
                 for way in ((), ("ObjectMeta",))
             )
         )
 
     def made(self, fields: Fields, facts: str) -> tuple[str, str]:
-        """Return the title and the text. A template that fails makes the facts, with the reason."""
+        """Return the title and the text. A template that fails makes the facts, the reason, and its lines."""
         try:
             title = limits.text(rendered(self.title, fields, self.escape), limits.TEXT)
             # No receiver takes a message without a text.
             return title, rendered(self.text, fields, self.escape).strip() or self.escape(facts)
         except TemplateRefused as error:
             facts = self.escape(f"{facts}\nThe template of {self.name} can't be rendered: {error}")
-            return self.escape(f"Notification {self.name}") if self.title else "", facts
+            lines = rendered_by_lines(self.text, fields, self.escape)
+            told = limits.text(f"{facts}\nIts lines:\n{lines}", LONGEST)
+            return self.escape(f"Notification {self.name}") if self.title else "", told
 
 
 class Told(Struct, frozen=True):

@@ -1,8 +1,13 @@
-"""examples/drainsafe.yaml does what the README of drainsafe says."""
+"""examples/drainsafe.yaml does what the README of drainsafe says, but for what docs/publishing.md names.
+
+The README (github.com/awesomenix/drainsafe): it "lets safely drain the workload based on planned/unplanned
+maintenance events", and annotates the node with the "current state of actions".
+"""
 
 from __future__ import annotations
 
 from itertools import groupby
+from pathlib import Path
 
 import pytest
 
@@ -14,8 +19,22 @@ from reconciler.simulation.platform import Reporter, VmEvent
 from reconciler.simulation.world import World
 from tests.examples.playing import BARE, CACHE, LOGS, MINUTE, WEB, apps_on, example, play
 from tests.simulation.building import START, name, world
+from tests.support import builders
 
 SETTINGS = example("drainsafe")
+EXAMPLE = Path(__file__).parents[3] / "examples" / "drainsafe.yaml"
+PAGE = Path(__file__).parents[3] / "docs" / "publishing.md"
+README = (
+    "MaintenanceScheduled",
+    "NodeCordoning",
+    "NodeCordoned",
+    "NodeDraining",
+    "NodeDrained",
+    "MaintenanceStarted",
+    "NodeRunning",
+    "NodeUncordoned",
+)
+"""The events of the section "Events", in its order."""
 LATER = START + 14 * MINUTE
 
 
@@ -40,7 +59,31 @@ def test_the_states_of_its_readme_are_passed_in_their_order(kind: Kind) -> None:
     play(there, SETTINGS, 40)
 
     passed = [state for state, _ in groupby(states) if state]
-    assert passed == ["NodeDraining", "NodeDrained", "MaintenanceStarted", "NodeRunning"]
+    assert passed == sorted(passed, key=README.index)
+    assert set(README) - set(passed) == LEFT_OUT
+
+
+LEFT_OUT = {"MaintenanceScheduled", "NodeCordoning", "NodeCordoned", "NodeUncordoned"}
+"""Of a node that may start at once."""
+
+
+def test_the_page_says_which_states_of_its_readme_are_left_out_and_when() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    differs = page[page.index("They differ from what drainsafe's README says") :].partition("### ")[0]
+
+    assert {state for state in LEFT_OUT if f"`{state}`" not in differs} == set()
+
+
+def test_a_node_that_waits_for_its_turn_is_queued_for_cordoning() -> None:
+    """The README: "Node is queued for cordoning"."""
+    there, _ = _announced(Kind.REBOOT)
+    there.platform.announce(VmEvent(name(1), Kind.REBOOT, LATER, reported_by=Reporter.AGENT))
+    text = EXAMPLE.read_text(encoding="utf-8")
+    play(there, builders.settings(text.replace("maxUnavailable: 100%", "maxUnavailable: 1")), 2)
+    states = [there.cluster.nodes[name(number)].annotations[DRAINSAFE_STATE] for number in range(2)]
+
+    assert states[1] == "NodeCordoning"
+    assert states[0] != "NodeCordoning"
 
 
 @pytest.mark.parametrize("kind", [Kind.REBOOT, Kind.REDEPLOY, Kind.TERMINATE])

@@ -147,8 +147,18 @@ def test_a_template_that_fails_sends_the_facts_and_says_so() -> None:
 
     assert text == (
         f"Node a is in the state maintenance-required of profile {PROFILE} since {to_text(CHANGED)}.\n"
-        "The template of tell can't be rendered: index needs a mapping, such as .Node.Labels, and a key"
+        "The template of tell can't be rendered: index needs a mapping, such as .Node.Labels, and a key\n"
+        "Its lines:\n{{ index .State 1 }}"
     )
+
+
+def test_the_command_of_a_template_with_a_loop_is_still_sent() -> None:
+    approve = "kubectl annotate node {{ .Node.Name }} cloud.sap/maintenance-approved=true"
+    lines = ["{{ range .Node.Spec.Taints }}", "{{ .Key }}", "{{ end }}", f"Approve: {approve}"]
+    (text,) = texts(scene(), replace(instance(), text="\n".join(lines)))
+
+    assert "kubectl annotate node a cloud.sap/maintenance-approved=true" in text
+    assert "loops, variables and other templates do not exist here" in text
 
 
 def test_a_template_that_makes_nothing_sends_the_facts() -> None:
