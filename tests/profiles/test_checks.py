@@ -393,7 +393,8 @@ ANSWERS["plannedForLater"] = {
     "an offer that stands": (emptied(judged_plan()), no("no plan for later")),
     "nothing at all": (emptied(), no("no plan for later")),
     "Azure is at it": (emptied(LATER, asked=SelfService(NOW, 1, "boot-1")), no("no plan for later")),
-    "the node settles first": (emptied(LATER, quiet=-1), failed("", at(1))),
+    "the node settles first": (emptied(LATER, quiet=-1), failed("the node settles until", at(1))),
+    "seen first now": (emptied(LATER, quiet=0), failed("the node settles for 2m", at(2))),
     "nobody can say": (
         situation(azure_node(), LATER, case=replace(SILENT, present=(LATER,))),
         no("no plan for later"),

@@ -43,14 +43,19 @@ def events_gone(situation: Situation) -> CheckResult:
     gone, until = f"the events have been gone since {to_text(situation.quiet_since)}", situation.settles_until
     if until is None:
         return passed(gone)
+    return settles("the events are gone", gone, situation, until)
+
+
+def settles(now: str, since: str, situation: Situation, until: datetime) -> CheckResult:
+    """Return that the node settles `until` then; `now` says what is over, and `since` also since when."""
     if situation.settings.mode is Mode.OBSERVE:
         # Nothing records since when, so the time never passes.
-        return failed("the events are gone, and mode Observe uncordons no node")
+        return failed(f"{now}, and mode Observe uncordons no node")
     if situation.quiet_since == situation.now.replace(microsecond=0):
         # A command that writes nothing says the same until a pass has recorded it.
         settle = format_duration(situation.settings.uncordon.settle)
-        return failed(f"the events are gone, seen first now; the node settles for {settle}", until)
-    return failed(f"{gone}; the node settles until {to_text(until)}", until)
+        return failed(f"{now}, seen first now; the node settles for {settle}", until)
+    return failed(f"{since}; the node settles until {to_text(until)}", until)
 
 
 @check(

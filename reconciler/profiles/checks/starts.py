@@ -10,6 +10,7 @@ from reconciler.model.node import CLOCK_TOLERANCE, Node
 from reconciler.model.outcome import WaitsFor
 from reconciler.model.plan import JudgedEvent
 from reconciler.profiles.checks.people import starting
+from reconciler.profiles.checks.platform import settles
 from reconciler.profiles.judging import exempt_from, is_exempt
 from reconciler.profiles.plugins import NOBODY, SETTINGS, CheckResult, check, failed, passed, unknown
 from reconciler.profiles.situation import Situation
@@ -168,10 +169,8 @@ def planned_for_later(situation: Situation) -> CheckResult:
     if not case.only_later or situation.record.self_service is not None:
         return failed("no plan for later", holds=False)
     if until is not None:
-        since = to_text(situation.quiet_since)
-        return failed(
-            f"only a plan for later is left since {since}; the node settles until {to_text(until)}", until
-        )
+        left = "only a plan for later is left"
+        return settles(left, f"{left} since {to_text(situation.quiet_since)}", situation, until)
     return passed("; ".join(dict.fromkeys(_later(one) for one in case.present)), holds=False)
 
 
