@@ -25,7 +25,7 @@ def test_a_whole_case_from_its_first_event_to_the_uncordon(scene: Scene) -> None
     scene.condition(node, "Ready", "True")
     report = scene.run()
     assert set(report.holds(node)) == {"eventsGone", "nodeReady"}
-    assert "settles until" in report.holds(node)["eventsGone"]
+    assert "the node settles for" in report.holds(node)["eventsGone"]
     assert scene.cordoned(node)
 
     scene.clock.advance(minutes=2, seconds=1)
