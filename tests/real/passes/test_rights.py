@@ -13,10 +13,11 @@ from tests.real.manifests.applying import applied
 from tests.real.manifests.permissions import granted, missing, unused, used
 from tests.real.passes.processes import Programs
 from tests.real.passes.scene import Scene, cover
+from tests.real.passes.test_readiness import volume
 from tests.support.controlplane.api import Object
 from tests.support.controlplane.processes import wait_for
 from tests.support.controlplane.server import ControlPlane
-from tests.support.controlplane.workloads import budget, deployment
+from tests.support.controlplane.workloads import budget, deployment, pod
 from tests.support.stub import Answer, Stub
 
 pytestmark = pytest.mark.slow
@@ -76,6 +77,10 @@ def test_the_base_grants_what_passes_ask_and_nothing_else(
     scene.api.create("poddisruptionbudgets", budget("web", max_unavailable=2))
     scene.workload("held", second)
     cover(scene, "held")
+    # A pod that stays, with a volume for which the drain does not wait.
+    scene.api.create("pods", pod("log", node_name=first, volumes=volume(scene, "westeurope-1")))
+    spec = {"attacher": "disk.csi.azure.com", "nodeName": first, "source": {"persistentVolumeName": "data"}}
+    scene.api.create("volumeattachments", {"metadata": {"name": "data"}, "spec": spec})
     with installed(scene, way) as kubeconfig:
         scene.condition_tells(first)
         assert programs.run("report", kubeconfig=kubeconfig).code == 0
@@ -83,8 +88,8 @@ def test_the_base_grants_what_passes_ask_and_nothing_else(
         scene.condition_silent(first)
         # The ledger is there now, and the second start changes it.
         scene.condition_tells(second)
-        pod = {"POD_NAME": "ours", "POD_NAMESPACE": NAMESPACE} if way == "deployment" else {}
-        serving = programs.start("serve", "--every", "1h", kubeconfig=kubeconfig, pod=pod)
+        ours = {"POD_NAME": "ours", "POD_NAMESPACE": NAMESPACE} if way == "deployment" else {}
+        serving = programs.start("serve", "--every", "1h", kubeconfig=kubeconfig, pod=ours)
         serving.wait_for("leading")
         wait_for("the second start", lambda: scene.cordoned(second), seconds=60)
         # While its budget holds the pod, the drainer watches the budgets.
@@ -98,13 +103,13 @@ def test_the_base_grants_what_passes_ask_and_nothing_else(
         assert programs.run("sweep", kubeconfig=kubeconfig).code == 0
         scene.condition_silent(second)
         wait_for("the end of both", lambda: scene.is_untouched(first) and scene.is_untouched(second))
-        if pod:
+        if ours:
             programs.configure("mode: Enforced\n")
             wait_for("an Event", lambda: rejected(scene))
         assert serving.terminate().code == 0
-        if pod:
+        if ours:
             # There are no last good settings at a start.
-            again = programs.start("serve", kubeconfig=kubeconfig, pod=pod)
+            again = programs.start("serve", kubeconfig=kubeconfig, pod=ours)
             assert again.wait().code == 2
             assert len(rejected(scene)) == 2
 
