@@ -131,7 +131,7 @@ class Case(Struct, frozen=True):
         A pass that comes a little after the latest start is in time.
         """
         deadline = self.times.deadline
-        return None if deadline is None else deadline + min(_STEP, self.lead / 3)
+        return None if deadline is None else deadline + _STEP
 
     def is_late(self, start: datetime, now: datetime) -> bool:
         """Whether a start then is after the latest start. What the platform may have started is no forecast.

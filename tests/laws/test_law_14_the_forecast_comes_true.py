@@ -16,12 +16,13 @@ from reconciler.model.plan import Plan
 from reconciler.model.values import replace
 from reconciler.settings.schema import Settings
 from reconciler.simulation.platform import Reporter, VmEvent
+from reconciler.simulation.world import World
 from tests.laws.histories import History
 from tests.laws.hits import Hits
-from tests.support import builders
+from tests.support import builders, strategies
 from tests.support.builders import NOW, REQUEST
 from tests.support.searching import examples
-from tests.support.worlds import world_of
+from tests.support.worlds import look, world_of
 
 KINDS = (Kind.REBOOT, Kind.REDEPLOY)
 ZONES = ("westeurope-1", "westeurope-2")
@@ -292,3 +293,26 @@ def test_no_start_is_planned_after_the_latest_start_or_for_now_while_it_is_held(
             LATEST.count()
             assert plan.missed or plan.latest_start is None or plan.planned_start <= plan.latest_start, plan
             assert plan.planned_start > history.now, (plan, node.holds)
+
+
+PLANNED = Hits()
+
+
+@PLANNED.at_least(20)
+@settings(max_examples=examples(60))
+@given(strategies.worlds(most=6, more=strategies.asking_nodes), strategies.policies(), st.booleans())
+def test_in_any_world_nothing_that_is_held_is_planned_for_now_and_no_start_too_late(
+    world: World, policy: Settings, skewed: bool
+) -> None:
+    if skewed:
+        world.cluster.skew = timedelta(minutes=10)
+    plan, _ = look(world, policy)
+
+    for node in plan.nodes:
+        told = node.schedule
+        if told is None or told.started or told.planned_start is None:
+            continue
+        PLANNED.count()
+        # After the end of a case, the next one begins with the next pass.
+        assert told.planned_start > plan.now or not node.holds, (node.holds, told)
+        assert told.missed or told.latest_start is None or told.planned_start <= told.latest_start, told

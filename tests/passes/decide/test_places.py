@@ -151,6 +151,13 @@ def test_an_event_of_ec2_waits_for_karpenter_that_replaces_the_node_until_its_la
     # It is in a maintenance that began before, which may be why Karpenter replaces it.
     assert starts(60, replace(KARPENTERS, unschedulable=True))
     assert starts(60, replace(KARPENTERS, labels={}))
+    assert starts(60, replace(KARPENTERS, taints=()))
+
+
+def test_an_event_that_a_person_requests_too_does_not_wait_for_karpenter() -> None:
+    event = builders.judged(builders.event(sources=("aws", "request")))
+
+    assert others_at_work(event, KARPENTERS, Coexist(), "") == ()
 
 
 @pytest.mark.parametrize("key", ["karpenter.sh/disrupted", "karpenter.sh/disruption"])
@@ -201,6 +208,19 @@ def test_a_start_that_a_check_holds_is_not_planned_for_now() -> None:
     assert "correct the clocks" in found.because
     history.wait(minutes(106))
     assert scheduled(history).missed
+    assert builders.case_of(history.cluster.nodes["a"]).facts.will_be_missed is not None
+
+
+def test_when_a_node_comes_back_that_stays_not_ready_after_its_settle_time_is_not_known() -> None:
+    history = beside(10 * DAYS)
+    history.cluster.annotate("b", REQUEST, due(5))
+    history.until_still()
+    history.cluster.node_down("b")
+    history.cluster.annotate("b", REQUEST, None)
+    assert scheduled(history, "b").ends == history.now + minutes(2)
+
+    history.wait(minutes(3))
+    assert scheduled(history, "b").ends is None
 
 
 @pytest.mark.parametrize("kind", ["Preempt", "Terminate"])
