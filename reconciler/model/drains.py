@@ -285,13 +285,15 @@ class SlotUse(Struct, frozen=True):
     """Whether a drain that runs uses one of the slots of its order (`held`), or could go on if it had one.
 
     `blocked_since` is when it last made progress (UTC), None while pods leave. `blocked_at` is when that
-    changes, or when it gives its slot back, if nothing else happens before (UTC).
+    changes, or when it gives its slot back, if nothing else happens before (UTC). `counts_from` is from when
+    on it counts as blocked, and a pass has to record that (UTC).
     """
 
     held: bool = False
     awaited: bool = False
     blocked_since: datetime | None = None
     blocked_at: datetime | None = None
+    counts_from: datetime | None = None
 
 
 class DrainProgress(Struct, frozen=True):

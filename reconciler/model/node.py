@@ -232,6 +232,11 @@ class Node(Struct, frozen=True):
         keys = keys_of(prefix)
         return keys.uid not in self.annotations and not keys.of_people.isdisjoint(self.annotations)
 
+    def has_spare_uid(self, prefix: str) -> bool:
+        """Whether the UID is left of annotations of ours that somebody has removed by hand."""
+        keys = keys_of(prefix)
+        return keys.uid in self.annotations and self.annotations.keys().isdisjoint(keys.bound - {keys.uid})
+
     @property
     def cordoned_by_us(self) -> bool:
         """Whether a pass has cordoned it, and somebody removed the record."""

@@ -111,10 +111,6 @@ def test_a_hold_that_was_written_by_hand_is_bound_to_its_node(mode: str) -> None
     history.cluster.annotate("n0", KEYS.hold, hold_text(PersonHold(Word("alice", NOW))))
     history.until_still()
     assert history.cluster.nodes["n0"].annotations[UID] == history.cluster.nodes["n0"].uid
-    history.cluster.annotate("n0", KEYS.hold, None)
-    history.cluster.annotate("n0", REQUEST, builders.DRAIN_NOW)
-    history.until_still()
-    assert history.cluster.nodes["n0"].annotations[UID] == history.cluster.nodes["n0"].uid
 
 
 def test_the_last_annotation_of_ours_takes_the_uid_with_it() -> None:
@@ -127,6 +123,16 @@ def test_the_last_annotation_of_ours_takes_the_uid_with_it() -> None:
         history.until_still()
 
     assert set(history.cluster.nodes["n0"].annotations).isdisjoint(KEYS.bound)
+
+
+def test_a_uid_that_is_left_after_a_removal_by_hand_is_removed() -> None:
+    history = enforced()
+    history.cluster.annotate("n0", KEYS.hold, hold_text(PersonHold(Word("alice", NOW))))
+    history.until_still()
+    history.cluster.annotate("n0", KEYS.hold, None)
+    history.until_still()
+
+    assert UID not in history.cluster.nodes["n0"].annotations
 
 
 def test_events_that_were_published_for_another_vm_are_unknown_and_removed() -> None:

@@ -155,6 +155,10 @@ def test_the_time_out_of_a_stuck_drain_is_a_moment_of_change() -> None:
         builders.settings(),
     )
 
+    # From then on the pod is late, and a pass records since when none leaves.
+    late = NOW + minutes(25) + timedelta(seconds=10)
+    assert history.until_still().next_change == late
+    history.world.clock.advance(late)
     assert history.until_still().next_change == NOW + minutes(30)
 
 

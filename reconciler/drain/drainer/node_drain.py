@@ -353,7 +353,10 @@ class NodeDrain(Struct):
     def _slot_use(self) -> SlotUse:
         slot = self.slot
         held = self.order.slots is not None and (slot.held or self._begins)
-        return SlotUse(held, slot.awaited, slot.blocked_since, slot.blocked_at)
+        # Pods that leave may be late, and then stay.
+        begins = slot.blocked_since or slot.blocked_at
+        counts = shifted(begins, self.limits.slot_kept) if begins is not None else None
+        return SlotUse(held, slot.awaited, slot.blocked_since, slot.blocked_at, counts)
 
     @property
     def _begins(self) -> bool:

@@ -130,6 +130,7 @@ def _has_signs(node: Node, assessment: NodeAssessment, settings: Settings, parts
         or parts.bears_signs(node, keys.prefix)
         or node.copied
         or node.is_unbound(keys.prefix)
+        or node.has_spare_uid(keys.prefix)
         or not node.annotations.keys().isdisjoint(keys.instructions)
         or is_adoptable(node, settings)
     )

@@ -246,6 +246,8 @@ def node_patch(
         annotations[keys.said_before] = None
     if read.is_unbound(keys.prefix):
         annotations[keys.uid] = read.uid
+    elif read.has_spare_uid(keys.prefix):
+        annotations[keys.uid] = None
     closed = walked.effects.node.unschedulable
     unschedulable = closed if closed != read.unschedulable else None
     lists = _list_changes(read, step.node)

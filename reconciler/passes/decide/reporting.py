@@ -134,7 +134,9 @@ def _moments(plan: NodePlan, now: datetime) -> tuple[datetime, ...]:
     found = (*found, plan.todo.undone.until if plan.todo.undone is not None else None)
     # It is reported if no drain has begun by then. A drain that is ordered may wait.
     found = (*found, *_of_workflows(plan, now))
-    waits = [event.lost_from for event in plan.events if event.asks]
+    progress = plan.draining.progress
+    waits = [progress.slot.counts_from if progress is not None else None]
+    waits += [event.lost_from for event in plan.events if event.asks]
     starts = [
         event.times.earliest
         for event in plan.events
