@@ -52,10 +52,10 @@ class TimedDrains:
             return
         slot = order.slots is not None
         if known is not None and known.goes_on(order.uid):
-            self._progress[order.node] = replace(known, slot=SlotUse(held=slot))
+            self._progress[order.node] = replace(known, slot=SlotUse(held=slot), since=order.since)
             return
         self._progress[order.node] = DrainProgress(
-            order.node, order.uid, Phase.RUNNING, total=1, slot=SlotUse(held=slot)
+            order.node, order.uid, Phase.RUNNING, total=1, slot=SlotUse(held=slot), since=order.since
         )
         ends = self._cluster.clock.now()
         if order.node not in self._empty:
