@@ -169,6 +169,12 @@ ROWS: Mapping[str, Sequence[Panel]] = {
             mappings=_words(("0", "nobody", "orange"), ("1", "held", "green")),
         ),
         _stat(
+            "Other reconcilers",
+            "Reconcilers with another lock that act on the same nodes.",
+            f"count(max by (namespace) ({m.OTHER_RECONCILER}) == 1) or vector(0)",
+            thresholds=_BAD,
+        ),
+        _stat(
             "Settings file",
             "Rejected: it has a mistake, and earlier settings apply.",
             f"min({m.SETTINGS_GOOD})",
@@ -207,6 +213,11 @@ ROWS: Mapping[str, Sequence[Panel]] = {
             dates=("planned start", "latest start", "platform may start"),
         ),
         _table(
+            "Unguarded nodes",
+            "Nodes with maintenance that the reconciler does not act on, and why.",
+            f"max by (node, kind, why) ({m.UNGUARDED}{_NODE})",
+        ),
+        _table(
             "Holds",
             "Why nothing happens to a node now, and since when. The docs describe each code.",
             (f"1000 * min by (node, code) ({m.NODE_HOLD_SINCE}{_NODE})", "since"),
@@ -226,6 +237,12 @@ ROWS: Mapping[str, Sequence[Panel]] = {
     "The fleet": (
         _lines(
             "Nodes by state", "Managed nodes.", (f"max by (state) ({m.NODES})", "{{state}}"), stacked=True
+        ),
+        _lines(
+            "Nodes by workflow and state",
+            "Managed nodes of each workflow.",
+            (f"max by (profile, state) ({m.PROFILE_NODES})", "{{profile}} {{state}}"),
+            stacked=True,
         ),
         _lines(
             "Places in the budget",

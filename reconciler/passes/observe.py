@@ -154,7 +154,7 @@ def observe(
         memories=reports.memories,
         skew=reader.skew(),
         itself=outside.itself,
-        reconciler=_beside_others(outside, fleet.records),
+        reconciler=_beside_others(outside, settings, fleet.nodes, fleet.records),
         problems=Problems(
             (*unread_objects, *unread_nodes, *reports.notes, *notes, *fleet.notes),
             {**fleet.problems, **reports.problems},
@@ -170,13 +170,18 @@ _OTHERS = 5
 """Locks of other reconcilers that a pass reads at most: each takes a request."""
 
 
-def _beside_others(outside: Outside, records: Mapping[str, Record]) -> Reconciler:
+def _beside_others(
+    outside: Outside, settings: Settings, nodes: Iterable[Node], records: Mapping[str, Record]
+) -> Reconciler:
     """Return who acts on the nodes, with the reconcilers that have begun records with another lock.
+
+    Nodes that the settings do not select may be those of another reconciler.
 
     Without such records nothing is read. A lock that can't be read is none: it would stop us for ever.
     """
     own, reader = outside.reconciler, outside.reader
-    locks = sorted({record.lock for record in records.values()} - {"", own.lock})
+    ours = (node.name for node in nodes if settings.in_fleet(node.labels) and node.name in records)
+    locks = sorted({records[name].lock for name in ours} - {"", own.lock})
     if not locks or not own.lock or not isinstance(reader, LockReader):
         return own
     found = [

@@ -78,7 +78,9 @@ def end_state(scene: Scene, lane: Lane) -> Object:
     node = scene.api.get("nodes", lane.node)
     metadata = node["metadata"]
     ours = {
-        key: MOVED.sub("", TIME.sub("<time>", value)).replace(metadata["uid"], "<uid>")
+        key: MOVED.sub("", TIME.sub("<time>", value))
+        .replace(metadata["uid"], "<uid>")
+        .replace(f'"lock":"{lane.namespace}"', '"lock":"<namespace>"')
         for key, value in {**metadata["labels"], **metadata["annotations"]}.items()
         if key.startswith(PREFIX)
     }
