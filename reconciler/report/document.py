@@ -26,7 +26,6 @@ from reconciler.model.values import replace
 from reconciler.report import safe
 from reconciler.report.acting import reconciler_value
 from reconciler.report.columns import NodeReport
-from reconciler.report.people import people
 from reconciler.report.values import Document, keys, plain, settings_value
 
 
@@ -53,6 +52,9 @@ class Report(Struct, frozen=True):
     @property
     def document(self) -> Document:
         """The report as plain values."""
+        # It loads the checks and the settings, which a drain by hand does not need.
+        from reconciler.report.people import people
+
         plan = self.plan
         holders = [{"node": node, "because": because} for node, because in plan.budget.holders]
         return {

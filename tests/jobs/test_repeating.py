@@ -257,7 +257,8 @@ def test_an_explanation_is_written_in_place_on_a_terminal(
     with Terminal([*command, "--kubeconfig", str(kubeconfig)], environment) as terminal:
         shown = terminal.wait_for("n: operational")
         assert CLEARED in shown
-        assert shown.rpartition(CLEARED)[2].startswith("default settings: the ConfigMap")
+        assert shown.rpartition(CLEARED)[2].startswith("reconciler: whether one runs is not known")
+        assert "default settings: the ConfigMap" in shown.rpartition(CLEARED)[2]
         node.annotations[REQUEST] = '{"kind":"Reboot"}'
         assert CLEARED in terminal.wait_for("Reboot").partition("default settings:")[2]
 
