@@ -43,9 +43,9 @@ def kubeconfig(paths: str, context: str | None) -> ApiAccess:
     Raises Unauthorized with what is wrong with the files, their certificates or their credential plugin.
     """
     configuration = _configuration()
-    origin = _origin(paths, context)
     with _logged_errors() as logged:
         try:
+            origin = _origin(paths, context)
             load_kube_config(paths, context, configuration, persist_config=True)  # type: ignore[no-untyped-call]
         except (
             ConfigException,
