@@ -59,13 +59,15 @@ class Outage(Struct, frozen=True):
 
     It begins at `date`, None if that is unknown. `taken_down` is when the platform takes the node out of
     service, drained or not, None if it does not. The node is expected `back`, None if the end depends on the
-    start of the drain. From `too_late_from` on no drain begins, because the platform has begun. `struck`: it
-    has started, or another event of the node has.
+    start of the drain. A node that was not drained is `up` again earlier where the platform names days: it is
+    out of service once, and not on all of them. `up` is None if both are the same. From `too_late_from` on no
+    drain begins, because the platform has begun. `struck`: it has started, or another event of the node has.
     """
 
     date: datetime | None = None
     taken_down: datetime | None = None
     back: datetime | None = None
+    up: datetime | None = None
     too_late_from: datetime | None = None
     struck: bool = False
 
@@ -117,6 +119,10 @@ class Case(Struct, frozen=True):
         """Return when the node is expected back if its drain starts then."""
         back = self.outage.back
         return shifted(start, self.lasts) if back is None or back <= start else back
+
+    def up_again(self, down: datetime) -> datetime:
+        """Return when the node is expected up if it was not drained and the platform takes it down then."""
+        return self.outage.up or self.end(down)
 
     @property
     def in_time_until(self) -> datetime | None:
@@ -459,7 +465,7 @@ class Scheduler:
         if down is None or case.has_place:
             return
         for limit in self._limits.of(case):
-            limit.book(Booking(case.node, down, case.end(down)))
+            limit.book(Booking(case.node, down, case.up_again(down)))
 
     def _full_limit(self, case: Case) -> str:
         """Return the first limit without a place at the latest start of a case, empty if each has one.
@@ -535,7 +541,7 @@ class Scheduler:
 
     def _bears(self, case: Case) -> bool:
         down = case.outage.taken_down
-        return down is None or all(limit.bears(down, case.end(down)) for limit in self._limits.of(case))
+        return down is None or all(limit.bears(down, case.up_again(down)) for limit in self._limits.of(case))
 
     def _place_late(self, case: Case) -> None:
         limit = self._placed[case.node].limit if case.node in self._placed else self._full_limit(case)
@@ -570,7 +576,7 @@ def _busy(case: Case, at: datetime) -> timedelta:
 def _down(case: Case) -> timedelta:
     """Return how long the node of a case is out of service if it is missed."""
     down = case.outage.taken_down
-    return case.end(down) - down if down is not None else timedelta()
+    return case.up_again(down) - down if down is not None else timedelta()
 
 
 def _order(case: Case) -> tuple[bool, bool, datetime, int, datetime, str, str]:

@@ -188,7 +188,7 @@ def _case(node: NodeFacts, places: DisruptionBudget, context: PassContext) -> Ca
         if (each.event.kind in settings.budget.exempt or has_struck(each)) and each.lost_from is not None
     )
     policy = node.policies[judged.event.kind, judged.event.condition]
-    back = _back(judged, node, context, begins=times.earliest)
+    date, back = _date(node, judged.event), _back(judged, node, context, begins=times.earliest)
     return Case(
         node=read.name,
         zone=read.zone,
@@ -200,9 +200,10 @@ def _case(node: NodeFacts, places: DisruptionBudget, context: PassContext) -> Ca
         lead=policy.lead_time if policy is not None else timedelta(),
         outside_from=_outside_from(waiting, node.policies),
         outage=Outage(
-            date=_date(node, judged.event),
+            date=date,
             taken_down=_taken_down(judged, now),
             back=back,
+            up=_over(judged, date, context, times.earliest) if back and date else None,
             too_late_from=_too_late_from(judged, now),
             struck=any(has_struck(each) for each, _ in waiting),
         ),
@@ -289,13 +290,18 @@ def _back(
     event, date = judged.event, _date(node, judged.event)
     if judged.after_drain.by_us or date is None:
         return None
-    lasts = event.duration if event.duration is not None else context.settings.drain.timeout
-    if event.kind.takes_the_vm:
-        lasts = timedelta()
-    over = date + lasts
-    if event.plan is not None and event.plan.until is not None:
-        over = max(over, event.plan.until)
-    return over if over <= begins else over + context.settings.uncordon.settle
+    until = event.plan.until if event.plan is not None else None
+    return _over(judged, date, context, begins, until or date)
+
+
+def _over(
+    judged: JudgedEvent, date: datetime, context: PassContext, begins: datetime, until: datetime = EARLIEST
+) -> datetime:
+    """Return when a maintenance that begins at this date is over, but not before `until`."""
+    event, settings = judged.event, context.settings
+    lasts = event.duration if event.duration is not None else settings.drain.timeout
+    over = max(date if event.kind.takes_the_vm else date + lasts, until)
+    return over if over <= begins else over + settings.uncordon.settle
 
 
 def _end(node: NodeFacts, context: PassContext) -> datetime | None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
+from hypothesis import given
+from hypothesis import settings as tries
+from hypothesis import strategies as st
 
 from reconciler.model.event import Kind, PlatformPlan
 from reconciler.model.node import AUTOSCALER_TAINT, REMEDIATOR_TAINT, Node, Taint
@@ -15,8 +18,10 @@ from reconciler.model.values import replace
 from reconciler.profiles.instructed import others_at_work
 from reconciler.settings.draining import Coexist, Karpenter
 from tests.laws.histories import History, by_hand
+from tests.laws.hits import Hits
 from tests.support import builders
 from tests.support.builders import NOW, REQUEST, minutes, node, plan_of
+from tests.support.searching import examples
 from tests.support.worlds import world_of
 
 ONE = "budget: {maxUnavailable: 1}"
@@ -185,6 +190,43 @@ def test_a_plan_for_days_is_over_with_the_last_of_them() -> None:
 
     assert schedule is not None
     assert schedule.ends == NOW + timedelta(days=8) + minutes(2)
+
+
+MISSED_PLANS = Hits()
+
+
+@MISSED_PLANS.at_least(20)
+@tries(max_examples=examples(40))
+@given(
+    st.integers(min_value=1, max_value=30 * 24),
+    st.lists(st.integers(min_value=0, max_value=20 * 24), max_size=4),
+    st.sampled_from((1, 2)),
+)
+def test_a_missed_node_takes_no_place_for_all_the_days_of_its_plan(
+    hours: int, others: list[int], places: int
+) -> None:
+    """It stays in service until the platform begins, on one of the days, and is out of service once."""
+    first = NOW + timedelta(days=2)
+    text = builders.settings(f"budget: {{maxUnavailable: {places}}}")
+    dates = {f"a{number}": first for number in range(places)}
+    dates |= {f"b{number}": first + timedelta(hours=later) for number, later in enumerate(others)}
+
+    def plan(until: datetime) -> dict[str, CaseSchedule]:
+        signals = {name: builders.signal(Kind.REDEPLOY, not_before=date) for name, date in dates.items()}
+        planned = builders.signal(Kind.REDEPLOY, not_before=first)
+        signals["z"] = dataclasses.replace(planned, plan=PlatformPlan(until))
+        nodes = (node(name) for name in (*signals, "idle"))
+        readings = {name: builders.reported(signal) for name, signal in signals.items()}
+        made = builders.planned(builders.snapshot(*nodes, readings=readings), text)
+        found = {name: plan_of(made, name).schedule for name in signals}
+        return {name: schedule for name, schedule in found.items() if schedule is not None}
+
+    long, short = plan(first + timedelta(hours=hours)), plan(first)
+    if long["z"].missed and long["z"].planned_start is None:
+        MISSED_PLANS.count()
+        for name in dates:
+            starts = [(one[name].planned_start, one[name].ends, one[name].missed) for one in (long, short)]
+            assert starts[0] == starts[1], name
 
 
 def test_a_drain_that_runs_waits_for_the_autoscaler_until_its_latest_start() -> None:
