@@ -47,7 +47,7 @@ def command(config: SettingsSource, strict: bool, permissions: bool, target: Tar
     settings = settings_from(config, target, now)
     # The API server may be away where only a file is checked, so calendars in objects are not read then.
     asks_cluster = not isinstance(config, Path) or target.kubeconfig is not None or target.context is not None
-    settings, unread = with_calendars(settings, target if asks_cluster else None, now)
+    settings, unread = with_calendars(settings, target if asks_cluster else None)
     _raise_for_calendars(config, settings)
     if permissions:
         echo(grants_as_manifests(grants_of(settings)), nl=False)

@@ -300,8 +300,8 @@ def warn_of_no_settings(error: SettingsError, target: Target) -> None:
         log.warning("the Event %s was not written: %s: %s", REJECTED, type(failure).__name__, failure)
 
 
-def with_calendars(settings: Settings, target: Target | None, now: datetime) -> tuple[Settings, list[str]]:
-    """Return the settings with what their calendars say `now` (aware), and a note for each that is unread.
+def with_calendars(settings: Settings, target: Target | None) -> tuple[Settings, list[str]]:
+    """Return the settings with what their calendars say now, and a note for each that is unread.
 
     The API server is asked only for calendars in ConfigMaps and Secrets, and not without a `target`.
     """
@@ -319,7 +319,7 @@ def with_calendars(settings: Settings, target: Target | None, now: datetime) -> 
             places = in_files
     make = first("calendars")
     try:
-        read = {} if make is None else make(connection).read(places, now)
+        read = {} if make is None else make(connection).read(places)
     finally:
         if connection is not None:
             connection.close()

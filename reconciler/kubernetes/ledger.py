@@ -1,8 +1,9 @@
 """The ledger as the data of its ConfigMap, and the holds of many nodes in it, which only people write.
 
 A text that can't be read is dropped with a warning: the memory of a polled source only saves work,
-replaced nodes stop holding places of the budget, and writes that did not stay are tried again without a
-pause. The last start keeps the spacing between drains, so the ledger says if it can't be read.
+replaced nodes stop holding places of the budget, writes that did not stay are tried again without a
+pause, and calendars are read again. The last start keeps the spacing between drains, so the ledger says if
+it can't be read.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from reconciler.http.retrying import Guard, patiently, write_until_settled
 from reconciler.kubernetes import objects
 from reconciler.kubernetes.connection import LEDGER, MERGE_PATCH, Connection, Request, core
 from reconciler.model import limits
+from reconciler.model.content import KeptCalendar
 from reconciler.model.errors import Conflict, NotFound, SourceError
 from reconciler.model.event import Kind
 from reconciler.model.instructions import PersonHold, fleet_holds, fleet_text
@@ -39,6 +41,7 @@ PUBLISHED = "published"
 LASTED = "lasted"
 HOLDS = "holds"
 UNDONE = "undone"
+CALENDARS = "calendars"
 
 _SECOND = timedelta(seconds=1)
 _MOST_SIGNS = 10
@@ -59,6 +62,7 @@ def from_data(data: Mapping[str, str], forms: Iterable[MemoryForm]) -> Ledger:
         lasted=_lasted(data.get(LASTED, "")),
         holds=fleet_holds(data.get(HOLDS, "")),
         undone=_list(Undone, data.get(UNDONE), "which writes did not stay")[:MOST],
+        calendars=_list(KeptCalendar, data.get(CALENDARS), "what calendars said"),
     )
 
 
@@ -70,6 +74,7 @@ def to_data(ledger: Ledger, before: Mapping[str, str], forms: Iterable[MemoryFor
         **memories,
         REPLACED: _list_text(ledger.replaced),
         UNDONE: _list_text(sorted(ledger.undone, key=lambda undone: undone.node)[:MOST]),
+        CALENDARS: _list_text(ledger.calendars),
         PUBLISHED: ",".join(ledger.published),
         LASTED: ",".join(f"{kind}={length // _SECOND}" for kind, length in sorted(ledger.lasted.items())),
     }

@@ -61,6 +61,9 @@ COUNT = 1_000_000
 CALENDAR = 1_000_000
 """Bytes of the content of a calendar; a ConfigMap holds no more."""
 
+KEPT_CALENDARS = 300_000
+"""Characters of the last contents of all calendars in our own ConfigMap, compressed."""
+
 CALENDARS = 100
 """Calendars in the settings."""
 

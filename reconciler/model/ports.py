@@ -104,11 +104,8 @@ class AheadReader(Protocol):
 class CalendarReader(Protocol):
     """Reads the calendars that the settings name."""
 
-    def read(self, places: Sequence[CalendarPlace], now: datetime) -> Mapping[str, CalendarText]:
-        """Return what each place has, by the name of its calendar; `now` is aware. Raises nothing.
-
-        While a content can't be used, the last good one counts for a bounded time, with a note.
-        """
+    def read(self, places: Sequence[CalendarPlace]) -> Mapping[str, CalendarText]:
+        """Return what each place has now, by the name of its calendar. Raises nothing."""
 
 
 class VolumeReader(Protocol):

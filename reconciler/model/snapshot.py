@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from reconciler.model import limits
-from reconciler.model.content import CalendarText
+from reconciler.model.content import CalendarText, KeptCalendar
 from reconciler.model.drains import DrainProgress
 from reconciler.model.event import Answer, Kind, MaintenanceEvent, Reading
 from reconciler.model.instructions import PersonHold
@@ -170,7 +170,8 @@ class Ledger(Struct, frozen=True):
     replacements may still be missing. `published` are the signs of publishers that may have objects, which
     are deleted once the settings no longer name the sign. `lasted` is how long cases that we ended took from
     the start of the drain, by the kind of their event. `holds` are those of people for all nodes, or for a
-    pool; only people write them. `undone` are the writes of nodes that did not stay. `unread` says why the
+    pool; only people write them. `undone` are the writes of nodes that did not stay. `calendars` are their
+    last contents that could be used. `unread` says why the
     last start can't be read, empty where it can. `ahead` is a last start in the future as it was read: a
     write replaces it, though a last start never moves back otherwise.
     """
@@ -182,6 +183,7 @@ class Ledger(Struct, frozen=True):
     lasted: Mapping[Kind, timedelta] = field(default_factory=dict)
     holds: tuple[PersonHold, ...] = ()
     undone: tuple[Undone, ...] = ()
+    calendars: tuple[KeptCalendar, ...] = ()
     unread: str = ""
     ahead: datetime | None = None
 
@@ -190,8 +192,9 @@ class Ledger(Struct, frozen=True):
         last = times.maybe(self.last_start)
         gone = tuple(replace(one, at=times.of(one.at)) for one in self.replaced)
         undone = tuple(replace(one, last=times.of(one.last)) for one in self.undone)
+        calendars = tuple(replace(one, unread_since=times.maybe(one.unread_since)) for one in self.calendars)
         ahead = self.last_start if last != self.last_start else None
-        return replace(self, last_start=last, ahead=ahead, replaced=gone, undone=undone)
+        return replace(self, last_start=last, ahead=ahead, replaced=gone, undone=undone, calendars=calendars)
 
     def merged(self, before: Ledger) -> Ledger:
         """Return this ledger as it is written over `before`: the last start never moves back."""

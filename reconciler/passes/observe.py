@@ -12,12 +12,13 @@ from typing import Any, TypeVar
 from msgspec import Struct
 
 from reconciler.drain.workloads import GROUP_LABELS, MOST, group_of, in_one_namespace
-from reconciler.model.content import CalendarText
+from reconciler.model.content import CalendarPlace, CalendarText, KeptCalendar, kept_calendars, place_hash
 from reconciler.model.errors import CloudError, ClusterError, Unauthorized, Unreachable
 from reconciler.model.event import Reading
 from reconciler.model.hooks import HookAnswer, HookKey, HookKind, HookRecord
 from reconciler.model.limits import EARLIEST
 from reconciler.model.machine import Machine, MachineRef
+from reconciler.model.moments import to_text
 from reconciler.model.node import (
     POOL_ANNOTATIONS,
     READ_LABELS,
@@ -83,6 +84,11 @@ _UNREACHABLE_AT_MOST = 3
 _SOON = timedelta(minutes=15)
 """A maintenance that comes sooner is drained for at once."""
 
+LAST_CONTENT = timedelta(days=1)
+"""How long the last good content of a calendar counts while the newest can't be used."""
+
+NOT_READ = CalendarText(unread="nothing has read it")
+
 _JUST_BEGUN = timedelta(seconds=10)
 """How long a drain may take to show the pods of its node, before a pass reads them itself."""
 
@@ -136,7 +142,8 @@ def observe(
         outside.machines, parts.machine_of, fleet.nodes, reports.readings, fleet.records, settings
     )
     busy = _busy(fleet.records, reports.struck, machines)
-    for_settings, soon, namespaces_problem, notes = _for_settings(context, fleet, reports, busy, wants)
+    kept = ledger.believed(own_times(now, reader.skew())).calendars
+    for_settings, soon, namespaces_problem, notes = _for_settings(context, fleet, reports, busy, wants, kept)
     begun = _just_begun(outside, fleet.records, now, 0 if soon else _FEW).difference(reports.struck, machines)
     pods, unread_pods = _pods(outside, fleet.nodes, [name for name in busy if name not in begun], gaps)
     return Snapshot(
@@ -269,12 +276,17 @@ def _fleet(context: _Context, read: _Read, nodes: Sequence[Node]) -> _Fleet:
 
 
 def _for_settings(
-    context: _Context, fleet: _Fleet, reports: _Reports, busy: Sequence[str], wants: Wants
+    context: _Context,
+    fleet: _Fleet,
+    reports: _Reports,
+    busy: Sequence[str],
+    wants: Wants,
+    kept: Iterable[KeptCalendar],
 ) -> tuple[ReadForSettings, frozenset[str], str, tuple[str, ...]]:
     """Return what only these settings need, see _due_and_new, why the namespaces can't be read, and notes."""
     outside, settings, now = context.outside, context.settings, context.now
     namespaces, namespaces_problem = _namespaces(outside.reader, settings, context.gaps)
-    calendars, unread = _calendars(outside, settings, now)
+    calendars, unread = _calendars(outside, settings, kept, now)
     waiting = _may_start(fleet.nodes, reports.readings, fleet.records, settings)
     # A mode that cordons nothing has the time to read.
     soon = frozenset() if settings.mode is Mode.OBSERVE else _due_and_new(waiting, fleet, reports, context)
@@ -618,16 +630,27 @@ def _namespaces(
 
 
 def _calendars(
-    outside: Outside, settings: Settings, now: datetime
+    outside: Outside, settings: Settings, kept: Iterable[KeptCalendar], now: datetime
 ) -> tuple[Mapping[str, CalendarText], tuple[str, ...]]:
-    """Return what was read of the calendars, and a note for each whose newest content can't be used."""
+    """Return what was read of the calendars, and a note for each whose newest content can't be used.
+
+    `kept` is what an earlier pass, perhaps of another process, has read of them.
+    """
     places = settings.calendar_places()
     if not places or outside.calendars is None:
         return settings.calendar_texts, ()
-    found, problems = guarded(
-        "the calendars can't be read", partial(outside.calendars.read, places, now), dict[str, CalendarText]()
+    read, problems = guarded(
+        "the calendars can't be read", partial(outside.calendars.read, places), dict[str, CalendarText]()
     )
+    found = calendars_now(places, read, kept, now)
+    fits = {one.name for one in kept_calendars(places, found)}
     notes = [
+        f"the calendar {name} is too large to be kept: when it can't be read, it allows no start before a "
+        "deadline"
+        for name, one in found.items()
+        if not one.unread and name not in fits
+    ]
+    notes += [
         f"the calendar {name} can't be read: {one.unread}; it allows no start before a deadline"
         if one.unread
         else f"the calendar {name}: {one.note}"
@@ -635,6 +658,35 @@ def _calendars(
         if one.unread or one.note
     ]
     return found, (*problems, *notes)
+
+
+def calendars_now(
+    places: Iterable[CalendarPlace],
+    read: Mapping[str, CalendarText],
+    kept: Iterable[KeptCalendar],
+    now: datetime,
+) -> dict[str, CalendarText]:
+    """Return what counts `now` (UTC) of the calendar at each place, by name: what was `read`, or was kept."""
+    before = {(one.name, one.place): one for one in kept}
+    return {
+        place.name: _or_last(read.get(place.name, NOT_READ), before.get((place.name, place_hash(place))), now)
+        for place in places
+    }
+
+
+def _or_last(read: CalendarText, kept: KeptCalendar | None, now: datetime) -> CalendarText:
+    """Return what counts of a calendar: the last good content for a day, if the newest can't be used."""
+    if not read.unread or kept is None:
+        return read
+    since = kept.unread_since or now.replace(microsecond=0)
+    try:
+        text = kept.text if now < since + LAST_CONTENT else ""
+    except ValueError:
+        return read
+    if not text:
+        return read
+    counts = f"what it said before counts until {to_text(since + LAST_CONTENT)}"
+    return CalendarText(text, note=f"{read.unread}; {counts}", unread_since=since)
 
 
 def _may_start(

@@ -181,9 +181,8 @@ class Calendars:
 
     found: CalendarText = CalendarText("[]")
 
-    def read(self, places: Sequence[CalendarPlace], now: datetime) -> Mapping[str, CalendarText]:
+    def read(self, places: Sequence[CalendarPlace]) -> Mapping[str, CalendarText]:
         """Return the content of each place."""
-        del now
         return {place.name: self.found for place in places}
 
 

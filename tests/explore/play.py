@@ -24,6 +24,7 @@ from reconciler.model.selector import EVERYTHING, LabelSelector
 from reconciler.model.snapshot import Self
 from reconciler.model.values import replace
 from reconciler.model.writes import Maintenance, MaintenanceWrite, NodeWrite
+from reconciler.passes.observe import calendars_now
 from reconciler.passes.release import release
 from reconciler.run import PARTS, rehearse, run_pass
 from reconciler.settings.schema import Mode, Settings
@@ -125,7 +126,9 @@ class Play:
     def settings(self) -> Settings:
         """The settings in force, with the calendars as they are now."""
         found = parsed(self.lines)
-        return found.with_calendars(self.calendars.read(found.calendar_places(), self.now))
+        places = found.calendar_places()
+        read, kept = self.calendars.read(places), self.cluster.ledger.calendars
+        return found.with_calendars(calendars_now(places, read, kept, self.now))
 
     @property
     def outside(self) -> WritableOutside:

@@ -21,6 +21,7 @@ from reconciler.features.calendars.ical_lines import (
     Component,
     Property,
     is_date,
+    lines_of,
     parse_date,
     parse_length,
     parse_length_text,
@@ -47,6 +48,11 @@ _WANTED = frozenset(f"{_OF_EVENTS} {_OF_ZONES}".split())
 _SHOWN = frozenset({"SUMMARY"})
 _LONGEST_SUMMARY = 100
 _ESCAPED = re.compile(r"\\(.)")
+
+
+def only_what_counts(text: str) -> str:
+    """Return a file with the lines that `parse_ical` reads, and no others, such as those with addresses."""
+    return lines_of(text, {"BEGIN", "END", *_WANTED, *_SHOWN})
 
 
 class _Read(Struct, frozen=True):

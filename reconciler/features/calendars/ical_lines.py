@@ -108,6 +108,13 @@ def read_components(text: str, wanted: Collection[str], shown: Collection[str] =
     return found
 
 
+def lines_of(text: str, names: Collection[str]) -> str:
+    """Return the content lines with these names, each as one line. Raises CalendarMistake."""
+    lines = ((_name(line, number)[0], line) for number, line in _unfolded(text))
+    # A line that begins with a space would go on with the one before.
+    return "".join(f"{line.strip()}\n" for name, line in lines if name in names)
+
+
 def _unfolded(text: str) -> Iterator[tuple[int, str]]:
     """Yield each content line with the number of its first line in the file."""
     parts: list[str] = []

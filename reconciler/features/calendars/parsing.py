@@ -10,7 +10,7 @@ from functools import lru_cache
 from reconciler.calendar.occurrences import Run
 from reconciler.calendar.values import literal, parse_moment, parse_zone, to_utc
 from reconciler.features.calendars.aks_maintenance import is_aks, parse_aks
-from reconciler.features.calendars.ical import parse_ical
+from reconciler.features.calendars.ical import only_what_counts, parse_ical
 from reconciler.features.calendars.recurrence import Event, Imported, Length
 from reconciler.model.content import CalendarPlace
 from reconciler.model.limits import CALENDAR, loads
@@ -38,6 +38,12 @@ def parse_calendar(text: str, place: CalendarPlace) -> Imported:
     if place.aks or is_aks(value):
         return parse_aks(value)
     return parse_freezes(value, place.zone)
+
+
+def without_the_rest(text: str) -> str:
+    """Return a text that `parse_calendar` has read, without what has no effect."""
+    text = text.removeprefix("\ufeff")
+    return only_what_counts(text) if text.lstrip()[:6].upper() == "BEGIN:" else text
 
 
 def _json(text: str) -> object:

@@ -1,7 +1,7 @@
 """Reads the calendars that the settings name, from files, ConfigMaps and Secrets.
 
-A content that can't be used never replaces a good one at once: a file may be half written, and an API server
-may be away. It counts as unknown once it has been unusable for `KEPT`.
+A content that can't be used is unread, with the reason: a file may be half written, and an API server may be
+away. A pass knows what counts then.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import binascii
 import os
 import stat
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
 
 import msgspec
 from msgspec import Struct
@@ -22,11 +21,7 @@ from reconciler.kubernetes.wire.shapes import ObjectMeta, decode
 from reconciler.model.content import CalendarPlace, CalendarText, Holder
 from reconciler.model.errors import ClusterError, NotFound, Unreachable
 from reconciler.model.limits import CALENDAR, quoted
-from reconciler.model.moments import to_text
 from reconciler.model.problems import internal
-
-KEPT = timedelta(days=1)
-"""How long the last good content of a calendar counts while the newest can't be used."""
 
 _ONLY_METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 _PATIENCE = 5.0
@@ -42,29 +37,28 @@ class _Held(msgspec.Struct):
 
 
 class _Good(Struct, frozen=True):
-    """The last content that could be used, with its resourceVersion, and when it was last seen."""
+    """The content of an object that was read last, with its resourceVersion."""
 
     place: CalendarPlace
     text: str
     version: str
-    seen: datetime
 
 
 class Calendars:
-    """A CalendarReader. It keeps the last good content of each calendar."""
+    """A CalendarReader. It reads an object again only if that has changed."""
 
     def __init__(self, connection: Connection | None = None) -> None:
         """Use this connection for ConfigMaps and Secrets; without one they can't be read."""
         self._connection = connection
         self._good: dict[str, _Good] = {}
 
-    def read(self, places: Sequence[CalendarPlace], now: datetime) -> Mapping[str, CalendarText]:
-        """Return the content of each calendar, by its name; `now` is aware. Raises nothing.
+    def read(self, places: Sequence[CalendarPlace]) -> Mapping[str, CalendarText]:
+        """Return the content of each calendar, by its name, without what has no effect. Raises nothing.
 
         An object is read again only if its resourceVersion has changed. Once the API server does not answer,
         no further object is asked for.
         """
-        from reconciler.features.calendars.parsing import parse_calendar
+        from reconciler.features.calendars.parsing import parse_calendar, without_the_rest
 
         found: dict[str, CalendarText] = {}
         away = ""
@@ -74,22 +68,15 @@ class Calendars:
                     raise ValueError(away)
                 text, version = self._content(place)
                 parse_calendar(text, place)
+                text = without_the_rest(text)
             except Exception as error:  # noqa: BLE001 - one calendar's content harms that calendar only
                 if isinstance(error, Unreachable):
                     away = str(error)
-                found[place.name] = self._without(place, _words(error, place), now)
+                found[place.name] = CalendarText(unread=_words(error, place))
                 continue
-            self._good[place.name] = _Good(place, text, version, now)
+            self._good[place.name] = _Good(place, text, version)
             found[place.name] = CalendarText(text)
         return found
-
-    def _without(self, place: CalendarPlace, why: str, now: datetime) -> CalendarText:
-        """Return what counts for a calendar whose newest content can't be used."""
-        good = self._good.get(place.name)
-        if good is None or good.place != place or good.seen + KEPT <= now:
-            return CalendarText(unread=why)
-        counts = f"its content of {to_text(good.seen)} counts until {to_text(good.seen + KEPT)}"
-        return CalendarText(good.text, note=f"{why}; {counts}")
 
     def _content(self, place: CalendarPlace) -> tuple[str, str]:
         if place.problem:

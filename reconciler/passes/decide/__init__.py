@@ -10,6 +10,7 @@ from itertools import islice
 
 from msgspec import Struct, field
 
+from reconciler.model.content import kept_calendars
 from reconciler.model.node import Node
 from reconciler.model.plan import NodePlan, Plan, PlanSettings, ProfileNodes
 from reconciler.model.polling import Memory
@@ -280,6 +281,7 @@ def _keep(progress: Progress, plans: Iterable[NodePlan], shown: ObjectChanges, c
         memories={**ledger.memories, **asked} if asked else ledger.memories,
         published=shown.signs,
         lasted=lasted(context.snapshot.ledger.lasted, progress.plans.values(), context.second),
+        calendars=kept_calendars(context.settings.calendar_places(), context.snapshot.for_settings.calendars),
         undone=tuple(plan.todo.undone for plan in plans if plan.todo.undone is not None),
     )
 

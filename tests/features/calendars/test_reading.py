@@ -1,4 +1,4 @@
-"""Reading calendars: files, objects, and the last good content while the newest can't be used."""
+"""Reading calendars: files, objects, and why a content can't be used."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.features.calendars.reading import KEPT, Calendars
+from reconciler.features.calendars.parsing import parse_calendar
+from reconciler.features.calendars.reading import Calendars
 from reconciler.model.content import CalendarPlace, CalendarText, Holder
-from reconciler.model.moments import to_text
-from tests.support.builders import NOW
 from tests.support.stub import Answer, Asked, StubMaker, json_answer, status
 
 GOOD = "- {start: 2026-12-01, end: 2026-12-02}\n"
@@ -26,34 +25,45 @@ def in_file(path: Path) -> CalendarPlace:
 def test_a_file_is_read_each_time(tmp_path: Path) -> None:
     path, reader = tmp_path / "a.yaml", Calendars()
     path.write_text(GOOD)
-    assert reader.read([in_file(path)], NOW) == {"c": CalendarText(GOOD)}
+    assert reader.read([in_file(path)]) == {"c": CalendarText(GOOD)}
 
     path.write_text(OTHER)
-    assert reader.read([in_file(path)], NOW) == {"c": CalendarText(OTHER)}
+    assert reader.read([in_file(path)]) == {"c": CalendarText(OTHER)}
 
 
-def test_the_last_good_content_counts_for_a_day(tmp_path: Path) -> None:
-    path, reader = tmp_path / "a.yaml", Calendars()
-    path.write_text(GOOD)
-    reader.read([in_file(path)], NOW)
+def test_a_content_that_can_not_be_used_is_unread(tmp_path: Path) -> None:
+    path = tmp_path / "a.yaml"
     path.write_text("- {start: soon}")
 
-    kept = reader.read([in_file(path)], NOW + KEPT - timedelta(seconds=1))["c"]
-    gone = reader.read([in_file(path)], NOW + KEPT)["c"]
+    read = Calendars().read([in_file(path)])["c"]
 
-    assert kept.text == GOOD
-    assert "[0].start: 'soon' is not a moment" in kept.note
-    assert f"its content of {to_text(NOW)} counts until {to_text(NOW + KEPT)}" in kept.note
-    assert gone.unread.startswith(f"{path}: [0].start: 'soon' is not a moment")
-    assert not gone.text
+    assert read.unread.startswith(f"{path}: [0].start: 'soon' is not a moment")
+    assert not read.text
 
 
-def test_the_content_of_another_place_does_not_count(tmp_path: Path) -> None:
-    reader = Calendars()
-    (tmp_path / "a.yaml").write_text(GOOD)
-    reader.read([in_file(tmp_path / "a.yaml")], NOW)
+def test_of_an_icalendar_only_what_counts_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "a.ics"
+    lines = [
+        "BEGIN:VCALENDAR",
+        "BEGIN:VEVENT",
+        "UID:1",
+        "DTSTART:20261201T000000Z",
+        "DTEND:2026120",
+        " 2T000000Z",
+        "SUMMARY:sale",
+        "ATTENDEE:mailto:ann@example.com",
+        "DESCRIPTION:secret",
+        " s",
+        "END:VEVENT",
+        "END:VCALENDAR",
+    ]
+    path.write_text("\r\n".join(lines))
 
-    assert reader.read([in_file(tmp_path / "b.yaml")], NOW)["c"].unread.endswith("No such file or directory")
+    text = Calendars().read([in_file(path)])["c"].text
+
+    assert "example.com" not in text
+    assert "secret" not in text
+    assert parse_calendar(text, in_file(path)) == parse_calendar(path.read_text(), in_file(path))
 
 
 @pytest.mark.parametrize(
@@ -64,14 +74,14 @@ def test_a_file_that_is_no_text_or_too_large_is_refused(tmp_path: Path, content:
     path = tmp_path / "a.ics"
     path.write_bytes(content)
 
-    assert unread in Calendars().read([in_file(path)], NOW)["c"].unread
+    assert unread in Calendars().read([in_file(path)])["c"].unread
 
 
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     path = tmp_path / "pipe"
     os.mkfifo(path)
 
-    assert Calendars().read([in_file(path)], NOW)["c"].unread == f"{path} is not a regular file"
+    assert Calendars().read([in_file(path)])["c"].unread == f"{path} is not a regular file"
 
 
 def test_one_calendar_harms_no_other(tmp_path: Path) -> None:
@@ -79,7 +89,7 @@ def test_one_calendar_harms_no_other(tmp_path: Path) -> None:
     path.write_text(GOOD)
     broken = CalendarPlace("d", path=str(tmp_path / "none"))
 
-    found = Calendars().read([broken, in_file(path)], NOW)
+    found = Calendars().read([broken, in_file(path)])
 
     assert found["d"].unread
     assert found["c"] == CalendarText(GOOD)
@@ -103,7 +113,7 @@ def test_an_error_in_the_program_harms_one_calendar_only(tmp_path: Path) -> None
     path.write_text(GOOD)
     broken = CalendarPlace("d", path=str(path), zone=BrokenZone())
 
-    found = Calendars().read([broken, in_file(path)], NOW)
+    found = Calendars().read([broken, in_file(path)])
 
     assert "broken" in found["d"].unread
     assert found["c"] == CalendarText(GOOD)
@@ -139,12 +149,12 @@ AT = "/api/v1/namespaces/ns/configmaps/m"
 def test_an_object_is_read_again_only_after_a_change(server: Server) -> None:
     reader = Calendars(server.connection)
     server.answers[AT] = held("1", a=GOOD)
-    assert reader.read([MAP], NOW)["c"].text == GOOD
-    assert reader.read([MAP], NOW)["c"].text == GOOD
+    assert reader.read([MAP])["c"].text == GOOD
+    assert reader.read([MAP])["c"].text == GOOD
     assert server.asked == [("m", "metadata"), ("m", "all"), ("m", "metadata")]
 
     server.answers[AT] = held("2", a=OTHER)
-    assert reader.read([MAP], NOW)["c"].text == OTHER
+    assert reader.read([MAP])["c"].text == OTHER
 
 
 def test_a_secret_is_base64(server: Server) -> None:
@@ -152,7 +162,7 @@ def test_a_secret_is_base64(server: Server) -> None:
     encoded = base64.b64encode(GOOD.encode()).decode()
     server.answers["/api/v1/namespaces/ns/secrets/s"] = held("1", k=encoded, other="!")
 
-    assert Calendars(server.connection).read([place], NOW)["c"].text == GOOD
+    assert Calendars(server.connection).read([place])["c"].text == GOOD
 
 
 @pytest.mark.parametrize(
@@ -167,7 +177,7 @@ def test_a_secret_is_base64(server: Server) -> None:
 def test_an_object_that_has_no_calendar_says_why(server: Server, answer: Answer, unread: str) -> None:
     server.answers[AT] = answer
 
-    assert unread in Calendars(server.connection).read([MAP], NOW)["c"].unread
+    assert unread in Calendars(server.connection).read([MAP])["c"].unread
 
 
 @pytest.mark.heavy
@@ -178,7 +188,7 @@ def test_an_api_server_that_is_away_is_asked_once(server: Server, tmp_path: Path
     secret = CalendarPlace("d", Holder.SECRET, namespace="ns", object="s")
     places = [MAP, secret, CalendarPlace("e", path=str(path))]
 
-    found = Calendars(server.connection).read(places, NOW)
+    found = Calendars(server.connection).read(places)
 
     assert {name for name, _ in server.asked} == {"m"}
     assert found["c"].unread
@@ -187,4 +197,4 @@ def test_an_api_server_that_is_away_is_asked_once(server: Server, tmp_path: Path
 
 
 def test_without_a_connection_no_object_is_read() -> None:
-    assert Calendars().read([MAP], NOW)["c"].unread == "ConfigMap ns/m is not read by this command"
+    assert Calendars().read([MAP])["c"].unread == "ConfigMap ns/m is not read by this command"

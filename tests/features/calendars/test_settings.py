@@ -23,10 +23,10 @@ IN_IT = datetime(2026, 12, 1, 12, tzinfo=UTC)
 AFTER = datetime(2026, 12, 3, tzinfo=UTC)
 
 
-def read(entry: str, text: str = FREEZE, **found: str) -> Settings:
+def read(entry: str, text: str = FREEZE, unread: str = "") -> Settings:
     """Return settings with this calendar, and what was read of it."""
     settings = parse_settings(f"calendars: [{entry}]", "f")
-    return settings.with_calendars({"c": CalendarText(text, **found)})
+    return settings.with_calendars({"c": CalendarText(text, unread)})
 
 
 @pytest.mark.parametrize(
