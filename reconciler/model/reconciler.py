@@ -27,6 +27,9 @@ OVERDUE_AFTER = 3
 LOOK = "kubectl get pods,cronjobs -A -l app.kubernetes.io/name=node-maintenance-reconciler"
 """The command that shows where a reconciler should run."""
 
+FIND = "kubectl get leases -A --field-selector metadata.name=reconciler-lock"
+"""The command that shows the locks of all reconcilers."""
+
 _SHORTEST = timedelta(seconds=1)
 """The shortest interval: moments are kept in whole seconds."""
 
@@ -82,6 +85,14 @@ class Reconciler(Struct, frozen=True):
     def acts(self) -> bool:
         """Whether somebody may act on nodes. Only a reconciler that is known to be overdue does not."""
         return self.running is not Running.OVERDUE
+
+    @property
+    def beside(self) -> str:
+        """Where the locks of the other reconcilers are, and which one starts no drain; empty without others."""
+        if not self.others:
+            return ""
+        starts = "this one starts no drain" if self.yields_to else "the younger one starts no drain"
+        return f"the other lock is in namespace {', '.join(self.others)}; {starts}"
 
 
 def beside(own: Reconciler, others: Iterable[Reconciler]) -> Reconciler:

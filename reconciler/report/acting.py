@@ -28,11 +28,7 @@ def acting_line(reconciler: Reconciler, now: datetime) -> Line:
     """Return who acts on the nodes `now` (aware), in a line; it is an alarm if nobody or two of them do."""
     words = _words(reconciler, now)
     if reconciler.others:
-        locks = ", ".join(reconciler.others)
-        starts = "this one starts no drain" if reconciler.yields_to else "the younger one starts no drain"
-        words = (
-            f"{words}. TWO RECONCILERS ACT ON THESE NODES: the other lock is in namespace {locks}; {starts}"
-        )
+        words = f"{words}. TWO RECONCILERS ACT ON THESE NODES: {reconciler.beside}"
     return Line(f"{words}{_where(reconciler)}", not reconciler.acts or bool(reconciler.others))
 
 

@@ -250,6 +250,7 @@ _WORDS = {
     Topic.WILL_BE_MISSED: "will be missed",
     Topic.NO_LONGER_MISSED: "no longer missed",
     Topic.UNGUARDED: "unguarded",
+    Topic.TWO_RECONCILERS: "two reconcilers",
     Topic.PERSON: "a person's word",
     Topic.STARTED: "maintenance started",
     Topic.BLOCKED: "drain blocked",
@@ -262,10 +263,14 @@ _WORDS = {
 
 
 def _title(messages: Sequence[Message]) -> str:
-    nodes = list(dict.fromkeys(one.node for one in messages))
+    about = list(dict.fromkeys(one.about for one in messages))
     topics = list(dict.fromkeys(one.topic for one in messages))
-    if len(nodes) == 1:
-        return f"node {nodes[0]}: {', '.join(_WORDS[each] for each in topics)}"
+    if len(about) == 1:
+        return f"{about[0]}: {', '.join(_WORDS[each] for each in topics)}"
+    if any(not one.node for one in messages):
+        of_cluster = _title([one for one in messages if not one.node])
+        return f"{of_cluster}; {_title([one for one in messages if one.node])}"
+    nodes = {one.node for one in messages}
     counts = ", ".join(f"{_nodes_with(each, messages)} {_WORDS[each]}" for each in topics)
     return f"{len(nodes)} nodes: {counts}"
 
@@ -283,7 +288,8 @@ def _lines(messages: Sequence[Message], zone: tzinfo) -> Iterator[str]:
         said = f"{'still ' if repeats else ''}{_WORDS[topic]}: {in_zone(text, zone)}"
         if len(alike) == 1:
             where = ", ".join(_places(alike[0]))
-            head = f"{alike[0].node} ({where})" if where else alike[0].node
+            name = alike[0].node or alike[0].about
+            head = f"{name} ({where})" if where else name
             yield safe.line(f"{head}: {said}")
         else:
             yield safe.line(f"{len(alike)} nodes: {said}: {', '.join(one.node for one in alike)}")

@@ -27,6 +27,7 @@ from reconciler.model.case_outcome import CaseOutcome, CaseResult
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.problems import guarded
+from reconciler.model.reconciler import FIND, Reconciler
 from reconciler.model.values import replace
 
 _KEPT_AT_THE_END = (Topic.DONE, Topic.MISSED, Topic.FAILED)
@@ -52,9 +53,14 @@ class Pass(Struct, frozen=True):
         return Pass(plan, by_node)
 
 
+_CLUSTER = ""
+"""The key of what was said of the whole cluster, among the UIDs of nodes."""
+
+
 def after_pass(memory: Memory, seen: Pass, entries: Sequence[Notify], now: datetime) -> Memory:
     """Return the memory with the messages of this pass. It is the same value if there is nothing new."""
     news = _News(memory, entries, now)
+    news.beside(seen.plan.reconciler)
     for node in seen.plan.nodes:
         if node.uid:
             work = partial(news.add, node, seen.outcomes.get(node.node, ()), seen.plan)
@@ -67,8 +73,8 @@ def after_pass(memory: Memory, seen: Pass, entries: Sequence[Notify], now: datet
 
 
 def is_for(entry: Notify, message: Message, audience: Sequence[str]) -> bool:
-    """Whether an entry of `notify` gets a message about a node with this audience."""
-    kinds = not entry.kinds or message.kind in entry.kinds
+    """Whether an entry of `notify` gets a message with this audience."""
+    kinds = not entry.kinds or not message.node or message.kind in entry.kinds
     return entry.name in audience and message.topic in entry.topics and kinds
 
 
@@ -109,14 +115,7 @@ class _News:
         if not facts and not known.open and (before is None or not (unwritten or node.unknowns)):
             return
         self.seen.add(node.uid)
-        for key, fact in facts.items():
-            since = known.said.get(key, seconds(self._now))
-            message = replace(self._message(known, key, fact), patience=_patience(fact, since))
-            if fact.lasts:
-                self._lasting.append(_Lasting(replace(message, repeats=True), known.audience, since))
-            if key not in known.said and (len(known.said) < SAID or key == ENDING):
-                self._messages.append((message, self._audience(known, fact)))
-                known = replace(known, said={**known.said, key: seconds(self._now)})
+        known = self._say(known, facts)
         known = self._without_over(known, node, facts, unwritten=unwritten)
         if ENDING in facts:
             self._ended.add(known.case)
@@ -128,6 +127,27 @@ class _News:
                 )
             return
         self._cases[node.uid] = known
+
+    def beside(self, reconciler: Reconciler) -> None:
+        """Add that other reconcilers act on the same nodes, or that none does any more."""
+        self.seen.add(_CLUSTER)
+        before = self._before.cases.get(_CLUSTER)
+        if not reconciler.others:
+            if before is not None:
+                over = Fact(Topic.DONE, "no other reconciler acts on the same nodes any more")
+                self._messages.append((self._message(before, ENDING, over), before.audience))
+                self._ended.add(before.case)
+            return
+        known = Known(
+            node="",
+            case=before.case if before is not None else _case_of(f"reconciler {reconciler.lock}", self._now),
+            # The nodes of each entry may be among those on which both act.
+            audience=tuple(entry.name for entry in self._entries),
+            said=before.said if before is not None else {},
+        )
+        text = f"another reconciler acts on the same nodes: {reconciler.beside}. Find both: {FIND}"
+        fact = Fact(Topic.TWO_RECONCILERS, text, lasts=True)
+        self._cases[_CLUSTER] = self._say(known, {f"{fact.topic} {' '.join(reconciler.others)}": fact})
 
     def gone(self, known: Known, *, exists: bool) -> None:
         """Add the end of a case that the plan does not have any more.
@@ -202,6 +222,18 @@ class _News:
         }
         after = replace(self._before, cases=cases, pending=waiting, receivers=receivers)
         return self._before if after == self._before else after
+
+    def _say(self, known: Known, facts: Mapping[str, Fact]) -> Known:
+        """Add the messages of what was not said before, and return what was said then."""
+        for key, fact in facts.items():
+            since = known.said.get(key, seconds(self._now))
+            message = replace(self._message(known, key, fact), patience=_patience(fact, since))
+            if fact.lasts:
+                self._lasting.append(_Lasting(replace(message, repeats=True), known.audience, since))
+            if key not in known.said and (len(known.said) < SAID or key == ENDING):
+                self._messages.append((message, self._audience(known, fact)))
+                known = replace(known, said={**known.said, key: seconds(self._now)})
+        return known
 
     def _kept(self, pending: Pending) -> Pending | None:
         """Return what is still to be sent of a message, None if that is nothing.

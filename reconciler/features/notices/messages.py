@@ -32,6 +32,9 @@ class Topic(StrEnum):
     UNGUARDED = "Unguarded"
     """Somebody uncordoned the node, and the platform may still start."""
 
+    TWO_RECONCILERS = "TwoReconcilers"
+    """Another reconciler, with a lock of its own, acts on the same nodes. It is about no single node."""
+
     PERSON = "Person"
     """A person held, deferred or approved the drain, or stopped it."""
 
@@ -67,6 +70,7 @@ _BAD = frozenset(
         Topic.HELD,
         Topic.WILL_BE_MISSED,
         Topic.UNGUARDED,
+        Topic.TWO_RECONCILERS,
         Topic.BLOCKED,
         Topic.DEADLINE_PASSED,
         Topic.MISSED,
@@ -76,7 +80,7 @@ _BAD = frozenset(
 
 
 class Message(Struct, frozen=True):
-    """One message about one node.
+    """One message about one node, or about the whole cluster: then `node` is empty.
 
     `case` identifies the case, `key` the message in it: two messages with the same both are the same one.
     `kind` is the most disruptive event of the case, or its condition. `at` is when a pass saw it (UTC).
@@ -97,6 +101,11 @@ class Message(Struct, frozen=True):
     repeats: bool = False
     namespaces: Names = ()
     patience: timedelta | None = None
+
+    @property
+    def about(self) -> str:
+        """What it is about, in words."""
+        return f"node {self.node}" if self.node else "the cluster"
 
     @property
     def id(self) -> str:

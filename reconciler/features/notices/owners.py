@@ -116,7 +116,7 @@ class Concerned:
             for one in messages:
                 if one.namespaces:
                     found[one.case] = one.namespaces
-                elif one.case not in found:
+                elif one.node and one.case not in found:
                     pods = self._cluster.pods(one.node)
                     names = {
                         pod.namespace for pod in pods if pod.owner is None or pod.owner.kind != "DaemonSet"

@@ -172,7 +172,7 @@ class Entry:
             return ForOwners(), {}
         concerned = self._around.concerned
         by_case = concerned.pods(delivery.messages)
-        on_node = {message.node: by_case.get(message.case, ()) for message in delivery.messages}
+        on_node = {one.node: by_case.get(one.case, ()) for one in delivery.messages if one.node}
         return for_owners(self._entry, delivery, on_node, concerned.namespaces(), self._zone), by_case
 
     def _worded(self, delivery: Delivery) -> Delivery:

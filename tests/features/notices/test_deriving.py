@@ -7,20 +7,22 @@ from datetime import UTC, timedelta
 import pytest
 
 from reconciler.features.notices.deliveries import failed, ripe_at
+from reconciler.features.notices.deriving import Pass, after_pass
 from reconciler.features.notices.facts import facts_of
 from reconciler.features.notices.memory import Memory
 from reconciler.features.notices.messages import Topic
 from reconciler.features.notices.settings import NOTIFY
 from reconciler.model.errors import Forbidden, Rejected
+from reconciler.model.reconciler import Reconciler, Running, beside
 from reconciler.model.selector import EVERYTHING
 from reconciler.model.values import replace
 from reconciler.simulation.api import Call
 from reconciler.simulation.workloads import BudgetSpec
-from tests.features.notices.following import ANY, ASKING, Following, asking
+from tests.features.notices.following import ANY, ASKING, Following, asking, entries
 from tests.passes.decide import test_outcomes as outcomes
 from tests.support import builders
 from tests.support.builders import NOW, REQUEST, minutes
-from tests.support.worlds import world_of
+from tests.support.worlds import look, world_of
 
 LATER = '{"kind":"Reboot","notBefore":"2026-11-23T12:00:00Z"}'
 
@@ -446,3 +448,29 @@ def test_what_a_person_says_of_a_drain_is_told_once(key: str, text: str, words: 
     assert len(told) == 1
     assert words in told[0].text
     assert Topic.PERSON not in following.topics()
+
+
+def test_a_second_reconciler_is_told_once_to_each_entry_and_so_is_its_end() -> None:
+    for_one_pool = "nodeSelector: {agentpool: other}, kinds: [Freeze], webhook: {url: 'http://127.0.0.1:1/'}"
+    alarms = "pagerduty: {routingKey: key}, when: [TwoReconcilers]"
+    notify = entries(f"notify: [{{name: pool, {for_one_pool}}}, {{name: alarms, {alarms}}}]")
+    first = Reconciler(Running.RUNNING, lock="first", since=NOW)
+    second = Reconciler(Running.RUNNING, lock="second", since=NOW + minutes(1))
+    plan, outcomes = look(asking("a"), builders.settings())
+
+    def after(memory: Memory, *others: Reconciler) -> Memory:
+        seen = Pass.of(replace(plan, reconciler=beside(second, others)), outcomes)
+        return after_pass(memory, seen, notify, NOW)
+
+    once = after(Memory(), first)
+    (told,) = once.pending
+    assert (told.message.topic, told.message.node, told.to) == (Topic.TWO_RECONCILERS, "", ("pool", "alarms"))
+    assert "the other lock is in namespace first; this one starts no drain" in told.message.text
+    assert after(once, first) == once
+
+    alone = after(once)
+    _, over = alone.pending
+    # The alert is closed, though its entry does not choose `Done`.
+    assert (over.message.topic, over.message.case) == (Topic.DONE, told.message.case)
+    assert over.to == ("pool", "alarms")
+    assert after(alone) == alone

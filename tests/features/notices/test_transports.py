@@ -217,6 +217,23 @@ def test_one_message_is_a_cloud_event(receiver: Receiver) -> None:
     assert event["data"]["text"] == "it is"
 
 
+def test_a_message_about_the_cluster_names_no_node(receiver: Receiver) -> None:
+    about = message(Topic.TWO_RECONCILERS, node="")
+    receiver.send("webhook: {url: 'URL/events'}", about)
+    # CloudEvents permits no empty subject, PagerDuty no empty source.
+    assert "subject" not in receiver.body()
+    receiver.send("pagerduty: {routingKey: KEY, url: 'URL'}", about)
+    payload = receiver.body()["payload"]
+    assert payload["summary"] == "[prod] the cluster: TwoReconcilers: it is"
+    assert (payload["source"], payload["severity"]) == ("prod", "error")
+    receiver.send(HOOK, about, message(node="b"))
+    assert receiver.body()["text"].split("\n") == [
+        "[prod] the cluster: two reconcilers; node b: maintenance started",
+        "the cluster: two reconcilers: it is",
+        "b: maintenance started: it is",
+    ]
+
+
 def test_several_messages_are_a_batch_of_cloud_events(receiver: Receiver) -> None:
     receiver.send("webhook: {url: 'URL/events'}", message(), message(node="b"))
 

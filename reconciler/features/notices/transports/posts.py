@@ -79,6 +79,7 @@ _SEVERITIES = {
     Topic.MISSED: "critical",
     Topic.WILL_BE_MISSED: "error",
     Topic.UNGUARDED: "error",
+    Topic.TWO_RECONCILERS: "error",
     Topic.FAILED: "error",
 }
 
@@ -102,14 +103,14 @@ def event(message: Message, delivery: Delivery, key: str) -> dict[str, Any]:
     common = {"routing_key": key, "dedup_key": f"{message.case[: _LONGEST_KEY - len(missed)]}{missed}"}
     if message.topic in (Topic.DONE, Topic.NO_LONGER_MISSED):
         return {**common, "event_action": "resolve"}
-    summary = safe.line(f"node {message.node}: {message.topic}: {in_zone(message.text, delivery.zone)}")
+    summary = safe.line(f"{message.about}: {message.topic}: {in_zone(message.text, delivery.zone)}")
     severity = _SEVERITIES.get(message.topic, "warning" if message.topic.bad else "info")
     payload = {
         "summary": f"[{cluster}] {summary}"[:_LONGEST_SUMMARY] if cluster else summary[:_LONGEST_SUMMARY],
-        "source": message.node,
+        "source": message.node or cluster or "node-maintenance",
         "severity": severity,
         "timestamp": to_text(message.at),
-        "component": message.pool or "node",
+        "component": message.pool or ("node" if message.node else "reconciler"),
         "group": cluster or "node-maintenance",
         "class": message.topic.value,
         "custom_details": {"kind": message.kind, "pool": message.pool, "zone": message.zone},
@@ -140,7 +141,8 @@ def cloud_event(message: Message, cluster: str) -> dict[str, Any]:
         "id": message.id + ("r" if message.repeats else ""),
         "source": f"{SOURCE}/{cluster}" if cluster else SOURCE,
         "type": f"{TYPE}.{message.topic.value}",
-        "subject": message.node,
+        # An empty subject is not allowed.
+        **({"subject": message.node} if message.node else {}),
         "time": to_text(message.at),
         "datacontenttype": "application/json",
         "data": {
