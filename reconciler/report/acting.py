@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
+from enum import Enum, auto
 from textwrap import wrap
 from zoneinfo import ZoneInfo
 
 from reconciler.calendar.values import format_duration, in_zone
-from reconciler.model.reconciler import LOOK, Reconciler, Running
+from reconciler.model.plan import Plan
+from reconciler.model.reconciler import LOOK, OBSERVE, Reconciler, Running
 from reconciler.report.lines import Line
 from reconciler.report.values import Document, keys, moment_value, plain
 
@@ -16,6 +18,28 @@ keys(
     "holder? lastPass running=runs state=running mode? cluster? context? "
     "intervalSeconds=interval because? needs? others yieldsTo?",
 )
+
+
+class By(Enum):
+    """Who carries out the plan that is shown."""
+
+    THIS_PASS = auto()
+    """The pass that has made it."""
+
+    NEXT_PASS = auto()
+    """A reconciler that runs with the same mode: its next pass comes to the same plan."""
+
+    NOBODY = auto()
+    """It is a dry run."""
+
+
+def carried_out(plan: Plan, *, rehearsed: bool) -> By:
+    """Return who carries out a plan; `rehearsed` says that nothing was written."""
+    if not rehearsed:
+        return By.THIS_PASS
+    acts, mode = plan.reconciler, plan.mode
+    runs = acts.running is Running.RUNNING and acts.mode == mode != OBSERVE
+    return By.NEXT_PASS if runs else By.NOBODY
 
 
 def reconciler_value(reconciler: Reconciler) -> Document:

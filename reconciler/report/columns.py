@@ -6,11 +6,11 @@ To add a column, add an entry to COLUMNS (and a heading in `docs/output.md`).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from reconciler.model.case_outcome import CaseOutcome
 from reconciler.model.event import Initiator
@@ -20,6 +20,7 @@ from reconciler.model.plan import JudgedEvent, NodePlan, WorkflowReport, actions
 from reconciler.model.record import State
 from reconciler.model.schedule import CaseSchedule
 from reconciler.model.values import replace
+from reconciler.report.acting import By
 from reconciler.report.values import (
     Document,
     keys,
@@ -92,17 +93,17 @@ class Point(Struct, frozen=True):
 
 
 class Cell(Struct, frozen=True):
-    """A column of Markdown's table; `text` makes the cell, where True says that nothing is written.
+    """A column of Markdown's table; `text` makes the cell.
 
-    `would_header` is for a dry run, if it differs.
+    `headers` are for plans that another pass carries out, or none, if they differ.
     """
 
     header: str
-    text: Callable[[NodeReport, bool], str]
-    would_header: str = ""
+    text: Callable[[NodeReport, By], str]
+    headers: Mapping[By, str] = field(default_factory=dict)
 
 
-Rows = Callable[[NodeReport, bool], Iterable[Row]]
+Rows = Callable[[NodeReport, By], Iterable[Row]]
 Points = Callable[[NodeReport], Iterable[Point]]
 Texts = Callable[[NodeReport], Iterable[str]]
 
@@ -110,8 +111,8 @@ Texts = Callable[[NodeReport], Iterable[str]]
 class Column(Struct, frozen=True):
     """One key of a node's document, and how each form of the report shows its value.
 
-    `heading` is a part of the text's line with the node's name, `rows` are the text's lines below it; True
-    says that nothing is written. `points` are list items of Markdown. `log` is the key of a field of the log,
+    `heading` is a part of the text's line with the node's name, `rows` are the text's lines below it.
+    `points` are list items of Markdown. `log` is the key of a field of the log,
     with the value or with `logged`; the log has a line for a node when one of them changes. What is not given
     is not shown there. People read the columns in the order of `place`; ties keep that of the document.
     """
@@ -197,14 +198,15 @@ def action_row(label: str, names: Iterable[ActionName]) -> Iterator[Row]:
         yield label, text
 
 
-def _action_rows(node: NodeReport, would: bool) -> Iterator[Row]:
-    return action_row("would" if would else "does", node.actions)
+def _action_rows(node: NodeReport, by: By) -> Iterator[Row]:
+    for label, text in action_row("would" if by is By.NOBODY else "does", node.actions):
+        yield label, f"{text} (by the reconciler, in its next pass)" if by is By.NEXT_PASS else text
 
 
-def _happens(node: NodeReport, would: bool) -> str:
+def _happens(node: NodeReport, by: By) -> str:
     if not node.actions:
         return "held" if node.plan.holds else ""
-    return f"{'would ' if would else ''}{', '.join(node.actions)}"
+    return f"{'would ' if by is By.NOBODY else ''}{', '.join(node.actions)}"
 
 
 def _workflows(node: NodeReport) -> Iterator[str]:
@@ -221,12 +223,18 @@ def _logged(report: WorkflowReport) -> Iterator[str]:
         yield f"{report.profile}: {answer.name} {answer.verdict.value}: {answer.words}"
 
 
-def state_line(node: NodeReport, *, would: bool) -> str:
-    """Return the state of a node, and where it goes; `would` says that it does not go there now."""
+def state_line(node: NodeReport, by: By) -> str:
+    """Return the state of a node, and where it goes by whom."""
     before, after = node.plan.before, node.plan.after
     if before is after:
         return after.value
-    return f"{before}, would become {after}" if would else f"{before} → {after}"
+    if by is By.THIS_PASS:
+        return f"{before} → {after}"
+    return (
+        f"{before}, would become {after}"
+        if by is By.NOBODY
+        else f"{before}, becomes {after} in the next pass"
+    )
 
 
 def _deadline(node: NodeReport) -> str | None:
@@ -234,7 +242,7 @@ def _deadline(node: NodeReport) -> str | None:
     return moment_value(min((moment for moment in deadlines if moment is not None), default=None))
 
 
-def _event_rows(node: NodeReport, _: bool) -> Iterator[Row]:
+def _event_rows(node: NodeReport, _: By) -> Iterator[Row]:
     for judged in node.plan.events:
         event = judged.event
         yield "event", event_line(judged)
@@ -266,7 +274,7 @@ def schedule_line(schedule: CaseSchedule) -> str:
     return f"{', '.join(parts)}{window}: {schedule.because}"
 
 
-def _schedule_rows(node: NodeReport, _: bool) -> Iterator[Row]:
+def _schedule_rows(node: NodeReport, _: By) -> Iterator[Row]:
     schedule = node.plan.schedule
     if schedule is None:
         return
@@ -291,7 +299,7 @@ def _reasons(node: NodeReport) -> list[str]:
     return [step.because for step in node.plan.transitions if step.because]
 
 
-def _hold_rows(node: NodeReport, _: bool) -> Iterator[Row]:
+def _hold_rows(node: NodeReport, _: By) -> Iterator[Row]:
     for hold in node.plan.holds:
         yield "held", f"{hold.reason}{until_words(hold.until, hold.reason)}  [{hold.code}]"
 
@@ -304,7 +312,7 @@ def _unknowns(node: NodeReport) -> tuple[str, ...]:
     return node.plan.unknowns
 
 
-def _drain_rows(node: NodeReport, _: bool) -> Iterator[Row]:
+def _drain_rows(node: NodeReport, _: By) -> Iterator[Row]:
     drain = node.plan.draining.progress
     if drain is not None:
         yield "drain", f"{drain.phase}: {drain.gone} of {drain.total} pods gone"
@@ -322,13 +330,13 @@ def _stays(node: NodeReport) -> list[str]:
     return [node.plan.draining.stays] if node.plan.draining.stays else []
 
 
-def _preview_rows(node: NodeReport, _: bool) -> Iterator[Row]:
+def _preview_rows(node: NodeReport, by: By) -> Iterator[Row]:
     preview = node.plan.draining.preview
     if preview is None:
         return
     counted = Counter(pod.action for pod in preview.pods)
     what = ", ".join(f"{action} {count}" for action, count in sorted(counted.items()))
-    yield "pods", f"would {what}" if what else "none"
+    yield "pods", f"{'would ' if by is By.NOBODY else ''}{what}" if what else "none"
     for pod in preview.pods:
         if pod.action == "wait":
             yield "wait", f"{pod.pod}: {'; '.join(pod.reasons)}"
@@ -342,7 +350,7 @@ def _preview_rows(node: NodeReport, _: bool) -> Iterator[Row]:
 
 def _points(rows: Rows, *labels: str) -> Points:
     return lambda node: (
-        Point(f"{label}: {text}") for label, text in rows(node, True) if not labels or label in labels
+        Point(f"{label}: {text}") for label, text in rows(node, By.THIS_PASS) if not labels or label in labels
     )
 
 
@@ -364,7 +372,7 @@ COLUMNS = (
         "state",
         lambda node: node.plan.after,
         cell=Cell(
-            "state", lambda node, would: state_line(node, would=True) if would else node.plan.after.value
+            "state", lambda node, by: node.plan.after.value if by is By.THIS_PASS else state_line(node, by)
         ),
         log="state",
         place=FIRST,
@@ -398,7 +406,11 @@ COLUMNS = (
         "actions",
         lambda node: node.actions,
         rows=_action_rows,
-        cell=Cell("what happens", _happens, "what would happen"),
+        cell=Cell(
+            "what happens",
+            _happens,
+            {By.NEXT_PASS: "what the reconciler does in its next pass", By.NOBODY: "what would happen"},
+        ),
         log="actions",
     ),
     Column(

@@ -24,7 +24,7 @@ from reconciler.model.record import State
 from reconciler.model.selector import LabelSelector
 from reconciler.model.values import replace
 from reconciler.report import safe
-from reconciler.report.acting import reconciler_value
+from reconciler.report.acting import By, carried_out, reconciler_value
 from reconciler.report.columns import NodeReport
 from reconciler.report.values import Document, keys, plain, settings_value
 
@@ -48,6 +48,11 @@ class Report(Struct, frozen=True):
     rehearsed: bool
     outcomes: tuple[Outcome, ...] = ()
     filter: Filter | None = None
+
+    @property
+    def by(self) -> By:
+        """Who carries out the plan."""
+        return carried_out(self.plan, rehearsed=self.rehearsed)
 
     @property
     def document(self) -> Document:

@@ -14,6 +14,7 @@ from reconciler.model.plan import CheckAnswer, Plan, Verdict, WorkflowReport
 from reconciler.model.problems import BUDGETS
 from reconciler.model.record import DrainRecord, State
 from reconciler.model.unguarded import UnguardedWhy
+from reconciler.report.acting import By, carried_out
 from reconciler.report.columns import FOR_PEOPLE, Column, NodeReport, Row
 from reconciler.report.document import heading, node_report
 from reconciler.report.explain import UNGUARDED
@@ -99,20 +100,25 @@ def _budgets_unseen(plan: Plan) -> bool:
 def as_text(explained: Explanation, width: int | None = None) -> str:
     """Return the explanation as text; a line longer than `width` columns goes on below its own text."""
     plan = explained.plan
-    lines = [f"{moment_value(plan.now)} · mode {plan.mode}, {nothing_written(plan)}"]
+    by = carried_out(plan, rehearsed=True)
+    lines = [f"{moment_value(plan.now)} · mode {plan.mode}, {nothing_written(by)}"]
     lines += [f"could not see: {unseen_line(unseen)}" for unseen in plan.unseen]
     node = node_report(explained.node.plan) if explained.node is not None else None
     if explained.pod is not None:
         lines += ["", *_pod_lines(explained.pod, node, plan)]
     if explained.node is not None and node is not None:
-        rows = _rows(explained.node, node) if explained.pod is None else _short_rows(explained.node, node)
-        lines += ["", node_heading(node, would=True), *(row(label, text) for label, text in rows)]
+        rows = (
+            _rows(explained.node, node, by)
+            if explained.pod is None
+            else _short_rows(explained.node, node, by)
+        )
+        lines += ["", node_heading(node, by), *(row(label, text) for label, text in rows)]
     return shown(lines, ZoneInfo(plan.settings.time_zone), width)
 
 
-def _rows(explained: NodeExplanation, node: NodeReport) -> Iterator[Row]:
+def _rows(explained: NodeExplanation, node: NodeReport, by: By) -> Iterator[Row]:
     yield from _about(explained)
-    yield from _from_columns(node, FOR_PEOPLE)
+    yield from _from_columns(node, FOR_PEOPLE, by)
     for source in explained.sources:
         seen = f", last heartbeat {moment_value(source.as_of)}" if source.as_of else ""
         because = f": {source.because}" if source.because else ""
@@ -145,10 +151,10 @@ def _workflow_rows(workflow: WorkflowReport) -> Iterator[Row]:
     yield from _more(workflow.answers, _SHOWN)
 
 
-def _short_rows(explained: NodeExplanation, node: NodeReport) -> Iterator[Row]:
+def _short_rows(explained: NodeExplanation, node: NodeReport, by: By) -> Iterator[Row]:
     yield from _about(explained)
     columns = [column for column in FOR_PEOPLE if column.key in ("events", "schedule", "stays")]
-    yield from _from_columns(node, columns)
+    yield from _from_columns(node, columns, by)
     codes = {hold.code for hold in node.plan.holds} | {"source", UNGUARDED}
     yield from _obstacle_rows([obstacle for obstacle in explained.obstacles if obstacle.code in codes])
 
@@ -169,10 +175,10 @@ def _about(explained: NodeExplanation) -> Iterator[Row]:
         yield "event", "none: no source announces maintenance of this node"
 
 
-def _from_columns(node: NodeReport, columns: Iterable[Column]) -> Iterator[Row]:
+def _from_columns(node: NodeReport, columns: Iterable[Column], by: By) -> Iterator[Row]:
     for column in columns:
         if column.rows is not None and column.key not in _LEFT_OUT:
-            yield from column.rows(node, True)
+            yield from column.rows(node, by)
 
 
 def _obstacle_rows(obstacles: Sequence[Obstacle]) -> Iterator[Row]:

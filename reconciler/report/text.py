@@ -11,15 +11,14 @@ from zoneinfo import ZoneInfo
 from reconciler.calendar.values import format_duration, in_zone
 from reconciler.model.outcome import ActionName
 from reconciler.model.plan import Plan
-from reconciler.model.reconciler import Running
 from reconciler.model.values import replace
 from reconciler.report import safe
+from reconciler.report.acting import By
 from reconciler.report.columns import FOR_PEOPLE, NodeReport, Point, action_row, state_line
 from reconciler.report.document import Report
 from reconciler.report.lines import first_of
 from reconciler.report.people import alarms
 from reconciler.report.values import NOT_DONE, moment_value, outcome_lines, settings_value, unseen_line
-from reconciler.settings.schema import Mode
 
 _TEXT_AT = 12
 """The column at which the text of a row begins, after its label."""
@@ -62,7 +61,7 @@ def _rows(report: Report, *, wide: bool) -> list[str]:
     lines = []
     for node in report.nodes:
         if node.plan.has_news:
-            lines += ["", *_node(node, _undone(report, node), would=report.rehearsed)]
+            lines += ["", *_node(node, _undone(report, node), report.by)]
             lines += [row(label, text) for label, text in _details(node)] if wide else []
     return lines + _unknowns([node for node in report.nodes if not node.plan.has_news])
 
@@ -91,16 +90,15 @@ def _folded(line: str, width: int | None) -> list[str]:
 
 def headline(report: Report) -> str:
     """Return the first line: when, in which mode, how many nodes."""
-    mode = f"mode {report.plan.mode}"
-    if report.rehearsed:
-        mode += f", {nothing_written(report.plan)}"
+    written = nothing_written(report.by)
+    mode = f"mode {report.plan.mode}{f', {written}' if written else ''}"
     return f"{moment_value(report.plan.now)} · {report.plan.managed} nodes managed · {mode}"
 
 
-def nothing_written(plan: Plan) -> str:
-    """Return in words that a plan was only rehearsed; a reconciler that runs carries out its own."""
-    acts = plan.reconciler.running is Running.RUNNING and plan.reconciler.mode not in ("", Mode.OBSERVE)
-    return "this command writes nothing, the reconciler acts" if acts else "dry run: nothing is written"
+def nothing_written(by: By) -> str:
+    """Return in words that a plan was only rehearsed, empty if it was not."""
+    words = {By.NEXT_PASS: "this command writes nothing, the reconciler acts"}
+    return words.get(by, "dry run: nothing is written") if by is not By.THIS_PASS else ""
 
 
 def settings_lines(plan: Plan) -> list[str]:
@@ -116,9 +114,11 @@ def settings_lines(plan: Plan) -> list[str]:
 def budget_line(report: Report) -> str:
     """Return which nodes are out of service, the first few by name."""
     budget = report.plan.budget
-    # What a dry run would start takes a place only if it were started.
-    would = report.rehearsed and any(node.starts for node in report.plan.nodes)
-    begin = "would be out of service" if would else "out of service"
+    begin = "out of service"
+    if any(node.starts for node in report.plan.nodes):
+        # What a dry run would start takes a place only if it were started.
+        after = {By.NEXT_PASS: "out of service after the next pass", By.NOBODY: "would be out of service"}
+        begin = after.get(report.by, begin)
     line = f"{begin}: {len(budget.holders)} of at most {budget.limit}"
     named = [f"{node} ({because})" for node, because in budget.holders]
     return f"{line}: {first_of(named, _NAMED)}" if named else line
@@ -169,13 +169,11 @@ def _unknowns(nodes: list[NodeReport]) -> list[str]:
     return lines
 
 
-def _node(node: NodeReport, undone: list[ActionName], *, would: bool) -> list[str]:
+def _node(node: NodeReport, undone: list[ActionName], by: By) -> list[str]:
     node = replace(node, actions=tuple(name for name in node.actions if name not in undone))
-    rows = [
-        row(label, text) for column in FOR_PEOPLE if column.rows for label, text in column.rows(node, would)
-    ]
+    rows = [row(label, text) for column in FOR_PEOPLE if column.rows for label, text in column.rows(node, by)]
     rows += [row(label, text) for label, text in action_row("not done", undone)]
-    return [node_heading(node, would=would or bool(undone)), *rows]
+    return [node_heading(node, By.NOBODY if undone else by), *rows]
 
 
 def _details(node: NodeReport) -> Iterator[tuple[str, str]]:
@@ -187,11 +185,11 @@ def _details(node: NodeReport) -> Iterator[tuple[str, str]]:
             yield "pod", f"{pod.pod}: {pod.action}{because}"
 
 
-def node_heading(node: NodeReport, *, would: bool) -> str:
+def node_heading(node: NodeReport, by: By) -> str:
     """Return the line above the rows of a node: its name, where it is, and its state."""
     parts = [column.heading(node) for column in FOR_PEOPLE if column.heading is not None]
     place = ", ".join(part for part in parts if part)
-    return f"{node.name}{f' ({place})' if place else ''}: {state_line(node, would=would)}"
+    return f"{node.name}{f' ({place})' if place else ''}: {state_line(node, by)}"
 
 
 def row(label: str, text: str) -> str:
@@ -219,9 +217,9 @@ def as_markdown(report: Report) -> str:
     quoted += [f"{line[:1].upper()}{line[1:]}" for line in filter_lines(report)]
     lines += [f"> {safe.markdown(line)}" for line in quoted]
     if report.nodes:
-        would = report.rehearsed
-        heads = [(cell.would_header if would else "") or cell.header for cell in _CELLS]
-        rows = ([cell.text(node, would) for cell in _CELLS] for node in report.nodes)
+        by = report.by
+        heads = [cell.headers.get(by, cell.header) for cell in _CELLS]
+        rows = ([cell.text(node, by) for cell in _CELLS] for node in report.nodes)
         lines += ["", *markdown_table(heads, rows)]
         for node in report.nodes:
             lines += _reasons(node)

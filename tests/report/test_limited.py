@@ -121,3 +121,22 @@ def test_beside_a_reconciler_that_acts_no_command_says_dry_run() -> None:
     assert "this command writes nothing, the reconciler acts" in as_text(report)
     assert "dry run" not in as_text(report)
     assert "dry run: nothing is written" in as_text(WHOLE)
+
+
+@pytest.mark.parametrize("form", [as_text, as_markdown])
+def test_a_row_says_whether_the_reconciler_that_runs_does_it(form: Form) -> None:
+    alive = Reconciler(Running.RUNNING, holder="serve-1", mode="Enforce")
+    enforced = replace(scene.plan(), reconciler=alive)
+    text = form(to_report(enforced, rehearsed=True))
+
+    assert "operational, becomes in-maintenance in the next pass" in text
+    assert "out of service after the next pass: 3 of at most 5" in text
+    assert "would" not in text
+    if form is as_text:
+        assert "  does      cordon, drain (by the reconciler, in its next pass)\n" in text
+    else:
+        assert "what the reconciler does in its next pass" in text
+    # With other settings than those of the reconciler, nobody does it.
+    for other in (replace(alive, mode="Finish"), replace(alive, running=Running.UNKNOWN)):
+        unsure = form(to_report(replace(enforced, reconciler=other), rehearsed=True))
+        assert "operational, would become in-maintenance" in unsure

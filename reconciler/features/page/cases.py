@@ -15,6 +15,7 @@ from reconciler.model.explanation import Obstacle
 from reconciler.model.moments import to_text
 from reconciler.model.plan import NodePlan, Plan, SourceState
 from reconciler.report import safe
+from reconciler.report.acting import By, carried_out
 from reconciler.report.columns import FOR_PEOPLE, NodeReport, Row, state_line
 from reconciler.report.document import Report
 from reconciler.report.lines import first_of
@@ -177,24 +178,25 @@ def _row(node: NodePlan, report: NodeReport, facts: PageFacts) -> CaseRow:
     zone = f"zone {node.zone}" if node.zone else ""
     pool = f"pool {node.pool}" if node.pool else ""
     # What waits for a person comes first.
+    by = carried_out(facts.plan, rehearsed=facts.rehearsed)
     held = sorted(facts.obstacles.get(node.node, ()), key=lambda obstacle: obstacle.by_itself)
     return CaseRow(
         node=node.node,
         place=", ".join(part for part in (zone, pool) if part),
         cell=cell.value if cell is not None else "",
         kind=MEANINGS[cell] if cell is not None else "",
-        state=state_line(report, would=facts.rehearsed),
-        lines=tuple((label, _cut(text)) for label, text in _lines(report, would=facts.rehearsed)),
+        state=state_line(report, by),
+        lines=tuple((label, _cut(text)) for label, text in _lines(report, by)),
         held=tuple(_held(obstacle) for obstacle in held[:_MOST_LINES])
         + ((Held(f"and {len(held) - _MOST_LINES} more", "", "", ""),) if len(held) > _MOST_LINES else ()),
     )
 
 
-def _lines(report: NodeReport, *, would: bool) -> Iterator[Row]:
+def _lines(report: NodeReport, by: By) -> Iterator[Row]:
     for column in FOR_PEOPLE:
         if column.rows is None or column.key in _LEFT_OUT:
             continue
-        rows = list(column.rows(report, would))
+        rows = list(column.rows(report, by))
         yield from rows[:_MOST_LINES]
         if len(rows) > _MOST_LINES:
             yield "", f"and {len(rows) - _MOST_LINES} more"
