@@ -88,7 +88,7 @@ class Reconciler(Struct, frozen=True):
 
     @property
     def beside(self) -> str:
-        """Where the locks of the other reconcilers are, and which one starts no drain; empty without others."""
+        """Where the other locks are, and which reconciler starts no drain; empty without others."""
         if not self.others:
             return ""
         starts = "this one starts no drain" if self.yields_to else "the younger one starts no drain"
