@@ -11,7 +11,7 @@ import logging
 import os
 import re
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -45,8 +45,10 @@ def kubeconfig(paths: str, context: str | None) -> ApiAccess:
     configuration = _configuration()
     with _logged_errors() as logged:
         try:
-            origin = _origin(paths, context)
-            load_kube_config(paths, context, configuration, persist_config=True)  # type: ignore[no-untyped-call]
+            contents = _contents(paths)
+            origin = _origin(paths, contents.values(), context)
+            files = os.pathsep.join(contents)
+            load_kube_config(files, origin.context, configuration, persist_config=True)  # type: ignore[no-untyped-call]
         except (
             ConfigException,
             OSError,
@@ -63,53 +65,64 @@ def kubeconfig(paths: str, context: str | None) -> ApiAccess:
     return replace(_access(configuration), origin=origin)
 
 
-def _origin(paths: str, context: str | None) -> Origin:
-    """Return which context of the files is used; Unauthorized with what to change if there is none."""
-    merger = _merged(paths)
-    contexts = {str(found["name"]): found["context"] for found in merger.get("contexts") or ()}
-    named = context if context is not None else str(merger.get("current-context") or "")
+def _origin(paths: str, contents: Iterable[Mapping[str, Any]], context: str | None) -> Origin:
+    """Return which context of the files is used; Unauthorized with what to change if there is none.
+
+    Of two entries of one name the first counts, and so does the first current context, as in kubectl. The
+    package merges the files too, but takes the current context of the last one: so its name is given to it.
+    """
+    named = context or ""
+    contexts: dict[str, Mapping[str, Any]] = {}
+    clusters: dict[str, Mapping[str, Any]] = {}
+    for content in contents:
+        named = named or str(content.get("current-context") or "")
+        for entries, kind in ((contexts, "context"), (clusters, "cluster")):
+            for entry in content.get(f"{kind}s") or ():
+                entries.setdefault(str(entry["name"]), entry[kind])
     known = f"it has {', '.join(sorted(contexts))}" if contexts else "it has none"
     if not named:
         raise Unauthorized(f"{paths} names no current context; give --context: {known}")
     if named not in contexts:
         raise Unauthorized(f"{paths} has no context {named}; {known}")
     cluster = str(contexts[named]["cluster"])
-    clusters = {str(found["name"]): found["cluster"] for found in merger.get("clusters") or ()}
-    insecure = bool((clusters.get(cluster) or {}).get("insecure-skip-tls-verify", False))
+    insecure = bool(clusters.get(cluster, {}).get("insecure-skip-tls-verify", False))
     return Origin(paths, named, cluster, insecure=insecure)
 
 
-def _merged(paths: str) -> Mapping[str, Any]:
-    """Return the lists of all kubeconfig files. Of two entries of one name, the first counts (kubectl)."""
-    merged: dict[str, Any] = {}
+def _contents(paths: str) -> dict[str, Mapping[str, Any]]:
+    """Return what the files have; Unauthorized with the first mistake.
+
+    An empty file is left out, as by kubectl. The package refuses it, and ends at other mistakes with an error
+    that does not say what to correct.
+    """
+    contents: dict[str, Mapping[str, Any]] = {}
     for path in filter(None, paths.split(os.pathsep)):
         file = Path(path).expanduser()
         if not file.is_file():
             continue
         try:
-            found = yaml.safe_load(file.read_bytes())
+            content = yaml.safe_load(file.read_bytes())
         except (OSError, ValueError, yaml.YAMLError) as error:
             raise Unauthorized(f"{path} is no kubeconfig: {error}") from error
-        if found is None:
+        if content is None:
             continue
-        if not isinstance(found, dict):
+        if not isinstance(content, dict):
             raise Unauthorized(
                 f"{path} is no kubeconfig: it is not a mapping with clusters, contexts and users"
             )
-        merged.setdefault("current-context", found.get("current-context") or None)
-        for key in ("contexts", "clusters"):
-            entries = found.get(key) or ()
-            if not all(
-                isinstance(entry, dict) and isinstance(entry.get(key[:-1]), dict) for entry in entries
-            ):
-                raise Unauthorized(f"{path} is no kubeconfig: an entry of {key} has no {key[:-1]}")
-            names = {entry["name"] for entry in merged.get(key, ())}
-            merged[key] = [
-                *merged.get(key, ()),
-                *(entry for entry in entries if entry.get("name") not in names),
-            ]
-        merged["current-context"] = merged["current-context"] or found.get("current-context")
-    return merged
+        for key in ("contexts", "clusters", "users"):
+            for entry in content.get(key) or ():
+                # A user without credentials may have no content.
+                needs = {"name"} if key == "users" else {key[:-1], "name"}
+                had = {part for part, value in entry.items() if value} if isinstance(entry, dict) else set()
+                if needs - had:
+                    raise Unauthorized(
+                        f"{path} is no kubeconfig: an entry of {key} has no {min(needs - had)}"
+                    )
+                if key != "users" and not isinstance(entry[key[:-1]], dict):
+                    raise Unauthorized(f"{path} is no kubeconfig: {key[:-1]} in {key} is not a mapping")
+        contents[path] = content
+    return contents
 
 
 def _plugin_failure(text: str) -> str:

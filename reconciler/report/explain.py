@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import cache
 from types import MappingProxyType
@@ -131,6 +132,25 @@ def ends_by_itself(code: str, *, requested: bool = False) -> bool:
     return code in _BY_ITSELF or (code == "eventsGone" and not requested)
 
 
+COMMAND = re.compile(r"`|\b(?:reconciler|kubectl) [-a-z]")
+"""A command to type, or a setting to change."""
+
+
+def _with_commands(obstacles: Iterable[Obstacle], node: str) -> tuple[Obstacle, ...]:
+    """Return the obstacles of the node; whoever must act has a command, here and so in every output.
+
+    Where nothing is known to type that ends an obstacle, it is the one that shows the pods and conditions of
+    the node.
+    """
+    shows = f"kubectl describe node {node} shows its pods and conditions"
+    return tuple(
+        obstacle
+        if obstacle.by_itself or COMMAND.search(obstacle.who)
+        else replace(obstacle, who=f"{obstacle.who}; {shows}")
+        for obstacle in obstacles
+    )
+
+
 def who_reads(source: str, node: str) -> str:
     """Return who can make a source readable again, and what to check."""
     return _readers().get(source.partition(":")[0], "the administrator of the cluster").format(node=node)
@@ -159,11 +179,14 @@ def explain_node(
         # A cordon in the plan is no news.
         "" if plan.before is State.IN_MAINTENANCE else node.out_of_service,
         tuple(_source(reading) for reading in assessment.readings),
-        (
-            # What could not be read for the forecast is among what could not be seen.
-            *(each for each in _kept(plan, settings.keys.names) if each.code != FORECAST or not unread),
-            *_unknowns(node, assessment),
-            *(blocked_by(one, pods.get(one.pod)) for one in _each_budget_once(blockers)),
+        _with_commands(
+            (
+                # What could not be read for the forecast is among what could not be seen.
+                *(each for each in _kept(plan, settings.keys.names) if each.code != FORECAST or not unread),
+                *_unknowns(node, assessment),
+                *(blocked_by(one, pods.get(one.pod)) for one in _each_budget_once(blockers)),
+            ),
+            node.name,
         ),
         assumed,
         drain,
@@ -177,10 +200,13 @@ def obstacles(plan: NodePlan, keys: OwnKeys) -> tuple[Obstacle, ...]:
     """
     preview = plan.draining.preview
     blockers = preview.blockers if preview is not None else ()
-    return (
-        *_kept(plan, keys),
-        *(_unread(source, because, plan.node) for source, because in plan.status.unread),
-        *(blocked_by(one, None) for one in _each_budget_once(blockers)),
+    return _with_commands(
+        (
+            *_kept(plan, keys),
+            *(_unread(source, because, plan.node) for source, because in plan.status.unread),
+            *(blocked_by(one, None) for one in _each_budget_once(blockers)),
+        ),
+        plan.node,
     )
 
 
@@ -240,7 +266,11 @@ def blocked_by(blocker: Blocker, pod: Pod | None) -> Obstacle:
     if "," in blocker.budget:
         return Obstacle("budget", f"{blocker.pod}: {blocker.because}", f"{of_pod}: let one budget select it")
     if blocker.budget:
-        who = f"{of_pod}: run more replicas, or let the budget {blocker.budget} allow a disruption"
+        namespace, _, name = blocker.budget.partition("/")
+        who = (
+            f"{of_pod}: run more replicas, or let the budget {blocker.budget} allow a disruption; kubectl "
+            f"describe pdb {name} -n {namespace} shows what it requires"
+        )
         return Obstacle("budget", f"{blocker.pod}: {blocker.because}", who)
     return Obstacle("pod", f"{blocker.pod}: {blocker.because}", f"{of_pod}, or the owner of the settings")
 
@@ -392,7 +422,7 @@ def explain_pod(pod: Pod, node: NodeExplanation | None, snapshot: Snapshot) -> P
         verdict,
         tuple(sorted((one for one in snapshot.budgets if one.covers(pod)), key=lambda one: one.key)),
         refused,
-        tuple(_pod_obstacles(pod, verdict, [blocked_by(one, pod) for one in blockers])),
+        _with_commands(_pod_obstacles(pod, verdict, [blocked_by(one, pod) for one in blockers]), pod.node),
     )
 
 

@@ -6,7 +6,6 @@ time. Only what ends by itself in time has none.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import pairwise
@@ -33,8 +32,6 @@ _NAMED = 5
 
 _REASONS = 3
 """Reasons of one code that have an entry of their own."""
-
-_COMMAND = re.compile(r"`|\b(?:reconciler|kubectl) [a-z]")
 
 
 class Ask(Struct, frozen=True):
@@ -94,11 +91,8 @@ def people(
             if reasons:
                 every = list(dict.fromkeys(name for reason in reasons for name in waiting[reason]))
                 more = f", and {len(reasons) - 1} other reasons" if len(reasons) > 1 else ""
-                who = key[1]
-                if not _COMMAND.search(who):
-                    who = f"{who}; reconciler explain {_NODE} shows what is known"
                 because = f"{for_all(every, reasons[0])}{more}"
-                asked.append(Ask(tuple(every), because, for_all(every, who)))
+                asked.append(Ask(tuple(every), because, for_all(every, key[1])))
     return tuple(asked)
 
 

@@ -226,6 +226,31 @@ def test_the_official_package_gives_the_same_or_what_we_leave_to_it(
     assert server.asked[0].headers["Authorization"] == access.authorization()
 
 
+def test_of_several_files_the_first_current_context_is_used_and_an_empty_file_is_left_out(
+    tmp_path: Path,
+) -> None:
+    paths = []
+    for name in ("first", "second"):
+        document = kubeconfig(f"https://{name}:1", PLAIN)
+        for entries, kind in (("clusters", "cluster"), ("contexts", "context")):
+            document[entries][0]["name"] = name
+            document[entries][0][kind] |= {"cluster": name} if kind == "context" else {}
+        document["current-context"] = name
+        paths.append(tmp_path / name)
+        paths[-1].write_text(json.dumps(document))
+    (tmp_path / "empty").write_text("# nothing yet")
+    files = os.pathsep.join(map(str, (tmp_path / "empty", *paths)))
+
+    chosen, named = official.kubeconfig(files, None), official.kubeconfig(files, "second")
+
+    assert (chosen.origin.context, chosen.origin.cluster, chosen.host) == (
+        "first",
+        "first",
+        "https://first:1",
+    )
+    assert (named.origin.context, named.host) == ("second", "https://second:1")
+
+
 def test_the_named_context_is_used_and_another_user_is_not(tmp_path: Path) -> None:
     document = kubeconfig("http://127.0.0.1:1", {"token": "mine"})
     document["users"].append({"name": "you", "user": {"token": "yours"}})
@@ -327,6 +352,14 @@ def test_a_plain_kubeconfig_leaves_the_official_package_unloaded(tmp_path: Path)
         pytest.param("just words", "is no kubeconfig: it is not a mapping", id="plain text"),
         pytest.param("a: [", "is no kubeconfig: ", id="no YAML"),
         pytest.param("contexts: [1]", "an entry of contexts has no context", id="an entry that is none"),
+        pytest.param(
+            "contexts: [{context: {cluster: a, user: b}}]", "an entry of contexts has no name", id="no name"
+        ),
+        pytest.param(
+            "contexts: [{name: it, context: {cluster: a}}]\nusers: [{user: {}}]",
+            "an entry of users has no name",
+            id="a user without a name",
+        ),
         pytest.param("kind: Config", "names no current context; give --context: it has none", id="empty"),
     ],
 )

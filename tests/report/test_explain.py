@@ -17,7 +17,16 @@ from reconciler.model.record import DrainRecord, State
 from reconciler.model.selector import EVERYTHING
 from reconciler.model.values import replace
 from reconciler.profiles.checks import CHECKS
-from reconciler.report.explain import WHO, ends_by_itself, find_pod, obstacles, owner_labels, who_ends
+from reconciler.report.explain import (
+    COMMAND,
+    WHO,
+    ends_by_itself,
+    find_pod,
+    obstacles,
+    owner_labels,
+    who_ends,
+)
+from reconciler.report.people import people
 from reconciler.simulation.workloads import BudgetSpec
 from tests.report.explaining import Explained
 from tests.support import builders
@@ -135,7 +144,7 @@ def test_a_budget_that_refuses_is_named_once_with_the_owner_of_its_pods(budgets:
     (found,) = [one for one in Explained(world).node().obstacles if one.code == "budget"]
 
     assert found.because.startswith("shop/web-1: ")
-    assert found.who == f"the owner of ReplicaSet shop/owner: {who}"
+    assert found.who.startswith(f"the owner of ReplicaSet shop/owner: {who}; kubectl describe ")
 
 
 def test_a_pod_that_stays_is_named_with_the_setting_that_would_let_it_go() -> None:
@@ -144,7 +153,9 @@ def test_a_pod_that_stays_is_named_with_the_setting_that_would_let_it_go() -> No
     (found,) = [one for one in Explained(world).node().obstacles if one.code == "pod"]
 
     assert "set events.Reboot.emptyDir: Evict" in found.because
-    assert found.who == "the owner of the pod, or the owner of the settings"
+    assert found.who.startswith(
+        "the owner of the pod, or the owner of the settings; kubectl describe node a "
+    )
 
 
 @pytest.mark.parametrize(
@@ -238,7 +249,7 @@ def test_a_pod_that_stays_says_which_rule_keeps_it_and_whom_to_ask(
     assert found.verdict.action == action
     assert said in "; ".join(found.verdict.reasons)
     assert said in found.obstacles[0].because
-    assert found.obstacles[0].who.endswith(", or the owner of the settings")
+    assert found.obstacles[0].who.partition(";")[0].endswith(", or the owner of the settings")
 
 
 @pytest.mark.parametrize(
@@ -306,3 +317,21 @@ def test_the_owner_is_the_workload_in_words_with_a_limit() -> None:
     assert owner_of(pod) == "Deployment shop/web"
     assert owner_of(builders.pod(owner="")) == ""
     assert len(owner_of(replace(builders.pod(), owner=Owner("K" * 1000, "n" * 100_000)))) < 600
+
+
+def test_whoever_must_act_has_the_same_command_in_every_output() -> None:
+    world = world_of(
+        [builders.node(annotations=ASKED)], [builders.pod("cache", owner="", empty_dir=True), builders.pod()]
+    )
+    world.cluster.add_budget(BudgetSpec("shop", "web", EVERYTHING, max_unavailable=0))
+    explained = Explained(world)
+    acted = explained.node().obstacles + explained.pod("cache").obstacles + explained.pod().obstacles
+    asked = {ask.who for ask in people(explained.found.plan)}
+
+    assert {obstacle.code for obstacle in acted} >= {"pod", "budget"}
+    for obstacle in acted:
+        assert COMMAND.search(obstacle.who), obstacle
+        assert f"  ask       {obstacle.who}" in explained.text() + explained.text(pod="web-1")
+    assert "kubectl describe node a shows its pods and conditions" in acted[0].who
+    assert all(COMMAND.search(who) for who in asked)
+    assert acted[0].who in asked
