@@ -57,14 +57,15 @@ def command(config: SettingsSource, strict: bool, permissions: bool, target: Tar
         if settings.origin.block:
             echo(f"\nThe same in settings of the reconciler:\n\n{settings.origin.block}")
         echo(explain_settings(settings, str(config)), nl=False)
-    found = [*map(str, warnings(settings, now)), *_missing(config, settings, target)]
+    found: list[Warned | str] = [*warnings(settings, now), *_missing(config, settings, target)]
     if asks_cluster:
         words, questions = _in_cluster(config, settings, target)
-        found += [*unread, *map(str, questions)]
+        found += [*unread, *questions]
         for line in () if permissions else words:
             echo(line)
     for warning in found:
-        echo(f"warning: {config}: {warning}", err=True)
+        place = f":{warning.line}" if isinstance(warning, Warned) and warning.line else ""
+        echo(f"warning: {config}{place}: {warning}", err=True)
     return int(strict and bool(found))
 
 

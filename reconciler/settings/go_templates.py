@@ -127,6 +127,25 @@ def indexed(text: str, *path: str) -> frozenset[str]:
     return frozenset(found)
 
 
+def printed_whole(text: str, known: Fields) -> tuple[str, ...]:
+    """Return the mappings that the template uses other than by their keys; none if it can't be rendered.
+
+    Go prints `map[…]` with all keys of a node. Here a mapping has only the keys that the settings use, so its
+    whole, and how many keys it has, are something else.
+    """
+    whole: set[str] = set()
+    try:
+        parts = _parsed(text)
+        terms = list(_terms(parts))
+        by_key = [term.arguments[0] for term in terms if isinstance(term, _Call) and term.name == "index"]
+        for term in terms:
+            if isinstance(term, _Field) and isinstance(_field(term.path, known), Mapping):
+                whole |= {f".{'.'.join(term.path)}"} if terms.count(term) > by_key.count(term) else set()
+    except TemplateRefused:
+        return ()
+    return tuple(sorted(whole))
+
+
 # Reading.
 
 

@@ -17,11 +17,12 @@ from reconciler.model.content import SettingsVersion, short_hash
 from reconciler.model.errors import SettingsError
 from reconciler.model.limits import LARGEST_SETTINGS
 from reconciler.model.values import replace
-from reconciler.settings.mistakes import Mistake, Path, keys_at, mistakes_of, spelt
+from reconciler.settings.loose import texts_at
+from reconciler.settings.mistakes import Mistake, Path, Place, keys_at, mistakes_of, spelt
 from reconciler.settings.originals import Translated, original_of
 from reconciler.settings.schema import Origin, Settings, whole_settings
 from reconciler.settings.workflows import unknown_names
-from reconciler.settings.yaml import Place, plain, read_go_yaml, read_yaml, unlike
+from reconciler.settings.yaml import plain, read_go_yaml, read_yaml, unlike
 
 NO_VARIABLES: Mapping[str, str] = MappingProxyType({})
 
@@ -151,11 +152,18 @@ def parse_settings(text: str, name: str, environment: Mapping[str, str] = NO_VAR
     elif isinstance(value, dict):
         below: Path = ("profiles",)
 
+        written = {change.path: change for change in document.changed}
+
         def in_file(mistake: Mistake) -> tuple[Place, Mistake]:
             path = mistake.path[1:] if foreign and mistake.path[:1] == below else mistake.path
             if translated is not None:
                 path = translated.place_of(path)
-            return document.place(path), Mistake(path, mistake.message)
+            message = mistake.message
+            if path in written:
+                # The message has the value that YAML makes of it, and may say how to write it in quotes.
+                read = rf"(?<![\w.]){re.escape(written[path].read)}(?![\w.])"
+                message = re.sub(read, lambda _: written[path].written, message)
+            return document.place(path), Mistake(path, message)
 
         sections = around(value) if foreign else value
         if translated is not None:
@@ -186,11 +194,18 @@ def parse_settings(text: str, name: str, environment: Mapping[str, str] = NO_VAR
             ]
             lines = tuple(f"{name}:{line}: {words}" for (line, _), words in sorted(meanings))
             settings = settings.read_from(Origin(meanings=lines, block=translated.block))
-        elif settings is not None and foreign:
-            settings = settings.read_from(Origin(foreign=True))
         elif settings is not None and isinstance(theirs.value, dict):
-            found_unlike = unlike(value.get("profiles"), theirs.value.get("profiles"), below)
-            settings = settings.read_from(Origin(unlike=tuple(found_unlike)))
+            mine = value.get("profiles")
+            read = () if foreign else tuple(unlike(mine, theirs.value.get("profiles"), below))
+            # What is a number or a boolean for its key is as it is meant; what is a text may not be.
+            outer = () if foreign else below
+            changed = tuple(
+                change
+                for change in document.changed
+                if change.path[: len(outer)] == outer
+                and change.read in texts_at(settings.profiles, change.path[len(outer) :])
+            )
+            settings = settings.read_from(Origin(foreign=foreign, unlike=read, changed=changed))
     elif not found:
         found.append(((1, 1), Mistake((), f"{literal(value)} is not a mapping of keys to values")))
     if settings is None or found:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import date, timedelta
 from decimal import Decimal
 from functools import partial
@@ -50,6 +50,34 @@ def ignored_keys(section: BaseModel, path: Path = ()) -> Iterator[Path]:
             for place, one in enumerate(value):
                 if isinstance(one, BaseModel):
                     yield from ignored_keys(one, (*here, place))
+
+
+def texts_at(section: object, path: Path) -> tuple[str, ...]:
+    """Return the texts that a section has at a path of its file, none if there is something else or nothing.
+
+    A merge key (`<<`), and the type in an older form of an instance, are levels of the file only.
+    """
+    here, merged = section, False
+    for part in path:
+        if part == "<<" or (merged and isinstance(part, int)):
+            merged = part == "<<"
+            continue
+        merged = False
+        if isinstance(here, BaseModel):
+            names = {str(field.alias or name): name for name, field in type(here).model_fields.items()}
+            if part == "config" and hasattr(here, "settings"):
+                here = here.settings
+            elif part in names:
+                here = getattr(here, names[str(part)])
+            elif part != getattr(here, "type", None):
+                return ()
+        elif isinstance(here, tuple):
+            by_name = (each for each in here if getattr(each, "name", None) == part)
+            here = here[part] if isinstance(part, int) and part < len(here) else next(by_name, None)
+        else:
+            here = here.get(part) if isinstance(here, Mapping) else None
+    texts = here if isinstance(here, tuple) else (here,)
+    return tuple(text for text in texts if isinstance(text, str))
 
 
 _NUMBER = r"[0-9]+(?:\.[0-9]*)?|\.[0-9]+"

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 
 Path = tuple[str | int, ...]
+Place = tuple[int, int]
 
 
 def spelt(path: Path) -> str:
@@ -38,12 +39,25 @@ class Mistake(Struct, frozen=True):
     message: str
 
 
+class Changed(Struct, frozen=True):
+    """A number or a boolean whose text as YAML has `read` it is not the one that is `written` in the file."""
+
+    path: Path
+    place: Place
+    written: str
+    read: str
+
+
 class Warned(Struct, frozen=True):
-    """A warning: the key of the file, such as `budget.spacing`, what happens, and what to change."""
+    """A warning: the key of the file, such as `budget.spacing`, what happens, and what to change.
+
+    `line` is that of the key, 0 if it is not known.
+    """
 
     key: str
     message: str
     change: str
+    line: int = 0
 
     def __str__(self) -> str:
         """Return the warning as one line."""

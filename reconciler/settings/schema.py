@@ -24,7 +24,7 @@ from reconciler.model.selector import EVERYTHING, LabelSelector
 from reconciler.settings.draining import Adoptable, Budget, Coexist, Drain, Replacing
 from reconciler.settings.fields import ConditionType, Duration, Flag, Prefix, Section, Selector, Zone
 from reconciler.settings.hooks import Hooks
-from reconciler.settings.mistakes import Mistake, Mistakes, Warned
+from reconciler.settings.mistakes import Changed, Mistake, Mistakes, Warned
 from reconciler.settings.mistakes import Path as KeyPath
 from reconciler.settings.policies import ConditionMeaning, Events, Meanings, NodePolicies
 from reconciler.settings.times import NotAllowedSettings, WindowSettings, ends_before_it_starts, times_of
@@ -85,7 +85,8 @@ class Origin(Struct, frozen=True):
     """Where settings are from: the version of their file, and its folder, where relative paths begin.
 
     A `foreign` file was written for maintenance-controller. `unlike` is what that reads in another way in
-    `profiles`: the path, and both readings. `meanings` say what each line of a file of another program means
+    `profiles`: the path, and both readings. `changed` are the texts in workflows of which YAML has made
+    another one. `meanings` say what each line of a file of another program means
     here, and `block` is what says the same in a file of ours.
     """
 
@@ -93,6 +94,7 @@ class Origin(Struct, frozen=True):
     folder: Path | None = None
     foreign: bool = False
     unlike: tuple[tuple[KeyPath, str], ...] = ()
+    changed: tuple[Changed, ...] = ()
     meanings: tuple[str, ...] = ()
     block: str = ""
 

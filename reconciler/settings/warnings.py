@@ -13,7 +13,7 @@ from reconciler.calendar.occurrences import HORIZON
 from reconciler.calendar.values import Limit, format_duration, is_fixed
 from reconciler.calendar.windows import Calendar, NotAllowed, Window
 from reconciler.model.event import Kind
-from reconciler.settings.go_templates import KNOWN, mistake_in
+from reconciler.settings.go_templates import KNOWN, mistake_in, printed_whole
 from reconciler.settings.load import WITHOUT_EFFECT
 from reconciler.settings.loose import ignored_keys
 from reconciler.settings.mistakes import Path, Warned, spelt
@@ -276,7 +276,12 @@ def _workflows(settings: Settings) -> Iterator[Warned]:
         if settings.mode is Mode.OBSERVE:
             yield Warned(spelt(here), "is not sent in mode Observe", "set another mode")
         for key in ("message", "title"):
-            mistake = mistake_in(getattr(instance.settings, key, ""), KNOWN)
+            text = getattr(instance.settings, key, "")
+            for name in printed_whole(text, KNOWN):
+                what = f"has only the keys of {name} that the settings use, where Go prints all as map[...]"
+                change = f'name each key that the text needs: {{{{ index {name} "KEY" }}}}'
+                yield Warned(spelt((*config, key)), what, change)
+            mistake = mistake_in(text, KNOWN)
             if mistake:
                 what = (
                     f"can't be rendered, so the plain facts are sent, with the lines that can be: {mistake}"
@@ -288,6 +293,17 @@ def _workflows(settings: Settings) -> Iterator[Warned]:
             yield Warned(where, f"{message}; {check.name} is always unknown, and never passes", "correct it")
     for path, message in settings.origin.unlike:
         yield Warned(spelt(path), message, "write it in quotes, or true or false")
+    for scalar in settings.origin.changed:
+        if scalar.path in dict(settings.origin.unlike):
+            continue
+        line = scalar.place[0]
+        message = f"is {scalar.read}, which YAML makes of {scalar.written} on line {line}"
+        what = f'write "{scalar.written}", in quotes, if that text is meant'
+        if "notify" in scalar.path:
+            # It may be a secret.
+            message = f"is another text than that on line {line}, which YAML reads as a number or a boolean"
+            what = "write it in quotes, if that text is meant"
+        yield Warned(spelt(scalar.path), message, what, line)
     yield from _ignored(settings, outer)
 
 

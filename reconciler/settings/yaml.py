@@ -25,7 +25,8 @@ from yaml.events import (
 )
 
 from reconciler.model.content import REFERENCE
-from reconciler.settings.mistakes import Mistake, Path
+from reconciler.model.values import replace
+from reconciler.settings.mistakes import Changed, Mistake, Path, Place
 
 DEEPEST = 40
 _LONGEST = 1_000_000  # the size limit of a ConfigMap
@@ -42,15 +43,17 @@ _FLOAT = re.compile(
 _HIDDEN = str.maketrans("{}", "\uf8d0\uf8d1")
 _SHOWN = str.maketrans("\uf8d0\uf8d1", "{}")
 
-Place = tuple[int, int]
-
 
 class Document(Struct):
-    """The value of a file, the line and column of each key (from 1), and the mistakes in its YAML."""
+    """The value of a file, the line and column of each key (from 1), and the mistakes in its YAML.
+
+    `changed` are the numbers and booleans that are not the text as it is written, such as `1.10`.
+    """
 
     value: object = None
     places: dict[Path, Place] = field(default_factory=dict)
     mistakes: list[tuple[Place, Mistake]] = field(default_factory=list)
+    changed: list[Changed] = field(default_factory=list)
 
     def place(self, path: Path) -> Place:
         """Return the place of a key, or of its nearest parent that is in the file."""
@@ -169,7 +172,12 @@ class Reader:
                 (place_of_event(event), Mistake(path, f"tags like {event.tag} are not supported"))
             )
             return text
-        return text if event.tag or event.style not in (None, "") else self.plain(text)
+        if event.tag or event.style not in (None, ""):
+            return text
+        value = self.plain(text)
+        if value is not None and (read := _as_text(value)) != text:
+            self.document.changed.append(Changed(path, place_of_event(event), text, read))
+        return value
 
     def plain(self, text: str) -> object:
         """Return the value of a scalar without quotes."""
@@ -288,7 +296,7 @@ class _GoReader(Reader):
     def __init__(self, document: Document, text: str) -> None:
         super().__init__(document, text)
         self._made = 0
-        self._anchors: dict[str, tuple[object, int, int]] = {}
+        self._anchors: dict[str, tuple[object, int, int, Path, list[Changed]]] = {}
 
     def plain(self, text: str) -> object:
         return go_plain(text)
@@ -300,16 +308,20 @@ class _GoReader(Reader):
     def anchored(self, event: Event, path: Path) -> object:
         name = str(getattr(event, "anchor", ""))
         if not isinstance(event, AliasEvent):
-            before = self._made
+            before, changes = self._made, len(self.document.changed)
             value = self.content(event, path)
-            self._anchors[name] = value, self._made - before, _height(value)
+            changed = self.document.changed[changes:]
+            self._anchors[name] = value, self._made - before, _height(value), path, changed
             return value
         if name not in self._anchors:
             raise Broken(place_of_event(event), f"the alias *{name} has no anchor &{name} before it")
-        value, size, height = self._anchors[name]
+        value, size, height, there, changed = self._anchors[name]
         self._count(size, event)
         if len(path) + height > DEEPEST:
             raise Broken(place_of_event(event), f"is nested deeper than {DEEPEST} levels")
+        self.document.changed += [
+            replace(change, path=(*path, *change.path[len(there) :])) for change in changed
+        ]
         return value
 
     def mapping(self, path: Path) -> dict[str, object]:

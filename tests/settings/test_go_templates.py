@@ -14,6 +14,7 @@ from reconciler.settings.go_templates import (
     indexed,
     message_fields,
     mistake_in,
+    printed_whole,
     rendered,
 )
 from tests.support import builders
@@ -117,3 +118,23 @@ def test_the_keys_that_a_template_reads_of_a_node_are_known() -> None:
 
     assert indexed(template, "Node", "Labels") == {"a/b", "c"}
     assert indexed("{{ .Node.Labels.x }}{{", "Node", "Labels") == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("template", "whole"),
+    [
+        ("{{ .Node.Labels }}", (".Node.Labels",)),
+        ('{{ printf "%v" .Node.ObjectMeta.Labels }}', (".Node.ObjectMeta.Labels",)),
+        (
+            "{{ if .Node.Annotations }}{{ .Node.Labels | len }}{{ end }}",
+            (".Node.Annotations", ".Node.Labels"),
+        ),
+        ('{{ index .Node.Labels "a" }}{{ .Node.Labels }}', (".Node.Labels",)),
+        ('{{ index .Node.Labels "a" }}{{ .Node.Labels.b }}{{ .Node.Name }}', ()),
+        ("{{ range .Node.Labels }}{{ end }}", ()),
+    ],
+)
+def test_a_mapping_of_which_only_some_keys_are_known_is_named_where_it_is_used_as_a_whole(
+    template: str, whole: tuple[str, ...]
+) -> None:
+    assert printed_whole(template, KNOWN) == whole

@@ -97,6 +97,8 @@ windows: [{name: 2026}]
 | f:1:12: windows[0].name: 2026 is not text; write it in quotes
 nodeSelector: {gpu: true}
 | f:1:16: nodeSelector.gpu: a label value is text; write it in quotes: "true"
+nodeSelector: {version: 1.10}
+| f:1:16: nodeSelector.version: a label value is text; write it in quotes: "1.10"
 conditions: {Ready: {for: 5m}}
 | f:1:14: conditions.Ready: Ready can't be named: Kubernetes itself evicts the pods of a node that is not
 | Ready, and Ready is True on healthy nodes

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from textwrap import indent
 
 import pytest
+from click.testing import CliRunner
 
+from jobs.cli import commands
 from reconciler.model.errors import SettingsError
 from reconciler.model.record import State
 from reconciler.settings.explain import explain_settings
@@ -131,7 +135,59 @@ def test_a_file_of_maintenance_controller_is_read_as_yaml_1_1() -> None:
     assert [one.name for one in given.check] == ["marked", "eighth", "two"]
     assert given.check[2].settings.max == 2
     assert [one.settings.value for one in given.trigger] == ["1.1", "", ""]
-    assert warnings(found, NOW) == ()
+
+
+CHANGED = """\
+intervals: {requeue: 1.50}
+instances:
+  check:
+  - hasLabel: {name: older, config: {key: version, value: 1.10}}
+  - {type: hasLabel, name: quoted, config: {key: version, value: "1.10"}}
+  - {type: condition, name: status, config: {type: KernelReady, status: True}}
+  - {type: maxMaintenance, name: two, config: {max: 0x2}}
+  trigger:
+  - {type: alterLabel, name: gone, config: {key: version, remove: True}}
+  - {type: alterLabel, name: version, config: {key: version, value: 0x10}}
+  notify:
+  - {type: slack, name: said, config: {hook: 0x12, channel: c, message: m}}
+profiles: []
+"""
+
+
+@pytest.mark.parametrize("below", ["", "profiles:\n"], ids=["their file", "a section of ours"])
+def test_check_config_warns_of_each_text_that_yaml_changes_with_its_line_as_written(
+    tmp_path: Path, below: str
+) -> None:
+    file, more = tmp_path / "their.yaml", len(below.splitlines())
+    file.write_text(below + indent(CHANGED, "  " if below else ""))
+
+    done = CliRunner().invoke(commands, ["check-config", str(file)])
+
+    quoted = [line for line in done.stderr.splitlines() if "in quotes" in line]
+    texts = {
+        4: "check[0].hasLabel.config.value: is 1.1, which YAML makes of 1.10 on line 4",
+        10: "trigger[1].config.value: is 16, which YAML makes of 0x10 on line 10",
+        12: "notify[0].config.hook: is another text than that on line 12, "
+        "which YAML reads as a number or a boolean",
+    }
+    outer = f"{below.strip().replace(':', '.')}instances."
+    assert [line.removeprefix(f"warning: {file}:").partition("; ")[0] for line in quoted] == [
+        f"{line + more}: {outer}{text.replace(f'line {line}', f'line {line + more}')}"
+        for line, text in texts.items()
+    ]
+    assert done.exit_code == 0
+
+
+def test_a_text_that_yaml_changes_is_named_with_its_line_also_where_an_alias_or_a_merge_key_repeats_it() -> (
+    None
+):
+    changed = parse_settings(OF_YAML_1_1, "their.yaml").origin.changed
+
+    assert [(one.place[0], one.written, one.read) for one in changed] == [
+        (4, "yes", "true"),
+        (7, "010", "8"),
+        (10, "1.10", "1.1"),
+    ]
 
 
 def test_check_config_warns_where_our_own_file_means_something_else() -> None:
@@ -314,7 +370,7 @@ def test_check_config_names_the_workflows_of_a_foreign_file() -> None:
 
 
 def test_check_config_warns_of_templates_that_can_not_be_rendered() -> None:
-    lease = "leaseName: l, leaseNamespace: n, period: 1h"
+    lease = "leaseName: l, leaseNamespace: default, period: 1h"
     config = f"{{token: t, channel: c, title: '{{{{ range . }}}}', message: m, {lease}}}"
     slack = "{hook: 'https://x', channel: c, message: '{{ .Nodes }}'}"
     text = (
@@ -367,7 +423,7 @@ def test_a_key_that_a_type_refuses_comes_with_the_keys_that_it_has() -> None:
 
 
 def test_check_config_warns_of_notifications_that_can_not_be_sent() -> None:
-    lease = "leaseName: a_b, leaseNamespace: n, period: 1h"
+    lease = "leaseName: a_b, leaseNamespace: default, period: 1h"
     configs = {
         "slack": "hook: 'SECRET', channel: c",
         "slackThread": f"token: t, channel: c, title: t, {lease}",
