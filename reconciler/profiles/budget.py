@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import bisect
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import islice
@@ -170,6 +170,30 @@ class DisruptionBudget(Struct, frozen=True):
             total, within = self.pools.get(node.pool, 0), ("pool", node.pool)
             found.append(self._refusal(f"perPool in {node.pool}", settings.per_pool, total, within))
         return tuple(reason for reason in found if reason)
+
+    def why_not_together(self, nodes: Sequence[Node], ours: Container[str]) -> str:
+        """Return why these nodes can't be out of service at a time, empty if they can.
+
+        Places of `ours` are given on. Those of others stay taken, as far as anybody knows.
+        """
+        settings, names = self.settings, {node.name for node in nodes}
+        taken = [self.holders.where(name) for name in self.holders if name not in names and name not in ours]
+        most = settings.max_unavailable.of(self.fleet) - settings.reserve.of(self.fleet)
+        limits = [("maxUnavailable", most, len(names), len(taken))]
+        if settings.per_zone is not None:
+            for zone, count in Counter(node.zone for node in nodes if node.zone).items():
+                places = settings.per_zone.of(self.zones.get(zone, 0))
+                limits.append((f"perZone in {zone}", places, count, sum(each == zone for each, _ in taken)))
+        if settings.per_pool is not None:
+            for pool, count in Counter(node.pool for node in nodes if node.pool).items():
+                places = settings.per_pool.of(self.pools.get(pool, 0))
+                limits.append((f"perPool in {pool}", places, count, sum(each == pool for _, each in taken)))
+        for name, places, count, held in limits:
+            if held + count > places:
+                others = f", {held} of them taken by others" if held else ""
+                has = f"{places} {'place' if places == 1 else 'places'}"
+                return f"{count} nodes have to be drained at a time, and {name} has {has}{others}"
+        return ""
 
     @property
     def limit(self) -> int:

@@ -5,13 +5,13 @@ Only a case that we can end starts early: any other node would stand empty, and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from reconciler.model import scheduled_events as imds
-from reconciler.model.event import MaintenanceEvent, Reading
+from reconciler.model.event import MaintenanceEvent, Reading, Signal
 from reconciler.model.machine import Machine, vm_of
 from reconciler.model.node import CONTROL_PLANE_LABELS, Node
 from reconciler.model.plan import AfterDrain
@@ -27,7 +27,8 @@ class Means(Struct, frozen=True):
 
     `notice` says that a source of the node reports maintenance minutes before it begins. `machine` is None if
     no provider knows the node. `twin` names a node with the same providerID, empty if there is none. `vms`
-    returns the nodes of each VM, by its name in scheduled events (casefolded).
+    returns the nodes of each VM, by its name in scheduled events (casefolded). `in_vain` says why Azure
+    would not be asked soon to start an event although this node is drained, by the ID of it (casefolded).
     """
 
     notice: bool = False
@@ -36,6 +37,7 @@ class Means(Struct, frozen=True):
     readings: tuple[Reading, ...] = ()
     vms: Callable[[], Mapping[str, Sequence[str]]] = dict
     record: CaseRecord = CaseRecord()
+    in_vain: Mapping[str, str] = field(default_factory=dict)
 
 
 def after_drain(
@@ -106,20 +108,26 @@ def _why_not_now(node: Node, means: Means) -> str:
 
 def _why_not_acknowledged(event: MaintenanceEvent, means: Means) -> str:
     """Return why Azure can't be asked to start the event early, whatever is drained; empty if it can."""
-    signals = [
-        signal
-        for reading in means.readings
-        if reading.source == imds.SOURCE
-        for signal in reading.signals
-        if signal.id and signal.id in event.ids
-    ]
+    signals = signals_of(event, means.readings)
     if not signals:
         return "it can't be acknowledged: the node agent does not report it"
     vms = sorted({name.strip().casefold() for signal in signals for name in signal.resources})
     named = all(signal.resources for signal in signals)
     refusals = (why_no_node(vm, means.vms().get(vm, ())) for vm in vms)
     refusal = next(filter(None, refusals), "" if named else "it does not say which VMs it is about")
+    refusal = refusal or next((why for one in signals if (why := means.in_vain.get(one.id.casefold()))), "")
     return f"it can't be acknowledged: {refusal}" if refusal else ""
+
+
+def signals_of(event: MaintenanceEvent, readings: Iterable[Reading]) -> list[Signal]:
+    """Return what Azure's scheduled events say about the event, each with an ID that can be acknowledged."""
+    return [
+        signal
+        for reading in readings
+        if reading.source == imds.SOURCE
+        for signal in reading.signals
+        if signal.id and signal.id in event.ids
+    ]
 
 
 def why_no_node(vm: str, names: Sequence[str]) -> str:

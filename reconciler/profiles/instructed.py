@@ -120,13 +120,26 @@ def _kept(judged: JudgedEvent, times: StartTimes, kept: Kept, now: datetime) -> 
         return judged
     begins = max(one.until or FOREVER for one in kept.waits)
     because = "; ".join(one.because for one in kept.waits)
+    return replace(_later(judged, times, begins, because, now), kept=kept)
+
+
+def beside_other_vms(judged: JudgedEvent, begins: datetime, because: str, now: datetime) -> JudgedEvent:
+    """Return the event with a start that waits for the node of another of its VMs, which begins then.
+
+    The moments are UTC. Azure starts the event once all of them are drained.
+    """
+    return judged if judged.times is None else _later(judged, judged.times, begins, because, now)
+
+
+def _later(
+    judged: JudgedEvent, times: StartTimes, begins: datetime, because: str, now: datetime
+) -> JudgedEvent:
     times = replace(times, earliest=max(times.earliest, begins), kept=because)
     return replace(
         judged,
         times=times,
         may_start=judged.may_start and times.earliest <= now,
         far=now < times.earliest - NEAR,
-        kept=kept,
     )
 
 

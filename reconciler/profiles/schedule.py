@@ -325,7 +325,7 @@ class Scheduler:
             for at, node in earlier[group].between(since, before.at)
         )
         for at, group, mate in mates[:_TRIES]:
-            allowed = _allowed(case, at)
+            allowed = first_allowed(case.outlook, case.outside_from, at)
             if allowed is None or allowed[0] != at:
                 continue
             self._take_back(case)
@@ -396,7 +396,7 @@ class Scheduler:
     def _find(self, case: Case, last: datetime | None) -> Start | None:
         moment, waits = max(case.times.earliest, self._now), ""
         while True:
-            allowed = _allowed(case, moment)
+            allowed = first_allowed(case.outlook, case.outside_from, moment)
             if allowed is None:
                 return None
             at, window = allowed
@@ -434,7 +434,8 @@ class Scheduler:
         return moment
 
     def _exempt(self, case: Case) -> Start | None:
-        allowed = _allowed(case, max(case.exempt_from or self._now, case.times.earliest, self._now))
+        moment = max(case.exempt_from or self._now, case.times.earliest, self._now)
+        allowed = first_allowed(case.outlook, case.outside_from, moment)
         return Start(*allowed) if allowed is not None else None
 
     def _place(self, case: Case, start: Start | None, *, exempt: bool = False) -> None:
@@ -558,11 +559,14 @@ class Scheduler:
         self._placed[case.node] = replace(self._placed[case.node], missed=True, limit=limit)
 
 
-def _allowed(case: Case, moment: datetime) -> tuple[datetime, str] | None:
-    opening = case.outlook.first_open(moment)
+def first_allowed(
+    outlook: Outlook, outside_from: datetime | None, moment: datetime
+) -> tuple[datetime, str] | None:
+    """Return the first moment at which the calendar allows a start, and in which window; None without one."""
+    opening = outlook.first_open(moment)
     outside = None
-    if case.outside_from is not None:
-        outside = case.outlook.unfrozen(max(moment, case.outside_from))
+    if outside_from is not None:
+        outside = outlook.unfrozen(max(moment, outside_from))
     if opening is not None and (outside is None or opening[0] <= outside):
         window = opening[1].window
         return opening[0], "" if window == ANY_TIME else window

@@ -181,6 +181,8 @@ def _start(policy: EventPolicy, settings: Settings) -> str:
     what = "be acknowledged or replaced" if policy.acknowledge and policy.replace else what
     if policy.start is None:
         way = f"It starts early where it can {what}, else late like other events."
+        if policy.acknowledge:
+            way = f"{way} The nodes of an event start early only if all of them can start together."
     elif policy.start is Start.EARLY:
         way = f"It starts early, also where it can't {what}: then the node is empty until the platform acts."
     else:

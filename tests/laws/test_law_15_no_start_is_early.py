@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -11,17 +12,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.model.event import REQUEST, Kind, PlatformPlan, Signal, Status
+from reconciler.model.instructions import Deferral, PersonHold, Word, deferral_text, hold_text
 from reconciler.model.machine import OPENSHIFT_MACHINE
 from reconciler.model.moments import to_text
-from reconciler.model.node import CONTROL_PLANE_LABELS
+from reconciler.model.node import AUTOSCALER_TAINT, CONTROL_PLANE_LABELS, Taint
 from reconciler.passes.assess import join
 from reconciler.settings.schema import Settings
 from tests.laws.hits import Hits
+from tests.laws.test_law_12_an_event_is_acknowledged_only_when_all_is_drained import Azure
 from tests.laws.test_law_14_the_forecast_comes_true import TEXTS, Announced, announced, begin, run_on
-from tests.support.builders import NOW, event, judged, minutes
+from tests.support.builders import IMDS, NOW, PREFIX, event, judged, minutes, node, on_vm, plan_of, vm_name
 from tests.support.builders import REQUEST as ASKED
 from tests.support.builders import settings as policy_of
+from tests.support.fakes.imds import event as imds_event
 from tests.support.searching import examples
+from tests.support.strategies import rfc1123
 from tests.support.worlds import in_pool, look, world_of
 
 LEAD, AHEAD = minutes(15), minutes(60)
@@ -113,6 +118,147 @@ def test_what_only_the_platform_can_end_starts_late_and_takes_no_place(
 
 def _requested(kind: Kind, within: int) -> str:
     return json.dumps({"kind": kind.value, "notBefore": to_text(NOW + minutes(within))})
+
+
+SETTINGS = """
+budget: {maxUnavailable: 2}
+events: {Reboot: {acknowledge: true}}
+overrides:
+  - nodeSelector: {other: approval}
+    events: {Reboot: {approval: true}}
+  - nodeSelector: {other: policy}
+    events: {Reboot: {acknowledge: false}}
+  - nodeSelector: {other: late}
+    events: {Reboot: {start: Late}}
+"""
+
+
+def _says(name: str, minutes_ahead: int | None) -> Callable[[Azure], None]:
+    def happen(history: Azure) -> None:
+        until = history.now + minutes(minutes_ahead) if minutes_ahead is not None else None
+        word = Word("alice@laptop", history.now, until)
+        said = deferral_text(Deferral(word)) if name == "defer" else hold_text(PersonHold(word))
+        history.cluster.annotate("n1", f"{PREFIX}/{name}", said)
+
+    return happen
+
+
+def _labelled(key: str, value: str) -> Callable[[Azure], None]:
+    return lambda history: history.cluster.label("n1", key, value)
+
+
+def _tainted(history: Azure) -> None:
+    history.cluster.taint("n1", (Taint(AUTOSCALER_TAINT, "", "NoSchedule"),))
+
+
+def _no_agent(history: Azure) -> None:
+    history.late.add("n1")
+    history.cluster.annotate("n1", IMDS, None)
+
+
+def _one_place(history: Azure) -> None:
+    history.settings = policy_of(SETTINGS.replace("maxUnavailable: 2", "maxUnavailable: 1"))
+
+
+def _a_place_of_others(history: Azure) -> None:
+    history.cluster.cordon("n3")
+
+
+OTHER_VM: dict[str, Callable[[Azure], None]] = {
+    "a hold": _says("hold", None),
+    "a long hold": _says("hold", 20 * 24 * 60),
+    "a deferral": _says("defer", 20 * 24 * 60),
+    "no approval": _labelled("other", "approval"),
+    "another policy": _labelled("other", "policy"),
+    "a late start": _labelled("other", "late"),
+    "not managed": _labelled(f"{PREFIX}/ignore", "true"),
+    "the autoscaler": _tainted,
+    "no agent": _no_agent,
+    "one place": _one_place,
+    "a place of others": _a_place_of_others,
+}
+NO_OTHER_VM = Hits()
+
+
+@NO_OTHER_VM.at_least(40)
+@settings(max_examples=examples(30))
+@given(
+    st.sampled_from(sorted(OTHER_VM)), st.booleans(), st.sampled_from((20, 90, 600)), st.sampled_from((2, 9))
+)
+def test_a_node_whose_event_waits_for_another_vm_starts_late_and_takes_no_place(
+    why: str, drained: bool, other: int, days: int
+) -> None:
+    """Azure starts an event for all of its VMs. The other node is kept for days, also after the drain."""
+    names = ("n0", "n1", "n2", "n3")
+    nodes = [on_vm(node(name), number) for number, name in enumerate(names)]
+    history = Azure(world_of(nodes), policy_of(SETTINGS))
+    if drained:
+        # Soon the other one is drained as well, as far as anybody knows.
+        _says("hold", 30)(history)
+    else:
+        OTHER_VM[why](history)
+    when = rfc1123(NOW + timedelta(days=days))
+    history.events["A1"] = imds_event([vm_name(0), vm_name(1)], "Reboot", event_id="A1", not_before=when)
+    history.go_on(passes=3)
+    if drained:
+        assert history.cluster.nodes["n0"].unschedulable
+        OTHER_VM[why](history)
+        history.go_on(passes=3)
+        history.wait(minutes(11))
+        history.go_on(passes=3)
+    begins = history.now
+    history.cluster.annotate("n2", ASKED, _requested(Kind.REBOOT, round((begins - NOW) / minutes(1)) + other))
+    while history.now < begins + minutes(other):
+        history.publish()
+        plan, _ = history.look()
+        schedule = plan_of(plan, "n0").schedule
+        assert schedule is not None
+        NO_OTHER_VM.count()
+        assert not history.cluster.nodes["n0"].unschedulable
+        assert schedule.ending.startswith("only the platform ends it: ")
+        assert schedule.planned_start == NOW + timedelta(days=days) - LEAD - AHEAD
+        assert schedule.ends is None or schedule.ends > NOW + timedelta(days=days)
+        history.wait(minutes(5))
+    assert history.cluster.nodes["n2"].unschedulable or why == "one place"
+
+
+def test_a_drained_node_does_not_keep_its_place_for_days_until_the_hold_of_another_one_ends() -> None:
+    history = Azure(world_of([on_vm(node(f"n{number}"), number) for number in range(3)]), policy_of(SETTINGS))
+    _says("hold", 30)(history)
+    when = rfc1123(NOW + timedelta(days=9))
+    history.events["A1"] = imds_event([vm_name(0), vm_name(1)], "Reboot", event_id="A1", not_before=when)
+    history.go_on(passes=3)
+    assert history.cluster.nodes["n0"].unschedulable
+
+    _says("hold", 3 * 24 * 60)(history)
+    for _ in range(3):
+        history.go_on(passes=3)
+        history.wait(minutes(11))
+    assert not history.cluster.nodes["n0"].unschedulable
+
+
+@pytest.mark.parametrize("resumed", [False, True])
+def test_the_nodes_of_one_event_start_early_together_once_the_hold_of_one_ends(resumed: bool) -> None:
+    history = Azure(world_of([on_vm(node(f"n{number}"), number) for number in range(3)]), policy_of(SETTINGS))
+    _says("hold", 3 * 24 * 60)(history)
+    when = rfc1123(NOW + timedelta(days=9))
+    history.events["A1"] = imds_event([vm_name(0), vm_name(1)], "Reboot", event_id="A1", not_before=when)
+    history.go_on(passes=3)
+    (schedule, other) = (plan_of(history.look()[0], name).schedule for name in ("n0", "n1"))
+
+    assert schedule is not None
+    assert other is not None
+    assert schedule.planned_start == other.planned_start == NOW + timedelta(days=3)
+    assert "node n1 does not start before" in schedule.because
+    assert "Azure is asked to start it" in schedule.ending
+    assert not history.cluster.nodes["n0"].unschedulable
+
+    if resumed:
+        history.cluster.annotate("n1", f"{PREFIX}/hold", None)
+    else:
+        history.wait(timedelta(days=3))
+    history.go_on(passes=4)
+    assert history.acknowledged() == {"n0": ["A1"], "n1": ["A1"]}
 
 
 @pytest.mark.parametrize(("within", "may"), [(76, False), (75, True)])

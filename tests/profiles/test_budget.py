@@ -59,6 +59,34 @@ def test_a_start_takes_a_place_and_needs_no_second_one() -> None:
     assert after.take(node(), "again") is after
 
 
+@pytest.mark.parametrize(
+    ("text", "because"),
+    [
+        ("{maxUnavailable: 2}", ""),
+        ("{maxUnavailable: 1}", "2 nodes have to be drained at a time, and maxUnavailable has 1 place"),
+        ("{maxUnavailable: 2, reserve: 1}", "maxUnavailable has 1 place"),
+        ("{maxUnavailable: 3, perZone: 1}", "perZone in z1 has 1 place"),
+        ("{maxUnavailable: 3, perPool: 1}", "perPool in np has 1 place"),
+        ("{maxUnavailable: 4, perPool: 2}", ""),
+    ],
+)
+def test_nodes_that_have_to_be_drained_at_a_time_need_a_place_each(text: str, because: str) -> None:
+    both = [node(name, zone="z1", pool="np") for name in ("a", "b")]
+    others = [node("c", zone="z2", pool="other"), node("d", zone="z2", pool="other")]
+
+    assert because in _places(text, *both, *others).why_not_together(both, ())
+    assert bool(because) is bool(_places(text, *both, *others).why_not_together(both, ()))
+
+
+def test_places_of_others_stay_taken_and_our_own_are_given_on() -> None:
+    both = [node("a"), node("b")]
+    places = _places("{maxUnavailable: 2}", *both, node("c", unschedulable=True))
+
+    taken = "2 nodes have to be drained at a time, and maxUnavailable has 2 places, 1 of them taken by others"
+    assert places.why_not_together(both, ()) == taken
+    assert places.why_not_together(both, {"c"}) == ""
+
+
 def test_two_starts_from_the_same_places_know_nothing_of_each_other() -> None:
     places = _places("{maxUnavailable: 1}", node(), node("b"))
     first, second = places.take(node(), "first"), places.take(node("b"), "second")

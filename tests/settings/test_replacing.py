@@ -90,6 +90,7 @@ def test_what_happens_once_a_node_is_drained_is_explained() -> None:
     [
         ("Reboot: {replace: true}", "It starts early where it can be replaced, else late like other events."),
         ("Reboot: {replace: true, start: Early}", "It starts early, also where it can't be replaced"),
+        ("Reboot: {acknowledge: true}", "start early only if all of them can start together."),
         ("Reboot: {acknowledge: true, start: Late}", "It starts late, because start is Late."),
         ("Reboot: {replace: true}", "AKS agent pools are not replaced without replace.aks.cluster."),
     ],

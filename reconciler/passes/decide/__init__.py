@@ -49,6 +49,7 @@ from reconciler.passes.decide.reporting import (
     uids_of,
 )
 from reconciler.passes.decide.scheduling import as_held, schedules
+from reconciler.passes.decide.shared_events import events_of_several, together
 from reconciler.passes.node_facts import NodeFacts, PassContext, Progress, pools_in_replacement, twins_of
 from reconciler.passes.parts import Parts
 from reconciler.passes.plugin import Fleet, LabelsOf, ObjectChanges
@@ -131,6 +132,15 @@ def _fleet(context: PassContext, parts: Parts) -> _Fleet:
     looked = [look_safely(node, context, parts) for node in marked]
     known = tuple(facts for facts in looked if facts is not None)
     resting = tuple(part for part in snapshot.aside.groups if settings.in_fleet(part.node.labels))
+    shared = faults.step("events of several VMs are not known", lambda: events_of_several(known, context), {})
+    ours = {facts.name: place for facts in known if (place := _place(facts, faults)) is not None}
+    if shared:
+        places = count_places(selected, ours, settings.budget, context.now, (), faults).beside(resting)
+        known = faults.step(
+            "nodes of one event do not wait for each other",
+            lambda: together(known, shared, places, ours, context, parts),
+            known,
+        )
     common = faults.step(
         "conditions on most nodes are not known",
         lambda: common_conditions(known, selected, resting, context),
@@ -147,16 +157,7 @@ def _fleet(context: PassContext, parts: Parts) -> _Fleet:
             replace(facts, judged=tuple(beside_older(judged, older, context.now) for judged in facts.judged))
             for facts in known
         )
-    places = {facts.name: _place(facts, faults) for facts in known}
-    return _Fleet(
-        selected,
-        resting,
-        marked,
-        known,
-        {name: place for name, place in places.items() if place is not None},
-        parts,
-        common=tuple(common.values()),
-    )
+    return _Fleet(selected, resting, marked, known, ours, parts, common=tuple(common.values()))
 
 
 def _progress(fleet: _Fleet, context: PassContext) -> Progress:

@@ -28,13 +28,17 @@ from reconciler.profiles.judging import judge, urgency_of
 from reconciler.settings.policies import ConditionStatus, is_on_most
 from reconciler.settings.schema import Settings
 
+_NOTHING: Mapping[str, str] = {}
 
-def look_safely(node: Node, context: PassContext, parts: Parts) -> NodeFacts | None:
+
+def look_safely(
+    node: Node, context: PassContext, parts: Parts, in_vain: Mapping[str, str] = _NOTHING
+) -> NodeFacts | None:
     """Return what `look` does; where that fails, or something failed before, the node with the problem."""
     problem = context.snapshot.problems.nodes.get(node.name) or context.assessment.of(node.name).problem
     if not problem:
         try:
-            return look(node, context, parts)
+            return look(node, context, parts, in_vain)
         except Exception as error:  # noqa: BLE001 - one node's data harms that node only
             problem = internal(f"node {node.name} can't be judged", error)
     return broken(node, context, problem)
@@ -136,8 +140,13 @@ def _has_signs(node: Node, assessment: NodeAssessment, settings: Settings, parts
     )
 
 
-def look(node: Node, context: PassContext, parts: Parts) -> NodeFacts | None:
-    """Return what is known about a node, None if there is nothing to decide or report."""
+def look(
+    node: Node, context: PassContext, parts: Parts, in_vain: Mapping[str, str] = _NOTHING
+) -> NodeFacts | None:
+    """Return what is known about a node, None if there is nothing to decide or report.
+
+    `in_vain` says of which events an acknowledgement would wait for other nodes, by ID (see `Means`).
+    """
     snapshot, settings, assessment = context.snapshot, context.settings, context.assessment.of(node.name)
     runs = settings.profiles.on and settings.manages(node.labels)
     if not (runs or assessment.events or _has_signs(node, assessment, settings, parts)):
@@ -157,6 +166,7 @@ def look(node: Node, context: PassContext, parts: Parts) -> NodeFacts | None:
         assessment.readings,
         lambda: context.vms,
         facts.case,
+        in_vain,
     )
     judged = tuple(
         judge(event, node, settings, snapshot.remediator, context.now, means) for event in assessment.events

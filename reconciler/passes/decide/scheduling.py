@@ -198,7 +198,7 @@ def _case(node: NodeFacts, places: DisruptionBudget, context: PassContext) -> Ca
         outlook=settings.calendar.outlook(now, read.labels),
         lasts=_lasts(judged, context),
         lead=policy.lead_time if policy is not None else timedelta(),
-        outside_from=_outside_from(waiting, node.policies),
+        outside_from=outside_from(waiting, node.policies),
         outage=Outage(
             date=date,
             taken_down=_taken_down(judged, now),
@@ -248,10 +248,10 @@ def _recorded_deadline(node: NodeFacts, judged: JudgedEvent) -> datetime | None:
     return date - policy.lead_time if date is not None and policy is not None else None
 
 
-def _outside_from(
+def outside_from(
     waiting: Iterable[tuple[JudgedEvent, StartTimes]], policies: NodePolicies
 ) -> datetime | None:
-    """Return from when an event of the node starts a drain outside of windows, None if none does."""
+    """Return from when one of these events of a node starts a drain outside of windows, None if none does."""
     found: list[datetime] = []
     for judged, times in waiting:
         policy = policies[judged.event.kind, judged.event.condition]

@@ -1,0 +1,138 @@
+"""Events of several VMs: Azure starts one early only once the nodes of all of them are drained.
+
+So a node of such an event begins early only together with the others. Where one of them begins much later, or
+not all of them fit the budget at a time, the others would stand empty until its date, and hold their places.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping, Sequence
+from datetime import datetime
+
+from msgspec import Struct
+
+from reconciler.calendar.occurrences import FOREVER
+from reconciler.model.moments import to_text
+from reconciler.model.plan import JudgedEvent
+from reconciler.model.values import replace
+from reconciler.passes.decide.known import look_safely
+from reconciler.passes.decide.scheduling import outside_from
+from reconciler.passes.node_facts import NodeFacts, PassContext
+from reconciler.passes.parts import Parts
+from reconciler.profiles import case as cases
+from reconciler.profiles.budget import DisruptionBudget
+from reconciler.profiles.endings import signals_of
+from reconciler.profiles.instructed import beside_other_vms
+from reconciler.profiles.judging import NEAR, start_times
+from reconciler.profiles.schedule import first_allowed
+
+
+class _Begin(Struct, frozen=True):
+    """When the drain of one node for an event may begin (UTC), and what it waits for, in words."""
+
+    at: datetime
+    because: str = ""
+
+
+def events_of_several(seen: Sequence[NodeFacts], context: PassContext) -> Mapping[str, frozenset[str]]:
+    """Return the nodes of each event that the settings acknowledge, by its ID (casefolded)."""
+    found: dict[str, set[str]] = {}
+    for facts in seen:
+        for judged in _acknowledged(facts):
+            for signal in signals_of(judged.event, facts.assessment.readings):
+                vms = (context.vms.get(name.strip().casefold(), ()) for name in signal.resources)
+                names = {name for nodes in vms for name in nodes}
+                found.setdefault(signal.id.casefold(), {facts.name}).update(names)
+    return {id_: frozenset(names) for id_, names in found.items() if len(names) > 1}
+
+
+def together(
+    seen: Sequence[NodeFacts],
+    events: Mapping[str, frozenset[str]],
+    places: DisruptionBudget,
+    ours: Container[str],
+    context: PassContext,
+    parts: Parts,
+) -> tuple[NodeFacts, ...]:
+    """Return the nodes, of which those of an event of several begin early only together with the others.
+
+    `events` are the nodes of each such event. `places` are those of the budget, and `ours` the nodes that
+    hold one because of us.
+    """
+    by_name = {facts.name: facts for facts in seen}
+    in_vain: dict[str, dict[str, str]] = {}
+    waits: dict[tuple[str, str], _Begin] = {}
+    for id_, names in events.items():
+        begins = {name: _begin(by_name.get(name), name, id_, context) for name in names}
+        in_order = sorted(names, key=lambda name: (begins[name].at, name))
+        full = places.why_not_together([by_name[name].read for name in in_order if name in by_name], ours)
+        for name in names & by_name.keys():
+            last = begins[in_order[-1] if in_order[-1] != name else in_order[-2]]
+            facts = by_name[name]
+            judged = next((one for one in _acknowledged(facts) if _has(one, id_)), None)
+            if judged is None or (not full and last.at - NEAR <= begins[name].at):
+                continue
+            covered = cases.covers(facts.case, judged.event)
+            if full or covered or last.at >= _late_start(judged, facts, context):
+                in_vain.setdefault(name, {})[id_] = full or last.because
+            elif judged.after_drain.by_us:
+                waits[name, id_] = last
+    again = {name: look_safely(by_name[name].read, context, parts, why) for name, why in in_vain.items()}
+    return tuple(_waiting(again.get(facts.name) or facts, waits, context) for facts in seen)
+
+
+def _acknowledged(facts: NodeFacts) -> list[JudgedEvent]:
+    if facts.untouched is not None:
+        return []
+    return [one for one in facts.current if one.after_drain.acknowledges and not one.event.started]
+
+
+def _has(judged: JudgedEvent, id_: str) -> bool:
+    return id_ in map(str.casefold, judged.event.ids)
+
+
+def _begin(facts: NodeFacts | None, name: str, id_: str, context: PassContext) -> _Begin:
+    """Return when the drain of a node may begin for an event: FOREVER if nobody knows a moment."""
+    if facts is None:
+        return _Begin(FOREVER, f"node {name} does not report it")
+    if facts.untouched is not None:
+        return _Begin(FOREVER, f"node {name} must not be changed: {facts.untouched.reason}")
+    judged = next((one for one in facts.judged if _has(one, id_)), None)
+    if judged is None:
+        known = any(id_ in map(str.casefold, old.ids) for old in cases.allowed(facts.case))
+        drained = known and facts.case.drain is not None
+        return _Begin(context.now if drained else FOREVER, f"node {name} does not report it")
+    if not judged.after_drain.acknowledges:
+        return _Begin(FOREVER, f"the settings of node {name} do not acknowledge it")
+    if judged not in facts.current:
+        return _Begin(FOREVER, f"node {name} is left alone: {cases.dismissed_words(facts.case, context.now)}")
+    if cases.covers(facts.case, judged.event):
+        return _Begin(context.now)
+    if judged.times is None:
+        return _Begin(FOREVER, f"node {name} is not drained: {judged.because}")
+    outlook = context.settings.calendar.outlook(context.now, facts.read.labels)
+    outside = outside_from([(judged, judged.times)], facts.policies)
+    allowed = first_allowed(outlook, outside, max(judged.times.earliest, context.now))
+    why = f": {judged.times.kept}" if judged.times.kept else ""
+    if allowed is None:
+        return _Begin(FOREVER, f"node {name} has no planned start{why}")
+    return _Begin(allowed[0], f"node {name} does not start before {to_text(allowed[0])}{why}")
+
+
+def _late_start(judged: JudgedEvent, facts: NodeFacts, context: PassContext) -> datetime:
+    """Return when the drain may begin if only the platform ends the event."""
+    policy = facts.policies[judged.event.kind, judged.event.condition]
+    if policy is None:
+        return FOREVER
+    outlook = context.settings.calendar.outlook(context.now, facts.read.labels)
+    return start_times(judged.event, policy, outlook).earliest
+
+
+def _waiting(facts: NodeFacts, waits: Mapping[tuple[str, str], _Begin], context: PassContext) -> NodeFacts:
+    def waiting(judged: JudgedEvent) -> JudgedEvent:
+        for id_ in judged.event.ids if judged.after_drain.by_us else ():
+            if begin := waits.get((facts.name, id_.casefold())):
+                judged = beside_other_vms(judged, begin.at, begin.because, context.now)
+        return judged
+
+    return replace(facts, judged=tuple(map(waiting, facts.judged))) if waits else facts
