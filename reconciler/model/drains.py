@@ -13,7 +13,7 @@ from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.moments import shifted, to_text
 from reconciler.model.node import OwnTimes
 from reconciler.model.selector import EVERYTHING, LabelSelector
-from reconciler.model.values import Written
+from reconciler.model.values import Written, replace
 
 MOST_NAMES = 5
 """Pods that stay on a node, by name: in a record, and in the sentence about them."""
@@ -179,18 +179,33 @@ class Since(Struct, frozen=True):
 Sinces = Annotated[tuple[Since, ...], Meta(max_length=MOST_SEEN)]
 
 
+class CameBack(Struct, frozen=True):
+    """How often pods of one owner came back to the cordoned node.
+
+    `of` is the key of the owner, `first` how many of its pods the drain has found there, `times` how many
+    came back since. `last` is when the youngest of those was created (UTC): later ones are not counted yet.
+    """
+
+    of: str
+    first: int
+    times: int
+    last: datetime
+
+
 class Seen(Struct, frozen=True):
     """What a drain has seen, and what another process has to know to go on with it. All moments are UTC.
 
     `emptied` is since when only volumes keep the drain from its end, `blocked` since when no pod leaves.
     `denied` says of pods since when a webhook or a policy denies their eviction, `refused` of namespaces
-    since when something other than a budget refuses evictions there.
+    since when something other than a budget refuses evictions there. `returned` is about the owners whose
+    pods came back most often.
     """
 
     emptied: datetime | None = None
     blocked: datetime | None = None
     denied: Sinces = ()
     refused: Sinces = ()
+    returned: Annotated[tuple[CameBack, ...], Meta(max_length=MOST_SEEN)] = ()
 
     def believed(self, times: OwnTimes) -> Seen:
         """Return it without times in the future."""
@@ -199,6 +214,7 @@ class Seen(Struct, frozen=True):
             times.maybe(self.blocked),
             tuple(Since(one.of, times.of(one.at)) for one in self.denied),
             tuple(Since(one.of, times.of(one.at)) for one in self.refused),
+            tuple(replace(one, last=times.of(one.last)) for one in self.returned),
         )
 
 

@@ -26,6 +26,7 @@ from reconciler.drain.drainer.parts import (
     Needs,
     PodsOnNode,
     Requests,
+    Returns,
     Slot,
     Stage,
     Tracked,
@@ -104,6 +105,7 @@ class NodeDrain(Struct):
         seen = self.order.seen
         self.volumes.empty_since, self.slot.blocked_since = seen.emptied, seen.blocked
         self.requests.refused_since = {one.of: one.at for one in seen.refused}
+        self.pods.returns = Returns.after(seen.returned, self.order.options.comebacks.begun)
 
     @property
     def running(self) -> bool:
@@ -126,6 +128,7 @@ class NodeDrain(Struct):
             blocked=slot.blocked_since.replace(microsecond=0) if blocked and slot.blocked_since else None,
             denied=longest(denied),
             refused=longest(self.requests.refused_since),
+            returned=self.pods.returns.counted,
         )
 
     def continue_after(self, former: NodeDrain) -> None:

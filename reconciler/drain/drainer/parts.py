@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from datetime import datetime
 from enum import Enum, auto
 from operator import attrgetter
@@ -10,6 +11,7 @@ from operator import attrgetter
 from msgspec import Struct, field
 
 from reconciler.drain.filters import NO_KEY, Action, PodDeleteStatus, QueueKey, queue_key
+from reconciler.model.drains import MOST_SEEN, CameBack
 from reconciler.model.pod import Pod
 
 MOST = 3
@@ -23,33 +25,71 @@ template, and a scheduler that ignores cordons, put each new pod there.
 class Returns(Struct):
     """What is known of the owners whose pods a drain has evicted, over all attempts at the node.
 
-    `left` has the UIDs of the pods that came back and are not evicted any more.
+    `left` has the UIDs of the pods that came back and are not evicted any more. `begun` is when the first
+    attempt began (UTC; None: not known).
     """
 
+    begun: datetime | None = None
     left: set[str] = field(default_factory=set)
     _evicted: set[str] = field(default_factory=set)
     _first: Counter[str] = field(default_factory=Counter)
     _back: Counter[str] = field(default_factory=Counter)
+    _last: dict[str, datetime] = field(default_factory=dict)
+    _known: frozenset[str] = frozenset()
     _before: frozenset[str] = frozenset()
+
+    @staticmethod
+    def after(returned: Iterable[CameBack], begun: datetime | None) -> Returns:
+        """Go on from what earlier processes have counted."""
+        counts = Returns(begun)
+        for owner in returned:
+            counts._first[owner.of], counts._back[owner.of] = owner.first, owner.times
+            counts._last[owner.of] = owner.last
+        counts._known = frozenset(counts._last)
+        return counts
+
+    @property
+    def counted(self) -> tuple[CameBack, ...]:
+        """What another process has to know: the owners whose pods came back most often."""
+        most = sorted((-times, owner) for owner, times in self._back.items() if owner in self._last)
+        return tuple(
+            sorted(
+                (
+                    CameBack(owner, self._first[owner], -times, self._last[owner])
+                    for times, owner in most[:MOST_SEEN]
+                ),
+                key=lambda back: back.of,
+            )
+        )
 
     def continue_after(self, former: Returns, seen: frozenset[str]) -> None:
         """Count on from an attempt that has ended; `seen` are the UIDs of the pods that it had to move."""
         self.left, self._evicted = set(former.left), set(former._evicted)
         self._first, self._back, self._before = former._first.copy(), former._back.copy(), seen
+        self._last, self._known = dict(former._last), former._known
 
     def sent(self, pod: Pod) -> None:
         """Note that the eviction of a pod is sent. Its replacement may be seen before the answer."""
         self._evicted.add(_owner(pod))
 
     def arrived(self, pod: Pod, *, at_start: bool) -> None:
-        """Note a pod that is seen for the first time. `at_start`: it was there when the drain began."""
-        owner = _owner(pod)
+        """Note a pod that is seen for the first time. `at_start`: it was there when the drain began.
+
+        On a node that another process has begun to drain, a pod that is younger than the drain came back.
+        """
+        owner, created = _owner(pod), pod.created.replace(microsecond=0) if pod.created else None
         if pod.uid in self._before:
             return
-        if owner not in self._evicted or (at_start and not self._before):
+        young = at_start and self.begun is not None and created is not None and created > self.begun
+        known = owner in self._known
+        if not known and (owner not in self._evicted or (at_start and not self._before)):
             self._first[owner] += 1
-            return
-        self._back[owner] += 1
+            if not young:
+                return
+        if not known or created is None or created > self._last[owner]:
+            self._back[owner] += 1
+            if created is not None:
+                self._last[owner] = max(created, self._last.get(owner, created))
         if pod.spec.tolerates_cordon or self._back[owner] > MOST * self._first[owner]:
             self.left.add(pod.uid)
 

@@ -292,7 +292,8 @@ def followed(
         if attached:
             return replace(drain, seen=replace(drain.seen, emptied=emptied or context.second))
     if timeout is not None and context.now - drain.since >= timeout:
-        return DrainRecord(context.second, drain.attempt + 1)
+        seen = drained.seen if running(drained) and drained is not None else drain.seen
+        return DrainRecord(context.second, drain.attempt + 1, seen=Seen(returned=seen.returned))
     if running(drained) and drained is not None:
         return replace(drain, seen=drained.seen)
     return drain

@@ -9,7 +9,7 @@ from typing import ClassVar, Self
 
 from reconciler.drain.drainer import DrainCore, Limits
 from reconciler.drain.drainer.messages import BudgetNews, Command, Event, Evict, Request, Watch
-from reconciler.model.drains import MAY_BE_DENIED, DrainOptions, DrainOrder, DrainProgress, Escalation
+from reconciler.model.drains import MAY_BE_DENIED, DrainOptions, DrainOrder, DrainProgress, Escalation, Seen
 from reconciler.model.errors import ReconcilerError, Rejected, Unreachable
 from reconciler.model.node import Node
 from reconciler.model.pod import Owner, Pod, PodDisruptionBudget, PodSpec
@@ -25,6 +25,7 @@ START = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
 HALF_AN_HOUR = timedelta(minutes=30)
 PLAIN = DrainOptions()
 NEVER = Escalation()
+NOTHING_SEEN = Seen()
 
 Trouble = Callable[[str, Pod | None], ReconcilerError | None]
 
@@ -282,6 +283,7 @@ class Drive:
         node_ready: bool = True,
         slots: int | None = None,
         may_be_denied: timedelta = MAY_BE_DENIED,
+        seen: Seen = NOTHING_SEEN,
     ) -> Self:
         """Start a node's drain now, and return this; `since` is when the attempt began."""
         order = order_for(node, since=since, timeout=timeout, options=options)
@@ -294,6 +296,7 @@ class Drive:
                 node_ready=node_ready,
                 slots=slots,
                 may_be_denied=may_be_denied,
+                seen=seen,
             )
         )
         return self

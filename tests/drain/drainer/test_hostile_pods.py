@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from reconciler.drain.drainer import Limits, parts
 from reconciler.drain.drainer.messages import PodNews, WatchPods
 from reconciler.drain.filters import RETURNS, RETURNS_TOLERATING
-from reconciler.model.drains import Comebacks, DrainOptions, Escalation, Grace, Phase
+from reconciler.model.drains import Comebacks, DrainOptions, Escalation, Grace, Phase, Seen
 from reconciler.model.errors import ReconcilerError, TooManyRequests
 from reconciler.model.node import Condition
 from reconciler.model.pod import LONGEST_GRACE, Owner, Pod, PodSpec, grace_seconds
@@ -206,6 +206,7 @@ def test_a_drain_that_fails_keeps_no_budget_from_the_others() -> None:
 
 
 LATER = timedelta(minutes=20)
+ALL_DAY = timedelta(days=1)
 
 
 def _scene(*, tolerant: bool = True, count: int = 1) -> Scene:
@@ -271,6 +272,27 @@ def test_another_process_knows_it_by_when_it_was_created() -> None:
 
     assert _agents(scene) == 1
     assert [one.because for one in found.kept] == [RETURNS_TOLERATING]
+
+
+@pytest.mark.parametrize("count", [1, 4])
+@pytest.mark.parametrize("lives", [0.1, 1.0, 9.0])
+def test_however_many_processes_drain_the_node_a_pod_comes_back_as_often_as_for_one(
+    count: int, lives: float
+) -> None:
+    """Each process ends soon after it has evicted, and the next one begins a minute later."""
+    scene = _scene(tolerant=False, count=count)
+    # Something else keeps the drain going.
+    scene.add_budget("plain", max_unavailable=0)
+    options, seen = DrainOptions(comebacks=Comebacks(START)), Seen()
+    for _ in range(30):
+        drive = Drive(scene).start("a", timeout=ALL_DAY, options=options, seen=seen)
+        progress = drive.run((scene.now - START).total_seconds() + lives)["a"]
+        seen = progress.seen
+        drive.stop("a")
+        scene.clock.advance(scene.now + timedelta(minutes=1))
+
+    assert _agents(scene) <= count * (1 + parts.MOST)
+    assert [one.because for one in progress.kept] == [RETURNS] * count
 
 
 def test_a_pod_that_tolerates_the_cordon_and_was_there_before_is_evicted() -> None:
