@@ -257,7 +257,7 @@ def _go_on(begun: _Begun, context: PassContext, progress: Progress) -> _Step:
         message = f"not drained after {settings.drain.timeout}, trying again{_blocked(drained)}"
         return _Step(
             replace(record, drain=after),
-            replace(order, since=after.since),
+            replace(order, since=after.since, seen=after.seen),
             kept=kept,
             notices=(Notice("MaintenanceDrainTimedOut", message, NoticeType.WARNING),),
         )
