@@ -95,6 +95,13 @@ class HookState(StrEnum):
     UNKNOWN = "unknown"
 
 
+LONGEST_PAUSE = timedelta(minutes=10)
+"""The longest pause that a hook of the settings may ask for."""
+
+SHORTEST_KEPT = timedelta(minutes=1)
+"""A longer pause is kept in the record: no two sweeps of a CronJob are nearer to each other."""
+
+
 class HookAnswer(Struct, frozen=True):
     """What a hook of the settings says in this pass, with its reason in words.
 
@@ -109,14 +116,16 @@ class HookAnswer(Struct, frozen=True):
 class HookRecord(Struct, frozen=True):
     """A hook in the record of its node: since when it holds its step (UTC), and how that ended.
 
-    `end` None: it still holds the step. `told` is whether the Warning Event about its end was sent. `answer`
-    is what a hook of the settings says in this pass; it is not written.
+    `end` None: it still holds the step. `told` is whether the Warning Event about its end was sent. `again`
+    is when it may be asked again, if its service wants a pause that another process has to know of (UTC).
+    `answer` is what a hook of the settings says in this pass; it is not written.
     """
 
     id: HookId
     since: datetime
     end: HookEnd | None = None
     told: bool = False
+    again: datetime | None = None
     answer: HookAnswer | None = None
 
 

@@ -22,7 +22,7 @@ from reconciler.model import limits
 from reconciler.model.drains import KeptPods, Seen
 from reconciler.model.errors import RecordUnreadable
 from reconciler.model.event import Kind, MaintenanceEvent, Signal
-from reconciler.model.hooks import MOST_HOOKS, HookEnd, HookId, HookKind, HookRecord, HookStep
+from reconciler.model.hooks import LONGEST_PAUSE, MOST_HOOKS, HookEnd, HookId, HookKind, HookRecord, HookStep
 from reconciler.model.keys import keys_of
 from reconciler.model.moments import to_text
 from reconciler.model.node import Node, OwnTimes
@@ -588,8 +588,16 @@ def _believed(kept: ProfileRecord, times: OwnTimes) -> ProfileRecord:
         self_service=service and replace(service, asked=times.of(service.asked)),
         replacement=replacement and replace(replacement, asked=times.of(replacement.asked)),
         facts=kept.facts.believed(times),
-        hooks=tuple(replace(one, since=times.of(one.since)) for one in kept.hooks),
+        hooks=tuple(
+            replace(one, since=times.of(one.since), again=_pause_of(one, times)) for one in kept.hooks
+        ),
     )
+
+
+def _pause_of(entry: HookRecord, times: OwnTimes) -> datetime | None:
+    """Return when a hook may be asked again, None if no service may have asked for so long a pause."""
+    again = entry.again
+    return again if again is not None and again - LONGEST_PAUSE <= times.latest else None
 
 
 def _with(claims: tuple[Claim, ...], claim: Claim) -> tuple[Claim, ...]:
@@ -726,16 +734,19 @@ class _Hook(Struct, frozen=True):
     kind: HookKind = HookKind.ANNOTATION
     end: HookEnd | None = None
     told: bool = False
+    again: datetime | None = None
 
 
 def _hook_out(hook: HookRecord) -> dict[str, Any]:
-    return {"hook": str(hook.id), **encoded(_Hook(hook.since, hook.id.kind, hook.end, hook.told))}
+    kept = _Hook(hook.since, hook.id.kind, hook.end, hook.told, hook.again)
+    return {"hook": str(hook.id), **encoded(kept)}
 
 
 def _hook_in(document: Mapping[str, Any]) -> HookRecord:
     step, _, name = document["hook"].partition(".")
     kept = decoded(_Hook, document)
-    return HookRecord(HookId(HookStep(step), limits.text(name), kept.kind), kept.since, kept.end, kept.told)
+    hook = HookId(HookStep(step), limits.text(name), kept.kind)
+    return HookRecord(hook, kept.since, kept.end, kept.told, kept.again)
 
 
 def _claims_out(claims: tuple[Claim, ...]) -> list[str]:

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from reconciler.calendar.values import format_duration
 from reconciler.model.hooks import (
+    SHORTEST_KEPT,
     Hook,
     HookAnswer,
     HookEnd,
@@ -80,8 +81,20 @@ def waiting(step: HookStep, hooks: Sequence[Hook], of: HookCase) -> tuple[Waitin
         entry = entries.get(hook.id)
         until = _ends_at(entry, of) if entry is not None else None
         if until is None or of.now < until:
-            found.append(Waiting(hook, until, entry.answer if entry is not None else None))
+            found.append(Waiting(hook, until, _answer(entry, of.now) if entry is not None else None))
     return tuple(found)
+
+
+def _answer(entry: HookRecord, now: datetime) -> HookAnswer | None:
+    """Return what a hook of the settings says, or what another process knew of it."""
+    if not _pauses(entry, now) or (entry.answer is not None and entry.answer.state is not HookState.ABSENT):
+        return entry.answer
+    assert entry.again is not None
+    return HookAnswer(HookState.RUNNING, f"asked again at {to_text(entry.again)}", entry.again - now)
+
+
+def _pauses(entry: HookRecord, now: datetime) -> bool:
+    return entry.again is not None and now < entry.again
 
 
 def _ends_at(entry: HookRecord, of: HookCase) -> datetime:
@@ -141,7 +154,12 @@ def _ended(entry: HookRecord, of: HookCase) -> HookRecord:
         return entry
     if _is_done(entry):
         return replace(entry, end=HookEnd.DONE)
-    return replace(entry, end=HookEnd.TIMED_OUT) if _ends_at(entry, of) <= of.now else entry
+    if _ends_at(entry, of) <= of.now:
+        return replace(entry, end=HookEnd.TIMED_OUT)
+    pause = entry.answer.again if entry.answer is not None else None
+    if pause is None or pause <= SHORTEST_KEPT or _pauses(entry, of.now):
+        return entry
+    return replace(entry, again=(of.now + pause).replace(microsecond=0))
 
 
 def _is_done(entry: HookRecord) -> bool:
@@ -149,14 +167,14 @@ def _is_done(entry: HookRecord) -> bool:
 
 
 def runs(node: Node, of: HookCase) -> tuple[HookRun, ...]:
-    """Return the hooks of the settings that are to be run now: they hold a step, and have not begun."""
+    """Return the hooks of the settings that are to be run now: they hold a step, and may be asked."""
     dated = [one for one in of.record.events if one.not_before is not None]
     first = min(dated, key=lambda one: str(one.not_before), default=None)
     event = first or next(iter(of.record.events), None)
     found = []
     for one in of.record.hooks:
         absent = one.answer is None or one.answer.state is HookState.ABSENT
-        if one.id.kind is HookKind.ANNOTATION or one.end is not None or not absent:
+        if one.id.kind is HookKind.ANNOTATION or one.end is not None or not absent or _pauses(one, of.now):
             continue
         until = _ends_at(one, of)
         found.append(

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.drain.drainer.parts import MOST
 from reconciler.model.errors import Rejected
+from reconciler.model.hooks import HookAnswer, HookKey, HookProgress, HookRun, HookState
 from reconciler.model.plan import Plan
 from reconciler.model.values import replace
 from reconciler.settings.schema import Settings
@@ -40,13 +43,63 @@ _DENIAL = 'admission webhook "guard.example.com" denied the request: not now'
 
 
 @dataclass(slots=True)
+class Service:
+    """What a webhook of the settings asks: it is `ready`, or wants to be asked again after its `pause`.
+
+    `rests` is until when it wants no request about a run (UTC), and `early` how many came before.
+    """
+
+    ready: bool = True
+    pause: timedelta = timedelta(minutes=3)
+    rests: dict[HookKey, datetime] = field(default_factory=dict)
+    early: int = 0
+
+
+class Requests:
+    """The HookRunner of one process. It forgets what it was answered when the process ends."""
+
+    def __init__(self, service: Service, history: History) -> None:
+        self._service, self._history = service, history
+        self._answers: dict[HookKey, tuple[bool, datetime]] = {}
+
+    def answers(self, keys: Sequence[HookKey]) -> Mapping[HookKey, HookAnswer]:
+        """See the port."""
+        return {key: self._answer(key) for key in keys}
+
+    def _answer(self, key: HookKey) -> HookAnswer:
+        done, again = self._answers.get(key, (False, self._history.now))
+        if done:
+            return HookAnswer(HookState.DONE)
+        left = again - self._history.now
+        return HookAnswer(HookState.RUNNING if left > timedelta() else HookState.ABSENT, again=left)
+
+    def run(self, run: HookRun) -> None:
+        """See the port."""
+        service, now = self._service, self._history.now
+        service.early += now < service.rests.get(run.key, now)
+        service.rests[run.key] = now + service.pause
+        self._answers[run.key] = service.ready, now + service.pause
+
+    def progress(self) -> HookProgress:
+        """See the port."""
+        return HookProgress()
+
+
+@dataclass(slots=True)
 class Hindered(History):
     """A history in which evictions of the pods, and from the nodes, in `denied` are denied."""
 
     denied: set[str] = field(default_factory=set)
+    service: Service = field(default_factory=Service)
 
     def __post_init__(self) -> None:
         self.api.before_write = self._check
+        self.world.hooks = Requests(self.service, self)
+
+    def restart(self) -> None:
+        """End the process, and begin another one."""
+        self.world.restart()
+        self.world.hooks = Requests(self.service, self)
 
     def _check(self, call: Call) -> None:
         if call.what == "evict" and not self.denied.isdisjoint((call.node, call.subject)):
@@ -68,12 +121,33 @@ def _deny(name: str, *, on: bool) -> Step:
     return happen
 
 
+def _busy(pause: int) -> Step:
+    def happen(history: History) -> None:
+        assert isinstance(history, Hindered)
+        history.service.ready, history.service.pause = pause == 0, timedelta(minutes=max(pause, 2))
+
+    return happen
+
+
 hindrances: st.SearchStrategy[Step] = st.one_of(
     st.builds(lambda name, on: _attach(name, on=on), names, st.booleans()),
     st.builds(lambda name, on: _deny(name, on=on), names, st.booleans()),
+    st.builds(_busy, st.sampled_from((0, 2, 7))),
 )
 histories: st.SearchStrategy[Happenings] = st.lists(
     st.tuples(st.one_of(platform_steps, people_steps, hindrances), waits), min_size=3, max_size=10
+)
+
+
+def _with_webhooks(policy: Settings, step: str) -> Settings:
+    """Return the settings with a webhook that holds this step, none for an empty one."""
+    hook = "[{name: sync, webhook: {url: 'https://storage.example.com/'}}]"
+    hooks = builders.settings(f"hooks: {{timeout: 20m, {step}: {hook}}}") if step else policy
+    return policy.model_copy(update={"hooks": hooks.hooks})
+
+
+policies = st.builds(
+    _with_webhooks, strategies.policies(), st.sampled_from(("", "preDrain", "postDrain", "preUncordon"))
 )
 
 
@@ -101,7 +175,7 @@ def _sweep(history: Hindered, *, alone: bool) -> Plan:
     for _ in range(3):
         plan, _ = history.look()
     if alone:
-        history.world.restart()
+        history.restart()
     return plan
 
 
@@ -123,7 +197,7 @@ SWEPT = Hits()
 
 @SWEPT.at_least(30)
 @settings(max_examples=examples(100))
-@given(strategies.policies(), histories)
+@given(policies, histories)
 def test_over_any_history_sweeps_come_to_what_one_process_comes_to(
     policy: Settings, steps: Happenings
 ) -> None:
@@ -152,7 +226,7 @@ def _passes(policy: Settings, steps: Happenings, *, alone: bool) -> list[list[di
         passes = []
         for _ in range(PASSES):
             if alone:
-                history.world.restart()
+                history.restart()
             plan, _ = history.look()
             passes.append(_states(history, plan))
             history.wait(timedelta(seconds=20))
@@ -166,7 +240,7 @@ ALONE = Hits()
 
 @ALONE.at_least(15)
 @settings(max_examples=examples(100))
-@given(strategies.policies(), histories)
+@given(policies, histories)
 def test_over_any_history_a_process_for_each_pass_is_one_pass_later_at_most(
     policy: Settings, steps: Happenings
 ) -> None:
@@ -187,7 +261,7 @@ def test_a_volume_holds_the_drain_of_another_process_and_not_for_ever() -> None:
     history.cluster.attached["n0"] = ("volume",)
     done = []
     for _ in range(8):
-        history.world.restart()
+        history.restart()
         plan, _ = history.look()
         carry_on(history.world)
         drain = next(node.record.drain for node in plan.nodes if node.node == "n0" and node.record)
@@ -229,3 +303,20 @@ def test_a_pod_that_comes_back_is_evicted_as_often_as_by_one_process_over_all_at
     record = history.cluster.nodes["n0"].annotations[RECORD]
     assert '"attempt":1' not in record
     assert sum(one.pod.startswith("shop/agent-") for one in history.api.pod_requests) == 1 + MOST
+
+
+@pytest.mark.parametrize("step", ["preDrain", "postDrain", "preUncordon"])
+def test_a_webhook_is_asked_again_after_its_pause_whichever_process_it_told(step: str) -> None:
+    history = Hindered(small_world(), _with_webhooks(builders.settings("uncordon: {settle: 0s}"), step))
+    history.service.ready = False
+    history.cluster.annotate("n0", REQUEST, DRAIN_NOW)
+    for number in range(24):
+        history.restart()
+        history.look()
+        history.look()
+        if number == 2:
+            history.cluster.annotate("n0", REQUEST, None)
+        history.wait(timedelta(seconds=30))
+
+    assert len(history.service.rests) == 1
+    assert history.service.early == 0

@@ -1,7 +1,8 @@
 """Webhooks as hooks: each is asked in a thread of its own, so no pass waits for an answer.
 
-That a webhook agrees is in the record as soon as a pass has read its answer; `sweep` waits for that. Until
-then it is known to this process only, and another one asks again, with the same idempotency key.
+That a webhook agrees, or wants a pause of more than a minute, is in the record as soon as a pass has read its
+answer; `sweep` waits for that. Until then it is known to this process only, and another one asks again, with
+the same idempotency key.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from reconciler.http.failures import in_words
 from reconciler.http.plain import SecretMissing, from_environment, from_file, retry_after
 from reconciler.http.retrying import Guard
 from reconciler.model.content import Secret
-from reconciler.model.hooks import HookAnswer, HookKey, HookProgress, HookRun, HookState
+from reconciler.model.hooks import LONGEST_PAUSE, HookAnswer, HookKey, HookProgress, HookRun, HookState
 from reconciler.model.moments import to_text
 from reconciler.settings.fields import check_url
 from reconciler.settings.hooks import WebhookHook
@@ -34,10 +35,9 @@ NOT_YET = frozenset({202, 409, 425, 429, 503})
 """Statuses of a service that has understood, and is not done."""
 
 UNDER_WAY = timedelta(seconds=2)
-PAUSE, LONGEST_PAUSE = 10.0, 60.0
+PAUSE, LONGEST_OWN_PAUSE = 10.0, 60.0
 """Seconds until the next request, where the answer names none; doubled after each failure."""
 
-_LONGEST_WAIT = 600.0
 _LARGEST = 64 << 10
 _LARGEST_SECRET = 16 << 10
 
@@ -112,9 +112,11 @@ class HookRequests:
             answer, wait = HookAnswer(HookState.FAILED, f"not asked: {type(error).__name__}"), None
         with self._lock:
             asked.failures = asked.failures + 1 if answer.state is HookState.FAILED else 0
-            pause = min(PAUSE * 2.0 ** max(asked.failures - 1, 0), LONGEST_PAUSE) if wait is None else wait
+            pause = (
+                min(PAUSE * 2.0 ** max(asked.failures - 1, 0), LONGEST_OWN_PAUSE) if wait is None else wait
+            )
             asked.answer, asked.flies = answer, False
-            asked.again = self._clock() + min(max(pause, 1.0), _LONGEST_WAIT)
+            asked.again = self._clock() + min(max(pause, 1.0), LONGEST_PAUSE.total_seconds())
             self._answered += 1
 
     def _post(self, run: HookRun, hook: WebhookHook) -> tuple[int, float | None]:
