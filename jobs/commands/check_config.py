@@ -16,7 +16,7 @@ from jobs.runtime.settings_source import SettingsSource, settings_from, with_cal
 from reconciler.model.content import Holder
 from reconciler.model.errors import ClusterError, SettingsError
 from reconciler.model.node import Wanted
-from reconciler.settings.coverage import losses, selects_none
+from reconciler.settings.coverage import coverage_of, losses, selects_none
 from reconciler.settings.explain import explain_settings
 from reconciler.settings.grants import grants_as_manifests, grants_of
 from reconciler.settings.in_cluster import nodes_in_words, nodes_to_question
@@ -97,19 +97,17 @@ def _in_cluster(config: SettingsSource, settings: Settings, target: Target) -> t
     except ClusterError as error:
         echo(f"note: {config}: not compared with the nodes of the cluster: {error}", err=True)
         return [], []
-    managed = {node.name for node in nodes if settings.manages(node.labels)}
+    counted = [(node.labels, 1) for node in nodes]
+    covered = coverage_of(settings, counted)
     try:
         name, content = ("", b"") if isinstance(installed, str) else installed
         before = parse_content(content, name, None, VariablesAsWritten(os.environ)) if name else None
     except SettingsError:
         before = None
-    if before is None:
-        questions = [*selects_none(len(nodes), len(managed))]
-    else:
-        managed_before = {node.name for node in nodes if before.manages(node.labels)}
-        questions = [*losses(before, settings, managed_before, managed, {node.name for node in nodes})]
+    lost = selects_none(covered) if before is None else losses(coverage_of(before, counted), covered)
+    questions = {each.key: each for each in (*nodes_to_question(settings, nodes), *lost)}
     words = ["", "In the cluster", *nodes_in_words(settings, nodes)]
-    return words, [*questions, *nodes_to_question(settings, nodes, before)]
+    return words, [*questions.values()]
 
 
 def _raise_for_calendars(config: SettingsSource, settings: Settings) -> None:

@@ -19,7 +19,7 @@ from jobs.runtime.acting import Acting, Following, Yields, acting_now
 from jobs.runtime.clock import ServerClock, SystemClock
 from jobs.runtime.environment import Target
 from jobs.runtime.health import HealthServer, place_of
-from jobs.runtime.log_line import Level, LogEvent
+from jobs.runtime.log_line import LogEvent
 from jobs.runtime.logs import PassLog, log_as_json
 from jobs.runtime.outside import Wiring, reconciler_of
 from jobs.runtime.pass_loop import About, Cause, FileWatcher, NodeWatcher, PassLoop
@@ -31,10 +31,11 @@ from jobs.runtime.process import (
     options_of_features,
     own_pod_events,
 )
-from jobs.runtime.settings_source import LessGuarded, Look, SettingsFile, SettingsWarning, warn_of_no_settings
+from jobs.runtime.settings_source import Look, SettingsFile, SettingsWarning, warn_of_no_settings
 from jobs.runtime.supervised import Ending, LastRead, ended_by_signals, wait_until_set
 from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.node_store import NodeStore
+from reconciler.model.coverage import SettingsSeen
 from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.ended_case import EndedCase
 from reconciler.model.errors import ClusterError, LockHeld, LockLost, OutputError, SettingsError
@@ -203,7 +204,8 @@ class Serving:
         self.observers = Observers(_Own(self._loop.wake), *observers)
         self._files = FileWatcher(config, self._loop.wake, ending)
         self._nodes = self._node_watcher()
-        self._less = LessGuarded()
+        self._seen: SettingsSeen | None = None
+        """What the last pass without the lock knew of its settings: nobody says that in the lock."""
 
     def __enter__(self) -> Serving:
         """Start, with the first pass at once."""
@@ -253,7 +255,7 @@ class Serving:
 
     def trouble(self) -> str:
         """Return what is wrong with this process, or an empty text."""
-        reasons = (self.stuck(), self.unready(), self._file.mistake(), self._less.words())
+        reasons = (self.stuck(), self.unready(), self._file.mistake())
         return "; ".join(reason for reason in reasons if reason)
 
     def look(self) -> Passed:
@@ -347,7 +349,8 @@ class Serving:
         if rehearsed:
             self._leave()
             settings, looking = self._settings, self._only_looking
-            reconciler = replace(acting_now(looking.connection, settings, self.now()), interval=self._every)
+            acts = acting_now(looking.connection, settings, self.now())
+            reconciler = replace(acts, interval=self._every, seen=self._seen)
             outside = replace(looking.to_read(settings), reconciler=reconciler)
             plan, outcomes = self.observers.rehearsed(
                 settings, lambda: rehearse(outside, settings, self.now(), self._following.store)
@@ -355,9 +358,8 @@ class Serving:
         else:
             plan, outcomes = self._enter().run_pass()
         self._log.write_pass(plan, outcomes, rehearsed=rehearsed)
-        self._log.others(plan.reconciler)
-        if because := self._less.passed(self._settings, plan):
-            PassLog.write(LogEvent.LESS_GUARDED, level=Level.WARNING, because=because)
+        self._log.reconciler(plan.reconciler)
+        self._seen = plan.reconciler.seen
         for node in plan.nodes if not rehearsed else ():
             for report in node.workflows:
                 # A step may follow at once. One that comes again and again waits, as any other cause.

@@ -168,6 +168,7 @@ class Acting:
                     interval=self._every,
                     lock=self._wiring.target.namespace,
                     since=self._lock.since,
+                    seen=self._lock.seen,
                 ),
                 "side_by_side": self._side_by_side,
             },
@@ -184,7 +185,7 @@ class Acting:
             for companion in self._companions
             for note in companion.after(plan, outcomes, outside.notifier)
         ]
-        self._lock.passed(self._clock.now(), self.settings.mode.value)
+        self._lock.passed(self._clock.now(), self.settings.mode.value, plan.reconciler.seen)
         return (replace(plan, notes=(*plan.notes, *notes)) if notes else plan), outcomes
 
     def _make_drainer(self) -> Drainer:

@@ -56,6 +56,7 @@ class PassLog:
         self._notable: dict[tuple[str, str], str] = {}
         self._holder = ""
         self._others: tuple[str, ...] = ()
+        self._lost: tuple[str, ...] = ()
         self._trouble = ""
 
     @staticmethod
@@ -69,13 +70,17 @@ class PassLog:
             self._holder = holder
             self.write(LogEvent.STANDING_BY, holder=holder)
 
-    def others(self, reconciler: Reconciler) -> None:
-        """Log once which other reconcilers act on the same nodes."""
+    def reconciler(self, reconciler: Reconciler) -> None:
+        """Log once which other reconcilers act on the same nodes, and what new settings do not guard."""
         if reconciler.others != self._others:
             self._others = reconciler.others
             if self._others:
                 because = f"its lock is in namespace {', '.join(self._others)}"
                 self.write(LogEvent.TWO_RECONCILERS, level=Level.WARNING, because=because)
+        if reconciler.lost != self._lost:
+            self._lost = reconciler.lost
+            if self._lost:
+                self.write(LogEvent.LESS_GUARDED, level=Level.WARNING, because="; ".join(self._lost))
 
     def trouble(self, error: Exception) -> None:
         """Log that a pass failed, once while the error stays the same."""

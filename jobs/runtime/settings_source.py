@@ -21,12 +21,11 @@ from reconciler.kubernetes.connection import Connection
 from reconciler.model.content import CalendarText, ConfigMapName, Holder
 from reconciler.model.errors import ClusterError, SettingsError
 from reconciler.model.moments import to_text
-from reconciler.model.plan import Notice, NoticeType, Plan
+from reconciler.model.plan import Notice, NoticeType
 from reconciler.model.reconciler import Reconciler
 from reconciler.report.acting import acting_lines
 from reconciler.report.lines import Line
 from reconciler.report.values import Document
-from reconciler.settings.coverage import losses
 from reconciler.settings.load import load_settings, parse_content, parse_settings, read_settings
 from reconciler.settings.schema import Settings
 
@@ -221,42 +220,6 @@ REPEAT = 3600.0
 
 APART = 60.0
 """Seconds between two Events, also if the file keeps changing or an Event can't be written."""
-
-
-LESS_FOR = 3600.0
-"""Seconds for which the page shows that new settings guard less."""
-
-
-class LessGuarded:
-    """Says what the settings in force no longer guard, compared with those of an hour ago."""
-
-    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
-        """`monotonic` is a clock in seconds."""
-        self._monotonic = monotonic
-        self._before: tuple[Settings, frozenset[str]] | None = None
-        self._last: tuple[Settings, frozenset[str]] | None = None
-        self._since = 0.0
-        self._words = ""
-
-    def passed(self, settings: Settings, plan: Plan) -> str:
-        """See the plan of a pass with these settings. Return what was not said before."""
-        managed = frozenset(node.node for node in plan.fleet if node.managed)
-        last, self._last = self._last, (settings, managed)
-        if last is None or last[0] is settings:
-            return ""
-        if not self.words():
-            self._before, self._since = last, self._monotonic()
-        before, managed_before = self._before or last
-        nodes = {node.node for node in plan.fleet}
-        said, found = self._words, losses(before, settings, managed_before, managed, nodes)
-        self._words = "; ".join(map(str, found))
-        return self._words if self._words != said else ""
-
-    def words(self) -> str:
-        """Return what is no longer guarded, empty if nothing, or if everybody had an hour to see it."""
-        if self._words and self._monotonic() - self._since >= LESS_FOR:
-            self._words = ""
-        return self._words and f"the settings guard less than before: {self._words}"
 
 
 class SettingsWarning:

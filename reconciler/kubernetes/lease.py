@@ -29,6 +29,7 @@ from reconciler.kubernetes.server_time import boottime
 from reconciler.kubernetes.watching import events
 from reconciler.kubernetes.wire.shapes import ObjectMeta, decode
 from reconciler.model import limits
+from reconciler.model.coverage import SettingsSeen
 from reconciler.model.errors import (
     ClusterError,
     Conflict,
@@ -110,7 +111,8 @@ class LeaseClient:
         self._wall = wall
         self.since: datetime | None = None
         """When the Lease was made (UTC), None before it is ours."""
-        self._passes = Passes()
+        self.passes = Passes()
+        """What the next write says of the passes of the holder."""
         self._begin: Callable[[Passes], Passes] = lambda before: before
 
     def says(self, begin: Callable[[Passes], Passes]) -> None:
@@ -119,7 +121,7 @@ class LeaseClient:
 
     def say(self, change: Callable[[Passes], Passes]) -> None:
         """Change what the next write says of the passes of the holder; one thread does that."""
-        self._passes = change(self._passes)
+        self.passes = change(self.passes)
 
     def read(self) -> Lease | None:
         """Return the Lease as it is now, None without one; raises the errors of ClusterError."""
@@ -149,7 +151,7 @@ class LeaseClient:
 
     def create(self) -> None:
         """Create the Lease, and its namespace if there is none; Conflict if there is one by now."""
-        self._passes = self._begin(Passes())
+        self.passes = self._begin(Passes())
         body = self._body({"name": self._name}, 0)
         request = Request("POST", self._place, body=body, total=self.trusted)
         try:
@@ -164,7 +166,7 @@ class LeaseClient:
 
     def put(self, lease: Lease) -> None:
         """Replace the Lease as it was seen; Conflict if it has changed since then."""
-        self._passes, self.since = self._begin(said(lease)), _made_at(lease)
+        self.passes, self.since = self._begin(said(lease)), _made_at(lease)
         metadata = {
             "name": self._name,
             "uid": lease.metadata.uid,
@@ -200,7 +202,7 @@ class LeaseClient:
         return ""
 
     def _annotations(self) -> dict[str, str]:
-        return {PASSES: passes_text(self._passes)}
+        return {PASSES: passes_text(self.passes)}
 
     def _time(self) -> str:
         return to_micro_text(datetime.fromtimestamp(self._wall(), UTC))
@@ -361,9 +363,17 @@ class Lock:
         """When the Lease was made (UTC), None before it is ours."""
         return self._lease.since
 
-    def passed(self, now: datetime, mode: str) -> None:
-        """Say with the next renewal that a pass has ended `now` (aware); the first one is said at once."""
-        self._lease.say(lambda passes: passes.passed(now, mode))
+    @property
+    def seen(self) -> SettingsSeen | None:
+        """What the passes before knew of their settings, None if that is not known."""
+        return self._lease.passes.seen
+
+    def passed(self, now: datetime, mode: str, seen: SettingsSeen | None = None) -> None:
+        """Say with the next renewal that a pass has ended `now` (aware); the first one is said at once.
+
+        `seen` is what the pass knows of its settings.
+        """
+        self._lease.say(lambda passes: passes.passed(now, mode, seen))
         if not self._has_passed:
             self._has_passed = True
             self._soon.set()
@@ -522,4 +532,6 @@ def read_reconciler(
         mode=passes.mode,
         because=because,
         since=_made_at(lease),
+        seen=passes.seen,
+        lost=passes.seen.shown(now()) if passes.seen is not None else (),
     )

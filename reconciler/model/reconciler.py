@@ -10,6 +10,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from reconciler.model import limits
+from reconciler.model.coverage import SettingsSeen
 from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.values import decoded, encoded, replace
 
@@ -58,8 +59,9 @@ class Reconciler(Struct, frozen=True):
     that of the last pass. `cluster` and `context` are names of the kubeconfig, or of the API server.
     `lock` is the namespace of the lock, and `since` when the lock was made (UTC). `others` are the locks of
     other reconcilers that act on the same nodes, by their namespaces, and `yields_to` is the one that is
-    older, so that this one starts no drain; empty if there is none. `because` says why nothing better is
-    known, and `needs` which permission is missing for it.
+    older, so that this one starts no drain; empty if there is none. `seen` is what the settings of the last
+    pass guard, and `lost` what they do not that those before did, while that is shown. `because` says why
+    nothing better is known, and `needs` which permission is missing for it.
     """
 
     running: Running = Running.UNKNOWN
@@ -75,6 +77,8 @@ class Reconciler(Struct, frozen=True):
     since: datetime | None = None
     others: tuple[str, ...] = ()
     yields_to: str = ""
+    seen: SettingsSeen | None = None
+    lost: tuple[str, ...] = ()
 
     @property
     def runs(self) -> bool | None:
@@ -120,7 +124,8 @@ class Passes(Struct, frozen=True):
 
     `last` is when the last one ended, and `began` when the last sweep began, None after a pass of `serve`
     (both UTC). `apart` are the last two distances between the begins of sweeps, or the longest time between
-    two passes of `serve`. `mode` is the mode of the settings, and `version` that of the program.
+    two passes of `serve`. `mode` is the mode of the settings, and `version` that of the program. `seen` is
+    what the settings guard.
     """
 
     last: datetime | None = None
@@ -128,6 +133,7 @@ class Passes(Struct, frozen=True):
     apart: tuple[timedelta, ...] = ()
     mode: str = ""
     version: str = ""
+    seen: SettingsSeen | None = None
 
     @property
     def interval(self) -> timedelta | None:
@@ -143,15 +149,15 @@ class Passes(Struct, frozen=True):
         apart = self.apart[-1:] if self.began is not None else ()
         if self.began is not None and now > self.began:
             apart = (*apart, max(now - self.began, _SHORTEST))
-        return Passes(self.last, now, apart, mode, version)
+        return Passes(self.last, now, apart, mode, version, self.seen)
 
     def of_serve(self, every: timedelta, mode: str, version: str) -> Passes:
         """Return what `serve` says before its first pass; `every` is the longest time between two."""
-        return Passes(self.last, None, (max(every, _SHORTEST),), mode, version)
+        return Passes(self.last, None, (max(every, _SHORTEST),), mode, version, self.seen)
 
-    def passed(self, now: datetime, mode: str) -> Passes:
-        """Return the same after a pass that has ended `now` (aware)."""
-        return replace(self, last=now, mode=mode)
+    def passed(self, now: datetime, mode: str, seen: SettingsSeen | None = None) -> Passes:
+        """Return the same after a pass that has ended `now` (aware); `seen` is what its settings guard."""
+        return replace(self, last=now, mode=mode, seen=seen)
 
     def state(self, now: datetime) -> tuple[Running, str]:
         """Return whether passes still come `now` (aware), and why that is not known."""

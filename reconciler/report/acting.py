@@ -16,7 +16,7 @@ from reconciler.report.values import Document, keys, moment_value, plain
 keys(
     Reconciler,
     "holder? lastPass running=runs state=running mode? cluster? context? "
-    "intervalSeconds=interval because? needs? others yieldsTo?",
+    "intervalSeconds=interval because? needs? others yieldsTo? guardsLess=lost",
 )
 
 
@@ -53,7 +53,19 @@ def acting_line(reconciler: Reconciler, now: datetime) -> Line:
     words = _words(reconciler, now)
     if reconciler.others:
         words = f"{words}. TWO RECONCILERS ACT ON THESE NODES: {reconciler.beside}"
-    return Line(f"{words}{_where(reconciler)}", not reconciler.acts or bool(reconciler.others))
+    if reconciler.lost:
+        words = f"{words}. {lost_words(reconciler)}"
+    alarm = not reconciler.acts or bool(reconciler.others or reconciler.lost)
+    return Line(f"{words}{_where(reconciler)}", alarm)
+
+
+def lost_words(reconciler: Reconciler) -> str:
+    """Return what the settings do not guard that those before did, and since when; empty if nothing."""
+    if not reconciler.lost:
+        return ""
+    since = reconciler.seen.since if reconciler.seen is not None else None
+    when = f" since {moment_value(since)}" if since is not None else ""
+    return f"THE SETTINGS GUARD LESS THAN BEFORE{when}: {'; '.join(reconciler.lost)}"
 
 
 def acting_lines(

@@ -19,7 +19,7 @@ from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.problems import guarded
 from reconciler.model.reconciler import LOOK
 from reconciler.profiles.plugins import SETTINGS
-from reconciler.report.acting import acting_line
+from reconciler.report.acting import acting_line, lost_words
 from reconciler.report.explain import obstacles
 from reconciler.report.lines import first_of
 from reconciler.report.values import keys, outcome_lines, unseen_line
@@ -105,8 +105,12 @@ def _of_process(plan: Plan, outcomes: Iterable[Outcome], trouble: Iterable[str])
     """Yield what is wrong without being about one case."""
     log = "kubectl -n NAMESPACE logs -l app.kubernetes.io/name=node-maintenance-reconciler --tail 100"
     acting = acting_line(plan.reconciler, plan.now)
-    if acting.alarm:
+    if acting.alarm and (plan.reconciler.others or not plan.reconciler.acts):
         yield Ask((), acting.text, f"whoever runs the reconciler: {LOOK}")
+    elif acting.alarm:
+        yield Ask(
+            (), lost_words(plan.reconciler), f"{SETTINGS}: reconciler check-config FILE --context CONTEXT"
+        )
     for text in trouble:
         yield Ask((), text, f"whoever runs the reconciler: {log}; for settings, reconciler check-config")
     if selects_none(plan):

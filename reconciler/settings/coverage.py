@@ -2,50 +2,156 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
 
+from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
 
+from reconciler.model import limits
+from reconciler.model.coverage import Coverage, Selected, SettingsSeen
 from reconciler.model.event import Kind
-from reconciler.settings.mistakes import Warned
+from reconciler.model.selector import LabelSelector
+from reconciler.model.values import replace
+from reconciler.settings.mistakes import Path, Warned, spelt
 from reconciler.settings.schema import Mode, Settings
+from reconciler.settings.workflows import DEFAULT_PROFILE, SEPARATOR
+
+Counted = tuple[Mapping[str, str], int]
+"""The labels of so many nodes."""
+
+_MOST = 30
+"""Selectors and profiles that are compared: the lock has to keep them."""
+
+_LONGEST = 120
+"""Characters of a selector. What is longer counts as the same if it begins alike."""
 
 
-def selects_none(nodes: int, managed: int) -> Iterator[Warned]:
-    """Yield that the settings manage none of so many nodes."""
-    if nodes and not managed:
-        yield Warned("nodeSelector", f"selects none of the {nodes} nodes", "correct its labels")
+def selectors(section: BaseModel, path: Path = ()) -> Iterator[tuple[Path, LabelSelector]]:
+    """Yield each selector of nodes in a section and below it, with its path in the file."""
+    for name, field in type(section).model_fields.items():
+        value, here = getattr(section, name), (*path, str(field.alias or name))
+        if name == "node_selector" and isinstance(value, LabelSelector):
+            yield here, value
+        items = (
+            value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, tuple) else ()
+        )
+        for key, each in ((None, value), *items):
+            if isinstance(each, BaseModel):
+                yield from selectors(each, here if key is None else (*here, key))
 
 
-def losses(
-    before: Settings, after: Settings, managed_before: Set[str], managed: Set[str], nodes: Set[str]
-) -> Iterator[Warned]:
-    """Yield what the settings `after` no longer do: nodes that they leave alone, and cases that they end.
+def coverage_of(settings: Settings, nodes: Iterable[Counted]) -> Coverage:
+    """Return what the settings guard of these nodes."""
+    nodes = tuple(nodes)
 
-    The sets have names of nodes: those that both settings manage, as far as they exist, and all that exist.
+    def profile(name: str) -> int:
+        key = settings.keys.names.workflows
+        return sum(
+            count for labels, count in nodes if name in (labels.get(key) or DEFAULT_PROFILE).split(SEPARATOR)
+        )
+
+    selected = [
+        Selected(
+            spelt(path),
+            limits.text(str(selector), _LONGEST),
+            sum(count for labels, count in nodes if selector.matches(labels)),
+        )
+        for path, selector in selectors(settings)
+        if path != ("nodeSelector",)
+    ]
+    names = [each.name for each in settings.profiles.profiles]
+    selected += [Selected(f"profiles.profiles.{name}", "", profile(name)) for name in names]
+    # `nodeSelector` is first: what follows may be left out.
+    every = Selected("nodeSelector", limits.text(str(settings.node_selector), _LONGEST))
+    covered = Coverage(
+        settings.mode.value,
+        only_workflows=settings.only_workflows,
+        selected=(every, *selected)[:_MOST],
+        managed=sum(count for labels, count in nodes if settings.manages(labels)),
+        nodes=sum(count for _, count in nodes),
+    )
+    if settings.only_workflows:
+        return covered
+    policies = settings.policies({})
+    meant = {kind: policies[kind, ""] for kind in Kind}
+    return replace(
+        covered,
+        drains=tuple(kind.value for kind, policy in meant.items() if policy is not None and policy.drain),
+        conditions=tuple(sorted(settings.condition_types())),
+        sources=tuple(to_camel(name) for name, section in settings.sources if section.enabled),
+    )
+
+
+def selects_none(coverage: Coverage) -> Iterator[Warned]:
+    """Yield that the settings manage none of the nodes."""
+    if coverage.nodes and not coverage.managed:
+        yield Warned("nodeSelector", f"selects none of the {coverage.nodes} nodes", "correct its labels")
+
+
+def losses(before: Coverage, after: Coverage) -> Iterator[Warned]:
+    """Yield what the settings `after` no longer guard: nodes that they leave alone, and cases that they end.
+
+    Shares are compared, because nodes may come and go between the two.
     """
-    known = managed_before & nodes
-    lost = known - managed
-    yield from selects_none(len(nodes), len(managed))
-    if managed and 2 * len(lost) > len(known):
-        message = f"leaves out {len(lost)} of the {len(known)} nodes that were managed, such as {min(lost)}"
+    yield from selects_none(after)
+    if after.managed and 2 * after.managed * before.nodes < before.managed * after.nodes:
+        message = (
+            f"manages {after.managed} of {after.nodes} nodes; those before managed {before.managed} of"
+            f" {before.nodes}"
+        )
         yield Warned("nodeSelector", message, "correct its labels, if that is not meant")
+    selected = {each.key: each for each in before.selected}
+    for each in after.selected[1:]:
+        was = selected.get(each.key)
+        if was is None or not was.nodes or not after.nodes:
+            continue
+        if not each.nodes:
+            message = f"selects none of the {after.nodes} nodes, and selected {was.nodes}"
+            yield Warned(each.key, message, "correct its labels: kubectl get nodes --show-labels")
+        elif each.nodes == after.nodes and was.nodes < before.nodes:
+            message = f"selects all {after.nodes} nodes, and selected {was.nodes}"
+            yield Warned(each.key, message, "correct its labels, if that is not meant")
+    kept = {each.key for each in after.selected}
+    for was in before.selected:
+        if was.key.startswith("profiles.") and was.nodes and was.key not in kept and len(kept) < _MOST:
+            yield Warned(was.key, f"is gone, and {was.nodes} nodes had it", "add it again, if not meant")
     if before.only_workflows or after.only_workflows:
         # A file of maintenance-controller says nothing about events.
         return
-    if before.mode is Mode.ENFORCE and after.mode is not Mode.ENFORCE:
-        yield Warned("mode", f"is {after.mode.value}, and was Enforce: no drain starts", "set mode: Enforce")
-    had, has = before.policies({}), after.policies({})
-    for kind in Kind:
-        drained, drains = had[kind, ""], has[kind, ""]
-        if drained is not None and drained.drain and (drains is None or not drains.drain):
-            message = f"is false, and was true: a {kind.value} drains no node any more"
-            yield Warned(f"events.{kind.value}.drain", message, "set it to true, if that is not meant")
-    for condition in sorted(before.condition_types() - after.condition_types()):
-        message = "is gone: it drains no node any more"
-        yield Warned(f"conditions.{condition}", message, "add it again, if that is not meant")
-    enabled = {name for name, section in after.sources if section.enabled}
-    for name, section in before.sources:
-        if section.enabled and name not in enabled:
+    if before.mode == Mode.ENFORCE and after.mode != Mode.ENFORCE:
+        yield Warned("mode", f"is {after.mode}, and was Enforce: no drain starts", "set mode: Enforce")
+    for kind in before.drains:
+        if kind not in after.drains:
+            message = f"is false, and was true: a {kind} drains no node any more"
+            yield Warned(f"events.{kind}.drain", message, "set it to true, if that is not meant")
+    for condition in before.conditions:
+        if condition not in after.conditions:
+            message = "is gone: it drains no node any more"
+            yield Warned(f"conditions.{condition}", message, "add it again, if that is not meant")
+    for source in before.sources:
+        if source not in after.sources:
             message = "is disabled, and was enabled: what it announces is not seen"
-            yield Warned(f"sources.{to_camel(name)}", message, "enable it, if that is not meant")
+            yield Warned(f"sources.{source}", message, "enable it, if that is not meant")
+
+
+def seen_now(
+    seen: SettingsSeen | None, settings: Settings, nodes: Iterable[Counted], since: datetime
+) -> SettingsSeen:
+    """Return what is known after a pass with these settings; `since` is when they came into force (aware).
+
+    `seen` is what the pass before knew, None if that is not known. Of several changes within the hour, each
+    is compared with what was before the first one. Counts of nodes are taken again when others came into
+    force, or when nodes have become many more or many fewer: so the lock keeps saying the same.
+    """
+    now = coverage_of(settings, nodes)
+    if seen is None:
+        return SettingsSeen(now)
+    if seen.coverage.means() == now.means():
+        moved = not seen.coverage.nodes <= 2 * now.nodes <= 4 * seen.coverage.nodes
+        return SettingsSeen(now, seen.before, seen.since, seen.lost) if moved else seen
+    goes_on = seen.before is not None and bool(seen.shown(since))
+    before = seen.before if goes_on and seen.before is not None else seen.coverage
+    began = seen.since if goes_on else since
+    lost = tuple(map(str, losses(before, now)))
+    return SettingsSeen(now, before, began, lost) if lost else SettingsSeen(now)

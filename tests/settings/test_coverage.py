@@ -1,21 +1,24 @@
-"""What new settings no longer guard is said: at `check-config`, and for an hour in `serve`."""
+"""What new settings no longer guard is said: at `check-config`, and for an hour by whoever makes passes."""
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
+
 import pytest
 
-from jobs.runtime.settings_source import LESS_FOR, LessGuarded
-from reconciler.model.plan import Plan
-from reconciler.model.snapshot import FleetNode
-from reconciler.settings.coverage import losses
+from reconciler.model.coverage import SHOWN_FOR, SettingsSeen
+from reconciler.model.values import decoded, encoded
+from reconciler.settings.coverage import coverage_of, losses, seen_now
 from tests.support.builders import NOW, settings
 
-NODES = frozenset("abcde")
+NODES = [({"pool": "web"}, 3), ({"pool": "gpu"}, 1), ({"pool": "old", "ignored": "true"}, 1)]
+TYPO = "nodeSelector: {pol: web}"
 
 
-def said(before: str, after: str, managed: frozenset[str] = NODES, now: frozenset[str] = NODES) -> list[str]:
+def said(before: str, after: str) -> list[str]:
     """The keys of what the second settings no longer do."""
-    return [each.key for each in losses(settings(before), settings(after), managed, now, NODES)]
+    covered = [coverage_of(settings(text), NODES) for text in (before, after)]
+    return [each.key for each in losses(*covered)]
 
 
 @pytest.mark.parametrize(
@@ -35,55 +38,84 @@ def test_what_turns_cases_off_is_named_by_its_key(before: str, after: str, keys:
 
 
 @pytest.mark.parametrize(
-    ("now", "keys"),
-    [("", ["nodeSelector"]), ("ab", ["nodeSelector"]), ("abc", [])],
+    ("after", "keys"),
+    [
+        (TYPO, ["nodeSelector"]),
+        ("nodeSelector: {pool: gpu}", ["nodeSelector"]),
+        ("nodeSelector: {pool: web}", []),
+    ],
     ids=["none is left", "more than half are lost", "less than half are lost"],
 )
-def test_settings_that_lose_most_nodes_are_named(now: str, keys: list[str]) -> None:
-    assert said("", "", NODES, frozenset(now)) == keys
+def test_settings_that_lose_most_nodes_are_named(after: str, keys: list[str]) -> None:
+    assert said("", after) == keys
 
 
-class Clock:
-    """A clock that stands until it is set."""
-
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
+PROFILE = "profiles: {profiles: [{name: web, operational: {}, maintenance-required: {}, in-maintenance: {}}]}"
 
 
-def plan_with(managed: str) -> Plan:
-    """A plan in which these of five nodes are managed."""
-    fleet = tuple(FleetNode(name, managed=name in managed) for name in sorted(NODES))
-    return Plan(NOW, "Enforce", fleet=fleet)
+@pytest.mark.parametrize(
+    ("before", "after", "keys"),
+    [
+        ("pool: web", "pool: wbe", ["overrides[0].nodeSelector"]),
+        ("pool: web", "", ["overrides[0].nodeSelector"]),
+        ("pool: web", "pool: gpu", []),
+        ("pool: wbe", "pool: bew", []),
+        ("", "", []),
+    ],
+    ids=["none", "all", "others", "none before either", "all before too"],
+)
+def test_a_selector_that_selects_all_or_none_where_it_selected_some_is_named(
+    before: str, after: str, keys: list[str]
+) -> None:
+    texts = (f"overrides: [{{nodeSelector: {{{selector}}}}}]" for selector in (before, after))
+    assert said(*texts) == keys
 
 
-def test_it_is_said_once_and_shown_for_an_hour() -> None:
-    clock, typo = Clock(), settings("nodeSelector: {agentpol: pool0}")
-    less = LessGuarded(clock)
+def test_a_profile_that_no_node_has_any_more_is_named() -> None:
+    key = "node-maintenance.dev/maintenance-profile"
+    names = ("web", "wbe")
+    texts = [PROFILE.replace("web", name) for name in names]
+    before, after = (coverage_of(settings(text), [({key: "web"}, 3), ({}, 1)]) for text in texts)
 
-    assert less.passed(settings(), plan_with("abcde")) == ""
-    assert "selects none of the 5 nodes" in less.passed(typo, plan_with(""))
-    assert less.passed(typo, plan_with("")) == ""
-    clock.now = LESS_FOR - 1
-    assert "nodeSelector" in less.words()
-    clock.now = LESS_FOR
-    assert less.words() == ""
+    assert [str(each).partition(";")[0] for each in losses(before, after)] == [
+        "profiles.profiles.web: is gone, and 3 nodes had it"
+    ]
+
+
+def later(seen: SettingsSeen | None, text: str, now: datetime = NOW, times: int = 1) -> SettingsSeen:
+    """What is known after a pass with these settings, when the cluster has so many times the nodes."""
+    nodes = [(labels, count * times) for labels, count in NODES]
+    found = seen_now(seen, settings(text), nodes, now)
+    # The lock keeps it as text.
+    assert decoded(SettingsSeen, encoded(found)) == found
+    return found
+
+
+def test_it_is_shown_for_an_hour_by_whoever_knows_what_the_lock_says() -> None:
+    good = later(None, "")
+    assert good.shown(NOW) == ()
+    bad = later(good, TYPO)
+
+    assert "selects none of the 5 nodes" in bad.shown(NOW)[0]
+    again = later(bad, TYPO, NOW + timedelta(minutes=1))
+    # What the lock says stays the same, so nothing is written for it.
+    assert again == bad
+    assert bad.shown(NOW + SHOWN_FOR - timedelta(seconds=1)) != ()
+    assert bad.shown(NOW + SHOWN_FOR) == ()
 
 
 def test_another_change_is_compared_with_what_was_before_the_first_and_a_repair_ends_it() -> None:
-    less, good = LessGuarded(Clock()), settings()
-    less.passed(good, plan_with("abcde"))
-    less.passed(settings("nodeSelector: {agentpol: pool0}"), plan_with(""))
-    less.passed(settings("nodeSelector: {agentpol: pool1}"), plan_with(""))
+    first = later(later(None, ""), TYPO)
+    second = later(first, "nodeSelector: {lop: web}", NOW + timedelta(minutes=1))
 
-    assert "selects none" in less.words()
-    less.passed(settings("timeZone: Europe/Berlin"), plan_with("abcde"))
-    assert less.words() == ""
+    assert (second.since, second.shown(NOW)) == (first.since, first.shown(NOW))
+    assert later(second, "timeZone: Europe/Berlin").shown(NOW) == ()
 
 
 def test_nodes_that_come_and_go_say_nothing_of_the_settings() -> None:
-    less, good = LessGuarded(Clock()), settings()
-    less.passed(good, plan_with("abcde"))
+    good = later(None, "")
 
-    assert less.passed(good, plan_with("a")) == ""
+    assert later(good, "", times=2) == good
+    many = later(good, "", times=3)
+    assert (many.coverage.nodes, many.lost) == (15, ())
+    assert later(many, "nodeSelector: {pool: web}").lost == ()

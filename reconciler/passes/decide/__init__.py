@@ -15,6 +15,7 @@ from reconciler.model.node import Node
 from reconciler.model.plan import NodePlan, Plan, PlanSettings, ProfileNodes
 from reconciler.model.polling import Memory
 from reconciler.model.problems import Faults, guarded
+from reconciler.model.reconciler import Reconciler
 from reconciler.model.record import State
 from reconciler.model.schedule import LEAST_URGENT, CaseSchedule
 from reconciler.model.snapshot import Assessment, Ledger, Resting, Snapshot
@@ -57,6 +58,7 @@ from reconciler.profiles.budget import OurPlace, count_places, still_missing
 from reconciler.profiles.case import taken_for_good
 from reconciler.profiles.instructed import beside_most, beside_older
 from reconciler.profiles.judging import has_struck
+from reconciler.settings.coverage import seen_now
 from reconciler.settings.schema import Settings
 from reconciler.settings.workflows import DEFAULT_PROFILE, SEPARATOR
 
@@ -321,7 +323,9 @@ def _plan(
         labels={plan.node: labels[plan.node] for plan in plans if plan.node in labels},
         fleet=fleet_nodes(snapshot, settings),
         sources=answers,
-        reconciler=snapshot.reconciler,
+        reconciler=faults.step(
+            "what the settings guard is not known", lambda: _covering(context), snapshot.reconciler
+        ),
         profiles=faults.step(
             "the nodes of the profiles are not counted", lambda: _profiles(fleet, context, progress), ()
         ),
@@ -353,6 +357,19 @@ def _profiles(fleet: _Fleet, context: PassContext, progress: Progress) -> tuple[
         for state in (*State, None)
         if counts[name, state]
     )
+
+
+def _covering(context: PassContext) -> Reconciler:
+    """Return who acts on the nodes, with what these settings guard, compared with those of the last pass."""
+    snapshot, settings = context.snapshot, context.settings
+    acts = snapshot.reconciler
+    if settings.version is None:
+        # Nobody has chosen the default settings.
+        return acts
+    nodes = [(node.labels, 1) for node in snapshot.nodes]
+    nodes += [(resting.node.labels, resting.count) for resting in snapshot.aside.groups]
+    seen = seen_now(acts.seen, settings, nodes, acts.last_pass or context.now)
+    return replace(acts, seen=seen, lost=seen.shown(context.now))
 
 
 def _managed(fleet: _Fleet, context: PassContext) -> int:

@@ -64,8 +64,23 @@ def test_a_typo_in_valid_settings_is_red_on_the_page_in_the_log_and_in_the_metri
     text = page(leader)[1]
     assert "Nothing is wrong" not in text
     assert "Nobody</p>" not in text
-    assert "the settings guard less than before" in text
+    assert "THE SETTINGS GUARD LESS THAN BEFORE" in text
     lines = page(leader, "/metrics")[1].splitlines()
     [series] = [line for line in lines if line.startswith("node_maintenance_unguarded{")]
     assert f'node="{node}"' in series
     assert 'why="notSelected"' in series
+
+    # Every process says so, also one that has not seen the settings before.
+    def reported() -> list[str]:
+        found = programs.run("report", "--output", "json").document["reconciler"]["guardsLess"]
+        return [str(each) for each in found]
+
+    wait_for("the lock to say so", lambda: reported() == [less["because"]], seconds=30)
+    assert "THE SETTINGS GUARD LESS THAN BEFORE" in programs.run("plan").out
+    leader.kill()
+    younger = programs.start("serve", "--every", "1s")
+    (again,) = younger.wait_for("settings guard less", seconds=60)
+    assert again["because"] == less["because"]
+    programs.configure("mode: Enforce\n")
+    younger.wait_for("settings loaded", count=2)
+    wait_for("the repair to end it", lambda: reported() == [], seconds=30)
