@@ -14,7 +14,7 @@ from jobs.runtime.environment import Target, connected
 from jobs.runtime.looks import Shown, show
 from jobs.runtime.output import in_form, width
 from jobs.runtime.outside import examined
-from jobs.runtime.settings_source import SettingsSource, settings_in_use
+from jobs.runtime.settings_source import SettingsSource, settings_to_show
 from reconciler.calendar.values import near
 from reconciler.model.errors import Forbidden, NotFound
 from reconciler.model.explanation import Examination, NodeExplanation
@@ -51,15 +51,19 @@ def explain(
     Raises NotFound for a name that does not exist.
     """
 
+    code = 0
+
     def look() -> Shown:
-        policy = settings_in_use(config, target, datetime.now(UTC))
+        nonlocal code
+        policy = settings_to_show(config, target, datetime.now(UTC))
         explanation = _explained(name, policy.settings, target)
+        code = policy.exit_code
         document, form = policy.named_in(explanation.document), partial(as_text, explanation)
         plan = explanation.plan
         first = policy.first_lines(output, plan.reconciler, plan.now)
         return Shown(in_form(document, output, form, width(output)), output, document, first)
 
-    return show(look, every)
+    return show(look, every) or code
 
 
 def _explained(name: str, settings: Settings, target: Target) -> Explanation:

@@ -18,7 +18,7 @@ from jobs.runtime.looks import Shown, show
 from jobs.runtime.output import check_output, echo, in_form, width, write_output
 from jobs.runtime.outside import examined
 from jobs.runtime.process import Observers, Passed, Reported, Surroundings, options_of_features, processes
-from jobs.runtime.settings_source import SettingsInUse, SettingsSource, settings_in_use
+from jobs.runtime.settings_source import SettingsInUse, SettingsSource, settings_to_show
 from reconciler.model.plan import Plan
 from reconciler.model.selector import LabelSelector
 from reconciler.model.values import replace
@@ -115,14 +115,14 @@ def report(
         write_output(way.out, f"{first}{shown.text}")
     else:
         shown.echo()
-    return 0
+    return seen.policy.exit_code
 
 
 def _seen(
     config: SettingsSource | None, target: Target, limit: Limit, way: _Way, given: Mapping[str, Any]
 ) -> _Seen:
     """Look at the cluster, and let features observe that."""
-    policy = settings_in_use(config, target, datetime.now(UTC))
+    policy = settings_to_show(config, target, datetime.now(UTC))
     settings, form = policy.settings, FORMS.get(way.output)
 
     def warn(message: str) -> None:

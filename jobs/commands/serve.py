@@ -39,6 +39,7 @@ from reconciler.model.coverage import SettingsSeen
 from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.ended_case import EndedCase
 from reconciler.model.errors import ClusterError, LockHeld, LockLost, OutputError, SettingsError
+from reconciler.model.limits import first_of
 from reconciler.model.values import replace
 from reconciler.passes.observe import wanted
 from reconciler.passes.store import Store
@@ -105,7 +106,12 @@ def _serve(
     config: Path, target: Target, listen: tuple[str, int] | None, every: timedelta, given: Mapping[str, Any]
 ) -> int:
     # First, so that mistakes in the settings are reported also if there are no credentials.
-    load_settings(config, environment=os.environ)
+    try:
+        load_settings(config, environment=os.environ)
+    except SettingsError:
+        if listen is None:
+            raise
+        # Its page, metrics and /readyz say which nodes nobody guards, until the file is repaired.
     connection = Connection(target.kubeconfig, target.context)
     if connection.insecure:
         log.warning(connection.insecure)
@@ -113,7 +119,7 @@ def _serve(
     with ExitStack() as open_things:
         open_things.callback(connection.close)
         open_things.enter_context(ended_by_signals(ending.stop))
-        server = Serving(connection, target, config, every, ending)
+        server = Serving(connection, target, config, every, ending, shows_rejected=listen is not None)
         around = Surroundings(
             "serve",
             given,
@@ -182,11 +188,12 @@ class Serving:
         every: timedelta,
         ending: Ending,
         *observers: Observer,
+        shows_rejected: bool = False,
     ) -> None:
-        """Prepare the loop. `every` is the longest time between two passes."""
+        """Prepare the loop. `every` is the longest time between two passes; see SettingsFile for the rest."""
         self._ending = ending
         self._clock = ServerClock(connection)
-        self._file = SettingsFile(config, SystemClock().now)
+        self._file = SettingsFile(config, SystemClock().now, shows_rejected=shows_rejected)
         self._acting: Acting | None = None
         self._lost = ""
         """The identity under which this process has lost the lock, until it acquires it again."""
@@ -204,12 +211,17 @@ class Serving:
         self.observers = Observers(_Own(self._loop.wake), *observers)
         self._files = FileWatcher(config, self._loop.wake, ending)
         self._nodes = self._node_watcher()
+        self._unguarded: tuple[str, ...] = ()
+        """The nodes that nobody guards while there are no settings to act by."""
         self._seen: SettingsSeen | None = None
         """What the last pass without the lock knew of its settings: nobody says that in the lock."""
 
     def __enter__(self) -> Serving:
         """Start, with the first pass at once."""
-        PassLog.settings_loaded(self._settings)
+        if self._settings.rejected:
+            PassLog.settings_rejected(self._settings.rejected, self._settings)
+        else:
+            PassLog.settings_loaded(self._settings)
         self._files.__enter__()
         self._nodes.__enter__()
         self._loop.__enter__()
@@ -248,14 +260,20 @@ class Serving:
         """Return why the process is not ready, or an empty text.
 
         With a file that is rejected it is ready: passes go on with the last good settings, and a Service that
-        shows the page would else have no endpoint.
+        shows the page would else have no endpoint. Without earlier settings it is not: it must not replace a
+        Pod that has some.
         """
-        reasons = (self._loop.success.unready(), self._nodes.trouble(), self._files.trouble())
+        reasons = [self._loop.success.unready(), self._nodes.trouble(), self._files.trouble()]
+        if self._settings.rejected:
+            names = f"; unguarded nodes: {first_of(self._unguarded)}" if self._unguarded else ""
+            reasons[0] = f"the settings are rejected, and there are no earlier ones, so nobody acts{names}"
         return "; ".join(reason for reason in reasons if reason)
 
     def trouble(self) -> str:
         """Return what is wrong with this process, or an empty text."""
-        reasons = (self.stuck(), self.unready(), self._file.mistake())
+        # The page has the mistakes of settings without earlier ones from its plan.
+        mistake = "" if self._settings.rejected else self._file.mistake()
+        reasons = (self.stuck(), self.unready(), mistake)
         return "; ".join(reason for reason in reasons if reason)
 
     def look(self) -> Passed:
@@ -317,6 +335,10 @@ class Serving:
         except ClusterError as error:
             self._failed(error)
             return _AGAIN
+        if self._settings.rejected:
+            # Nobody acts, so no pass has succeeded.
+            self.observers.failed(self._took())
+            return _AGAIN
         self._loop.success.good()
         self.observers.succeeded(self._took(), self._clock.now())
         # The moment may have come while the pass ran: then the next one is due at once.
@@ -349,8 +371,11 @@ class Serving:
         if rehearsed:
             self._leave()
             settings, looking = self._settings, self._only_looking
-            acts = acting_now(looking.connection, settings, self.now())
-            reconciler = replace(acts, interval=self._every, seen=self._seen)
+            if settings.rejected:
+                reconciler = reconciler_of(*self._cluster, settings)
+            else:
+                acts = acting_now(looking.connection, settings, self.now())
+                reconciler = replace(acts, interval=self._every, seen=self._seen)
             outside = replace(looking.to_read(settings), reconciler=reconciler)
             plan, outcomes = self.observers.rehearsed(
                 settings, lambda: rehearse(outside, settings, self.now(), self._following.store)
@@ -360,6 +385,7 @@ class Serving:
         self._log.write_pass(plan, outcomes, rehearsed=rehearsed)
         self._log.reconciler(plan.reconciler)
         self._seen = plan.reconciler.seen
+        self._unguarded = tuple(node.node for node in plan.nodes if node.unguarded is not None)
         for node in plan.nodes if not rehearsed else ():
             for report in node.workflows:
                 # A step may follow at once. One that comes again and again waits, as any other cause.

@@ -26,7 +26,13 @@ from reconciler.model.reconciler import Reconciler
 from reconciler.report.acting import acting_lines
 from reconciler.report.lines import Line
 from reconciler.report.values import Document
-from reconciler.settings.load import load_settings, parse_content, parse_settings, read_settings
+from reconciler.settings.load import (
+    instead_of_rejected,
+    load_settings,
+    parse_content,
+    parse_settings,
+    read_settings,
+)
 from reconciler.settings.schema import Settings
 
 SETTLE = 5.0
@@ -58,16 +64,29 @@ class SettingsFile:
     """A settings file, and the settings in force: the last ones that could be used."""
 
     def __init__(
-        self, path: Path, now: Callable[[], datetime], monotonic: Callable[[], float] = time.monotonic
+        self,
+        path: Path,
+        now: Callable[[], datetime],
+        monotonic: Callable[[], float] = time.monotonic,
+        *,
+        shows_rejected: bool = False,
     ) -> None:
         """Load the file. `now` is the wall clock (UTC), `monotonic` a clock in seconds.
 
-        Raises SettingsError: without a last good one there is nothing to apply.
+        Without a last good one there is nothing to apply. That raises SettingsError, or with `shows_rejected`
+        gives settings by which nobody acts until the file is repaired.
         """
         self._path, self._now, self._monotonic = path, now, monotonic
-        self.settings: Settings = load_settings(path, now(), os.environ)
         self.rejection: Rejection | None = None
-        self._judged = self._in_force = self._digest()[0]
+        self._judged = self._digest()[0]
+        self._in_force: bytes | None = self._judged
+        try:
+            self.settings: Settings = load_settings(path, now(), os.environ)
+        except SettingsError as error:
+            if not shows_rejected:
+                raise
+            self.settings, self._in_force = instead_of_rejected(error), None
+            self.rejection = Rejection(now(), str(error))
         self._doubtful_since: float | None = None
 
     def look(self) -> Look:
@@ -105,6 +124,8 @@ class SettingsFile:
         if rejection is None:
             return ""
         in_force = f"those of hash {version.hash} still apply" if version else "the previous ones still apply"
+        if self.settings.rejected:
+            in_force = "there are no earlier ones, so nobody acts on any node"
         return f"settings rejected at {to_text(rejection.since)}, {in_force}: {rejection.because}"
 
     def _loaded(self, now: datetime) -> Settings:
@@ -142,6 +163,11 @@ class SettingsInUse(Struct, frozen=True):
     source: str
     defaults: str = ""
 
+    @property
+    def exit_code(self) -> int:
+        """That of a command that has shown what the settings mean: 2 if they can't be used."""
+        return 2 if self.settings.rejected else 0
+
     def named_in(self, document: Mapping[str, object]) -> Document:
         """Return the document with the key that says why the settings are the default ones, or null."""
         return {**document, "defaultSettings": self.defaults or None}
@@ -164,6 +190,28 @@ class SettingsInUse(Struct, frozen=True):
         if self.defaults:
             lines += map(Line, wrap(self.defaults, columns) if columns else (self.defaults,))
         return tuple(lines)
+
+
+def settings_to_show(source: SettingsSource | None, target: Target, now: datetime) -> SettingsInUse:
+    """Return the same as `settings_in_use` for a command that only shows what is announced.
+
+    Where the installed settings can't be used and no reconciler runs, which would go on with its last good
+    ones, they are the default ones: somebody has to see the nodes that nobody guards.
+    """
+    try:
+        return settings_in_use(source, target, now)
+    except SettingsError as error:
+        if source is not None or target.namespace != Target().namespace:
+            raise
+        from jobs.runtime.outside import reconciler_of
+
+        with connected(target) as connection:
+            if reconciler_of(connection, target, None).runs is not False:
+                raise
+        echo(str(error), err=True)
+        mistakes = error.__cause__ if isinstance(error.__cause__, SettingsError) else error
+        defaults = "default settings: the installed ones have a mistake, and no reconciler runs"
+        return SettingsInUse(instead_of_rejected(mistakes), "default settings", defaults)
 
 
 def settings_in_use(source: SettingsSource | None, target: Target, now: datetime) -> SettingsInUse:

@@ -428,13 +428,15 @@ class PlanSettings(Struct, frozen=True):
     """Which settings a plan follows: the version, None if they are not from a file, and the times of theirs.
 
     `time_zone` is the IANA name of the zone in which people read moments. `calendars` is what was read of the
-    calendars of the settings, by name. `prefix` is that of our keys.
+    calendars of the settings, by name. `prefix` is that of our keys. `rejected` says why the settings can't
+    be used: the plan shows what the default ones find, and nobody acts by it.
     """
 
     version: SettingsVersion | None = None
     time_zone: str = "UTC"
     calendars: Mapping[str, CalendarText] = field(default_factory=dict)
     prefix: str = DEFAULT_PREFIX
+    rejected: str = ""
 
 
 class Plan(Struct, frozen=True):

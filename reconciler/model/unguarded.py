@@ -13,6 +13,9 @@ from reconciler.model.moments import to_text
 class UnguardedWhy(StrEnum):
     """Why the program does not guard a node. Of several reasons the first one is shown."""
 
+    SETTINGS_REJECTED = "settingsRejected"
+    """The settings have a mistake, no earlier ones are known, and no reconciler runs with such."""
+
     NOT_SELECTED = "notSelected"
     """`nodeSelector` does not select it, or it has the ignore label."""
 
@@ -21,9 +24,6 @@ class UnguardedWhy(StrEnum):
 
     NO_RECONCILER = "noReconciler"
     """No reconciler makes passes."""
-
-    SETTINGS_REJECTED = "settingsRejected"
-    """The settings have a mistake, and there are no earlier ones."""
 
     UNCORDONED_BY_HAND = "uncordonedByHand"
     """Somebody uncordoned the node, so its events are ignored."""

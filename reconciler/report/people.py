@@ -111,6 +111,8 @@ def _of_process(plan: Plan, outcomes: Iterable[Outcome], trouble: Iterable[str])
         yield Ask(
             (), lost_words(plan.reconciler), f"{SETTINGS}: reconciler check-config FILE --context CONTEXT"
         )
+    if plan.settings.rejected:
+        yield Ask((), rejected(plan), f"{SETTINGS}: reconciler check-config FILE names each mistake")
     for text in trouble:
         yield Ask((), text, f"whoever runs the reconciler: {log}; for settings, reconciler check-config")
     if selects_none(plan):
@@ -121,6 +123,15 @@ def _of_process(plan: Plan, outcomes: Iterable[Outcome], trouble: Iterable[str])
     for unseen in plan.unseen:
         needs = f"kubectl auth can-i {unseen.needs}" if unseen.needs else log
         yield Ask((), f"could not see {unseen_line(unseen)}", f"the administrator of the cluster: {needs}")
+
+
+def rejected(plan: Plan) -> str:
+    """Return that the settings can't be used, empty if they can."""
+    if not plan.settings.rejected:
+        return ""
+    return (
+        f"the settings have a mistake, so the default ones show what is announced: {plan.settings.rejected}"
+    )
 
 
 def selects_none(plan: Plan) -> str:
@@ -143,6 +154,8 @@ def unguarded(nodes: Iterable[NodePlan]) -> dict[str, list[NodePlan]]:
 
 def alarms(plan: Plan) -> Iterator[str]:
     """Yield in a line each what no plan may look quiet beside: unguarded nodes, and settings of no node."""
+    if rejected(plan):
+        yield f"SETTINGS REJECTED: {rejected(plan)}"
     if selects_none(plan):
         yield f"NO NODE: {selects_none(plan)}; change `nodeSelector`"
     for text, nodes in unguarded(plan.nodes).items():

@@ -132,6 +132,11 @@ def calendar_mistakes(data: bytes, name: str, settings: Settings, wrong: Mapping
     )
 
 
+def instead_of_rejected(error: SettingsError) -> Settings:
+    """Return what shows announced maintenance where the settings can't be used: nobody acts by them."""
+    return parse_settings("", "").read_from(Origin(rejected="; ".join(error.mistakes)))
+
+
 def parse_settings(text: str, name: str, environment: Mapping[str, str] = NO_VARIABLES) -> Settings:
     """Return the settings in a text. Raises SettingsError with every mistake, in the file `name`.
 

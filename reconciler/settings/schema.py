@@ -86,8 +86,9 @@ class Origin(Struct, frozen=True):
 
     A `foreign` file was written for maintenance-controller. `unlike` is what that reads in another way in
     `profiles`: the path, and both readings. `changed` are the texts in workflows of which YAML has made
-    another one. `meanings` say what each line of a file of another program means
-    here, and `block` is what says the same in a file of ours.
+    another one. `meanings` say what each line of a file of another program means here, and `block` is what
+    says the same in a file of ours. `rejected` says why the file can't be used: the settings are then the
+    default ones, which nobody has chosen.
     """
 
     version: SettingsVersion | None = None
@@ -97,6 +98,7 @@ class Origin(Struct, frozen=True):
     changed: tuple[Changed, ...] = ()
     meanings: tuple[str, ...] = ()
     block: str = ""
+    rejected: str = ""
 
 
 T = TypeVar("T")
@@ -264,6 +266,11 @@ class Settings(Section):
     def version(self) -> SettingsVersion | None:
         """Which file these settings are from, None for settings that were not loaded from a file."""
         return self._origin.version
+
+    @property
+    def rejected(self) -> str:
+        """Why the file can't be used, where these are the default settings instead; else empty."""
+        return self._origin.rejected
 
     @property
     def only_workflows(self) -> bool:

@@ -172,6 +172,24 @@ def test_a_policy_with_a_mistake_is_an_error_that_says_what_to_change(
     assert cluster.annotations() == {}
 
 
+@pytest.mark.parametrize("command", ["report", "plan", "explain"])
+def test_with_settings_that_nobody_can_use_commands_show_the_nodes_that_nobody_guards(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    assert cluster.run(*COMMANDS["request"]) == 0
+    capsys.readouterr()
+    cluster.maps["node-maintenance", "maintenance-policy"] = "mode: Sometimes"
+    assert cluster.run(*COMMANDS[command], "--output", "json") == 2
+    document = json.loads(capsys.readouterr().out)
+
+    assert document["defaultSettings"].startswith("default settings: the installed ones have a mistake")
+    assert "settingsRejected" in json.dumps(document)
+    assert cluster.run(*COMMANDS[command]) == 2
+    text = " ".join(capsys.readouterr().out.split())
+    assert "mode Enforce would start it" not in text
+    assert "the settings have a mistake, and no earlier ones are known, so nobody acts on any node" in text
+
+
 def test_a_variable_that_only_the_pod_has_keeps_no_person_from_an_answer(
     cluster: Cluster, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,7 +12,7 @@ from jobs.runtime.environment import Target, connected
 from jobs.runtime.looks import Shown, screen, show
 from jobs.runtime.output import for_programs, machine_text
 from jobs.runtime.outside import examined
-from jobs.runtime.settings_source import SettingsInUse, SettingsSource, settings_in_use
+from jobs.runtime.settings_source import SettingsInUse, SettingsSource, settings_to_show
 from reconciler.calendar.values import format_duration
 from reconciler.features.planning.text import ahead_document, as_lines
 from reconciler.kubernetes.cluster import Cluster
@@ -77,11 +77,15 @@ def plan(
 ) -> int:
     """Print what will start when, as a table and a chart. It only reads the cluster."""
 
+    code = 0
+
     def look() -> Shown:
-        policy = settings_in_use(config, target, datetime.now(UTC))
+        nonlocal code
+        policy = settings_to_show(config, target, datetime.now(UTC))
+        code = policy.exit_code
         return _shown(look_ahead(policy.settings, target, until, selector), policy, way)
 
-    return show(look, way.every)
+    return show(look, way.every) or code
 
 
 def _shown(ahead: PlanAhead, policy: SettingsInUse, way: _Way) -> Shown:

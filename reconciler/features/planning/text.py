@@ -223,7 +223,7 @@ def _head(ahead: PlanAhead) -> Iterator[str]:
     zone = ZoneInfo(ahead.plan.settings.time_zone)
     now = format_local(ahead.plan.now.replace(second=0, microsecond=0), zone)
     yield f"{now}, mode {ahead.plan.mode}, the next {format_duration(ahead.until - ahead.plan.now)}"
-    if ahead.plan.mode == Mode.OBSERVE and ahead.cases:
+    if ahead.plan.mode == Mode.OBSERVE and ahead.cases and not ahead.plan.settings.rejected:
         yield "nothing of this starts in mode Observe; mode Enforce would start it"
     counted = Counter(case.status for case in ahead.cases)
     parts = [f"{counted[status]} {word}" for status, word in _COUNTED.items() if counted[status]]

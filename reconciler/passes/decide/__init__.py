@@ -316,7 +316,11 @@ def _plan(
         next_change=_next_change(plans, shown, fleet, context, progress),
         publications=shown.writes,
         settings=PlanSettings(
-            settings.version, settings.time_zone.key, snapshot.for_settings.calendars, settings.keys.prefix
+            settings.version,
+            settings.time_zone.key,
+            snapshot.for_settings.calendars,
+            settings.keys.prefix,
+            settings.rejected,
         ),
         unseen=snapshot.problems.unseen,
         uids=uids_of(snapshot),

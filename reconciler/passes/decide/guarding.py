@@ -38,6 +38,14 @@ def unguarded(node: NodeFacts, plan: NodePlan, context: PassContext) -> Unguarde
     announced = min(
         (event.event.since for event in asking if event.event.since is not None), default=case.facts.announced
     )
+    acts = context.snapshot.reconciler
+    if settings.rejected:
+        if acts.runs:
+            # It goes on with its last good settings, which are not known here.
+            return None
+        because = "the settings have a mistake, and no earlier ones are known, so nobody acts on any node"
+        who = f"{SETTINGS}: reconciler check-config names each mistake; or by hand: {back}"
+        return Unguarded(UnguardedWhy.SETTINGS_REJECTED, because, who, announced)
     if not settings.in_fleet(read.labels):
         because = "nodeSelector does not select it, so the reconciler leaves it alone"
         who = f"{SETTINGS}: `nodeSelector` selects nodes; or by hand: {back}"
@@ -55,7 +63,6 @@ def unguarded(node: NodeFacts, plan: NodePlan, context: PassContext) -> Unguarde
     if settings.mode is Mode.FINISH and asking and not begun:
         who = f"{SETTINGS}: `mode: Enforce` starts drains again; or by hand: {back}"
         return Unguarded(UnguardedWhy.MODE, "mode Finish begins no drain", who, announced)
-    acts = context.snapshot.reconciler
     if not acts.acts and (asking or begun):
         who = f"whoever runs the reconciler: {LOOK}; or by hand: {back}"
         return Unguarded(UnguardedWhy.NO_RECONCILER, "no reconciler runs", who, acts.last_pass)

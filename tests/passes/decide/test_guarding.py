@@ -7,6 +7,7 @@ from datetime import datetime
 
 import pytest
 
+from reconciler.model.errors import SettingsError
 from reconciler.model.event import Answer, Kind, PlatformPlan, Reading
 from reconciler.model.instructions import PersonHold, Word, hold_text
 from reconciler.model.node import Node
@@ -15,6 +16,7 @@ from reconciler.model.record import DrainRecord, State, Uncordoned
 from reconciler.model.snapshot import Ledger
 from reconciler.model.unguarded import Unguarded, UnguardedWhy
 from reconciler.model.values import replace
+from reconciler.settings.load import instead_of_rejected
 from reconciler.settings.schema import Settings
 from tests.support import builders
 from tests.support.builders import (
@@ -185,6 +187,20 @@ def test_a_case_whose_source_is_silent_is_unguarded_since_its_last_answer_became
 def test_a_node_that_a_person_drains_is_guarded_by_that_person() -> None:
     by_hand = held_node(record(State.OPERATIONAL, events=()), claimed_by="alice")
     assert why(by_hand, builders.settings(mode="Observe")) is None
+
+
+def test_settings_that_nobody_can_use_guard_no_node_unless_a_reconciler_has_earlier_ones() -> None:
+    chosen = instead_of_rejected(SettingsError(("maintenance.yaml:1:1: mode: is wrong",)))
+    found = unguarded(node(), chosen)
+
+    assert found is not None
+    assert found.why is UnguardedWhy.SETTINGS_REJECTED
+    assert "reconciler check-config" in found.who
+    seen = snapshot(node(), readings={"a": REDEPLOY})
+    for running, guarded in ((Running.RUNNING, True), (Running.OVERDUE, False), (Running.NEVER, False)):
+        plan = planned(replace(seen, reconciler=Reconciler(running)), chosen)
+        assert (plan_of(plan).unguarded is None) is guarded
+        assert plan.settings.rejected == "maintenance.yaml:1:1: mode: is wrong"
 
 
 def test_no_node_is_guarded_while_no_reconciler_runs() -> None:

@@ -48,6 +48,37 @@ def test_the_page_and_readiness_stay_while_the_settings_are_rejected(
     assert page(leader, "/readyz")[0] == 200
 
 
+def test_a_start_without_usable_settings_says_which_nodes_nobody_guards_until_they_are_repaired(
+    scene: Scene, programs: Programs
+) -> None:
+    node = scene.node()
+    scene.condition_tells(node)
+    programs.configure("mode: Sometimes\n")
+    started = programs.start("serve", "--every", "1s", "--listen", "127.0.0.1:0")
+    (line,) = started.wait_for("settings rejected; previous ones still apply")
+    assert "mode: " in line["because"]
+
+    wait_for("its page", lambda: page(started)[0] == 200, seconds=30)
+    text = page(started)[1]
+    assert "the settings have a mistake, so the default ones show what is announced" in text
+    assert "no earlier ones are known, so nobody acts on any node" in text
+    assert "Nothing is wrong" not in text
+    assert page(started, "/healthz")[0] == 200
+    status, reason = page(started, "/readyz")
+    assert (status, f"unguarded nodes: {node}" in reason) == (503, True)
+    metrics = page(started, "/metrics")[1].splitlines()
+    [series] = [line for line in metrics if line.startswith("node_maintenance_unguarded{")]
+    assert f'node="{node}"' in series
+    assert 'why="settingsRejected"' in series
+    assert "node_maintenance_settings_good 0.0" in metrics
+    assert not scene.cordoned(node)
+
+    programs.configure("mode: Enforce\nbudget: {maxUnavailable: 100%}\n")
+    started.does("cordon", lambda: scene.cordoned(node), seconds=60)
+    wait_for("readiness", lambda: page(started, "/readyz")[0] == 200, seconds=30)
+    assert "settingsRejected" not in page(started, "/metrics")[1]
+
+
 def test_a_typo_in_valid_settings_is_red_on_the_page_in_the_log_and_in_the_metrics(
     scene: Scene, programs: Programs
 ) -> None:
