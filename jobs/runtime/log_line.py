@@ -132,6 +132,7 @@ class LogEvent(StrEnum):
     PASS_FAILED = "pass failed"
     SETTINGS_LOADED = "settings loaded"
     SETTINGS_REJECTED = "settings rejected; previous ones still apply"
+    NO_SETTINGS = "settings rejected; there are no earlier ones"
     LESS_GUARDED = "settings guard less"
     ENDING = "ending"
     ENDED = "ended"

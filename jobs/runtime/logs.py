@@ -126,9 +126,9 @@ class PassLog:
 
     @staticmethod
     def settings_rejected(because: str, in_force: Settings) -> None:
-        """Log that changed settings are invalid, and which ones still apply."""
+        """Log that settings are invalid, and which ones still apply."""
         PassLog.write(
-            LogEvent.SETTINGS_REJECTED,
+            LogEvent.NO_SETTINGS if in_force.rejected else LogEvent.SETTINGS_REJECTED,
             level=Level.ERROR,
             because=because,
             settings=_version(in_force.version),

@@ -55,7 +55,7 @@ def test_a_start_without_usable_settings_says_which_nodes_nobody_guards_until_th
     scene.condition_tells(node)
     programs.configure("mode: Sometimes\n")
     started = programs.start("serve", "--every", "1s", "--listen", "127.0.0.1:0")
-    (line,) = started.wait_for("settings rejected; previous ones still apply")
+    (line,) = started.wait_for("settings rejected; there are no earlier ones")
     assert "mode: " in line["because"]
 
     wait_for("its page", lambda: page(started)[0] == 200, seconds=30)
