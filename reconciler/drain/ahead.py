@@ -7,10 +7,11 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct
 
+from reconciler.drain.refusal import BudgetIndex, with_unplaced
 from reconciler.model.errors import ClusterError, Forbidden, Unauthorized, Unreachable
 from reconciler.model.limits import EARLIEST
 from reconciler.model.pod import Placement, Pod, PodDisruptionBudget
-from reconciler.model.ports import ClusterReader
+from reconciler.model.ports import ClusterReader, UnplacedReader
 from reconciler.model.problems import internal
 from reconciler.model.snapshot import ReadAhead
 from reconciler.model.values import replace
@@ -116,7 +117,7 @@ class PodsAhead:
             return
         self._budgets_at = now
         try:
-            self._budgets, self._unbudgeted = self._reader.budgets(), ""
+            self._budgets, self._unbudgeted = self._with_unplaced(self._reader.budgets()), ""
         except ClusterError as error:
             why = _words(error)
         except Exception as error:  # noqa: BLE001 - without the budgets only the forecasts are unknown
@@ -124,6 +125,18 @@ class PodsAhead:
         else:
             return
         self._budgets, self._unbudgeted = None, f"PodDisruptionBudgets can't be read: {why}"
+
+    def _with_unplaced(self, budgets: tuple[PodDisruptionBudget, ...]) -> tuple[PodDisruptionBudget, ...]:
+        """Return the budgets, with the pods that keep them from an eviction on these nodes, if any may."""
+        full = BudgetIndex(budget for budget in budgets if budget.allowed <= 0)
+        pods = (pod for known in self._known.values() for pod in known.pods)
+        if not isinstance(self._reader, UnplacedReader) or not any(map(full.covering, pods)):
+            return budgets
+        try:
+            return with_unplaced(budgets, self._reader.unplaced())
+        except ClusterError:
+            # Then the budgets alone say why they refuse.
+            return budgets
 
 
 def _may_stay(pod: Pod) -> bool:

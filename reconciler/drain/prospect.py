@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from reconciler.calendar.values import format_duration
 from reconciler.drain.filters import Action, judge, survey
-from reconciler.drain.refusal import STUCK_AFTER, BudgetIndex, Refusal, never_ends, refusal
+from reconciler.drain.refusal import FITS_NOWHERE, STUCK_AFTER, BudgetIndex, Refusal, never_ends, refusal
 from reconciler.drain.room import Elsewhere, room
 from reconciler.drain.workloads import disrupted, owner_of
 from reconciler.model.drains import Behavior, Blocker, DrainOrder
@@ -54,11 +54,6 @@ MOST = 5
 """Obstacles of one node that are named."""
 
 _NAMED = 3
-
-_ROOM = (
-    "Add or uncordon a node on which it can run, change its node selector, affinity or tolerations, or check"
-    " that an autoscaler may add a node for it."
-)
 
 LONG_GRACE = timedelta(minutes=5)
 """Only a pod with a longer grace period may need all the time until the date, where less is left for all."""
@@ -158,7 +153,7 @@ def _of_pod(
         code = ObstacleCode(found.code.value)
         return DrainObstacle(code, pod.key, whom, found.because, found.remedy, found.budgets)
     if nowhere:
-        return DrainObstacle(ObstacleCode.NO_ROOM, pod.key, whom, nowhere, _ROOM)
+        return DrainObstacle(ObstacleCode.NO_ROOM, pod.key, whom, nowhere, FITS_NOWHERE)
     if late:
         remedy = "Start its drain earlier (leadTime), or set drain.maxGracePeriod."
         return DrainObstacle(ObstacleCode.LONG_GRACE, pod.key, whom, late, remedy)

@@ -19,6 +19,7 @@ from reconciler.model.moments import shifted, to_text
 from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.readiness import FindingCode, Severity
 from reconciler.model.selector import Operator
+from reconciler.model.values import replace
 
 MOST_COVERING = 10
 """Budgets of one pod that are found. The API server refuses its eviction from the second one on."""
@@ -50,6 +51,32 @@ def would_refuse(budget: PodDisruptionBudget, pod: Pod) -> bool:
 def never_allows(budget: PodDisruptionBudget) -> bool:
     """Whether the budget allows no disruption even while all of its pods are healthy."""
     return bool(budget.failed) or (bool(budget.expected) and budget.desired >= budget.expected)
+
+
+_UNPLACED = 2
+"""Pods without a node that a budget names."""
+
+
+def with_unplaced(
+    budgets: Iterable[PodDisruptionBudget], pods: Iterable[Pod]
+) -> tuple[PodDisruptionBudget, ...]:
+    """Return the budgets; those that allow no disruption name which of these pods they count without a node.
+
+    Such a pod keeps a budget from the next eviction, and is on no node whose pods a drain reads.
+    """
+    waiting = [pod for pod in pods if pod.unplaced]
+    return tuple(
+        replace(
+            budget,
+            unplaced="; ".join(
+                f"{pod.key}, which it counts, has no node: {pod.unplaced}"
+                for pod in list(filter(budget.covers, waiting))[:_UNPLACED]
+            ),
+        )
+        if waiting and budget.allowed <= 0
+        else budget
+        for budget in budgets
+    )
 
 
 class BudgetIndex:
@@ -216,6 +243,13 @@ _COUNTABLE = (
 )
 
 
+FITS_NOWHERE = (
+    "Add or uncordon a node on which it can run, change its node selector, affinity or tolerations, or check"
+    " that an autoscaler may add a node for it."
+)
+"""What helps a pod that can run on no node."""
+
+
 def _reason(pod: Pod, budget: PodDisruptionBudget) -> tuple[FindingCode, str, str]:
     named = f"PodDisruptionBudget {budget.key}"
     if budget.failed:
@@ -249,11 +283,10 @@ def _reason(pod: Pod, budget: PodDisruptionBudget) -> tuple[FindingCode, str, st
     counts = f"{named} requires {budget.desired} healthy pods and has {budget.healthy} of {budget.expected}"
     if pod.ready:
         because = f"{counts}, so it allows no eviction now"
-        return (
-            FindingCode.BUDGET_NOW,
-            because,
-            "Repair the pods that are not healthy, or wait until they are.",
-        )
+        remedy = "Repair the pods that are not healthy, or wait until they are."
+        if budget.unplaced:
+            because, remedy = f"{because}; {budget.unplaced}", FITS_NOWHERE
+        return FindingCode.BUDGET_NOW, because, remedy
     because = (
         f"{counts}; the pod is not ready, and without unhealthyPodEvictionPolicy: AlwaysAllow it can be"
         " evicted only while enough others are healthy"

@@ -217,7 +217,8 @@ class PodDisruptionBudget(Struct, frozen=True):
     `desired`, `healthy`, `expected` and `allowed` are its status; `unhealthy_always` is
     unhealthyPodEvictionPolicy: AlwaysAllow. `failed` is why its controller can't count its pods, empty if it
     can; until then it allows no disruption. `more_replicas_help`: it requires a number of pods
-    (`minAvailable`), and neither a share of them nor all.
+    (`minAvailable`), and neither a share of them nor all. `unplaced` names pods that it counts and for which
+    the scheduler finds no node, empty if there are none or nobody has read them.
     """
 
     namespace: str
@@ -231,6 +232,7 @@ class PodDisruptionBudget(Struct, frozen=True):
     failed: str = ""
     more_replicas_help: bool = True
     resource_version: str = ""
+    unplaced: str = ""
 
     @property
     def key(self) -> str:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from reconciler.drain.refusal import with_unplaced
 from reconciler.model.drains import Blocker, DrainProgress
 from reconciler.model.errors import ClusterError
 from reconciler.model.ports import ClusterReader, UnplacedReader
 from reconciler.model.problems import guarded
 from reconciler.model.values import replace
-
-_NAMED = 2
-"""Pods of one budget that are named."""
 
 
 def with_causes(drains: Mapping[str, DrainProgress], reader: ClusterReader) -> dict[str, DrainProgress]:
@@ -25,17 +23,12 @@ def with_causes(drains: Mapping[str, DrainProgress], reader: ClusterReader) -> d
 
     def causes() -> dict[str, str]:
         try:
-            unplaced = [pod for pod in reader.unplaced() if pod.unplaced]
-            budgets = [one for one in reader.budgets() if one.key in blocked] if unplaced else []
+            unplaced = reader.unplaced()
+            budgets = reader.budgets() if any(pod.unplaced for pod in unplaced) else ()
         except ClusterError:
             return {}
-        return {
-            budget.key: "; ".join(
-                f"{pod.key}, which it counts, has no node: {pod.unplaced}"
-                for pod in [one for one in unplaced if budget.covers(one)][:_NAMED]
-            )
-            for budget in budgets
-        }
+        held = [budget for budget in budgets if budget.key in blocked]
+        return {budget.key: budget.unplaced for budget in with_unplaced(held, unplaced)}
 
     found, _ = guarded("what keeps budgets is not known", causes, dict[str, str]())
 

@@ -288,8 +288,9 @@ def _for_settings(
     namespaces, namespaces_problem = _namespaces(outside.reader, settings, context.gaps)
     calendars, unread = _calendars(outside, settings, kept, now)
     waiting = _may_start(fleet.nodes, reports.readings, fleet.records, settings)
-    # A mode that cordons nothing has the time to read.
-    soon = frozenset() if settings.mode is Mode.OBSERVE else _due_and_new(waiting, fleet, reports, context)
+    # A pass that cordons nothing has the time to read.
+    reads_first = settings.mode is Mode.OBSERVE or context.gaps.rehearsed
+    soon = frozenset() if reads_first else _due_and_new(waiting, fleet, reports, context)
     groups, ungrouped = _groups(outside.reader, waiting - soon, settings, context.gaps)
     asked = sorted(
         waiting.difference(busy, soon), key=lambda name: (_first_date(reports.readings[name]), name)

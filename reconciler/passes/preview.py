@@ -7,6 +7,7 @@ from datetime import datetime
 from functools import partial
 
 from reconciler.drain import prospect
+from reconciler.drain.refusal import with_unplaced
 from reconciler.model.plan import NodePlan, Plan, Preview
 from reconciler.model.pod import Pod
 from reconciler.model.ports import ClusterReader
@@ -69,7 +70,7 @@ def add_pods(snapshot: Snapshot, reader: ClusterReader, names: Iterable[str]) ->
     return replace(
         snapshot,
         pods={name: tuple(found) for name, found in pods.items()} if listed is not None else snapshot.pods,
-        budgets=budgets or (),
+        budgets=with_unplaced(budgets or (), listed or ()),
         for_settings=replace(snapshot.for_settings, namespaces=namespaces or {}),
         problems=replace(snapshot.problems, unseen=tuple(gaps.unseen.values())),
     )

@@ -146,7 +146,7 @@ def _with_commands(obstacles: Iterable[Obstacle], node: str) -> tuple[Obstacle, 
     return tuple(
         obstacle
         if obstacle.by_itself or COMMAND.search(obstacle.who)
-        else replace(obstacle, who=f"{obstacle.who}; {shows}")
+        else replace(obstacle, who=f"{obstacle.who.rstrip('.')}; {shows}")
         for obstacle in obstacles
     )
 

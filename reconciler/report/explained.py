@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -182,12 +183,14 @@ def _from_columns(node: NodeReport, columns: Iterable[Column], by: By) -> Iterat
 
 
 def _obstacle_rows(obstacles: Sequence[Obstacle]) -> Iterator[Row]:
-    for obstacle in obstacles[:_SHOWN]:
-        # A source that can't be read may hold nothing.
-        label = {"source": "unknown", UNGUARDED: "UNGUARDED"}.get(obstacle.code, "blocked")
-        until = until_words(obstacle.until, obstacle.because)
-        yield label, f"{obstacle.because}{until}  [{obstacle.code}]"
-        yield "ask", obstacle.who
+    # Those with the same person and command share a line for it.
+    for who, group in groupby(obstacles[:_SHOWN], lambda obstacle: obstacle.who):
+        for obstacle in group:
+            # A source that can't be read may hold nothing.
+            label = {"source": "unknown", UNGUARDED: "UNGUARDED"}.get(obstacle.code, "blocked")
+            until = until_words(obstacle.until, obstacle.because)
+            yield label, f"{obstacle.because}{until}  [{obstacle.code}]"
+        yield "ask", who
     yield from _more(obstacles, _SHOWN)
 
 

@@ -10,7 +10,7 @@ from functools import partial
 from msgspec import Struct, field
 
 from reconciler.drain import judge
-from reconciler.drain.refusal import BudgetIndex, asks, asks_none
+from reconciler.drain.refusal import BudgetIndex, asks, asks_none, with_unplaced
 from reconciler.drain.workloads import workload_of
 from reconciler.features.readiness.findings import (
     REFUSALS,
@@ -219,7 +219,7 @@ def judge_nodes(
         seen,
         settings,
         now,
-        BudgetIndex(seen.budgets),
+        BudgetIndex(with_unplaced(seen.budgets, seen.pods)),
         mounts,
         Shelter(seen.nodes, seen.pods, mounts),
         Counter(map(workload_of, live)),

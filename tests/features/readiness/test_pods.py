@@ -54,6 +54,15 @@ def test_an_unready_pod_is_refused_only_without_always_allow() -> None:
     assert codes(judged(sick, replace(held, unhealthy_always=True))) == []
 
 
+def test_a_budget_that_waits_for_a_pod_that_the_scheduler_places_nowhere_names_it() -> None:
+    waiting = pod("web-3", "", phase="Pending", ready=False, unplaced="0/2 nodes are available")
+
+    found = only(judged([*TWO, waiting], budget(desired=2, healthy=2, expected=3)))
+
+    assert found.because.endswith("; shop/web-3, which it counts, has no node: 0/2 nodes are available")
+    assert found.remedy.startswith("Add or uncordon a node")
+
+
 def test_a_budget_that_its_controller_cannot_count_says_why_whatever_its_last_count_was() -> None:
     found = only(
         judged(TWO, replace(budget(desired=1, healthy=2, expected=2), failed="no scale subresource"))

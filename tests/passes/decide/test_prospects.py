@@ -11,7 +11,7 @@ from reconciler.drain.ahead import AT_ONCE, BUDGETS_EVERY, EVERY, PLACEMENT, Pod
 from reconciler.drain.refusal import BudgetIndex
 from reconciler.drain.room import Elsewhere
 from reconciler.model.drains import Blocker, DrainProgress, Phase, SlotUse
-from reconciler.model.errors import Forbidden, Unreachable
+from reconciler.model.errors import ClusterError, Forbidden, Unreachable
 from reconciler.model.event import Kind
 from reconciler.model.node import Node, Taint
 from reconciler.model.pod import Owner, Placement, Pod, PodDisruptionBudget, PodSpec, Toleration
@@ -159,22 +159,59 @@ def test_what_a_pass_does_not_read_for_a_short_notice_is_not_all_right() -> None
     history.until_still()
     history.cluster.annotate("b", REQUEST, due(21))
 
-    # A report looks with a process of its own, and so does the next sweep.
-    shown = plan_of(rehearse(history.world.outside, history.settings, history.world.now), "a").schedule
-    assert shown is not None
-    assert shown.forecast is CaseForecast.WILL_BE_MISSED
-    assert shown.because.endswith(
-        "whether that has changed is not known: the PodDisruptionBudgets were not "
-        "read yet; a later pass reads them"
-    )
     plan, _ = history.look()
     swept = plan_of(plan, "a").schedule
     assert swept is not None
     assert swept.forecast is CaseForecast.WILL_BE_MISSED
+    assert swept.because.endswith(
+        "whether that has changed is not known: the PodDisruptionBudgets were not "
+        "read yet; a later pass reads them"
+    )
     history.until_still()
     reasons = {one.notice.reason for one in history.cluster.events}
     assert "MaintenanceNoLongerMissed" not in reasons
     assert forecast_of(history) is not None
+
+
+def test_a_report_before_the_cordon_of_a_short_notice_reads_its_pods() -> None:
+    history = announced(web(), after=5)
+    history.cluster.add_budget(NEVER)
+
+    shown = plan_of(rehearse(history.world.outside, history.settings, history.world.now), "a").schedule
+    assert shown is not None
+    assert (shown.forecast, shown.because) == (CaseForecast.WILL_BE_MISSED, WHY)
+    (passed, _) = history.look()
+    schedule = plan_of(passed, "a").schedule
+    assert schedule is not None
+    assert schedule.forecast is CaseForecast.UNKNOWN
+
+
+def test_a_pod_that_the_scheduler_places_nowhere_is_named_by_the_forecast_of_its_budget() -> None:
+    waiting = web(3, "", phase="Pending", ready=False, unplaced="0/2 nodes are available: topology spread")
+    history = announced(web(), web(2, "b"), waiting)
+    history.cluster.add_budget(BudgetSpec("shop", "web", SELECTED, min_available=2))
+
+    schedule = planned(history)
+
+    assert schedule.forecast is CaseForecast.AT_RISK
+    assert (
+        "PodDisruptionBudget shop/web requires 2 healthy pods and has 2 of 3, so it allows no eviction now; "
+        "shop/web-3, which it counts, has no node: 0/2 nodes are available: topology spread. Add or uncordon"
+    ) in schedule.prospect.words
+
+
+@pytest.mark.parametrize("unable", [Unreachable("no answer"), Forbidden("no", status=403)])
+def test_a_forecast_does_without_the_pods_that_have_no_node(unable: ClusterError) -> None:
+    history = announced(web(), web(2, "b"), web(3, "b", ready=False))
+    history.cluster.add_budget(BudgetSpec("shop", "web", SELECTED, min_available=2))
+
+    def refuse(call: Call) -> None:
+        if call.what == "unplaced":
+            raise unable
+
+    history.world.api.before_read = refuse
+
+    assert planned(history).prospect.words.count("so it allows no eviction now. Repair the pods") == 1
 
 
 def test_a_forecast_without_the_budgets_is_unknown() -> None:
