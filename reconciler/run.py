@@ -61,12 +61,12 @@ def examine(
     with_preview: bool = False,
     also_pods: bool = False,
 ) -> Examination:
-    """Return what `rehearse` does, with what it has read.
+    """Return what `rehearse` does, with what it has read; for a person, so that no pod is left unread.
 
     With a preview, the snapshot has the pods of the whole cluster if a node would be drained. With
     `also_pods` it has them anyway.
     """
-    rehearsal = Rehearsal.WITH_PREVIEW if with_preview else Rehearsal.PLAIN
+    rehearsal = Rehearsal.WITH_PREVIEW if with_preview else Rehearsal.ASKED
     snapshot = observe(outside, settings, now, PARTS, rehearsal=rehearsal)
     plan = _planned(snapshot, settings, now)
     if not with_preview:

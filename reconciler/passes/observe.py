@@ -102,9 +102,14 @@ _GROUPED_AT_MOST = 100
 
 
 class Rehearsal(Enum):
-    """A pass that writes nothing. For a preview it also reads what is needed to find room on other nodes."""
+    """A pass that writes nothing, and reads what a pass reads.
+
+    For a person who asks, it also reads the pods of a notice that is too short for a pass to read them. For a
+    preview it reads besides what is needed to find room on other nodes.
+    """
 
     PLAIN = "plain"
+    ASKED = "asked"
     WITH_PREVIEW = "with a preview"
 
 
@@ -129,7 +134,7 @@ def observe(
     with one list for each kind of group, and then those of the nodes with pods of the same group.
     """
     reader, gaps = outside.reader, Gaps(rehearsal is not None)
-    context = _Context(outside, parts, settings, now, gaps)
+    context = _Context(outside, parts, settings, now, gaps, rehearsal not in (None, Rehearsal.PLAIN))
     wants = parts.wants(settings)
     read = _read_fleet(context, wants, store, rehearsal)
     ledger = _ledger(reader, settings, gaps)
@@ -206,13 +211,17 @@ def _other(reader: LockReader, namespace: str) -> Reconciler | None:
 
 
 class _Context(Struct, frozen=True):
-    """What a pass reads with; `now` is aware, `gaps` notes what it may not read."""
+    """What a pass reads with; `now` is aware, `gaps` notes what it may not read.
+
+    `asked` is whether a person asks for the plan.
+    """
 
     outside: Outside
     parts: Parts
     settings: Settings
     now: datetime
     gaps: Gaps
+    asked: bool
 
 
 class _Read(Struct, frozen=True):
@@ -288,8 +297,8 @@ def _for_settings(
     namespaces, namespaces_problem = _namespaces(outside.reader, settings, context.gaps)
     calendars, unread = _calendars(outside, settings, kept, now)
     waiting = _may_start(fleet.nodes, reports.readings, fleet.records, settings)
-    # A pass that cordons nothing has the time to read.
-    reads_first = settings.mode is Mode.OBSERVE or context.gaps.rehearsed
+    # A mode that cordons nothing has the time to read, and so has what a person asks for.
+    reads_first = settings.mode is Mode.OBSERVE or context.asked
     soon = frozenset() if reads_first else _due_and_new(waiting, fleet, reports, context)
     groups, ungrouped = _groups(outside.reader, waiting - soon, settings, context.gaps)
     asked = sorted(

@@ -29,15 +29,6 @@ NO_VARIABLES: Mapping[str, str] = MappingProxyType({})
 PREFIX = "cloud.sap"
 """The prefix of maintenance-controller's labels and annotations."""
 
-WITHOUT_EFFECT: Mapping[Path, tuple[str, str]] = MappingProxyType(
-    {
-        ("dashboard",): ("has no effect: there is no dashboard here", "remove it if you do not go back"),
-        ("intervals", "notify"): ("has no effect, as in maintenance-controller itself", "remove it"),
-        ("deletionTimeout",): ("has no effect, as in maintenance-controller itself", "remove it"),
-    }
-)
-"""Keys of such files that mean nothing here, by their path or their name: what to say, and what to change."""
-
 _OURS = ("apiVersion", "kind", "mode")
 
 

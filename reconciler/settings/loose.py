@@ -7,23 +7,47 @@ from collections.abc import Iterator, Mapping
 from datetime import date, timedelta
 from decimal import Decimal
 from functools import partial
-from typing import Annotated, Any
+from itertools import chain
+from types import MappingProxyType
+from typing import Annotated, Any, ClassVar, Self
 
 from msgspec import Struct
-from pydantic import BaseModel, ConfigDict, PlainValidator, WithJsonSchema, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    ModelWrapValidatorHandler,
+    PlainValidator,
+    ValidationError,
+    WithJsonSchema,
+    model_validator,
+)
 
-from reconciler.calendar.values import TimeOfDay, literal, parse_days, parse_time
+from reconciler.calendar.values import TimeOfDay, literal, near, parse_days, parse_time
 from reconciler.model import limits
 from reconciler.model.limits import is_object_name
 from reconciler.settings.fields import Section
-from reconciler.settings.mistakes import Path
+from reconciler.settings.mistakes import Mistake, Mistakes, Path, keys_at, mistakes_of, unknown_key
 from reconciler.settings.yaml import GoFloat
+
+WITHOUT_EFFECT: Mapping[Path, tuple[str, str]] = MappingProxyType(
+    {
+        ("dashboard",): ("has no effect: there is no dashboard here", "remove it if you do not go back"),
+        ("intervals", "notify"): ("has no effect, as in maintenance-controller itself", "remove it"),
+        ("deletionTimeout",): ("has no effect, as in maintenance-controller itself", "remove it"),
+    }
+)
+"""Keys of such files that mean nothing here, by their path or their name: what to say, and what to change."""
 
 
 class LooseSection(Section):
-    """A mapping whose unknown keys are kept apart. `reconciler check-config` warns of them."""
+    """A mapping whose unknown keys are kept apart. `reconciler check-config` warns of them.
+
+    One that is like a known key is refused, because what it limits would be lost. Where all keys limit
+    something (`only_limits`), so is every other one.
+    """
 
     model_config = ConfigDict(extra="allow")
+    only_limits: ClassVar[bool] = False
 
     @model_validator(mode="before")
     @classmethod
@@ -32,6 +56,33 @@ class LooseSection(Section):
         if not isinstance(data, dict):
             return data
         return {key: value for key, value in data.items() if value is not None}
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _refuse_limits(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        refused = tuple(cls._lost_limits(data))
+        try:
+            section = handler(data)
+        except ValidationError as error:
+            if not refused:
+                raise
+            others = (mistakes_of(each, partial(keys_at, cls)) for each in error.errors(include_url=False))
+            raise Mistakes((*refused, *chain.from_iterable(others))) from error
+        if refused:
+            raise Mistakes(refused)
+        return section
+
+    @classmethod
+    def _lost_limits(cls, data: Any) -> Iterator[Mistake]:
+        # Pydantic names the unknown keys of sections that forbid them.
+        if not isinstance(data, dict) or cls.model_config.get("extra") == "forbid":
+            return
+        known = sorted(str(field.alias) for field in cls.model_fields.values())
+        for key, value in data.items():
+            if key in known or value is None or (key,) in WITHOUT_EFFECT:
+                continue
+            if cls.only_limits or near(str(key), known):
+                yield Mistake((key,), unknown_key(str(key), known))
 
 
 def ignored_keys(section: BaseModel, path: Path = ()) -> Iterator[Path]:

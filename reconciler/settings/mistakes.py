@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import UnionType
 from typing import TYPE_CHECKING, Any, get_args, get_origin
 
@@ -92,16 +92,20 @@ def mistakes_of(details: ErrorDetails, known: Known) -> Iterator[Mistake]:
         yield Mistake(path, _words(details, path, known))
 
 
+def unknown_key(word: str, known: Iterable[str]) -> str:
+    """Return what is said of a key that a section does not know, with what was probably meant."""
+    names = sorted(known)
+    hint = near(word, names) or f"; the keys here are {', '.join(names)}"
+    return f"unknown key{hint}"
+
+
 def _words(details: ErrorDetails, path: Path, known_at: Known) -> str:
     given = details["input"]
     if path[:1] == ("notify",) and isinstance(given, str) and details["type"].endswith("_type"):
         given = Secret(given)  # What was meant as a secret may stand in a wrong place.
     match details["type"]:
         case "extra_forbidden":
-            known = sorted(known_at(path[:-1]))
-            word = str(path[-1])
-            hint = near(word, known) or f"; the keys here are {', '.join(known)}"
-            return f"unknown key{hint}"
+            return unknown_key(str(path[-1]), known_at(path[:-1]))
         case "missing":
             return "is missing"
         case "enum" | "literal_error":

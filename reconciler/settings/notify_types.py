@@ -136,6 +136,8 @@ NOTIFY_TYPES: Mapping[str, type[LooseSection]] = MappingProxyType(
 class ScheduleType(LooseSection, ABC):
     """The configuration of a schedule."""
 
+    only_limits = True
+
     @property
     @abstractmethod
     def times(self) -> notice_times.Schedule:

@@ -90,6 +90,8 @@ class Cordoning(LooseSection):
 class Draining(LooseSection):
     """drain: evicts the pods of the node."""
 
+    only_limits = True
+
     eviction_timeout: GoDuration = Field(
         default=timedelta(minutes=10),
         description="How long one attempt takes. After it, a Warning Event names the failure, and the drain "

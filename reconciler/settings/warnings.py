@@ -14,8 +14,7 @@ from reconciler.calendar.values import Limit, format_duration, is_fixed
 from reconciler.calendar.windows import Calendar, NotAllowed, Window
 from reconciler.model.event import Kind
 from reconciler.settings.go_templates import KNOWN, mistake_in, printed_whole
-from reconciler.settings.load import WITHOUT_EFFECT
-from reconciler.settings.loose import ignored_keys
+from reconciler.settings.loose import WITHOUT_EFFECT, ignored_keys
 from reconciler.settings.mistakes import Path, Warned, spelt
 from reconciler.settings.policies import DEFAULTS, ApprovalMissing, EventPolicy, OutsideWindow
 from reconciler.settings.schema import Mode, Settings

@@ -103,11 +103,62 @@ def test_check_config_warns_of_each_key_that_is_ignored() -> None:
             ("    - check: transition", "    - chekc: transition"),
             "profiles[0].operational.transitions[0].chekc: unknown key; did you mean check?",
         ),
+        (
+            ("remove: false, colour: red", "remvoe: true"),
+            "instances.trigger[0].config.remvoe: unknown key; did you mean remove?",
+        ),
+        (("    config: {key: alter,", "    confg: {key: alter,"), "instances.trigger[0].confg: unknown key"),
+        (("  maintenance-required:", "  maintenance-requried:"), "profiles[0].maintenance-requried: unknown"),
     ],
 )
 def test_a_misspelt_key_that_would_be_a_limit_is_refused(wrong: tuple[str, str], message: str) -> None:
     with pytest.raises(SettingsError, match=re.escape(message)):
         parse_settings(THEIRS.replace(*wrong), "their.yaml")
+
+
+LIMITS = """\
+instances:
+  trigger:
+  - {type: drain, name: d, config: {deletionTimeout: 1m, evictionTimeout: 5m}}
+  notify:
+  - type: slack
+    name: s
+    config: {hook: "https://hooks.example.com", channel: c, message: m}
+    schedule: {type: scheduled, config: {instant: "10:00", weekdays: [mon]}}
+profiles: []
+"""
+
+
+@pytest.mark.parametrize(
+    ("known", "unknown", "message"),
+    [
+        (
+            "evictionTimeout",
+            "evictonTimeout",
+            "trigger[0].config.evictonTimeout: unknown key; did you mean evict",
+        ),
+        (
+            "evictionTimeout",
+            "patience",
+            "trigger[0].config.patience: unknown key; the keys here are evictionTi",
+        ),
+        ("    schedule:", "    shedule:", "notify[0].shedule: unknown key; did you mean schedule?"),
+        ("weekdays", "days", "notify[0].schedule.config.days: unknown key"),
+        (
+            "weekdays: [mon]",
+            "weekdays: [mon], until: 12",
+            "notify[0].schedule.config.until: unknown key; the keys",
+        ),
+        ("channel", "chanel", "notify[0].config.chanel: unknown key; did you mean channel?"),
+    ],
+)
+def test_an_unknown_key_of_a_trigger_or_notification_that_could_limit_something_is_refused(
+    known: str, unknown: str, message: str
+) -> None:
+    assert [one.key for one in warnings(parse_settings(LIMITS, "their.yaml"), NOW)] == [
+        "instances.trigger[0].config.deletionTimeout"
+    ]
+    assert any(f"instances.{message}" in line for line in mistakes(LIMITS.replace(known, unknown)))
 
 
 OF_YAML_1_1 = """\

@@ -17,6 +17,7 @@ from reconciler.http.retrying import Guard
 from reconciler.model.errors import CloudError
 from reconciler.model.polling import Listing
 from reconciler.model.problems import internal
+from reconciler.settings.foreign import value_of
 from reconciler.settings.schema import Settings
 from reconciler.sources.aws import source as aws
 from reconciler.sources.aws.source import InstanceEvent
@@ -147,7 +148,7 @@ class Aws:
             **({"IncludeManagedResources": True} if managed else {}),
             PaginationConfig={"PageSize": PAGE},
         )
-        return [status for page in pages for status in page.get("InstanceStatuses", [])]
+        return [status for page in pages for status in value_of(page, "InstanceStatuses") or ()]
 
 
 def _is_unknown_parameter(error: Exception) -> bool:

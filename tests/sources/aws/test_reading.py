@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -69,6 +71,30 @@ def test_each_code_has_its_kind(code: str, kind: Kind) -> None:
     reading = read([status(event(code))])
 
     assert [signal.kind for signal in reading.signals] == [kind]
+
+
+def respelt(value: Any, spell: Callable[[str], str]) -> Any:
+    """The document with every key in another spelling."""
+    if isinstance(value, dict):
+        return {spell(key): respelt(each, spell) for key, each in value.items()}
+    return [respelt(each, spell) for each in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize(
+    "spell",
+    [
+        pytest.param(lambda key: key[0].lower() + key[1:], id="camelCase"),
+        pytest.param(lambda key: re.sub("(?<!^)([A-Z])", r"_\1", key).lower(), id="snake_case"),
+        pytest.param(lambda key: re.sub("(?<!^)([A-Z])", r"-\1", key).lower(), id="kebab-case"),
+        pytest.param(str.lower, id="lower case"),
+    ],
+)
+def test_every_key_of_an_answer_counts_in_each_spelling(spell: Callable[[str], str]) -> None:
+    written = status(event(), event("instance-stop", 5, words="[Completed] over"))
+    (kept,) = aws.listing(REGION, [written]).found
+
+    assert aws.listing(REGION, [respelt(written, spell)]).found == (kept,)
+    assert None not in (kept[1].not_before, kept[1].not_after, kept[1].latest)
 
 
 @pytest.mark.parametrize("word", ["[Completed]", "[Canceled]", "[Cancelled]", " [completed]"])
