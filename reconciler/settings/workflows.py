@@ -1,8 +1,8 @@
 """`profiles`: workflows in the form of maintenance-controller's configuration file.
 
 A file that was written for maintenance-controller loads as it is. So unknown keys are ignored, with a warning
-of `reconciler check-config`, unless they may be misspelt limits, and the older forms of instances and profiles
-are read, too.
+of `reconciler check-config`, unless they may be misspelt limits, and the older forms of instances and
+profiles are read, too.
 """
 
 from __future__ import annotations
