@@ -40,14 +40,19 @@ def command(config: SettingsSource, strict: bool, permissions: bool, target: Tar
 
     Warnings, on stderr, are about valid settings that probably do something else than meant, about
     permissions that the cluster does not grant, and about nodes of the cluster that they no longer manage.
-    A file is compared with the cluster if --kubeconfig or --context names one; then the output also says on
-    how many nodes each selector and condition is.
+    A file is compared with the cluster that --kubeconfig, --context or the variable KUBECONFIG names. Then
+    the output also says on how many nodes each selector and condition is. If only the variable names it, a
+    cluster that can't be read is not a mistake.
     """
     now = datetime.now(UTC)
     settings = settings_from(config, target, now)
+    named = not isinstance(config, Path) or target.kubeconfig is not None or target.context is not None
+    in_cluster = None
+    if named or (not permissions and os.environ.get("KUBECONFIG")):
+        in_cluster = _in_cluster(config, settings, target, named=named)
     # The API server may be away where only a file is checked, so calendars in objects are not read then.
-    asks_cluster = not isinstance(config, Path) or target.kubeconfig is not None or target.context is not None
-    settings, unread = with_calendars(settings, target if asks_cluster else None)
+    asked = named or in_cluster is not None
+    settings, unread = with_calendars(settings, target if asked else None)
     _raise_for_calendars(config, settings)
     if permissions:
         echo(grants_as_manifests(grants_of(settings)), nl=False)
@@ -58,9 +63,10 @@ def command(config: SettingsSource, strict: bool, permissions: bool, target: Tar
             echo(f"\nThe same in settings of the reconciler:\n\n{settings.origin.block}")
         echo(explain_settings(settings, str(config)), nl=False)
     found: list[Warned | str] = [*warnings(settings, now), *_missing(config, settings, target)]
-    if asks_cluster:
-        words, questions = _in_cluster(config, settings, target)
-        found += [*unread, *questions]
+    found += unread if asked else ()
+    if in_cluster is not None:
+        words, questions = in_cluster
+        found += questions
         for line in () if permissions else words:
             echo(line)
     for warning in found:
@@ -81,22 +87,31 @@ def _missing(config: SettingsSource, settings: Settings, target: Target) -> Iter
             yield f"{missing}; --permissions prints what is needed"
 
 
-def _in_cluster(config: SettingsSource, settings: Settings, target: Target) -> tuple[list[str], list[Warned]]:
+def _in_cluster(
+    config: SettingsSource, settings: Settings, target: Target, *, named: bool
+) -> tuple[list[str], list[Warned]] | None:
     """Return what the settings mean for the nodes that exist, and what is probably not meant of that.
 
     That is what they would no longer do, unlike the installed ones, and what is about none or most nodes.
+    None if the nodes can't be read: then a line says so. A cluster that no option has `named` is asked only
+    if that needs no program that signs in.
     """
+    from reconciler.kubernetes.access import is_plain
     from reconciler.kubernetes.cluster import Cluster
     from reconciler.kubernetes.config_maps import read_installed
 
+    not_compared = f"note: {config}: not compared with the nodes of the cluster"
+    if not named and not is_plain(os.environ["KUBECONFIG"]):
+        echo(f"{not_compared} that KUBECONFIG names; --context NAME does that", err=True)
+        return None
     try:
         with connected(target) as connection:
             wanted = Wanted(settings.condition_types(), settings.keys.prefix, labels=None)
             nodes = Cluster(connection, namespace=target.namespace).nodes(wanted)
             installed = read_installed(connection, target.namespace)
     except ClusterError as error:
-        echo(f"note: {config}: not compared with the nodes of the cluster: {error}", err=True)
-        return [], []
+        echo(f"{not_compared}: {error}", err=True)
+        return None
     counted = [(node.labels, 1) for node in nodes]
     covered = coverage_of(settings, counted)
     try:

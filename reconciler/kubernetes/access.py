@@ -93,6 +93,11 @@ def plain_kubeconfig(path: str, context: str | None) -> ApiAccess | None:
         return None
 
 
+def is_plain(path: str) -> bool:
+    """Whether the current context of a kubeconfig can be used without a program that signs in."""
+    return plain_kubeconfig(path, None) is not None
+
+
 def _chosen(document: Any, context: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     cluster = _named(document, "cluster", context["cluster"])
     user = _named(document, "user", context["user"])

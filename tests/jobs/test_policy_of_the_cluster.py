@@ -16,7 +16,7 @@ from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.record import Record, to_annotation
 from tests.jobs.stub_cluster import StubCluster, node
 from tests.support.builders import NOW
-from tests.support.stub import Answer, Asked, json_answer, status
+from tests.support.stub import Answer, Asked, json_answer, kubeconfig, status
 
 pytestmark = pytest.mark.heavy
 
@@ -300,6 +300,43 @@ def test_a_file_is_compared_with_the_policy_and_the_nodes_of_the_cluster(
     assert "events.Redeploy.drain: is false, and was true" in said
     # Without a cluster nothing is compared.
     assert main(["check-config", str(file), "--strict"]) == 0
+
+
+def test_a_file_is_compared_with_the_cluster_that_the_environment_names_if_that_answers(
+    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "maintenance.yaml"
+    file.write_text("nodeSelector: {agentpol: pool0}\n")
+    monkeypatch.setenv("KUBECONFIG", str(cluster.kubeconfig))
+
+    assert main(["check-config", str(file)]) == 0
+    said = capsys.readouterr()
+    assert "In the cluster\n  0 of 1 nodes are managed.\n" in said.out
+    assert "nodeSelector: selects none of the 1 nodes" in said.err
+
+    cluster.close()
+    code, said = main(["check-config", str(file), "--strict"]), capsys.readouterr()
+    assert code == 0, said.err
+    assert "In the cluster" not in said.out
+    assert said.err.startswith(f"note: {file}: not compared with the nodes of the cluster: no answer from ")
+
+
+def test_a_cluster_that_the_environment_names_is_not_signed_in_to_without_being_asked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plugin = {
+        "apiVersion": "client.authentication.k8s.io/v1",
+        "command": "/nowhere",
+        "interactiveMode": "Never",
+    }
+    kubeconfig_file, file = tmp_path / "kubeconfig", tmp_path / "maintenance.yaml"
+    kubeconfig_file.write_text(json.dumps(kubeconfig("https://127.0.0.1:1", {"exec": plugin})))
+    file.write_text("mode: Enforce\n")
+    monkeypatch.setenv("KUBECONFIG", str(kubeconfig_file))
+
+    assert main(["check-config", str(file), "--strict"]) == 0
+    said = "not compared with the nodes of the cluster that KUBECONFIG names; --context NAME does that"
+    assert capsys.readouterr().err == f"note: {file}: {said}\n"
 
 
 def test_a_node_that_the_policy_does_not_select_is_unguarded_in_every_output(
