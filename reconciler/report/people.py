@@ -141,6 +141,16 @@ def selects_none(plan: Plan) -> str:
     return f"the settings select none of the {len(plan.fleet)} nodes, so no node is ever drained"
 
 
+def on_most(plan: Plan) -> dict[str, list[str]]:
+    """Return the nodes with a condition that drains none, because it is on most nodes, by what says so."""
+    grouped: dict[str, list[str]] = {}
+    for node in plan.nodes:
+        for hold in node.holds:
+            if hold.code == "conditionOnFewNodes":
+                grouped.setdefault(hold.reason, []).append(node.node)
+    return grouped
+
+
 def unguarded(nodes: Iterable[NodePlan]) -> dict[str, list[NodePlan]]:
     """Return the nodes that nobody guards, by what is announced and why."""
     grouped: dict[str, list[NodePlan]] = {}
@@ -153,11 +163,13 @@ def unguarded(nodes: Iterable[NodePlan]) -> dict[str, list[NodePlan]]:
 
 
 def alarms(plan: Plan) -> Iterator[str]:
-    """Yield in a line each what no plan may look quiet beside: unguarded nodes, and settings of no node."""
+    """Yield in a line each what no plan may look quiet beside, such as unguarded nodes."""
     if rejected(plan):
         yield f"SETTINGS REJECTED: {rejected(plan)}"
     if selects_none(plan):
         yield f"NO NODE: {selects_none(plan)}; change `nodeSelector`"
+    for text, names in on_most(plan).items():
+        yield f"NOT DRAINED: {first_of(names, _NAMED)}: {text}"
     for text, nodes in unguarded(plan.nodes).items():
         names = [node.node for node in nodes]
         yield f"UNGUARDED: {first_of(names, _NAMED)}: {for_all(names, text)}"

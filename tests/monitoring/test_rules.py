@@ -11,6 +11,7 @@ from reconciler.features.metrics.metering import FAILED, NOT_SENT, SENT, STANDBY
 from reconciler.model import scheduled_events as imds
 from reconciler.model.case_outcome import ENDS
 from reconciler.model.record import State
+from reconciler.profiles.checks import CHECKS
 from tests.monitoring.rules import (
     RUNBOOKS,
     Rule,
@@ -58,6 +59,7 @@ def test_an_expression_has_only_metrics_and_labels_of_the_catalogue(rule: Rule) 
 def test_each_value_that_an_expression_selects_is_one_that_the_program_has() -> None:
     known = {
         "api": {"notices", "hooks"},
+        "code": set(CHECKS),
         "outcome": {result.value for result in ENDS},
         "result": {SUCCEEDED, STANDBY, FAILED, SENT, NOT_SENT},
         "source": {imds.SOURCE},

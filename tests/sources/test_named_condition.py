@@ -7,6 +7,9 @@ from datetime import timedelta
 import pytest
 
 from reconciler.model.node import Condition
+from reconciler.report.document import to_report
+from reconciler.report.people import people
+from reconciler.report.text import as_text
 from tests.laws.histories import History
 from tests.support import builders
 from tests.support.builders import NOW, minutes, node, plan_of
@@ -107,6 +110,14 @@ def test_a_condition_on_most_nodes_drains_none(statuses: tuple[str, ...], draine
         assert "conditionOnFewNodes" in builders.codes(held)
         assert held.schedule is not None
         assert held.schedule.planned_start is None
+
+
+def test_a_condition_on_most_nodes_is_above_the_rows_and_waits_for_a_person() -> None:
+    plan = fleet("conditions: {KernelReady: {}}", "True", "True").until_still()
+    said = "KernelReady is True on 2 of 2 managed nodes"
+
+    assert f"\nNOT DRAINED: a, b: {said}" in as_text(to_report(plan, rehearsed=False)).partition("\n\n")[0]
+    assert any(said in ask.because for ask in people(plan))
 
 
 def test_a_condition_that_is_on_few_nodes_again_drains_them() -> None:

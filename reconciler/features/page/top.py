@@ -14,7 +14,7 @@ from reconciler.model.plan import NodePlan
 from reconciler.model.schedule import CaseForecast
 from reconciler.report.acting import acting_line
 from reconciler.report.ahead import PlannedCase, Status, moment_text, plan_ahead
-from reconciler.report.people import for_all, for_any, people, rejected, selects_none, unguarded
+from reconciler.report.people import for_all, for_any, on_most, people, rejected, selects_none, unguarded
 from reconciler.report.values import outcome_lines, unseen_line
 
 _MOST = 6
@@ -25,7 +25,6 @@ _NAMES = 3
 
 _LAST = (True, datetime.max.replace(tzinfo=UTC))
 
-_ON_MOST_NODES = "conditionOnFewNodes"
 
 _STAYS = "its drain has not ended"
 
@@ -226,14 +225,11 @@ def _past(facts: PageFacts) -> Iterator[Entry]:
 
 
 def _broken(facts: PageFacts) -> Iterator[Entry]:
-    common: dict[str, list[str]] = {}
     for node in facts.plan.nodes:
         for hold in node.holds:
             if hold.code == HoldCode.INTERNAL:
                 yield Entry(_some([node.node]), hold.reason)
-            elif hold.code == _ON_MOST_NODES:
-                common.setdefault(hold.reason, []).append(node.node)
-    for because, names in common.items():
+    for because, names in on_most(facts.plan).items():
         yield Entry(_some(names), because)
 
 
