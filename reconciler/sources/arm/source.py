@@ -131,7 +131,7 @@ def listing(scope: Scope, documents: Iterable[Mapping[str, object]]) -> Listing[
     planned: list[tuple[str, Planned]] = []
     for document in documents:
         name = _name(scope, document)
-        view = _mapping(value_of(_mapping(document.get("properties")), "instanceView"))
+        view = _mapping(value_of(_mapping(value_of(document, "properties")), "instanceView"))
         if not name:
             continue
         if not scope.scale_set and not has_key(view, _STATUS):
@@ -164,7 +164,7 @@ def one_vm(scope: Scope, view: Mapping[str, object]) -> Listing[Scope, Planned]:
 def _name(scope: Scope, document: Mapping[str, object]) -> str:
     if scope.scale_set:
         return str(value_of(document, "instanceId") or "").casefold()
-    found = vm_of(f"azure://{document.get('id') or ''}")
+    found = vm_of(f"azure://{value_of(document, 'id') or ''}")
     return found.name if found is not None and found.scope == scope else ""
 
 

@@ -196,17 +196,19 @@ def test_a_status_that_cannot_be_read_is_unknown_and_not_nothing(name: str) -> N
     assert reading.answer is Answer.UNKNOWN
 
 
-def test_keys_in_snake_case_mean_the_same_and_a_status_without_known_keys_is_unknown() -> None:
+def test_keys_in_snake_and_pascal_case_mean_the_same_and_a_status_without_known_keys_is_unknown() -> None:
     snake = {"maintenance_window_start_time": WINDOW[0].isoformat()}
+    pascal = {"MaintenanceWindowStartTime": WINDOW[0].isoformat()}
     strange = {"plannedFor": WINDOW[0].isoformat()}
     documents = [
         {"instance_id": "7", "properties": {"instance_view": {"maintenance_redeploy_status": snake}}},
         {"instanceId": "8", "properties": {"instanceView": {"maintenanceRedeployStatus": strange}}},
+        {"InstanceId": "9", "Properties": {"InstanceView": {"MaintenanceRedeployStatus": pascal}}},
     ]
     listing = arm.listing(SET, documents)
 
-    assert listing.found == (("7", Planned(start=WINDOW[0])),)
-    assert listing.seen == {"7"}
+    assert listing.found == (("7", Planned(start=WINDOW[0])), ("9", Planned(start=WINDOW[0])))
+    assert listing.seen == {"7", "9"}
 
 
 json_values = st.recursive(
