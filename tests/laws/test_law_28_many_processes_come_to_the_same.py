@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -192,69 +193,6 @@ def _play(
     return seen
 
 
-SWEPT = Hits()
-
-
-@SWEPT.at_least(30)
-@settings(max_examples=examples(100))
-@given(policies, histories)
-def test_over_any_history_sweeps_come_to_what_one_process_comes_to(
-    policy: Settings, steps: Happenings
-) -> None:
-    whole = _play(policy, steps, alone=False)
-    swept = _play(policy, steps, alone=True)
-
-    assert swept == whole
-    SWEPT.count(any(told for _, told in whole))
-
-
-PASSES = 4
-"""Passes after each happening: a drain ends, the next pass sees it, and what follows comes after that."""
-
-
-def _states(history: History, plan: Plan) -> dict[str, object]:
-    """Return for each node what anybody sees of it, and what the plan says."""
-    seen, told = visible(history.world), _told(plan)
-    return {name: (seen[name], told.get(name)) for name in seen}
-
-
-def _passes(policy: Settings, steps: Happenings, *, alone: bool) -> list[list[dict[str, object]]]:
-    """Return the states after each pass, by happening. `alone`: each pass has a process of its own."""
-    history, found = Hindered(small_world(), policy), []
-    for happen, wait in steps:
-        happen(history)
-        passes = []
-        for _ in range(PASSES):
-            if alone:
-                history.restart()
-            plan, _ = history.look()
-            passes.append(_states(history, plan))
-            history.wait(timedelta(seconds=20))
-        found.append(passes)
-        history.wait(wait)
-    return found
-
-
-ALONE = Hits()
-
-
-@ALONE.at_least(15)
-@settings(max_examples=examples(100))
-@given(policies, histories)
-def test_over_any_history_a_process_for_each_pass_is_one_pass_later_at_most(
-    policy: Settings, steps: Happenings
-) -> None:
-    whole = _passes(policy, steps, alone=False)
-    alone = _passes(policy, steps, alone=True)
-
-    for ours, theirs in zip(alone, whole, strict=True):
-        for number in range(1, PASSES):
-            for name, state in ours[number].items():
-                assert state in (theirs[number].get(name), theirs[number - 1].get(name))
-        assert ours[-1] == theirs[-1]
-    ALONE.count(any(state != passes[0][name] for passes in whole for name, state in passes[-1].items()))
-
-
 def test_a_volume_holds_the_drain_of_another_process_and_not_for_ever() -> None:
     history = Hindered(small_world(), builders.settings("budget: {maxUnavailable: 1}"))
     history.cluster.annotate("n0", REQUEST, DRAIN_NOW)
@@ -320,3 +258,79 @@ def test_a_webhook_is_asked_again_after_its_pause_whichever_process_it_told(step
 
     assert len(history.service.rests) == 1
     assert history.service.early == 0
+
+
+def test_the_next_attempt_counts_since_when_a_pod_is_denied_from_its_own_begin() -> None:
+    history = Hindered(small_world(), builders.settings("drain: {timeout: 5m, webhooksMayDeny: 30m}"))
+    history.cluster.annotate("n0", REQUEST, DRAIN_NOW)
+    history.denied.add("n0")
+    for _ in range(7):
+        _sweep(history, alone=True)
+        history.wait(timedelta(minutes=1))
+
+    drain = json.loads(history.cluster.nodes["n0"].annotations[RECORD])["drain"]
+    assert drain["attempt"] == 2
+    assert all(denied["at"] >= drain["since"] for denied in drain["seen"]["denied"])
+
+
+SWEPT = Hits()
+
+
+@SWEPT.at_least(30)
+@settings(max_examples=examples(100))
+@given(policies, histories)
+def test_over_any_history_sweeps_come_to_what_one_process_comes_to(
+    policy: Settings, steps: Happenings
+) -> None:
+    whole = _play(policy, steps, alone=False)
+    swept = _play(policy, steps, alone=True)
+
+    assert swept == whole
+    SWEPT.count(any(told for _, told in whole))
+
+
+PASSES = 4
+"""Passes after each happening: a drain ends, the next pass sees it, and what follows comes after that."""
+
+
+def _states(history: History, plan: Plan) -> dict[str, object]:
+    """Return for each node what anybody sees of it, and what the plan says."""
+    seen, told = visible(history.world), _told(plan)
+    return {name: (seen[name], told.get(name)) for name in seen}
+
+
+def _passes(policy: Settings, steps: Happenings, *, alone: bool) -> list[list[dict[str, object]]]:
+    """Return the states after each pass, by happening. `alone`: each pass has a process of its own."""
+    history, found = Hindered(small_world(), policy), []
+    for happen, wait in steps:
+        happen(history)
+        passes = []
+        for _ in range(PASSES):
+            if alone:
+                history.restart()
+            plan, _ = history.look()
+            passes.append(_states(history, plan))
+            history.wait(timedelta(seconds=20))
+        found.append(passes)
+        history.wait(wait)
+    return found
+
+
+ALONE = Hits()
+
+
+@ALONE.at_least(15)
+@settings(max_examples=examples(100))
+@given(policies, histories)
+def test_over_any_history_a_process_for_each_pass_is_one_pass_later_at_most(
+    policy: Settings, steps: Happenings
+) -> None:
+    whole = _passes(policy, steps, alone=False)
+    alone = _passes(policy, steps, alone=True)
+
+    for ours, theirs in zip(alone, whole, strict=True):
+        for number in range(1, PASSES):
+            for name, state in ours[number].items():
+                assert state in (theirs[number].get(name), theirs[number - 1].get(name))
+        assert ours[-1] == theirs[-1]
+    ALONE.count(any(state != passes[0][name] for passes in whole for name, state in passes[-1].items()))
