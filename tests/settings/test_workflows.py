@@ -395,6 +395,7 @@ profiles: []
             "set it, or write ${ZONE:default}"
         )
     ]
+    assert parse_settings(text.replace("${ZONE}", "${ZONE:default}"), "their.yaml", {"COUNT": "3"})
 
 
 def test_a_variable_is_text_of_a_value_and_no_yaml() -> None:

@@ -18,6 +18,7 @@ Act = Callable[[Scene], object]
 
 NUMBER = "Run more replicas than it requires, or let it allow one disruption (maxUnavailable: 1)"
 ALLOW = "Let it allow one disruption (maxUnavailable: 1)"
+COUNTABLE = "Let the PodDisruptionBudget require a number of pods (minAvailable: 1"
 REPAIR = "repair the pods that are not healthy"
 UNHEALTHY = "Set unhealthyPodEvictionPolicy: AlwaysAllow on the PodDisruptionBudget."
 
@@ -150,7 +151,7 @@ ONE_EACH = "Change the selectors, so that one PodDisruptionBudget selects each p
             id="another one is unhealthy",
         ),
         pytest.param(
-            _unscalable, "budgetUncounted", "(minAvailable: 1", _limit(minAvailable=1), id="can't be counted"
+            _unscalable, "budgetUncounted", COUNTABLE, _limit(minAvailable=1), id="can't be counted"
         ),
         pytest.param(_two, "twoBudgets", ONE_EACH, _one_selects, id="two budgets"),
     ],
