@@ -237,7 +237,7 @@ class Agent:
             self._api_went_well()
             return
         text = scheduled_events.to_annotation(self._document, self._vm)
-        signals = scheduled_events.from_annotation(text)
+        signals = scheduled_events.published(text).signals
         # No annotation means no events, so a cluster without maintenance gets no writes.
         if text == self._node.published or (self._node.published is None and not signals):
             self._api_went_well()

@@ -227,15 +227,18 @@ class Node(Struct, frozen=True):
             copied_annotations=tuple(sorted(bound.intersection(self.annotations))),
         )
 
-    def is_unbound(self, prefix: str) -> bool:
-        """Whether somebody wrote an annotation of ours by hand, and no pass has named its node yet."""
-        keys = keys_of(prefix)
-        return keys.uid not in self.annotations and not keys.of_people.isdisjoint(self.annotations)
+    def uid_change(self, prefix: str) -> Mapping[str, str | None]:
+        """Return what a pass changes of the UID beside our annotations, because somebody wrote by hand.
 
-    def has_spare_uid(self, prefix: str) -> bool:
-        """Whether the UID is left of annotations of ours that somebody has removed by hand."""
+        An annotation without a UID gets that of the node. A UID without annotations is removed.
+        """
         keys = keys_of(prefix)
-        return keys.uid in self.annotations and self.annotations.keys().isdisjoint(keys.bound - {keys.uid})
+        bound = keys.uid in self.annotations
+        if not bound and not keys.of_people.isdisjoint(self.annotations):
+            return {keys.uid: self.uid}
+        if bound and self.annotations.keys().isdisjoint(keys.bound - {keys.uid}):
+            return {keys.uid: None}
+        return {}
 
     @property
     def cordoned_by_us(self) -> bool:

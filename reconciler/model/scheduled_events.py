@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass  # noqa: TID251 - the agent imports this file
 from datetime import datetime, timedelta
 from typing import TypeVar
 
@@ -88,50 +89,53 @@ def to_annotation(document: Mapping[str, object], vm: str) -> str:
     return _text({"version": VERSION, "vm": vm, "events": kept, "more": len(events) - len(kept)})
 
 
-def published_vm(text: str) -> str | None:
-    """Return the VM that the published form is about, None if it does not say so."""
-    try:
-        value = limits.loads(text)
-    except ValueError:
-        return None
-    vm = value.get("vm") if isinstance(value, dict) else None
-    return vm if isinstance(vm, str) and vm else None
+@dataclass(frozen=True, slots=True)
+class Published:
+    """The published form: the VM that it is about, empty if it does not say so, and its events.
 
-
-def is_of_another_vm(text: str, provider_id: str) -> bool:
-    """Whether the published form is about another VM than that of a Node with this providerID.
-
-    AKS copies annotations to new nodes in an image upgrade (Azure/AKS#2679).
+    `problem` says why the events can't be read, empty if they can. What was published about another VM says
+    so in any version.
     """
-    own, named = vm_name(provider_id), published_vm(text)
-    return own is not None and named is not None and named.strip().casefold() != own.casefold()
+
+    vm: str = ""
+    signals: tuple[Signal, ...] = ()
+    problem: str = ""
+
+    def is_of_another_vm(self, provider_id: str) -> bool:
+        """Whether it is about another VM than that of a Node with this providerID.
+
+        AKS copies annotations to new nodes in an image upgrade (Azure/AKS#2679).
+        """
+        own, named = vm_name(provider_id), self.vm.strip().casefold()
+        return own is not None and bool(named) and named != own.casefold()
 
 
-def from_annotation(text: str) -> tuple[Signal, ...]:
-    """Read the published form; SourceError if it is broken, too long, or of another version.
+def published(text: str) -> Published:
+    """Read the published form, of which broken text and another version are a problem.
 
     Events that the agent had to leave out are one signal of kind Unknown.
     """
     try:
         value = limits.loads(text)
     except ValueError as error:
-        raise SourceError(f"the published events are not JSON: {error}") from error
+        return Published(problem=f"the published events are not JSON: {error}")
     if not isinstance(value, dict):
-        raise SourceError("the published events are not a JSON object")
-    version = value.get("version")
+        return Published(problem="the published events are not a JSON object")
+    vm, events, version = value.get("vm"), value.get("events"), value.get("version")
+    vm = vm if isinstance(vm, str) else ""
     if version != VERSION or isinstance(version, bool):
-        raise SourceError(f"the published events have version {limits.excerpt(version)}, not {VERSION}")
-    vm, events = value.get("vm"), value.get("events")
-    if not isinstance(vm, str) or not vm or not isinstance(events, list):
-        raise SourceError("the published events lack `vm` or `events`")
+        shown = limits.excerpt(version)
+        return Published(vm, problem=f"the published events have version {shown}, not {VERSION}")
+    if not vm or not isinstance(events, list):
+        return Published(vm, problem="the published events lack `vm` or `events`")
     if len(events) > limits.EVENTS:
-        raise SourceError(f"{len(events)} events are published, and {limits.EVENTS} are read")
+        return Published(vm, problem=f"{len(events)} events are published, and {limits.EVENTS} are read")
     found = signals({"Events": events}, vm)
     more = value.get("more", 0)
-    if more == 0:
-        return found
-    left_out = f"{limits.excerpt(more)} more events did not fit into the annotation"
-    return (*found, Signal(SOURCE, Kind.UNKNOWN, Status.SCHEDULED, description=left_out))
+    if more != 0:
+        left_out = f"{limits.excerpt(more)} more events did not fit into the annotation"
+        found = (*found, Signal(SOURCE, Kind.UNKNOWN, Status.SCHEDULED, description=left_out))
+    return Published(vm, found)
 
 
 def to_acknowledgement(ids: Iterable[str]) -> str:

@@ -99,9 +99,8 @@ def test_published_events_beyond_the_limits_are_unknown(text: str) -> None:
 
 
 def test_a_published_duration_of_many_digits_is_unknown() -> None:
-    (found,) = imds.from_annotation(
-        builders.published(EVENT).replace('"A1"', f'"A1", "DurationInSeconds": {MANY_DIGITS}')
-    )
+    text = builders.published(EVENT).replace('"A1"', f'"A1", "DurationInSeconds": {MANY_DIGITS}')
+    (found,) = imds.published(text).signals
     assert (found.id, found.duration) == ("A1", None)
 
 
@@ -111,7 +110,7 @@ def test_the_agent_publishes_no_more_than_is_read_and_says_what_is_missing(descr
         {**EVENT, "EventId": f"E{n}", "Resources": ["vm"], "Description": description} for n in range(150)
     ]
     text = imds.to_annotation({"Events": events}, "vm")
-    found = imds.from_annotation(text)
+    found = imds.published(text).signals
 
     assert len(text) <= limits.ANNOTATION
     kept = len(json.loads(text)["events"])
@@ -122,7 +121,7 @@ def test_the_agent_publishes_no_more_than_is_read_and_says_what_is_missing(descr
 
 def test_an_event_that_alone_is_too_long_is_not_lost() -> None:
     text = imds.to_annotation({"Events": [{**EVENT, "Resources": ["vm"], "Description": "x" * 40_000}]}, "vm")
-    (found,) = imds.from_annotation(text)
+    (found,) = imds.published(text).signals
     assert found.kind is Kind.UNKNOWN
 
 

@@ -133,8 +133,7 @@ def _has_signs(node: Node, assessment: NodeAssessment, settings: Settings, parts
         or keys.state in node.labels
         or parts.bears_signs(node, keys.prefix)
         or node.copied
-        or node.is_unbound(keys.prefix)
-        or node.has_spare_uid(keys.prefix)
+        or node.uid_change(keys.prefix)
         or not node.annotations.keys().isdisjoint(keys.instructions)
         or is_adoptable(node, settings)
     )

@@ -244,10 +244,7 @@ def node_patch(
         annotations[keys.approved] = None
     if keys.said_before in read.annotations and not case.open:
         annotations[keys.said_before] = None
-    if read.is_unbound(keys.prefix):
-        annotations[keys.uid] = read.uid
-    elif read.has_spare_uid(keys.prefix):
-        annotations[keys.uid] = None
+    annotations |= read.uid_change(keys.prefix)
     closed = walked.effects.node.unschedulable
     unschedulable = closed if closed != read.unschedulable else None
     lists = _list_changes(read, step.node)

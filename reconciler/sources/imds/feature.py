@@ -189,7 +189,7 @@ def _signs(node: Node, standing: Standing, context: PassContext) -> NodeSigns:
     keys, changed = context.keys, dict[str, str | None]()
     if node.annotations.get(keys.acknowledge) != text:
         changed[keys.acknowledge] = text
-    if imds.is_of_another_vm(node.annotations.get(keys.imds, ""), node.provider_id):
+    if imds.published(node.annotations.get(keys.imds, "")).is_of_another_vm(node.provider_id):
         changed[keys.imds] = None
     return NodeSigns(changed)
 

@@ -12,7 +12,6 @@ from functools import lru_cache
 from pydantic import Field
 
 from reconciler.model import scheduled_events as imds
-from reconciler.model.errors import SourceError
 from reconciler.model.event import Answer, Kind, Reading
 from reconciler.model.keys import keys_of
 from reconciler.model.node import Node
@@ -59,8 +58,7 @@ _WINDOWS = Reading(
 _SHORT = 2048
 """Characters of an annotation that is read once. The same text stays on a node for many passes."""
 
-_kept = lru_cache(maxsize=1024)(imds.from_annotation)
-_of_another_vm = lru_cache(maxsize=1024)(imds.is_of_another_vm)
+_kept = lru_cache(maxsize=1024)(imds.published)
 
 
 class PublishedEvents(Source):
@@ -115,14 +113,13 @@ def read(node: Node, prefix: str, agents: Agents) -> Reading:
         return Reading(imds.SOURCE, Answer.UNKNOWN, because="the agent's DaemonSet has no pod on the node")
     if text is None:
         return _NONE if agents.installed else _ABSENT
-    if (_of_another_vm if len(text) <= _SHORT else imds.is_of_another_vm)(text, node.provider_id):
+    found = _kept(text) if len(text) <= _SHORT else imds.published(text)
+    if found.is_of_another_vm(node.provider_id):
         because = (
-            f"the published events are about another VM, {imds.published_vm(text)}: they were copied from"
+            f"the published events are about another VM, {found.vm}: they were copied from"
             " another node, and a pass removes them; then the agent publishes those of this VM"
         )
         return Reading(imds.SOURCE, Answer.UNKNOWN, because=because)
-    try:
-        signals = _kept(text) if len(text) <= _SHORT else imds.from_annotation(text)
-    except SourceError as error:
-        return Reading(imds.SOURCE, Answer.UNKNOWN, because=str(error))
-    return Reading(imds.SOURCE, Answer.EVENT, signals) if signals else _NONE
+    if found.problem:
+        return Reading(imds.SOURCE, Answer.UNKNOWN, because=found.problem)
+    return Reading(imds.SOURCE, Answer.EVENT, found.signals) if found.signals else _NONE
