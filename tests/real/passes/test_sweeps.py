@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from tests.real.passes.processes import ENFORCE, Done, Programs
@@ -54,6 +55,27 @@ def test_what_a_webhook_of_a_hook_agrees_to_counts_in_a_row_of_sweeps(
     assert hook_record["end"] == "done"
 
 
+def test_a_webhook_that_wants_a_pause_is_not_asked_by_the_next_sweep(
+    scene: Scene, programs: Programs
+) -> None:
+    node = scene.node(0)
+    scene.annotate(node, "request", '{"kind": "Reboot"}')
+    asked: list[object] = []
+
+    def busy(request: Asked) -> Answer:
+        asked.append(request.body)
+        return Answer(status=503, headers={"Retry-After": "300"})
+
+    with closing(Stub(busy)) as service:
+        hook = f"{{name: leave, webhook: {{url: '{service.url}/leave'}}}}"
+        programs.configure(f"{ENFORCE}hooks: {{preDrain: [{hook}]}}\n")
+        sweep(programs)
+        second = sweep(programs)
+
+    assert len(asked) == 1
+    assert "asked again at" in holds(second, node, "preDrainHooksDone")[0]
+
+
 def test_since_when_an_eviction_is_denied_counts_across_sweeps(scene: Scene, programs: Programs) -> None:
     programs.configure(f"{ENFORCE}drain: {{webhooksMayDeny: 15s}}\n")
     node = scene.node(0)
@@ -70,6 +92,24 @@ def test_since_when_an_eviction_is_denied_counts_across_sweeps(scene: Scene, pro
             (text,) = wait_for("a denial", said)
             moments |= set(re.findall(r"counts as blocked from (\S+) on", text))
         assert len(moments) == 1
+
+
+def test_an_absolute_freeze_holds_although_its_file_is_half_written(scene: Scene, programs: Programs) -> None:
+    file = programs.folder / "freeze.yaml"
+    programs.configure(f"{ENFORCE}calendars: [{{name: sale, file: {file}, absolute: true}}]\n")
+    node = scene.node(0)
+    scene.workload("web", node)
+    soon = f"{datetime.now(UTC) + timedelta(minutes=1):%Y-%m-%dT%H:%M:%SZ}"
+    scene.annotate(node, "request", f'{{"kind": "Reboot", "notBefore": "{soon}"}}')
+
+    file.write_text("- {start: 2020-01-01, end: 2099-01-01, reason: sale}\n", encoding="utf-8")
+    assert holds(sweep(programs), node, "windowOpen")
+    file.write_text("- {start: 2020-01-01, en", encoding="utf-8")
+    second = sweep(programs)
+
+    assert "sale" in holds(second, node, "windowOpen")[0]
+    assert any("what it said before counts until" in note for note in second.document["notes"])
+    assert scene.pods_on(node) == ["web"]
 
 
 @contextmanager
