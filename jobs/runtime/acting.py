@@ -20,7 +20,7 @@ from reconciler import __version__
 from reconciler.drain.drainer.requests import refusal_reason
 from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.eviction import Evictions
-from reconciler.kubernetes.lease import Lock
+from reconciler.kubernetes.lease import Lock, read_rivals
 from reconciler.kubernetes.side_by_side import SideBySide
 from reconciler.model.drains import DrainOrder, DrainProgress, Phase
 from reconciler.model.ended_case import EndedCase, ended_case
@@ -90,6 +90,7 @@ class Acting:
         self._side_by_side = SideBySide(lambda: connection.throttled)
         self._behind = Behind(following.rest) if following is not None else None
         self._hooks: HookRunner | None = None
+        self._rivals: tuple[Reconciler, ...] = ()
         self.gave_back = False
         """Whether the lock was given back because our own Pod is evicted."""
         self.drainer = DrainerWhenNeeded(self._make_drainer, observers.ordered)
@@ -117,6 +118,7 @@ class Acting:
     def __enter__(self) -> Acting:
         """Acquire the lock; LockHeld if another pass has it."""
         self._lock.acquire()
+        self._rivals = read_rivals(self._wiring.connection, self._wiring.target.namespace, self._clock.now)
         self._itself = replace(self._wiring.itself, leads_since=self._clock.now())
         self._observers.leads(leads=True)
         for companion in self._companions:
@@ -169,6 +171,7 @@ class Acting:
                     lock=self._wiring.target.namespace,
                     since=self._lock.since,
                     seen=self._lock.seen,
+                    rivals=self._rivals,
                 ),
                 "side_by_side": self._side_by_side,
             },

@@ -27,6 +27,7 @@ from reconciler.kubernetes import objects
 from reconciler.kubernetes.connection import CORE, JSON_PATCH, ApiPath, Connection, Request, api
 from reconciler.kubernetes.server_time import boottime
 from reconciler.kubernetes.watching import events
+from reconciler.kubernetes.wire.lists import json_format, list_all
 from reconciler.kubernetes.wire.shapes import ObjectMeta, decode
 from reconciler.model import limits
 from reconciler.model.coverage import SettingsSeen
@@ -518,9 +519,32 @@ def read_reconciler(
         return replace(where, because=because, needs=error.needs)
     if lease is None:
         return replace(where, running=Running.NEVER, because="")
+    return _of_lease(lease, where, now(), observes=observes)
+
+
+def read_rivals(
+    connection: Connection, namespace: str, now: Callable[[], datetime]
+) -> tuple[Reconciler, ...]:
+    """Return the reconcilers with locks in other namespaces, by one list; none if it may not be read."""
+    path = api("coordination.k8s.io", "v1") / "leases"
+    try:
+        found = list_all(
+            connection, path, json_format(Lease, lambda lease: lease), fields=f"metadata.name={NAME}"
+        ).items
+    except ClusterError as error:
+        log.info("the locks of other reconcilers are not known: error=%s", error)
+        return ()
+    return tuple(
+        _of_lease(lease, Reconciler(lock=lease.metadata.namespace), now(), observes=False)
+        for lease in found
+        if lease.metadata.namespace != namespace
+    )
+
+
+def _of_lease(lease: Lease, where: Reconciler, now: datetime, *, observes: bool) -> Reconciler:
     passes = said(lease)
     holder = limits.text(lease.spec.holderIdentity or "", limits.NAME)
-    running, because = passes.state(now())
+    running, because = passes.state(now)
     if running is Running.OVERDUE and (observes or passes.mode == OBSERVE):
         running, because = Running.UNKNOWN, "in mode Observe a reconciler takes no lock"
     return replace(
@@ -533,5 +557,5 @@ def read_reconciler(
         because=because,
         since=_made_at(lease),
         seen=passes.seen,
-        lost=passes.seen.shown(now()) if passes.seen is not None else (),
+        lost=passes.seen.shown(now) if passes.seen is not None else (),
     )

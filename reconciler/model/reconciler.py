@@ -60,8 +60,9 @@ class Reconciler(Struct, frozen=True):
     `lock` is the namespace of the lock, and `since` when the lock was made (UTC). `others` are the locks of
     other reconcilers that act on the same nodes, by their namespaces, and `yields_to` is the one that is
     older, so that this one starts no drain; empty if there is none. `seen` is what the settings of the last
-    pass guard, and `lost` what they do not that those before did, while that is shown. `because` says why
-    nothing better is known, and `needs` which permission is missing for it.
+    pass guard, and `lost` what they do not that those before did, while that is shown. `rivals` are the
+    reconcilers with other locks that were there when this one took its own. `because` says why nothing better
+    is known, and `needs` which permission is missing for it.
     """
 
     running: Running = Running.UNKNOWN
@@ -79,6 +80,13 @@ class Reconciler(Struct, frozen=True):
     yields_to: str = ""
     seen: SettingsSeen | None = None
     lost: tuple[str, ...] = ()
+    rivals: tuple[Reconciler, ...] = ()
+
+    @property
+    def selects(self) -> str:
+        """The `nodeSelector` of the last pass, empty if it selects all nodes or is not known."""
+        chosen = self.seen.coverage.selected if self.seen is not None else ()
+        return next((each.by for each in chosen if each.key == "nodeSelector"), "")
 
     @property
     def runs(self) -> bool | None:

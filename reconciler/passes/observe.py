@@ -49,7 +49,7 @@ from reconciler.model.ports import (
 from reconciler.model.problems import LEDGER, NAMESPACES, PODS, Faults, Gaps, guarded, internal
 from reconciler.model.reconciler import Reconciler, beside
 from reconciler.model.record import Record, Unreadable, record_of
-from reconciler.model.selector import LabelSelector
+from reconciler.model.selector import LabelSelector, parse_selector_text
 from reconciler.model.snapshot import (
     Agents,
     Aside,
@@ -166,7 +166,7 @@ def observe(
         memories=reports.memories,
         skew=reader.skew(),
         itself=outside.itself,
-        reconciler=_beside_others(outside, settings, fleet.nodes, fleet.records),
+        reconciler=_beside_others(outside, settings, fleet, store),
         problems=Problems(
             (*unread_objects, *unread_nodes, *reports.notes, *notes, *fleet.notes),
             {**fleet.problems, **reports.problems},
@@ -182,18 +182,23 @@ _OTHERS = 5
 """Locks of other reconcilers that a pass reads at most: each takes a request."""
 
 
-def _beside_others(
-    outside: Outside, settings: Settings, nodes: Iterable[Node], records: Mapping[str, Record]
-) -> Reconciler:
+def _beside_others(outside: Outside, settings: Settings, fleet: _Fleet, store: Store | None) -> Reconciler:
     """Return who acts on the nodes, with the reconcilers that have begun records with another lock.
 
-    Nodes that the settings do not select may be those of another reconciler.
+    So have those, later, that were there before us and select the same nodes: their first starts may fall
+    into the same pass as ours. Nodes that the settings do not select may be those of another reconciler.
 
-    Without such records nothing is read. A lock that can't be read is none: it would stop us for ever.
+    Without such records and reconcilers nothing is read. A lock that can't be read is none: it would stop us
+    for ever.
     """
     own, reader = outside.reconciler, outside.reader
-    ours = (node.name for node in nodes if settings.in_fleet(node.labels) and node.name in records)
-    locks = sorted({records[name].lock for name in ours} - {"", own.lock})
+    records = fleet.records
+    ours = (node.name for node in fleet.nodes if settings.in_fleet(node.labels) and node.name in records)
+    named = {records[name].lock for name in ours}
+    # Also those that rest: whether there are two does not depend on a case.
+    nodes = fleet.nodes if store is None or not own.rivals else store.all()
+    named |= {rival.lock for rival in own.rivals if _selects_ours(rival, settings, nodes)}
+    locks = sorted(named - {"", own.lock})
     if not locks or not own.lock or not isinstance(reader, LockReader):
         return own
     found = [
@@ -201,6 +206,18 @@ def _beside_others(
         for lock in locks[:_OTHERS]
     ]
     return beside(own, (other for other in found if other is not None))
+
+
+def _selects_ours(rival: Reconciler, settings: Settings, nodes: Iterable[Node]) -> bool:
+    """Whether another reconciler selects one of these nodes that our settings select, by the labels read."""
+    try:
+        selector = parse_selector_text(rival.selects)
+    except ValueError:
+        return False
+    if not {each.key for each in selector.requirements} <= settings.label_keys() | READ_LABELS:
+        # Other labels were not read.
+        return False
+    return any(settings.in_fleet(node.labels) and selector.matches(node.labels) for node in nodes)
 
 
 def _other(reader: LockReader, namespace: str) -> Reconciler | None:
