@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from tests.real.passes.processes import Programs
 from tests.real.passes.scene import Scene
 from tests.support.controlplane.processes import wait_for
 from tests.support.controlplane.webhooks import rehearsed
-from tests.support.controlplane.workloads import budget, pod
+from tests.support.controlplane.workloads import budget, deployment, pod
 
 Object = dict[str, Any]
 Act = Callable[[Scene], object]
@@ -71,8 +72,12 @@ def _unscalable(scene: Scene) -> None:
     wait_for("a budget that can't be counted", failed)
 
 
+def _nodes(scene: Scene) -> list[str]:
+    return [str(node["metadata"]["name"]) for node in scene.api.list("nodes")]
+
+
 def _node(scene: Scene) -> str:
-    return str(scene.api.list("nodes")[0]["metadata"]["name"])
+    return _nodes(scene)[0]
 
 
 def _limit(**spec: int | str | None) -> Act:
@@ -108,6 +113,30 @@ def _two(scene: Scene) -> None:
 def _one_selects(scene: Scene) -> None:
     selector = {"matchLabels": {"app": "others"}}
     scene.api.patch("poddisruptionbudgets", "all", {"spec": {"selector": selector}}, "default")
+
+
+def _cordon(scene: Scene, *, cordoned: bool) -> None:
+    scene.api.patch("nodes", sorted(_nodes(scene))[-1], {"spec": {"unschedulable": cordoned or None}})
+
+
+def _placed_nowhere(scene: Scene) -> None:
+    """Two pods that have to be on two nodes, of which one is cordoned."""
+    scene.node(1)
+    _cordon(scene, cordoned=True)
+    made = deployment("web", 2)
+    made["spec"]["template"]["spec"]["topologySpreadConstraints"][0]["whenUnsatisfiable"] = "DoNotSchedule"
+    scene.api.create("deployments", made)
+    scene.api.create("poddisruptionbudgets", budget("web", max_unavailable=1))
+
+    def waits() -> bool:
+        status = scene.api.get("poddisruptionbudgets", "web").get("status", {})
+        conditions = [
+            one.get("status", {}).get("conditions", []) for one in scene.api.list("pods", labels="app=web")
+        ]
+        reasons = {each.get("reason") for one in conditions for each in one}
+        return "Unschedulable" in reasons and status.get("currentHealthy") == 1
+
+    wait_for("a pod that the scheduler places nowhere", waits, seconds=30)
 
 
 ONE_EACH = "Change the selectors, so that one PodDisruptionBudget selects each pod."
@@ -152,6 +181,13 @@ ONE_EACH = "Change the selectors, so that one PodDisruptionBudget selects each p
         ),
         pytest.param(
             _unscalable, "budgetUncounted", COUNTABLE, _limit(minAvailable=1), id="can't be counted"
+        ),
+        pytest.param(
+            _placed_nowhere,
+            "budgetNow",
+            "Add or uncordon a node on which it can run",
+            partial(_cordon, cordoned=False),
+            id="another one has no node",
         ),
         pytest.param(_two, "twoBudgets", ONE_EACH, _one_selects, id="two budgets"),
     ],
