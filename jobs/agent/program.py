@@ -26,7 +26,7 @@ from jobs.runtime.health import HealthServer, place_of
 from jobs.runtime.log_line import Level, LogEvent, log_line, write_lines, write_utf8
 from reconciler import USER_AGENT
 from reconciler.model import scheduled_events
-from reconciler.model.errors import ClusterError, ReconcilerError
+from reconciler.model.errors import ClusterError, NoThread, ReconcilerError
 from reconciler.model.event import Signal, Status
 from reconciler.model.keys import DEFAULT_PREFIX
 
@@ -328,7 +328,7 @@ def main(argv: list[str] | None = None) -> int:
     if arguments.listen is not None:
         try:
             _serve_readiness(arguments.listen, health)
-        except OSError as error:
+        except (OSError, NoThread) as error:
             address = place_of(arguments.listen)
             _log(LogEvent.CANNOT_LISTEN, Level.ERROR, address=address, because=str(error))
             return 1

@@ -191,7 +191,6 @@ class Serving:
         shows_rejected: bool = False,
     ) -> None:
         """Prepare the loop. `every` is the longest time between two passes; see SettingsFile for the rest."""
-        self._ending = ending
         self._clock = ServerClock(connection)
         self._file = SettingsFile(config, SystemClock().now, shows_rejected=shows_rejected)
         self._acting: Acting | None = None
@@ -210,7 +209,13 @@ class Serving:
         self._following = Following(Store(PARTS), self._loop.wait_for_calm, self._loop.wait_for_rest)
         self.observers = Observers(_Own(self._loop.wake), *observers)
         self._files = FileWatcher(config, self._loop.wake, ending)
-        self._nodes = self._node_watcher()
+        self._nodes = NodeWatcher(
+            self._only_looking.connection,
+            wanted(self._settings, PARTS),
+            self._followed,
+            self._loop.wake,
+            ending,
+        )
         self._unguarded: tuple[str, ...] = ()
         """The nodes that nobody guards while there are no settings to act by."""
         self._seen: SettingsSeen | None = None
@@ -231,26 +236,13 @@ class Serving:
         """Stop: wait for the running pass, stop evictions, and release the lock."""
         with ExitStack() as things:
             things.callback(self._leave)
-            things.callback(self._leave_nodes)
+            things.push(self._nodes)
             things.push(self._loop)
             things.push(self._files)
-
-    def _leave_nodes(self) -> None:
-        """Leave the watch that there is by then: the last pass may have loaded settings, and made another."""
-        self._nodes.__exit__()
 
     @property
     def _settings(self) -> Settings:
         return self._file.settings
-
-    def _node_watcher(self) -> NodeWatcher:
-        return NodeWatcher(
-            self._only_looking.connection,
-            wanted(self._settings, PARTS),
-            self._followed,
-            self._loop.wake,
-            self._ending,
-        )
 
     def stuck(self) -> str:
         """Return why the process is stuck: no pass has ended for a long time. Else empty."""
@@ -360,11 +352,9 @@ class Serving:
         PassLog.settings_loaded(self._settings)
         if found is Look.RESTORED:
             return
-        self._nodes.__exit__()
-        self._nodes = self._node_watcher()
-        self._nodes.__enter__()
         if self._acting is not None:
             self._acting.settings = self._settings
+        self._nodes.want(wanted(self._settings, PARTS))
 
     def _pass(self) -> datetime | None:
         rehearsed = self._settings.mode is Mode.OBSERVE

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import os
 import re
-import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,9 @@ import msgspec
 
 from jobs.runtime.environment import Target
 from reconciler.kubernetes.connection import CORE, NODES, ApiPath, Connection, Request, core
+from reconciler.model.errors import NoThread
 from reconciler.model.node import POOL_LABELS
+from reconciler.threads import start
 
 LIMIT = 1.0
 """Seconds in which names are read. Those that are read by then are offered."""
@@ -108,10 +110,8 @@ def _read(target: Target, names: Callable[[Connection], Iterator[str]]) -> list[
         except Exception:  # noqa: BLE001 - an error would stand in the line that the person types
             return
 
-    # The process does not wait for it at its end.
-    thread = threading.Thread(target=work, name="names", daemon=True)
-    thread.start()
-    thread.join(LIMIT)
+    with suppress(NoThread):
+        start("names", work).join(LIMIT)
     return list(found)
 
 

@@ -7,8 +7,9 @@ import threading
 from collections import deque
 from collections.abc import Callable
 
-from reconciler.model.errors import LockLost
+from reconciler.model.errors import LockLost, NoThread
 from reconciler.model.ports import Notification, Notifier
+from reconciler.threads import start
 
 log = logging.getLogger(__name__)
 
@@ -48,12 +49,10 @@ class Behind:
         with self._changed:
             notifier = self._notifier
             assert notifier is not None
-            if not (notification.notice.once or self._closing or len(self._waiting) >= MOST):
+            full = self._closing or len(self._waiting) >= MOST
+            if not (notification.notice.once or full) and self._runs():
                 self._waiting.append(notification)
                 self._changed.notify_all()
-                if self._thread is None:
-                    self._thread = threading.Thread(target=self._send, name="events", daemon=True)
-                    self._thread.start()
                 return True
         return notifier.notify(notification)
 
@@ -64,12 +63,21 @@ class Behind:
             self._closing = True
             self._changed.notify_all()
 
+    def _runs(self) -> bool:
+        """Whether the thread runs, which starts when it is needed; if it can't, the pass sends Events."""
+        if self._thread is None:
+            try:
+                self._thread = start("events", self._send)
+            except NoThread as error:
+                log.warning("the pass sends its events itself: %s", error)
+        return self._thread is not None
+
     def _send(self) -> None:
         failed = 0
         while (taken := self._next()) is not None:
             notification, notifier = taken
-            self._first()
             try:
+                self._first()
                 failed = 0 if notifier.notify(notification) else failed + 1
             except LockLost:
                 failed = FAILED

@@ -19,6 +19,8 @@ from functools import partial
 from queue import SimpleQueue
 from types import MappingProxyType
 
+from reconciler.threads import start
+
 Answer = Callable[[], str]
 
 MOST_CONNECTIONS = 64
@@ -86,7 +88,7 @@ class _Documents:
         self._made: deque[_Made] = deque()
         self._were_read: set[str] = set()
         self._once_read: dict[str, Callable[[], None]] = {}
-        self._thread = threading.Thread(target=self._make, name="documents", daemon=True)
+        self._thread: threading.Thread | None = None
 
     def __contains__(self, path: object) -> bool:
         return path in self._documents
@@ -94,11 +96,11 @@ class _Documents:
     def start(self) -> None:
         """Begin, if there are any documents."""
         if self._documents:
-            self._thread.start()
+            self._thread = start("documents", self._make)
 
     def join(self) -> None:
         """End the thread."""
-        if self._documents:
+        if self._thread is not None:
             self._to_make.put("")
             self._thread.join()
 
@@ -180,20 +182,21 @@ class HealthServer:
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._listener, selectors.EVENT_READ)
         self._selector.register(self._woken, selectors.EVENT_READ)
-        self._thread = threading.Thread(target=self._run, name="health", daemon=True)
+        self._thread: threading.Thread | None = None
         self._made = _Documents(documents, report, partial(self._wake.send, b"x"))
 
     def __enter__(self) -> HealthServer:
-        """Begin to answer."""
-        self._thread.start()
+        """Begin to answer; NoThread if that is not possible now."""
         self._made.start()
+        self._thread = start("health", self._run)
         return self
 
     def __exit__(self, *_: object) -> None:
         """Stop answering."""
         self._ending = True
         self._wake.send(b"x")
-        self._thread.join()
+        if self._thread is not None:
+            self._thread.join()
         self._made.join()
         for client in list(self._clients.values()):
             self._close(client)

@@ -12,6 +12,7 @@ from contextlib import ExitStack
 from enum import Enum, auto
 from pathlib import Path
 
+from apscheduler.executors.debug import DebugExecutor
 from apscheduler.schedulers.background import BackgroundScheduler
 from msgspec import Struct
 from watchfiles import watch
@@ -21,6 +22,7 @@ from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.node_store import NodeStore, follow_nodes
 from reconciler.model.node import Wanted
 from reconciler.settings.load import read_settings
+from reconciler.threads import start
 
 TOGETHER = 0.003
 """Seconds. Changes come in groups (taint, label and condition of a node). One pass handles them together."""
@@ -226,7 +228,8 @@ class PassLoop:
         self._next = time.monotonic()
         self._leaving = self._scheduled = False
         self._requeue: float | None = None
-        self._scheduler = BackgroundScheduler(timezone="UTC")
+        # The job is a notice of a moment, so it is done by the scheduler's own thread.
+        self._scheduler = BackgroundScheduler(timezone="UTC", executors={"default": DebugExecutor()})
         # It warns of every run that comes while another one is under way.
         logging.getLogger("apscheduler").setLevel(logging.ERROR)
         self._scheduler.add_job(
@@ -239,12 +242,12 @@ class PassLoop:
         )
         self.success = Success(every)
         """Whether the passes work."""
-        self._thread = threading.Thread(target=self._loop, name="passes", daemon=True)
+        self._thread: threading.Thread | None = None
 
     def __enter__(self) -> PassLoop:
-        """Begin, with the first pass at once."""
-        self._thread.start()
+        """Begin, with the first pass at once. An error comes before it, and ends the process."""
         self._scheduler.start()
+        self._thread = start("passes", self._loop)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -253,7 +256,8 @@ class PassLoop:
         with self._changed:
             self._leaving = True
             self._changed.notify_all()
-        self._thread.join()
+        if self._thread is not None:
+            self._thread.join()
 
     def wake(self, cause: Cause) -> None:
         """Run a pass soon; see Pacer. May be called from any thread."""
@@ -352,7 +356,7 @@ class NodeWatcher:
     """Calls `wake` from its own thread for every change of a node field that the reconciler reads.
 
     A watch that ends or fails, for whatever reason, begins again after a pause. The scheduled passes continue
-    without it.
+    without it. The same thread watches until it is left, also after other settings.
     """
 
     def __init__(
@@ -377,20 +381,30 @@ class NodeWatcher:
         self._open.close()
         self._thread.join()
 
+    def want(self, wanted: Wanted) -> None:
+        """Watch these fields from now on."""
+        if wanted != self._wanted:
+            self._wanted = wanted
+            self._open.close()
+
     def trouble(self) -> str:
         """Return what is wrong with the watch and since when, empty if nothing is."""
         return self._thread.trouble()
 
     def _watch(self, thread: Supervised) -> None:
-        # Closes what the last try has left open.
-        self._open.close()
-        changes = self._open.enter_context(follow_nodes(self._connection, self._wanted, self._store))
-        # Only now: whoever stops the thread sets `stop` first, and then closes what is open.
-        if thread.stop.is_set():
-            return
-        for change in changes:
-            thread.well()
-            self._wake(Cause(f"node {change.name}", About.NOTICE if change.urgent else About.NODE))
+        wanted: Wanted | None = None
+        # A watch that ends by itself ends this.
+        while not thread.stop.is_set() and wanted is not self._wanted:
+            # Closes what the last try has left open.
+            self._open.close()
+            wanted = self._wanted
+            changes = self._open.enter_context(follow_nodes(self._connection, wanted, self._store))
+            # Only now: who stops the thread, or wants other fields, says so first, then closes what is open.
+            if thread.stop.is_set() or wanted is not self._wanted:
+                continue
+            for change in changes:
+                thread.well()
+                self._wake(Cause(f"node {change.name}", About.NOTICE if change.urgent else About.NODE))
 
 
 class FileWatcher:

@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from jobs.runtime.health import HealthServer
 from reconciler.model.errors import ReconcilerError
+from reconciler.threads import start
 
 log = logging.getLogger(__name__)
 
@@ -90,16 +91,17 @@ class Supervised:
         self._ending = ending
         self._pause = pause
         self._trouble: Trouble | None = None
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Begin."""
-        self._thread.start()
+        """Begin; NoThread if that is not possible now."""
+        self._thread = start(self._name, self._run)
 
     def join(self) -> None:
         """Set `stop`, and wait for the end of the job."""
         self.stop.set()
-        self._thread.join()
+        if self._thread is not None:
+            self._thread.join()
 
     def well(self) -> None:
         """Note that the job works: the count of failures starts again."""

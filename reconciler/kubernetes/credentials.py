@@ -13,7 +13,8 @@ import urllib3
 from msgspec import Struct
 from urllib3.connection import HTTPConnection
 
-from reconciler.model.errors import Unauthorized
+from reconciler.model.errors import NoThread, Unauthorized, Unreachable
+from reconciler.threads import start
 
 POOL = 256
 """Connections that are kept open: more than threads use at once, because each new one costs a handshake."""
@@ -100,7 +101,10 @@ class Credentials:
 
 
 def within(seconds: float, work: Callable[[], Value]) -> Value:
-    """Return what `work` returns, or raise what it raises; Unauthorized if it takes longer."""
+    """Return what `work` returns, or raise what it raises; Unauthorized if it takes longer.
+
+    Unreachable if it can't begin: the next request tries it again.
+    """
     results: list[Value] = []
     errors: list[BaseException] = []
 
@@ -110,9 +114,10 @@ def within(seconds: float, work: Callable[[], Value]) -> Value:
         except BaseException as error:  # noqa: BLE001 - raised again in the calling thread
             errors.append(error)
 
-    thread = threading.Thread(target=run, name="credentials", daemon=True)
-    thread.start()
-    thread.join(seconds)
+    try:
+        start("credentials", run).join(seconds)
+    except NoThread as error:
+        raise Unreachable(str(error)) from error
     if errors:
         raise errors[0]
     if not results:

@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
@@ -38,6 +39,7 @@ from reconciler.model.errors import (
     LockHeld,
     LockLost,
     NotFound,
+    NoThread,
     Rejected,
     Unauthorized,
     Unreachable,
@@ -45,6 +47,7 @@ from reconciler.model.errors import (
 from reconciler.model.moments import from_text, to_micro_text
 from reconciler.model.reconciler import OBSERVE, PASSES, Passes, Reconciler, Running, passes_of, passes_text
 from reconciler.model.values import replace
+from reconciler.threads import start
 
 # The attributes have the names of the API, so that no table of names is needed.
 # ruff: noqa: N815
@@ -456,10 +459,7 @@ class Lock:
         self._ended, self._has_passed = threading.Event(), False
         self._soon = threading.Event()
         self._holding.forget()
-        self._renewer = threading.Thread(
-            target=self._renew_until, args=(self._ended, self._soon), name="lock", daemon=True
-        )
-        self._renewer.start()
+        self._renewer = start("lock", partial(self._renew_until, self._ended, self._soon))
 
     def _end_renewals(self) -> None:
         """Begin no other renewal. One that is under way does no harm, and may take long to end."""
@@ -482,7 +482,12 @@ class Lock:
                 return
             # A server that answers nothing does not get more and more requests.
             if self._under_way.acquire(blocking=False):
-                threading.Thread(target=self._renew, args=(ended,), name="renewal", daemon=True).start()
+                try:
+                    start("renewal", partial(self._renew, ended))
+                except NoThread as error:
+                    # The next one is a moment away.
+                    self._under_way.release()
+                    log.info("the lock was not renewed: error=%s", error)
 
     def _renew(self, ended: threading.Event) -> None:
         """Renew once, and keep when the renewal began, or why the lock is lost."""

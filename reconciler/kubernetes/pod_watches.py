@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import AbstractContextManager
+from functools import partial
 from queue import Empty, SimpleQueue
 from types import TracebackType
 from typing import Any
@@ -25,6 +26,7 @@ from reconciler.kubernetes.wire.lists import Format, ListResult, count_all, list
 from reconciler.model.errors import ClusterError, ReconcilerError, Rejected, Unreachable
 from reconciler.model.pod import Pod
 from reconciler.model.ports import Listed, PodChange, PodGone
+from reconciler.threads import start
 
 ALONE = 10
 """Up to so many nodes have a watch of their pods each. For more, a watch of all pods is cheaper."""
@@ -148,12 +150,9 @@ class SharedPods:
         with self._lock:
             if self._watching is None:
                 watching = Watching(self.connection, _AllPods(self.connection, self), _Told(self))
-                thread = threading.Thread(
-                    target=self._follow, args=(watching,), name="watch-pods", daemon=True
-                )
                 # It may not start. Then the caller fails, and the next one tries again.
-                thread.start()
-                self._watching, self._thread = watching, thread
+                self._thread = start("watch-pods", partial(self._follow, watching))
+                self._watching = watching
             self._nodes.setdefault(pods.node, set()).add(pods)
             if self._follows:
                 pods.queue.put(_List())

@@ -7,8 +7,13 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence, Set
 from concurrent.futures import Future
+from contextlib import suppress
 from contextvars import copy_context
+from functools import partial
 from typing import Any, Generic, TypeVar
+
+from reconciler.model.errors import NoThread
+from reconciler.threads import start
 
 Value = TypeVar("Value")
 
@@ -29,7 +34,10 @@ GATHERS_EVERY = 1.0
 
 
 def begin_read(name: str, read: Callable[[], Value]) -> Future[Value]:
-    """Return what a read in a thread of its own, which has this name, will give."""
+    """Return what a read in a thread of its own, which has this name, will give.
+
+    Where no thread can start, it is read here and now: who asks waits for the answer anyway.
+    """
     future = Future[Value]()
 
     def run() -> None:
@@ -38,7 +46,10 @@ def begin_read(name: str, read: Callable[[], Value]) -> Future[Value]:
         except Exception as error:  # noqa: BLE001 - the one that waits for the answer raises it
             future.set_exception(error)
 
-    threading.Thread(target=copy_context().run, args=(run,), name=name, daemon=True).start()
+    try:
+        start(name, partial(copy_context().run, run))
+    except NoThread:
+        run()
     return future
 
 
@@ -60,12 +71,14 @@ class SideBySide:
         if len(works) <= 1:
             return [work() for work in works]
         run = _Run(works, self._at_once)
-        threads = [
-            threading.Thread(target=copy_context().run, args=(run.go_on,), name="writer", daemon=True)
-            for _ in range(min(MOST, len(works)))
-        ]
-        for thread in threads:
-            thread.start()
+        threads: list[threading.Thread] = []
+        # This thread is one of them, so all is done where no other one can start.
+        with suppress(NoThread):
+            threads.extend(
+                start("writer", partial(copy_context().run, run.go_on))
+                for _ in range(min(MOST, len(works)) - 1)
+            )
+        run.go_on()
         for thread in threads:
             thread.join()
         return run.results()

@@ -17,6 +17,7 @@ ReconcilerError
 ├── LockLost               1  the lease was not renewed in time: nothing more may be written
 ├── LockHeld               0  another pass holds the lease
 ├── RecordUnreadable       -  the record on a node is broken, or of a newer version: the node is held
+├── NoThread               1  no other thread can be started now: the limit of processes is reached
 ├── CloudError             1  a cloud's API refused, or gave no answer; `retry_after` is in seconds
 └── SourceError            -  a source of events can't be read: its answer is unknown
 """
@@ -174,6 +175,10 @@ class RecordUnreadable(ReconcilerError):
 
 class SourceError(ReconcilerError):
     """A source of events can't be read; its answer is unknown."""
+
+
+class NoThread(ReconcilerError):
+    """No other thread can be started now; what it was for is tried again."""
 
 
 class CloudError(ReconcilerError):

@@ -14,6 +14,7 @@ from reconciler.model.errors import (
     Forbidden,
     LockLost,
     NotFound,
+    NoThread,
     NotKept,
     Rejected,
 )
@@ -367,7 +368,7 @@ def _attempt(node: str, action: str, write: Callable[[], str | None]) -> Outcome
         said = write()
     except (Conflict, NotFound) as error:
         return Outcome(node, action, Result.LATER, str(error))
-    except ClusterError as error:
+    except (ClusterError, NoThread) as error:
         return Outcome(node, action, Result.FAILED, str(error))
     except (LockLost, CloudError):
         # A lost lock ends the pass; a cloud's error has its own words.

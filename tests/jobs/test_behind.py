@@ -11,6 +11,7 @@ from jobs.runtime.behind import FAILED, Behind
 from reconciler.model.errors import LockLost
 from reconciler.model.plan import Notice
 from reconciler.model.ports import Notification
+from tests.support.fakes.threads import Once, refused
 
 
 class _Notifier:
@@ -71,3 +72,19 @@ def test_what_does_not_fit_is_sent_by_the_pass(monkeypatch: pytest.MonkeyPatch) 
     notifier.may.set()
     assert Behind(lambda: None).over(notifier).notify(_about("n"))
     assert notifier.told == ["n"]
+
+
+def test_an_event_whose_thread_can_not_start_is_sent_by_the_pass_and_the_next_one_is_not() -> None:
+    notifier = _Notifier()
+    later = Behind(lambda: None).over(notifier)
+    with refused(Once("events")):
+        notifier.may.set()
+        later.notify(_about("first"))
+        assert notifier.told == ["first"]
+    notifier.may.clear()
+    later.notify(_about("second"))
+    assert notifier.told == ["first"]
+
+    notifier.may.set()
+    later.close()
+    assert notifier.told == ["first", "second"]

@@ -10,9 +10,10 @@ from functools import partial
 import pytest
 
 from reconciler.kubernetes import side_by_side
-from reconciler.kubernetes.side_by_side import FIRST, MOST, READS, SideBySide, Together
+from reconciler.kubernetes.side_by_side import FIRST, MOST, READS, SideBySide, Together, begin_read
 from reconciler.model.errors import Unreachable
 from tests.support.controlplane.processes import wait_for
+from tests.support.fakes.threads import refused
 
 
 class _Crowd:
@@ -66,6 +67,12 @@ def test_the_first_error_is_raised_and_no_other_work_begins() -> None:
     with pytest.raises(ValueError, match="lost"):
         SideBySide(lambda: 0)([partial(work, number) for number in range(1000)])
     assert len(begun) <= 2 * MOST
+
+
+def test_where_no_thread_can_start_the_works_are_done_here_and_a_read_too() -> None:
+    with refused(lambda name: name in ("writer", "read")):
+        assert SideBySide(lambda: 0)([partial(pow, number, 2) for number in range(5)]) == [0, 1, 4, 9, 16]
+        assert begin_read("read", lambda: 7).result() == 7
 
 
 class _Reads:

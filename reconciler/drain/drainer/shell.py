@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
+from functools import partial
 from threading import Condition, Lock, Thread
 from typing import TypeVar
 
@@ -39,9 +39,10 @@ from reconciler.drain.drainer.messages import (
 from reconciler.drain.drainer.node_drain import stops
 from reconciler.drain.drainer.requests import ask, failed
 from reconciler.model.drains import DrainOrder, DrainProgress, Phase, SlotUse
-from reconciler.model.errors import ReconcilerError
+from reconciler.model.errors import NoThread, ReconcilerError
 from reconciler.model.pod import Pod
 from reconciler.model.ports import Clock, Evictor, NodeLook
+from reconciler.threads import Pool, start
 
 SHOWN_EVERY = timedelta(seconds=0.1)
 """How often `on_progress` gets the progress of drains that go on. An end is reported at once.
@@ -85,14 +86,13 @@ class WatchThreads:
         """Follow a watch in a thread of its own."""
         node = command.node if isinstance(command, WatchPods) else None
         name = f"watch-{node or 'budgets'}"
-        thread = Thread(target=self._follow, args=(command,), name=name, daemon=True)
         try:
-            thread.start()
-        except RuntimeError as error:
-            _log.exception("a watch of the drainer can't be started", extra={"node": node})
-            self._put(failed(command, ReconcilerError(f"not opened: {error}")))
+            self._threads.append(start(name, partial(self._follow, command)))
+        except NoThread as error:
+            # The core retries as after any watch that failed.
+            _log.warning("a watch of the drainer can't be opened: %s", error, extra={"node": node})
+            self._put(failed(command, error))
             return
-        self._threads.append(thread)
         if len(self._threads) > 2 * len(self._watches) + 64:
             self._threads = [started for started in self._threads if started.is_alive()]
 
@@ -218,25 +218,24 @@ class _Orders:
             _log.exception("an eviction can't be reported", extra={"node": command.node})
 
 
-class _Threads:
-    """The thread of the core, and those that send writes and reads."""
+class _Senders:
+    """The threads that send writes and reads."""
 
-    def __init__(self, limits: Limits, run: Callable[[], None]) -> None:
-        self.writers = ThreadPoolExecutor(limits.parallel, thread_name_prefix="drain")
-        self.readers = ThreadPoolExecutor(READERS, thread_name_prefix="drain-read")
-        self.lookers = ThreadPoolExecutor(LOOKERS, thread_name_prefix="drain-look")
-        self.core = Thread(target=run, name="drainer", daemon=True)
+    def __init__(self, limits: Limits) -> None:
+        self.writers = Pool("drain", limits.parallel)
+        self.readers = Pool("drain-read", READERS)
+        self.lookers = Pool("drain-look", LOOKERS)
 
-    def of(self, command: Request) -> ThreadPoolExecutor:
+    def of(self, command: Request) -> Pool:
         """Return those that send the request."""
         if isinstance(command, Write):
             return self.writers
         return self.lookers if isinstance(command, CheckNode) else self.readers
 
-    def shut_down(self) -> None:
+    def close(self) -> None:
         """Return when no request is in flight."""
         for pool in (self.writers, self.readers, self.lookers):
-            pool.shutdown(wait=True, cancel_futures=True)
+            pool.close()
 
 
 class _Counts(Struct):
@@ -286,21 +285,22 @@ class Drainer:
         self._counts = _Counts()
         self._closing = False
         self._watches = WatchThreads(evictor, clock, self._put)
-        self._threads: _Threads | None = None
+        self._senders = _Senders(self._core.limits)
+        self._thread: Thread | None = None
 
     def start(self, order: DrainOrder) -> None:
         """Start or continue the drain of a node. A drain that has ended starts again.
 
-        Raises the exception that ended the drainer's thread, if there is one: nothing is drained any more.
+        Raises NoThread if the drainer's thread can't start. Raises the exception that ended this thread, if
+        there is one: nothing is drained any more.
         """
         with self._changed:
             if self._failure is not None:
                 raise self._failure
             if self._closing:
                 return
-            if self._threads is None:
-                self._threads = _Threads(self._core.limits, self._run)
-                self._threads.core.start()
+            if self._thread is None:
+                self._thread = start("drainer", self._run)
             self._events.append(Start(order))
             self._waiting.append(order)
             self._orders.orders[order.node] = order
@@ -365,13 +365,12 @@ class Drainer:
         """
         with self._changed:
             self._closing = True
-            threads = self._threads
+            thread = self._thread
             self._changed.notify_all()
-        if threads is not None:
-            threads.core.join()
+        if thread is not None:
+            thread.join()
         self._watches.leave_all()
-        if threads is not None:
-            threads.shut_down()
+        self._senders.close()
         self._watches.join()
 
     def _put(self, event: Event) -> None:
@@ -439,13 +438,14 @@ class Drainer:
             case CheckNode() if (seen := self._orders.answer(command, self._clock.now())) is not None:
                 self._put(seen)
             case _:
-                assert self._threads is not None
                 try:
-                    self._threads.of(command).submit(self._ask, command)
-                except RuntimeError as error:
-                    # No thread can be started now. The core retries as after any request that failed.
-                    _log.exception("a request of the drainer can't be sent", extra={"node": command.node})
-                    self._put(failed(command, ReconcilerError(f"not sent: {error}")))
+                    self._senders.of(command).submit(partial(self._ask, command))
+                except NoThread as error:
+                    # The core retries as after any request that failed.
+                    _log.warning(
+                        "a request of the drainer can't be sent: %s", error, extra={"node": command.node}
+                    )
+                    self._put(failed(command, error))
 
     def _ask(self, command: Request) -> None:
         try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 from msgspec import Struct
@@ -26,6 +26,7 @@ from reconciler.features.esx.client import (
 from reconciler.features.esx.settings import SECTION, VCenter, VCenters
 from reconciler.features.esx.vm import OFF, ON, Named, NodeVm, Switch, Vm, identify
 from reconciler.http.retrying import Guard
+from reconciler.kubernetes.side_by_side import begin_read
 from reconciler.model import limits
 from reconciler.model.errors import CloudError
 from reconciler.model.outcome import ActionName
@@ -91,10 +92,9 @@ class PowerClient(VCenterClient):
                 found[node.node] = NodeVm(problem=problem)
             else:
                 asked.setdefault(server.url, (server, []))[1].append(node)
-        if asked:
-            with ThreadPoolExecutor(len(asked)) as threads:
-                for answers in threads.map(lambda each: self._of_server(*each), asked.values()):
-                    found.update(answers)
+        reads = [begin_read("vcenter", partial(self._of_server, *each)) for each in asked.values()]
+        for read in reads:
+            found.update(read.result())
         return found
 
     def _of_server(self, server: VCenter, nodes: Sequence[Named]) -> dict[str, NodeVm]:

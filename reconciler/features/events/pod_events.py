@@ -23,9 +23,10 @@ from reconciler.features.events.kubernetes_events import COMPONENT, create, even
 from reconciler.http.retrying import Guard
 from reconciler.kubernetes.connection import Connection
 from reconciler.model.drains import DrainOrder
-from reconciler.model.errors import ClusterError, Conflict, Forbidden, LockLost, NotFound
+from reconciler.model.errors import ClusterError, Conflict, Forbidden, LockLost, NotFound, NoThread
 from reconciler.model.plan import Notice
 from reconciler.model.pod import Owner, Pod
+from reconciler.threads import start
 
 log = logging.getLogger(__name__)
 
@@ -177,10 +178,17 @@ class PodEvents:
             if key not in drain.said and self._add(drain, event):
                 drain.said.add(key)
                 drain.namespaces[pod.namespace] += 1
-            if self._thread is None and self._queues.count:
-                thread = threading.Thread(target=self._run, name="pod-events", daemon=True)
-                thread.start()
-                self._thread = thread
+            self.go_on()
+
+    def go_on(self) -> None:
+        """Send what waits from a thread that runs; if none can start now, the next call tries it again."""
+        with self._changed:
+            runs = self._thread is not None and self._thread.is_alive()
+            if self._queues.count and not runs:
+                try:
+                    self._thread = start("pod-events", self._run)
+                except NoThread as error:
+                    log.info("events about pods wait: %s", error)
             self._changed.notify_all()
 
     def close(self, patience: float) -> None:
@@ -188,7 +196,7 @@ class PodEvents:
         ends = time.monotonic() + patience
         with self._changed:
             self._closing = True
-            self._changed.notify_all()
+            self.go_on()
         if self._thread is not None:
             self._thread.join(max(0.0, ends - time.monotonic()))
         with self._changed:
@@ -234,7 +242,7 @@ class PodEvents:
             while (event := self._next()) is not None:
                 self._send(event)
         except Exception:
-            # A drain that goes on has no Events from now on.
+            # The next call of `go_on` begins another one.
             log.exception("the queue of events about pods has ended")
 
     def _next(self) -> _Waiting | None:

@@ -65,7 +65,9 @@ class _AboutPods(Companion):
         self._events: PodEvents | None = None
 
     def after(self, plan: Plan, outcomes: tuple[Outcome, ...], notifier: Notifier) -> Sequence[str]:
-        """Report escalations of drains."""
+        """Report escalations of drains, and see to it that Events about pods are sent."""
+        if self._events is not None:
+            self._events.go_on()
         if self._leading.settings is not None:
             self._escalations.report(self._leading.drains().values(), notifier)
         return ()

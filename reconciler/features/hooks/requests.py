@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -27,6 +28,7 @@ from reconciler.model.hooks import LONGEST_PAUSE, HookAnswer, HookKey, HookProgr
 from reconciler.model.moments import to_text
 from reconciler.settings.fields import check_url
 from reconciler.settings.hooks import WebhookHook
+from reconciler.threads import start
 
 AT_ONCE = 8
 """Requests in flight. Further ones wait for a later pass."""
@@ -74,18 +76,20 @@ class HookRequests:
             return {key: self._answer(self._asked.get(key)) for key in keys}
 
     def run(self, run: HookRun, hook: WebhookHook) -> None:
-        """Ask the webhook in a thread, unless it is being asked; raises LockLost if the lock is not ours."""
+        """Ask the webhook in a thread, unless it is being asked; raises LockLost if the lock is not ours.
+
+        After NoThread, the next pass asks it.
+        """
         self._guard()
         with self._lock:
             before = self._asked.get(run.key, _Asked(flies=False))
             full = sum(one.flies for one in self._asked.values()) >= AT_ONCE
             if full or before.flies or before.answer.state is HookState.DONE:
                 return
+            start(f"hook {run.key.name}", partial(self._ask, run, hook, before))
+            # Only now: nobody may wait for an answer that never comes. The thread waits for this lock.
             before.flies = True
             self._asked[run.key] = before
-        threading.Thread(
-            target=self._ask, args=(run, hook, before), name=f"hook {run.key.name}", daemon=True
-        ).start()
 
     def progress(self) -> HookProgress:
         """Return how many requests wait for an answer, and how many have got one."""

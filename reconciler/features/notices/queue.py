@@ -21,13 +21,14 @@ from reconciler.features.notices.memory import Memory, added, failing, still_wan
 from reconciler.features.notices.receivers import Around, Receiver, Sent, Silencing, receivers_of
 from reconciler.features.notices.settings import Notify
 from reconciler.features.notices.transports.sending import NotSent
-from reconciler.model.errors import ClusterError, LockLost
+from reconciler.model.errors import ClusterError, LockLost, NoThread
 from reconciler.model.moments import shifted
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Notice, NoticeType, Plan
 from reconciler.model.problems import internal
 from reconciler.model.workflow import WorkflowMessage
 from reconciler.settings.workflows import NotifyInstance
+from reconciler.threads import start
 
 log = logging.getLogger(__name__)
 
@@ -83,17 +84,20 @@ class NoticeQueue:
     def start(
         self, entries: tuple[Notify, ...], zone: tzinfo, instances: tuple[NotifyInstance, ...] = ()
     ) -> None:
-        """Begin to read the memory, and to send; `zone` is the one in which people read moments.
+        """Begin to read the memory, and to send, unless that goes on; call it before each pass.
 
-        `instances` are the notifications of workflows.
+        `zone` is the one in which people read moments. `instances` are the notifications of workflows.
         """
         with self._changed:
             if self._entries is not entries or self._instances is not instances:
                 self._entries, self._instances = entries, instances
                 self._receivers = receivers_of(entries, instances, self._around, zone, self._receivers)
-            if self._thread is None and (entries or instances):
-                self._thread = threading.Thread(target=self._run, name="notices", daemon=True)
-                self._thread.start()
+            if (entries or instances) and not self._runs() and not self._lock_lost:
+                try:
+                    self._thread = start("notices", self._run)
+                except NoThread as error:
+                    # No pass fails because of its notices.
+                    log.warning("notices wait for the next pass: %s", error)
 
     def keep(self, messages: Sequence[WorkflowMessage]) -> None:
         """See `Outbox`. Without the memory they are kept in this process until it can be read."""
@@ -110,7 +114,7 @@ class NoticeQueue:
     def _is_unsaved(self, ids: set[str]) -> bool:
         """Whether a kill would lose a message; not if the memory can't be written, or nothing writes it."""
         saved = self._saved.memory
-        if saved is None or self._thread is None or not self._thread.is_alive() or self._saved.trouble:
+        if saved is None or not self._runs() or self._saved.trouble:
             return False
         return not ids <= {*saved.workflow_sent, *(message.id for message in saved.workflow)}
 
@@ -118,7 +122,7 @@ class NoticeQueue:
         """Add the messages of a pass, and return the notes about those that can't be sent. Never raises."""
         try:
             with self._changed:
-                if not self._wait_for_memory():
+                if not self._wait_for_memory() and (self._entries or self._instances):
                     return ("notices: what was sent before can't be read now, so nothing new is sent",)
                 if self._memory is None or not self._receivers:
                     return ()
@@ -144,9 +148,12 @@ class NoticeQueue:
             self._thread.join(patience)
 
     def _wait_for_memory(self) -> bool:
-        if self._thread is not None and not self._closing:
-            self._wait_while(lambda: self._memory is None, LOAD_PATIENCE)
-        return self._memory is not None or self._thread is None
+        if not self._closing:
+            self._wait_while(lambda: self._memory is None and self._runs(), LOAD_PATIENCE)
+        return self._memory is not None
+
+    def _runs(self) -> bool:
+        return self._thread is not None and self._thread.is_alive()
 
     def _wait_while(self, condition: Callable[[], bool], patience: float) -> None:
         ends = shifted(self._clock.now(), timedelta(seconds=patience))
@@ -163,12 +170,14 @@ class NoticeQueue:
 
     def _run(self) -> None:
         try:
-            self._load()
+            if self._memory is None:
+                self._load()
             while self._step():
                 pass
         except LockLost:
             log.info("the lock is lost, so no notices are sent")
-        except Exception as error:  # noqa: BLE001 - the queue ends, and the next process has its memory
+            self._lock_lost = True
+        except Exception as error:  # noqa: BLE001 - the queue ends, and the next pass begins it again
             internal("the queue of notices has ended", error)
         finally:
             with self._changed:
@@ -213,12 +222,19 @@ class NoticeQueue:
                 seconds = max(0.0, ((at or shifted(now, _LOOK_AGAIN)) - now).total_seconds())
                 self._clock.wait(self._changed, min(seconds, _LOOK_AGAIN.total_seconds()))
                 return True
-            self._busy |= {receiver.name for receiver, _ in due}
+            for receiver, send in due:
+                try:
+                    start(f"notices-{receiver.name}", partial(self._attempt, receiver, send))
+                except NoThread as error:
+                    # The receiver has done nothing wrong, so nobody is warned of it.
+                    log.warning("notices wait: to=%s error=%s", receiver.name, error)
+                    circuit = self._circuits.setdefault(receiver.name, _Circuit())
+                    circuit.until = shifted(now, _FIRST_PAUSE)
+                else:
+                    # Only now: nobody may wait for a thread that does not run. It waits for this lock.
+                    self._busy.add(receiver.name)
         if must_save:
             self._save(known, now)
-        for receiver, send in due:
-            thread = partial(self._attempt, receiver, send)
-            threading.Thread(target=thread, name=f"notices-{receiver.name}", daemon=True).start()
         return True
 
     def _must_save(self, known: Memory, now: datetime) -> bool:
@@ -265,6 +281,7 @@ class NoticeQueue:
         """Do what talks to a receiver, and remember it."""
         sent: Sent | None = None
         failure: NotSent | None = None
+        warning = ""
         try:
             self._around.guard()
             sent = send()
@@ -284,11 +301,15 @@ class NoticeQueue:
                 if sent is not None:
                     self._succeeded(receiver.name, sent)
                 if failure is not None:
-                    self._failed(receiver.name, failure)
+                    warning = self._failed(receiver.name, failure)
                 if self._around.counted is not None and (sent is not None or failure is not None):
                     self._around.counted.notice(receiver.kind, sent=sent is not None)
                 self._busy.discard(receiver.name)
                 self._changed.notify_all()
+        if warning:
+            # Only now: the request may take long, and nothing waits for it.
+            with suppress(Exception):
+                self._around.warn(Notice(NOT_SENT, warning, NoticeType.WARNING))
 
     def _succeeded(self, name: str, sent: Sent) -> None:
         self._circuits.pop(name, None)
@@ -297,7 +318,8 @@ class NoticeQueue:
                 log.info("notices are sent again: to=%s", name)
             self._memory = sent.remember(self._memory)
 
-    def _failed(self, name: str, failure: NotSent) -> None:
+    def _failed(self, name: str, failure: NotSent) -> str:
+        """Pause, and remember the failure; return what people are warned of, if that is new."""
         now = self._clock.now()
         circuit = self._circuits.setdefault(name, _Circuit())
         pause = min(_FIRST_PAUSE * 2 ** min(circuit.failures, 10), _LONGEST_PAUSE)
@@ -306,14 +328,10 @@ class NoticeQueue:
         circuit.failures += 1
         circuit.until = shifted(now, pause)
         if self._memory is None:
-            return
+            return ""
         is_new = not self._memory.receiver(name).problem
         self._memory = deliveries.failed(self._memory, name, str(failure), now)
-        if is_new:
-            log.warning("notices can't be sent: to=%s error=%s", name, failure)
-            message = f"notices to {name} can't be sent: {failure}"
-            threading.Thread(target=partial(self._warn, message), name="notices-warning", daemon=True).start()
-
-    def _warn(self, message: str) -> None:
-        with suppress(Exception):
-            self._around.warn(Notice(NOT_SENT, message, NoticeType.WARNING))
+        if not is_new:
+            return ""
+        log.warning("notices can't be sent: to=%s error=%s", name, failure)
+        return f"notices to {name} can't be sent: {failure}"

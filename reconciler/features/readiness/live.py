@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from threading import Thread
 
 from jobs.runtime.environment import Target
 from reconciler.features.readiness.findings import Readiness
@@ -15,11 +14,12 @@ from reconciler.features.readiness.report import readiness_part
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import Connection, Request, Stream
 from reconciler.kubernetes.workloads import Volumes
-from reconciler.model.errors import ClusterError, Rejected
+from reconciler.model.errors import ClusterError, NoThread, Rejected
 from reconciler.model.problems import internal
 from reconciler.model.readiness import KnownReadiness, ReadinessPart
 from reconciler.model.values import replace
 from reconciler.settings.schema import Settings
+from reconciler.threads import start
 
 MOST_REQUESTS = 150
 """Requests of a process that also makes passes: 75,000 objects, which take about 150 MiB."""
@@ -65,9 +65,7 @@ _SHARE = 100
 BEING_READ = "Readiness is being read. Load the page again in a moment."
 
 
-def _in_a_thread(work: Callable[[], None]) -> None:
-    """Do the work in a thread of its own, which does not keep the process from its end."""
-    Thread(target=work, name="readiness", daemon=True).start()
+IN_A_THREAD = partial(start, "readiness")
 
 
 class LiveReadiness:
@@ -78,7 +76,7 @@ class LiveReadiness:
         read: Callable[[Settings], Readiness],
         *,
         clock: Callable[[], float] = time.monotonic,
-        start: Callable[[Callable[[], None]], None] = _in_a_thread,
+        start: Callable[[Callable[[], None]], object] = IN_A_THREAD,
     ) -> None:
         """Call `read` so rarely that it takes a hundredth of the time; it may raise anything.
 
@@ -100,15 +98,17 @@ class LiveReadiness:
         now = self._clock()
         old = self._began is None or now - self._began >= self._apart
         if self._known is None or (old and not self._reading):
-            self._began, self._reading = now, True
-            before = self._known.part if self._known is not None else None
-            self._known = KnownReadiness(before, BEING_READ)
+            before = self._known
+            part = before.part if before is not None else None
+            # Before the thread, which replaces it.
+            self._known, self._reading = KnownReadiness(part, BEING_READ), True
             try:
-                self._start(partial(self._work, settings, before))
-            except RuntimeError as error:
-                # The process may start no more threads.
-                self._known = KnownReadiness(before, f"Readiness can't be read: {error}.")
-                self._reading = False
+                self._start(partial(self._work, settings, part))
+            except NoThread as error:
+                self._known, self._reading = before, False
+                # Not kept, so that the next one who asks tries it again.
+                return KnownReadiness(part, f"Readiness can't be read: {error}.")
+            self._began = now
         return self._known
 
     def _work(self, settings: Settings, before: ReadinessPart | None) -> None:

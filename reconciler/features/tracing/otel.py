@@ -11,7 +11,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import datetime
 from functools import partial, wraps
 from typing import ParamSpec
@@ -31,11 +31,13 @@ from jobs.runtime.process import Observer, Seen
 from reconciler import __version__
 from reconciler.http.failures import report_requests
 from reconciler.model.drains import DrainOrder, DrainProgress, Phase
+from reconciler.model.errors import NoThread
 from reconciler.model.node import Node
 from reconciler.model.outcome import Outcome, Result
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.pod import Pod
 from reconciler.model.ports import BudgetChange, Evictor, PodChange
+from reconciler.threads import start
 
 log = logging.getLogger(__name__)
 
@@ -98,9 +100,8 @@ class OtelTracing(Observer):
         if self._end_reports is not None:
             self._end_reports()
         self.stopped()
-        thread = threading.Thread(target=self._provider.shutdown, name="last-spans", daemon=True)
-        thread.start()
-        thread.join(LAST_SPANS)
+        with suppress(NoThread):
+            start("last-spans", self._provider.shutdown).join(LAST_SPANS)
 
     @contextmanager
     def passing(self) -> Iterator[Seen]:

@@ -246,7 +246,6 @@ class _NextPage:
         self.close()
         opened = ExitStack()
         stream = begin_read("next page", lambda: opened.enter_context(self._connection.stream(request)))
-        # Not before the thread has started: nobody may wait for an answer that never comes.
         self.request, self._opened, self._stream = request, opened, stream
 
     @contextmanager

@@ -14,7 +14,7 @@ import pytest
 from reconciler.drain.drainer import Drainer, Limits, shell
 from reconciler.drain.drainer.messages import Backoff, CordonChecks
 from reconciler.model.drains import DrainOrder, DrainProgress, Escalation, Phase
-from reconciler.model.errors import ReconcilerError, Unreachable
+from reconciler.model.errors import NoThread, ReconcilerError, Unreachable
 from reconciler.model.node import Node
 from reconciler.model.pod import Pod
 from reconciler.model.ports import BudgetChange, NodeLook, PodChange
@@ -24,6 +24,7 @@ from reconciler.simulation.clock import SimulatedWatch, VirtualClock
 from tests.drain.drainer.driving import PLAIN, Scene, order_for
 from tests.support.controlplane.processes import wait_for
 from tests.support.fakes.clock import SystemClock
+from tests.support.fakes.threads import Once, refused
 
 _Item = TypeVar("_Item")
 
@@ -204,6 +205,37 @@ def test_a_bug_in_a_request_does_not_leave_the_drain_waiting() -> None:
     with alive.running():
         drainer = Drainer(alive.api, SystemClock(), limits=_SOON)
         drainer.start(order_for("a", since=datetime.now(UTC)))
+        progress = _finish(drainer, "a")
+        drainer.close()
+
+    assert Phase.DRAINED is progress["a"].phase
+
+
+@pytest.mark.parametrize("name", ["drain_*", "drain-read_*", "drain-look_*", "watch-*"])
+def test_a_thread_that_can_not_start_delays_the_drain_only(name: str) -> None:
+    alive = _Alive()
+    alive.scene.deployment("web", "a", 3)
+    refuses = Once(name)
+    with alive.running(), refused(refuses):
+        drainer = Drainer(alive.api, SystemClock(), limits=_SOON)
+        drainer.start(order_for("a", since=datetime.now(UTC)))
+        progress = _finish(drainer, "a")
+        drainer.close()
+
+    assert refuses.left == []
+    assert Phase.DRAINED is progress["a"].phase
+
+
+def test_a_drainer_whose_thread_can_not_start_starts_with_the_next_order() -> None:
+    alive = _Alive()
+    alive.scene.deployment("web", "a", 3)
+    drainer = Drainer(alive.api, SystemClock(), limits=_SOON)
+    order = order_for("a", since=datetime.now(UTC))
+    with alive.running():
+        with refused(Once("drainer")), pytest.raises(NoThread):
+            drainer.start(order)
+        assert drainer.progress() == {}
+        drainer.start(order)
         progress = _finish(drainer, "a")
         drainer.close()
 

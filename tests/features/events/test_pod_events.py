@@ -21,6 +21,8 @@ from reconciler.model.pod import Owner, Pod
 from reconciler.model.values import replace
 from tests.support import builders
 from tests.support.builders import NOW
+from tests.support.controlplane.processes import wait_for
+from tests.support.fakes.threads import Once, refused
 from tests.support.stub import Answer, Asked, Stub, StubMaker, json_answer, status
 
 ORDER = DrainOrder("a", "uid-a", NOW, None, why="Redeploy at 2026-11-23T22:00:00Z")
@@ -341,6 +343,16 @@ def test_the_end_does_not_wait_for_a_server_that_hangs(server: Server) -> None:
     queue.close(0.01)
 
     assert "pod-events" in {thread.name for thread in threading.enumerate()}
+
+
+def test_an_event_whose_thread_can_not_start_is_sent_once_one_can(server: Server) -> None:
+    queue = server.queue()
+    with refused(Once("pod-events")):
+        queue.evicted(ORDER, pod("web-1"))
+        assert server.posts == []
+        queue.go_on()
+        wait_for("the Event", lambda: server.posts)
+    queue.close(PATIENCE)
 
 
 def test_without_the_lock_nothing_is_written(server: Server) -> None:

@@ -12,12 +12,13 @@ import pytest
 
 from reconciler.features.hooks.requests import AT_ONCE, HookRequests
 from reconciler.model.content import Secret
-from reconciler.model.errors import LockLost
+from reconciler.model.errors import LockLost, NoThread
 from reconciler.model.hooks import HookAnswer, HookId, HookKey, HookKind, HookRun, HookState, HookStep
 from reconciler.settings.hooks import WebhookHook
 from tests.support.builders import NOW, minutes
 from tests.support.controlplane.processes import wait_for
 from tests.support.fakes.loopback import Loopback
+from tests.support.fakes.threads import Once, refused
 
 ID = HookId(HookStep.PRE_DRAIN, "leave", HookKind.WEBHOOK)
 
@@ -205,3 +206,12 @@ def test_a_process_that_has_lost_the_lock_asks_nobody(service: Service) -> None:
     with pytest.raises(LockLost):
         HookRequests(lost).run(run_of(), Asking(service).hook)
     assert service.got == []
+
+
+def test_a_webhook_whose_thread_can_not_start_is_asked_by_the_next_pass(service: Service) -> None:
+    asking, run = Asking(service), run_of()
+    with refused(Once("hook *")), pytest.raises(NoThread):
+        asking.requests.run(run, asking.hook)
+    assert asking.requests.progress().waiting == 0
+
+    assert asking.ask(run).state is HookState.DONE

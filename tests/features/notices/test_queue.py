@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from reconciler.features.notices import memory
+from reconciler.features.notices import queue as queues
 from reconciler.features.notices.deliveries import Delivery
 from reconciler.features.notices.memory import Memory
 from reconciler.features.notices.messages import Message, Topic
@@ -31,6 +32,7 @@ from tests.features.notices.following import asking, entries, message, told
 from tests.support import builders
 from tests.support.controlplane.processes import wait_for
 from tests.support.fakes.clock import SystemClock
+from tests.support.fakes.threads import Once, refused
 from tests.support.worlds import carry_on, look
 
 HOOK = "webhook: {url: 'http://127.0.0.1:1/'}, group: 0s"
@@ -352,6 +354,33 @@ def test_without_the_lock_nothing_is_sent(people: People) -> None:
     assert people.to("all").sent == []
     assert [one.message.node for one in people.store.memory.pending] == ["a"]
     assert threads() == []
+
+
+def test_messages_whose_threads_can_not_start_are_sent_a_little_later(
+    people: People, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queues, "_FIRST_PAUSE", timedelta(0))
+    people.remember("a")
+    refuses = Once("notices", "notices-*")
+    with refused(refuses):
+        queue = people.queue()
+        assert queue.after(a_pass(), (), NOW) != ()
+        queue.start(entries(ONE), UTC)
+        people.wait(lambda: people.has_sent(1))
+
+    assert refuses.left == []
+    assert people.warned == [], "the receiver has done nothing wrong"
+
+
+def test_a_queue_that_has_ended_with_an_error_begins_again_with_the_next_pass(people: People) -> None:
+    people.store.error = ZeroDivisionError("a bug")
+    queue = people.queue()
+    wait_for("the end of the queue", lambda: threads() == [])
+    people.store.error = None
+    people.remember("a")
+    queue.start(entries(ONE), UTC)
+
+    people.wait(lambda: people.has_sent(1))
 
 
 def test_a_memory_that_can_not_be_written_keeps_nobody_from_being_told(people: People) -> None:
