@@ -299,12 +299,19 @@ class DrainerWhenNeeded:
         self._made: Drainer | None = None
 
     def start(self, order: DrainOrder) -> None:
-        """Start a node's drain, or continue it."""
+        """Start a node's drain, or continue it.
+
+        After an error that ended the drainer's thread, the next order makes another drainer.
+        """
         if self._made is None:
             self._made = self._make()
         if self._on_order is not None:
             self._on_order(order)
-        self._made.start(order)
+        try:
+            self._made.start(order)
+        except BaseException:
+            self._made = None
+            raise
 
     def stop(self, node: str) -> None:
         """Stop evictions from a node."""

@@ -20,6 +20,7 @@ from jobs.commands import COMMANDS
 from jobs.completion import cluster_names
 from jobs.completion.protocol import answer_shell, completions
 from reconciler.kubernetes.connection import Connection
+from tests.support.fakes.threads import Once, refused
 from tests.support.stub import Answer, Asked, Stub, json_answer, status
 from tests.support.terminal import completes
 
@@ -192,6 +193,14 @@ def test_what_goes_wrong_is_not_seen(
 
     assert asked(capfd, "report", "") == ([], ":4")
     assert asked(capfd, "hold", "--pool", "") == ([], ":4")
+
+
+def test_where_no_thread_can_start_no_names_are_offered(
+    serve: Serve, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(serve(lambda _: table("a"))))
+    with refused(Once("names")):
+        assert asked(capfd, "report", "") == ([], ":4")
 
 
 def test_a_cluster_that_does_not_answer_is_waited_for_no_longer_than_the_limit(

@@ -24,10 +24,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
+from tests.support.fakes.threads import OnceByFile, refused
+
 _ROOT = Path(__file__).parents[2]
 _LARGEST_REQUEST = 1 << 16
 DEFAULTS = "FORK_DEFAULTS"
 """The variable with other defaults of functions in a fork: `{"module:function": {"argument": 1}}`."""
+NO_THREADS = "FORK_NO_THREADS"
+"""The variable with a file of names of threads: a fork can't start the next thread with each of them."""
 _COMMANDS = ("drain", "release", "report", "serve", "sweep")
 
 
@@ -177,9 +181,11 @@ def main() -> None:
     os.environ.clear()
     os.environ.update(environment)
     _set_defaults(os.environ.pop(DEFAULTS, "{}"))
+    file = os.environ.pop(NO_THREADS, "")
     sys.argv[1:] = arguments
-    # Here and not deeper, so that the fork ends as any interpreter does.
-    runpy.run_module("jobs", run_name="__main__", alter_sys=True)
+    with refused(OnceByFile(Path(file)) if file else lambda _: False):
+        # Here and not deeper, so that the fork ends as any interpreter does.
+        runpy.run_module("jobs", run_name="__main__", alter_sys=True)
 
 
 if __name__ == "__main__":

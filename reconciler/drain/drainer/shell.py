@@ -85,9 +85,8 @@ class WatchThreads:
     def open(self, command: Watch) -> None:
         """Follow a watch in a thread of its own."""
         node = command.node if isinstance(command, WatchPods) else None
-        name = f"watch-{node or 'budgets'}"
         try:
-            self._threads.append(start(name, partial(self._follow, command)))
+            self._threads.append(start(f"watch-{node or 'budgets'}", partial(self._follow, command)))
         except NoThread as error:
             # The core retries as after any watch that failed.
             _log.warning("a watch of the drainer can't be opened: %s", error, extra={"node": node})

@@ -18,6 +18,7 @@ from reconciler.features.esx.source import HostState
 from reconciler.features.esx.vm import Named, NodeVm
 from reconciler.model.content import Secret
 from reconciler.model.values import replace
+from tests.support.fakes.threads import Once, refused
 
 PASSWORD = "correct horse battery"
 
@@ -118,6 +119,12 @@ def test_without_the_package_no_vm_is_read_and_the_problem_names_the_extra(
     found = PowerClient(section(server())).vms([Named("n", "a")])
 
     assert "install node-maintenance-reconciler[esx]" in found["n"].problem
+
+
+def test_where_no_thread_can_start_vcenter_is_asked_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyVmomi", None)
+    with refused(Once("vcenter")):
+        assert PowerClient(section(server())).vms([Named("n", "a")])["n"].problem
 
 
 def test_after_its_patience_a_pass_asks_no_more_servers() -> None:

@@ -32,6 +32,7 @@ from reconciler.model.ports import Evictor
 from reconciler.model.values import replace
 from tests.support.builders import NOW, minutes, node, planned, reported, settings, signal, snapshot
 from tests.support.controlplane.processes import wait_for
+from tests.support.fakes.threads import Once, refused
 from tests.support.stub import Answer, Asked, Stub, status
 
 ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
@@ -139,6 +140,18 @@ def test_nothing_is_traced_and_another_protocol_is_a_warning(variables: dict[str
 
     assert tracing_of(variables, warned.append) is None
     assert [warning in one for one in warned] == [True] * bool(warning)
+
+
+def test_where_no_thread_can_start_the_process_ends_without_its_last_spans(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    receiver = Stub(lambda _: Answer())
+    monkeypatch.setenv(ENDPOINT, receiver.url)
+    refuses = Once("last-spans")
+    with refused(refuses), traced(receiver, print):
+        pass
+    assert refuses.left == []
+    receiver.close()
 
 
 def test_variables_that_the_library_refuses_stop_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

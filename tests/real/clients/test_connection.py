@@ -27,6 +27,7 @@ from reconciler.model.errors import (
     Unreachable,
 )
 from tests.support.controlplane.server import ControlPlane
+from tests.support.fakes.threads import Once, refused
 from tests.support.stub import Answer, Stub, StubMaker, json_answer, kubeconfig, status
 
 
@@ -294,6 +295,14 @@ def test_a_credential_plugin_that_hangs_is_given_up(tmp_path: Path) -> None:
     with pytest.raises(Unauthorized, match="did not answer"):
         credentials.within(0.05, ended.wait)
     ended.set()
+
+
+def test_credentials_whose_thread_can_not_start_are_read_for_the_next_request() -> None:
+    read = credentials.Credentials(lambda: "Bearer fresh")
+    with refused(Once("credentials")):
+        with pytest.raises(Unreachable, match="can't start new thread"):
+            read.header()
+        assert read.header() == "Bearer fresh"
 
 
 @pytest.mark.heavy

@@ -26,6 +26,7 @@ from tests.support import builders
 from tests.support.controlplane.fill import Pool, fill, no_vm_event, patch_conditions, vm_event
 from tests.support.controlplane.processes import wait_for
 from tests.support.controlplane.server import ControlPlane
+from tests.support.fakes.threads import refused
 
 SETTINGS = builders.settings("budget: {maxUnavailable: 3}\nevents: {Reboot: {start: Early}}")
 WANTED = wanted(SETTINGS, PARTS)
@@ -122,3 +123,20 @@ def test_after_the_api_server_was_gone_both_plans_are_the_same(cluster: ControlP
     remembered, fresh = both.plans()
     assert remembered == fresh
     assert name in {node.node for node in fresh.nodes}
+
+
+def test_other_settings_are_followed_by_the_thread_that_runs(cluster: ControlPlane) -> None:
+    fill(cluster.kubeconfig, nodes=1)
+    (name,) = [node["metadata"]["name"] for node in cluster.api.list("nodes")]
+    more = wanted(builders.settings("overrides: [{nodeSelector: {team: x}, events: {Reboot: {drain: true}}}]"), PARTS)
+    nodes, ending = NodeStore(), Ending()
+    with (
+        closing(Connection(str(cluster.kubeconfig))) as connection,
+        NodeWatcher(connection, WANTED, nodes, lambda cause: None, ending) as watcher,
+        refused(lambda thread: thread == "watch of nodes"),
+    ):
+        wait_for("the watch", nodes.newest)
+        watcher.want(more)
+        cluster.api.patch("nodes", name, {"metadata": {"labels": {"team": "x"}}})
+        wait_for("the label", lambda: "team" in (nodes.newest() or {})[name].labels)
+        assert watcher.trouble() == ""

@@ -14,10 +14,11 @@ import pytest
 from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.lease import Lock
 from reconciler.kubernetes.server_time import boottime
-from reconciler.model.errors import LockHeld, LockLost, Unauthorized
+from reconciler.model.errors import LockHeld, LockLost, NoThread, Unauthorized
 from tests.support.controlplane.api import Object
 from tests.support.controlplane.processes import wait_for
 from tests.support.controlplane.server import ControlPlane
+from tests.support.fakes.threads import Once, refused
 from tests.support.stub import Answer, Asked, StubMaker, json_answer, status
 
 NAMESPACE = "node-maintenance"
@@ -366,3 +367,22 @@ def test_a_lock_is_renewed_for_as_long_as_it_is_held(cluster: ControlPlane, conn
             now.seconds += DURATION / 4
             lock.check()
             wait_for("a renewal", renewed)
+
+
+def test_a_renewal_whose_thread_can_not_start_is_followed_by_the_next_one(
+    cluster: ControlPlane, connection: Connection
+) -> None:
+    refuses = Once("renewal")
+    with refused(refuses), Lock(connection, identity="me", duration=DURATION, renew_every=0.05) as lock:
+        before = lease(cluster)["renewTime"]
+        wait_for("a renewal", lambda: lease(cluster)["renewTime"] != before)
+        assert refuses.left == []
+        lock.check()
+
+
+def test_a_lock_that_nothing_would_renew_is_not_taken(connection: Connection) -> None:
+    lock = make(connection)
+    with refused(Once("lock")), pytest.raises(NoThread):
+        lock.acquire()
+    with make(connection, "other") as other:
+        other.check()
