@@ -68,6 +68,11 @@ def test_a_thread_that_can_not_start_says_what_to_do() -> None:
     assert thread.daemon
 
 
+def _waits(begun: threading.Event, go: threading.Event) -> None:
+    begun.set()
+    go.wait(60)
+
+
 @pytest.fixture
 def pool() -> Iterator[Pool]:
     made = Pool("pool", 3)
@@ -103,7 +108,7 @@ def test_a_work_that_fails_ends_no_thread(pool: Pool) -> None:
 def test_a_pool_does_with_the_threads_that_it_has(pool: Pool) -> None:
     begun, go, done = threading.Event(), threading.Event(), threading.Event()
     with refused(lambda name: name != "pool_0"):
-        pool.submit(lambda: begun.set() or go.wait(60))
+        pool.submit(partial(_waits, begun, go))
         pool.submit(done.set)
         assert begun.wait(60)
         assert not done.is_set()
@@ -124,7 +129,7 @@ def test_the_end_of_a_pool_begins_nothing_and_waits_no_longer_than_it_may(pool: 
     begun, go = threading.Event(), threading.Event()
     done: list[int] = []
     for _ in range(3):
-        pool.submit(lambda: begun.set() or go.wait(60))
+        pool.submit(partial(_waits, begun, go))
     pool.submit(lambda: done.append(1))
     assert begun.wait(60)
     assert not pool.close(0.05)

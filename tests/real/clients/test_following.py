@@ -128,7 +128,9 @@ def test_after_the_api_server_was_gone_both_plans_are_the_same(cluster: ControlP
 def test_other_settings_are_followed_by_the_thread_that_runs(cluster: ControlPlane) -> None:
     fill(cluster.kubeconfig, nodes=1)
     (name,) = [node["metadata"]["name"] for node in cluster.api.list("nodes")]
-    more = wanted(builders.settings("overrides: [{nodeSelector: {team: x}, events: {Reboot: {drain: true}}}]"), PARTS)
+    more = wanted(
+        builders.settings("overrides: [{nodeSelector: {team: x}, events: {Reboot: {drain: true}}}]"), PARTS
+    )
     nodes, ending = NodeStore(), Ending()
     with (
         closing(Connection(str(cluster.kubeconfig))) as connection,
@@ -138,5 +140,5 @@ def test_other_settings_are_followed_by_the_thread_that_runs(cluster: ControlPla
         wait_for("the watch", nodes.newest)
         watcher.want(more)
         cluster.api.patch("nodes", name, {"metadata": {"labels": {"team": "x"}}})
-        wait_for("the label", lambda: "team" in (nodes.newest() or {})[name].labels)
+        wait_for("the label", lambda: "team" in getattr(nodes.newest().get(name), "labels", ()))
         assert watcher.trouble() == ""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -99,14 +99,15 @@ class World:
             urllib.request.urlopen(f"http://{line['address']}/", timeout=60).close()
         scene.annotate(node, "request", '{"kind": "Reboot"}')
         until = time.monotonic() + SOON
-        for what, condition in {
+        follows: dict[str, Callable[[], object]] = {
             "a cordon": partial(scene.cordoned, node),
             "the hook": partial(self._asked, "/hook", node),
             "the end of the drain": lambda: not scene.pods_on(node),
             "an Event about the node": partial(self._event, node),
             "an Event for the owner": partial(self._event, name),
             "a message to people": partial(self._asked, "/people", node),
-        }.items():
+        }
+        for what, condition in follows.items():
             try:
                 serve.does(f"{what} of {node}", condition, seconds=max(until - time.monotonic(), 0.0))
             except TimeoutError as error:
