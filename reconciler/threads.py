@@ -1,23 +1,20 @@
-"""The one way to start a thread. A test in tests/imports says so: nothing else starts one.
+"""The one way to start a thread; tests/test_threads.py finds any other.
 
-A thread can't start where the Pod or its node is at its limit of processes. That ends after a while, so the
-process lives on, and each caller sees to it that its work is tried again. Who calls `start` changes what it
-knows after that: nothing may wait for a thread that does not run.
+A thread can't start while the Pod or its node is at its limit of processes. A process that runs goes on, and
+tries again later what needs the thread. So a caller changes its own state only after `start` has returned:
+nothing may wait for a thread that does not run.
 
 The node agent imports this file, so it needs nothing but the standard library.
 """
 
 from __future__ import annotations
 
-import logging
 import time
 from collections import deque
 from collections.abc import Callable
 from threading import Condition, Thread
 
 from reconciler.model.errors import NoThread
-
-log = logging.getLogger(__name__)
 
 
 def start(name: str, work: Callable[[], object]) -> Thread:
@@ -63,7 +60,6 @@ class Pool:
         """Begin no work that waits, and return whether all others have ended, in so many seconds at most."""
         with self._changed:
             self._closed = True
-            self._works.clear()
             self._changed.notify_all()
         ends = time.monotonic() + patience if patience is not None else None
         for thread in self._threads:
@@ -74,8 +70,11 @@ class Pool:
         while (work := self._next()) is not None:
             try:
                 work()
-            except Exception:
-                log.exception("a work of the threads %s has failed", self._name)
+            except Exception as error:  # noqa: BLE001 - whose work it is, looks for its errors itself
+                # Imported here, because the agent has no pool, and no room for it.
+                from reconciler.model.problems import internal
+
+                internal(f"the threads {self._name}", error)
             with self._changed:
                 self._busy -= 1
 

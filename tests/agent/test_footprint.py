@@ -39,6 +39,7 @@ OURS = {
     "reconciler.sources",
     "reconciler.sources.imds",
     "reconciler.model.scheduled_events",
+    "reconciler.threads",
 }
 
 
