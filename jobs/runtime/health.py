@@ -171,6 +171,7 @@ class HealthServer:
         self._ok, self._patience, self._report = ok, patience, report
         self._clients: dict[int, _Client] = {}
         self._ending = False
+        self._names = {"localhost", address[0].lower(), ""}
         self._listener = _listener(address)
         self._listener.setblocking(False)
         self.address: tuple[str, int] = self._listener.getsockname()[:2]
@@ -279,7 +280,11 @@ class HealthServer:
         method, _, rest = bytes(client.received).partition(b" ")
         path = rest.split(b" ", 1)[0].partition(b"?")[0].decode("latin-1")
         client.only_headers = method == b"HEAD"
-        if not whole:
+        if whole and not self._is_for_us(bytes(client.received)):
+            # A browser that a web site has led here by its own name (DNS rebinding) sends that name.
+            wrong = "use the IP address, localhost, the name of --listen, or a name that ends in .svc"
+            self._begin(client, "421 Misdirected Request", _text(wrong))
+        elif not whole:
             self._begin(client, "431 Request Header Fields Too Large", _text("the request is too large"))
         elif method not in (b"GET", b"HEAD"):
             self._begin(client, "405 Method Not Allowed", _text("only GET"))
@@ -291,6 +296,19 @@ class HealthServer:
             self._begin(client, status, _text(wrong or self._ok))
         else:
             self._begin(client, "404 Not Found", _text("not found"))
+
+    def _is_for_us(self, request: bytes) -> bool:
+        """Return whether each `Host` of a request is a name that no web site can have: RFC 9110, 7.4."""
+        for line in request.splitlines()[1:]:
+            name, _, value = line.partition(b":")
+            if name.strip().lower() != b"host":
+                continue
+            host = value.strip().decode("latin-1").lower()
+            host = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
+            of_cluster = host.endswith((".svc", ".svc.cluster.local"))
+            if not (host in self._names or of_cluster or _is_address(host)):
+                return False
+        return True
 
     def _wait_for(self, client: _Client, path: str) -> None:
         """Make the document, unless that has begun already for another client."""
@@ -369,6 +387,15 @@ def place_of(address: tuple[str, int]) -> str:
     """Return an address as people write it; an IPv6 address has brackets."""
     host, port = address
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _is_address(host: str) -> bool:
+    """Return whether a host is an IP address, and not a name. A zone may follow one of IPv6."""
+    for family in (socket.AF_INET, socket.AF_INET6):
+        with contextlib.suppress(OSError):
+            socket.inet_pton(family, host.partition("%")[0])
+            return True
+    return False
 
 
 def _listener(address: tuple[str, int]) -> socket.socket:

@@ -59,7 +59,8 @@ def _lines(settings: Settings, name: str) -> Iterator[str]:
         return
     yield ""
     yield "Events"
-    yield from _events(settings, {})
+    plain = list(_events(settings, {}))
+    yield from plain
     for index, override in enumerate(settings.overrides):
         example = _labels_for(override.node_selector)
         nodes = "all nodes" if override.node_selector.selects_all else f"nodes with {override.node_selector}"
@@ -69,7 +70,6 @@ def _lines(settings: Settings, name: str) -> Iterator[str]:
             # No single set of labels stands for these nodes, so their policies are not known here.
             yield "  as in the file; the selector matches different nodes, so there is no single answer"
             continue
-        plain = set(_events(settings, {}))
         changed = [line for line in _events(settings, example) if line not in plain]
         yield from changed or ["  nothing"]
     yield ""
@@ -136,7 +136,7 @@ def _events(settings: Settings, labels: Mapping[str, str]) -> Iterator[str]:
         yield "  Events that a user of the subscription starts: reported only."
     else:
         yield "  Events that a user of the subscription starts: treated like those of the platform."
-    for condition in sorted(settings.condition_types()):
+    for condition in sorted(policies.conditions):
         meant = policies.of_condition(condition)
         if meant is not None:
             yield f"  Condition {condition}: {_policy(meant, calendar, condition=True)}"

@@ -120,6 +120,8 @@ def _words(details: ErrorDetails, path: Path, known_at: Known) -> str:
             return f"{literal(given)} is not text" + ("" if given is None else "; write it in quotes")
         case "int_type" | "int_parsing":
             return f"{literal(given)} is not a whole number"
+        case "too_long" if isinstance(given, list):
+            return f"has {len(given)} entries; the limit is {(details.get('ctx') or {}).get('max_length')}"
         case "tuple_type" | "list_type":
             if isinstance(given, dict):
                 return "a mapping is not a list; write `- ` before its first key, and indent the other keys"

@@ -299,6 +299,9 @@ class NodePolicies(dict[tuple[Kind, str], EventPolicy | None]):
         """Take what the top of the file says, then each override that selects the nodes."""
         super().__init__()
         self._given = given
+        self.conditions = frozenset[str]().union(*(meanings.conditions for meanings in given))
+        """The node conditions that the settings name there."""
+
         self._paths: dict[tuple[Kind, str, str], str] = {}
 
     def __missing__(self, key: tuple[Kind, str]) -> EventPolicy | None:

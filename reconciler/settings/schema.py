@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import cache, cached_property
-from itertools import compress
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Literal, Never, TypeVar
 from zoneinfo import ZoneInfo
@@ -16,11 +16,12 @@ from pydantic import Field, PrivateAttr, create_model, model_validator
 
 from reconciler import plugins
 from reconciler.calendar.windows import Calendar, NotAllowed, Window
+from reconciler.model import limits
 from reconciler.model.content import CalendarPlace, CalendarText, SettingsVersion
 from reconciler.model.event import Kind
 from reconciler.model.keys import DEFAULT_PREFIX, OwnKeys, keys_of
 from reconciler.model.node import HOSTED_LABEL
-from reconciler.model.selector import EVERYTHING, LabelSelector
+from reconciler.model.selector import EVERYTHING, LabelSelector, Operator
 from reconciler.settings.draining import Adoptable, Budget, Coexist, Drain, Replacing
 from reconciler.settings.fields import ConditionType, Duration, Flag, Prefix, Section, Selector, Zone
 from reconciler.settings.hooks import Hooks
@@ -186,11 +187,13 @@ class Settings(Section):
     )
     windows: tuple[WindowSettings, ...] = Field(
         default=(),
+        max_length=limits.INSTANCES,
         description="When drains may start: inside any window that selects the node, at any time if none "
         "does. See docs/windows.md.",
     )
     not_allowed: tuple[NotAllowedSettings, ...] = Field(
         default=(),
+        max_length=limits.INSTANCES,
         description="When drains may not start, except at a deadline. It wins over `windows`. Default: none.",
     )
     budget: Budget = Field(
@@ -216,7 +219,9 @@ class Settings(Section):
     )
     keys: Keys = Field(default_factory=Keys, description="The names of labels and annotations.")
     overrides: tuple[Override, ...] = Field(
-        default=(), description="Other settings for some nodes. Later entries win, key by key. Default: none."
+        default=(),
+        max_length=limits.INSTANCES,
+        description="Other settings for some nodes. Later entries win, key by key. Default: none.",
     )
 
     of_features: ClassVar[tuple[FeatureSection[Any], ...]] = ()
@@ -314,19 +319,43 @@ class Settings(Section):
 
         Nodes that the same overrides select have the same policies, which are resolved once.
         """
-        selected = tuple(override.node_selector.matches(labels) for override in self.overrides)
+        by_label, others = self._overrides_by_label
+        candidates = others.union(*(by_label[label] for label in labels.items() if label in by_label))
+        selected = tuple(
+            index for index in sorted(candidates) if self.overrides[index].node_selector.matches(labels)
+        )
         policies = self._policies.get(selected)
         if policies is None:
-            overrides = compress(enumerate(self.overrides), selected)
+            overrides = [(index, self.overrides[index]) for index in selected]
             policies = self._policies[selected] = NodePolicies(
                 Meanings(self.events, self.conditions),
-                *(Meanings(one.events, one.conditions, f"overrides[{index}].") for index, one in overrides),
+                *(
+                    Meanings(each.events, each.conditions, f"overrides[{index}].")
+                    for index, each in overrides
+                ),
             )
         return policies
 
     @cached_property
-    def _policies(self) -> dict[tuple[bool, ...], NodePolicies]:
+    def _policies(self) -> dict[tuple[int, ...], NodePolicies]:
         return {}
+
+    @cached_property
+    def _overrides_by_label(self) -> tuple[Mapping[tuple[str, str], set[int]], set[int]]:
+        """The overrides by a label that each demands, and those that demand none.
+
+        With it a node costs the overrides of its own labels, and not all of them.
+        """
+        by_label: defaultdict[tuple[str, str], set[int]] = defaultdict(set)
+        others: set[int] = set()
+        for index, override in enumerate(self.overrides):
+            demanded = (each for each in override.node_selector.requirements if each.operator == Operator.IN)
+            if (label := next(demanded, None)) is None:
+                others.add(index)
+            else:
+                for value in label.values:
+                    by_label[label.key, value].add(index)
+        return by_label, others
 
     def condition_types(self) -> frozenset[str]:
         """Return every condition type in the settings, overrides included."""

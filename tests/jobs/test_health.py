@@ -77,6 +77,39 @@ def test_answers(server: HealthServer, checks: Checks) -> None:
     assert ask(server, "/readyz", "DELETE") == (405, "only GET")
 
 
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("127.0.0.1:8080", 200),
+        ("10.244.1.7", 200),
+        ("[fd00::7]:8080", 200),
+        ("LOCALHOST:8080", 200),
+        ("reconciler.node-maintenance.svc:8080", 200),
+        ("reconciler.node-maintenance.svc.cluster.local", 200),
+        ("evil.example", 421),
+        ("evil.example:8080", 421),
+        ("10.244.1.7.evil.example", 421),
+        ("localhost.evil.example", 421),
+        ("x.svc.evil.example", 421),
+        ("[evil.example]", 421),
+    ],
+)
+def test_a_web_site_can_not_read_what_is_here_under_its_own_name(
+    server: HealthServer, host: str, status: int
+) -> None:
+    for given in (f"Host: {host}", f"Host: 127.0.0.1\r\nhost : {host}"):
+        with connect(server) as client:
+            client.sendall(f"GET /healthz HTTP/1.1\r\n{given}\r\n\r\n".encode())
+            answer = client.makefile("rb").read().decode()
+        assert answer.startswith(f"HTTP/1.1 {status} "), (given, answer)
+
+
+def test_the_name_that_it_listens_at_is_its_own() -> None:
+    with HealthServer(("localhost", 0), {"/healthz": lambda: ""}) as server, connect(server) as client:
+        client.sendall(b"GET /healthz HTTP/1.0\r\n\r\n")
+        assert client.makefile("rb").read().startswith(b"HTTP/1.1 200 ")
+
+
 def test_five_hundred_silent_clients_stop_no_one_and_cost_neither_threads_nor_files(
     server: HealthServer,
 ) -> None:

@@ -112,6 +112,15 @@ drain: {maxConcurrentNodes: 0}
 """
 
 
+@pytest.mark.parametrize("key", ["overrides", "windows", "notAllowed"])
+def test_a_list_has_a_limit(key: str) -> None:
+    entry = "{nodeSelector: {a: b}}" if key == "overrides" else "{start: '10:00', end: '11:00'}"
+    parse_settings(f"{key}: [{', '.join([entry] * 1000)}]", "f")
+    assert mistakes(f"{key}: [{', '.join([entry] * 1001)}]") == (
+        f"f:1:1: {key}: has 1001 entries; the limit is 1000",
+    )
+
+
 @pytest.mark.parametrize(("text", "line"), rows(MISTAKES))
 def test_a_mistake_says_where_what_and_what_instead(text: str, line: str) -> None:
     assert mistakes(text) == (line,)

@@ -111,6 +111,34 @@ def test_overrides_are_merged_key_by_key_and_later_ones_win() -> None:
     )
 
 
+def test_overrides_are_found_by_the_labels_that_they_demand() -> None:
+    """A node has the policies of every override that selects it, whatever kind of selector that is."""
+    entries = "".join(
+        f"- nodeSelector: {{{selector}}}\n  events: {{Reboot: {{leadTime: {minutes}m}}}}\n"
+        for minutes, selector in enumerate(
+            [
+                "pool: a",
+                "matchExpressions: [{key: pool, operator: In, values: [a, b]}]",
+                "matchExpressions: [{key: pool, operator: NotIn, values: [a]}]",
+                "matchLabels: {pool: a}, matchExpressions: [{key: zone, operator: Exists}]",
+                "",
+                "pool: b",
+            ],
+            start=1,
+        )
+    )
+    settings = parse_settings("overrides:\n" + entries, "f")
+
+    def lead(index: int, labels: dict[str, str]) -> bool:
+        """Whether the last override that selects the node is this one, without those behind it."""
+        some = settings.model_copy(update={"overrides": settings.overrides[: index + 1]})
+        return some.policies(labels).of_kind(Kind.REBOOT).lead_time == timedelta(minutes=index + 1)
+
+    for labels in ({}, {"pool": "a"}, {"pool": "b"}, {"pool": "a", "zone": "1"}, {"zone": "1"}):
+        for index, override in enumerate(settings.overrides):
+            assert lead(index, labels) == override.node_selector.matches(labels), (index, labels)
+
+
 def test_a_condition_asks_for_a_drain_where_the_settings_name_it() -> None:
     settings = parse_settings(OVERRIDES, "f")
     sessions = {"agentpool": "sessions"}
