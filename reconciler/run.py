@@ -80,6 +80,8 @@ def examine(
 
 def _planned(snapshot: Snapshot, settings: Settings, now: datetime, store: Store | None = None) -> Plan:
     settings = settings.with_calendars(snapshot.for_settings.calendars)
+    if snapshot.disagreement is not None:
+        now -= snapshot.disagreement.behind
     events = assess(snapshot, now)
     if store is None:
         return decide(snapshot, events, settings, now, PARTS)

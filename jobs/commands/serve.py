@@ -376,13 +376,17 @@ class Serving:
         self._log.reconciler(plan.reconciler)
         self._seen = plan.reconciler.seen
         self._unguarded = tuple(node.node for node in plan.nodes if node.unguarded is not None)
+        self._log.clocks(plan)
         for node in plan.nodes if not rehearsed else ():
             for report in node.workflows:
                 # A step may follow at once. One that comes again and again waits, as any other cause.
                 if report.before is not report.after:
                     after = f"{report.profile} of {node.node} is {report.after.value}"
                     self._loop.wake(Cause(after, About.STEP))
-        return plan.next_change
+        if plan.next_change is None or plan.disagreement is None:
+            return plan.next_change
+        # The plan goes by the slowest clock, and this process does not.
+        return plan.next_change + plan.disagreement.behind
 
     def _enter(self) -> Acting:
         if self._acting is None:

@@ -128,6 +128,8 @@ class LogEvent(StrEnum):
     LEADING = "leading"
     GAVE_BACK = "lock given back"
     TWO_RECONCILERS = "another reconciler acts on the same nodes"
+    CLOCKS_DISAGREE = "the clocks of the API servers disagree"
+    CLOCKS_AGREE = "the clocks of the API servers agree"
     STANDING_BY = "standing by"
     PASS_FAILED = "pass failed"
     SETTINGS_LOADED = "settings loaded"

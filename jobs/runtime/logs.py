@@ -21,6 +21,7 @@ from reconciler.model.outcome import Outcome, Result
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.reconciler import Reconciler
 from reconciler.report.columns import log_fields
+from reconciler.report.people import clocks_disagree
 from reconciler.report.values import settings_value
 from reconciler.settings.schema import Settings
 from reconciler.settings.warnings import does_nothing
@@ -57,6 +58,7 @@ class PassLog:
         self._holder = ""
         self._others: tuple[str, ...] = ()
         self._lost: tuple[str, ...] = ()
+        self._clocks_disagree = False
         self._trouble = ""
 
     @staticmethod
@@ -81,6 +83,16 @@ class PassLog:
             self._lost = reconciler.lost
             if self._lost:
                 self.write(LogEvent.LESS_GUARDED, level=Level.WARNING, because="; ".join(self._lost))
+
+    def clocks(self, plan: Plan) -> None:
+        """Log once that the clocks of the API servers disagree so that starts follow from it, and the end."""
+        because = clocks_disagree(plan)
+        if bool(because) != self._clocks_disagree:
+            self._clocks_disagree = bool(because)
+            if because:
+                self.write(LogEvent.CLOCKS_DISAGREE, level=Level.WARNING, because=because)
+            else:
+                self.write(LogEvent.CLOCKS_AGREE)
 
     def trouble(self, error: Exception) -> None:
         """Log that a pass failed, once while the error stays the same."""

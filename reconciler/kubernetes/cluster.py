@@ -7,7 +7,6 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from datetime import timedelta
 from functools import partial
 from typing import Any, TypeVar
 
@@ -29,6 +28,7 @@ from reconciler.kubernetes.wire.lists import (
 )
 from reconciler.kubernetes.workflow_objects import read_hypervisors, read_lease, take_lease, write_hypervisor
 from reconciler.model import limits
+from reconciler.model.clocks import Disagreement
 from reconciler.model.errors import ClusterError, Forbidden, NotFound, Rejected, Unauthorized
 from reconciler.model.limits import is_object_name
 from reconciler.model.node import Node, Wanted
@@ -302,9 +302,9 @@ class Cluster:
         """Return all Hypervisors, None if the cluster does not have the kind."""
         return read_hypervisors(self._connection)
 
-    def skew(self) -> timedelta | None:
-        """Return the time of passes minus what answers say that contradict it, None before the first."""
-        return self._connection.time.doubt()
+    def disagreement(self) -> Disagreement | None:
+        """Return what answers say that contradict the time of passes, None if they agree."""
+        return self._connection.time.disagreement()
 
     def cordoned_by_us(self, nodes: Sequence[Node]) -> frozenset[str]:
         """See CordonReader."""

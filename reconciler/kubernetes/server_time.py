@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
+from statistics import median
+from typing import NamedTuple
 
 from reconciler.model import limits
-from reconciler.model.node import CLOCK_TOLERANCE
+from reconciler.model.clocks import CLOCK_TOLERANCE, Disagreement
 
 AGREED = 60.0
-"""Seconds for which answers have to agree with each other until a time that is far from the known one counts,
-and for which an answer that contradicts it is a reason for doubt.
+"""Seconds for which most answers have to contradict the known time until theirs counts, and for which one
+that contradicts it is a disagreement.
 """
 
 _TOLERANCE = CLOCK_TOLERANCE.total_seconds()
@@ -32,10 +35,21 @@ def boottime() -> float:
     return time.clock_gettime(_THROUGH_SUSPEND)
 
 
+_FEW = 5
+"""Answers of which each one may be right, however many contradict it."""
+
+_MINORITY = 0.4
+"""The part of the answers below which those that contradict the others are wrong: one server of three."""
+
+_MOST = 500
+"""Answers that are kept."""
+
+
 class ServerTime:
     """What is known of the server's time; safe for threads.
 
-    All numbers are seconds. The offset is the server's Unix time minus `clock`.
+    All numbers are seconds. The offset is the server's Unix time minus `clock`. Several servers may answer
+    under one address, and one of them may be wrong: most answers of the last minute decide.
     """
 
     def __init__(self, clock: Callable[[], float] = boottime, wall: Callable[[], float] = time.time) -> None:
@@ -45,10 +59,9 @@ class ServerTime:
         self._lock = threading.Lock()
         self._offset: float | None = None
         self._latest = float("-inf")
-        self._rival: tuple[float, float] | None = None
-        """Another offset, and since when all answers agree with it."""
-        self._contradicted = float("-inf")
-        self._distance = 0.0
+        self._answers: deque[_Answer] = deque(maxlen=_MOST)
+        self._contradicted: float | None = None
+        """Since when there have been answers that contradict the offset."""
 
     @property
     def known(self) -> bool:
@@ -65,13 +78,21 @@ class ServerTime:
                 self._latest = now
             return datetime.fromtimestamp(self._latest, UTC)
 
-    def doubt(self) -> timedelta | None:
-        """Return `now` minus what answers of the last minute say that contradict it, None before any."""
+    def disagreement(self) -> Disagreement | None:
+        """Return what answers of the last minute say that contradict `now`, None if they agree with it."""
         with self._lock:
-            if self._offset is None:
+            offset = self._offset
+            if offset is None:
                 return None
-            recent = self.clock() - self._contradicted < AGREED
-            return timedelta(seconds=self._distance if recent else 0.0)
+            self._forget(self.clock())
+            away = self._others(offset)
+            # The larger part of those that are ahead and those that are behind.
+            side = max(([one for one in away if one > 0], [one for one in away if one < 0]), key=len)
+            if not side:
+                return None
+            answers = len(self._answers)
+            counts = answers < _FEW or len(side) / answers >= _MINORITY
+            return Disagreement(timedelta(seconds=round(median(side))), len(side), answers, counts)
 
     def note(self, date: str | None, sent: float, received: float) -> None:
         """Take the `Date` of an answer, and when its request was sent and answered, by the clock."""
@@ -79,23 +100,49 @@ class ServerTime:
         if moment is None:
             return
         # The header is cut to whole seconds, and was written between the two moments.
-        low, high = moment - received, moment + 1 - sent
+        answer = _Answer(received, moment - received, moment + 1 - sent)
         with self._lock:
+            self._forget(received)
+            self._answers.append(answer)
             if self._offset is None:
-                self._offset = (low + high) / 2
+                self._offset = answer.middle
                 return
-            nearest = min(max(self._offset, low), high)
-            self._distance = self._offset - nearest if abs(self._offset - nearest) > _TOLERANCE else 0.0
-            if not self._distance:
-                self._offset, self._rival = nearest, None
+            if answer.away(self._offset) == 0.0:
+                self._offset = min(max(self._offset, answer.low), answer.high)
                 return
-            self._contradicted = received
-            rival, since = self._rival or (nearest, received)
-            if abs(min(max(rival, low), high) - rival) > _TOLERANCE:
-                rival, since = nearest, received
-            self._rival = rival, since
-            if received - since >= AGREED:
-                self._offset, self._rival, self._contradicted = (low + high) / 2, None, float("-inf")
+            if self._contradicted is None:
+                self._contradicted = received
+            away = self._others(self._offset)
+            other = median(away)
+            agreed = sum(abs(one - other) <= _TOLERANCE for one in away)
+            if received - self._contradicted >= AGREED and agreed / len(self._answers) > 1 - _MINORITY:
+                self._offset, self._contradicted = self._offset + other, None
+
+    def _forget(self, now: float) -> None:
+        while self._answers and now - self._answers[0].received >= AGREED:
+            self._answers.popleft()
+        if self._offset is not None and not self._others(self._offset):
+            self._contradicted = None
+
+    def _others(self, offset: float) -> list[float]:
+        return [away for one in self._answers if (away := one.away(offset))]
+
+
+class _Answer(NamedTuple):
+    """When an answer came, and between which offsets that of its server is."""
+
+    received: float
+    low: float
+    high: float
+
+    @property
+    def middle(self) -> float:
+        return (self.low + self.high) / 2
+
+    def away(self, offset: float) -> float:
+        """Return how far the server is ahead of this offset, 0 if that is within the tolerance."""
+        nearest = min(max(offset, self.low), self.high)
+        return self.middle - offset if abs(offset - nearest) > _TOLERANCE else 0.0
 
 
 def _read(date: str | None) -> float | None:

@@ -9,9 +9,9 @@ from typing import Annotated
 
 from msgspec import Meta, Struct, field
 
+from reconciler.model.clocks import OwnTimes
 from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.moments import shifted, to_text
-from reconciler.model.node import OwnTimes
 from reconciler.model.selector import EVERYTHING, LabelSelector
 from reconciler.model.values import Written, replace
 

@@ -1,47 +1,17 @@
-"""A node, reduced to the fields that we read, and the times of ours that a pass believes."""
+"""A node, reduced to the fields that we read."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from msgspec import Struct, field
 from msgspec.structs import force_setattr
 
 from reconciler.model import limits
+from reconciler.model.clocks import OwnTimes
 from reconciler.model.keys import keys_of
 from reconciler.model.values import replace
-
-CLOCK_TOLERANCE = timedelta(seconds=30)
-"""How far two clocks may differ and still count as equal."""
-
-
-class OwnTimes(Struct, frozen=True):
-    """Which of our own times to believe: `now` in whole seconds, and the `latest` believable moment (UTC)."""
-
-    now: datetime
-    latest: datetime
-
-    def of(self, moment: datetime) -> datetime:
-        """Return the moment; `now` in place of one in the future.
-
-        Otherwise a clock that was a day ahead would leave waits of a day behind.
-        """
-        return moment if moment <= self.latest else self.now
-
-    def maybe(self, moment: datetime | None) -> datetime | None:
-        """Return what `of` does, None for None."""
-        return None if moment is None else self.of(moment)
-
-
-def own_times(now: datetime, skew: timedelta | None) -> OwnTimes:
-    """Return what to believe at `now`; `skew` is our clock minus the API server's, None if it is unknown.
-
-    If our own clock is behind, the times that it takes for future ones may be right.
-    """
-    behind = max(-skew, timedelta()) if skew is not None else timedelta()
-    return OwnTimes(now.replace(microsecond=0), now + behind + CLOCK_TOLERANCE)
-
 
 ZONE_LABEL = "topology.kubernetes.io/zone"
 _OLD_ZONE_LABEL = "failure-domain.beta.kubernetes.io/zone"

@@ -9,6 +9,7 @@ from enum import StrEnum
 from msgspec import Struct, field
 
 from reconciler.model.case_outcome import CaseOutcome, outcome_at_end, outcome_of
+from reconciler.model.clocks import Disagreement
 from reconciler.model.content import CalendarText, SettingsVersion
 from reconciler.model.drains import Blocker, DrainOrder, DrainProgress
 from reconciler.model.event import MaintenanceEvent
@@ -447,7 +448,8 @@ class Plan(Struct, frozen=True):
     what could not be read because a permission is missing. `uids` are those of all nodes that exist. `labels`
     are those of the nodes in the plan, as far as the settings use them. `fleet` are all nodes that exist.
     `sources` is what each source answered, sorted by name. `reconciler` is who acts on the nodes.
-    `profiles` counts the nodes of each workflow of the settings by their states.
+    `profiles` counts the nodes of each workflow of the settings by their states. `disagreement` is what the
+    clocks of the API servers disagree about: then `now` is the time of the slowest one that counts.
     """
 
     now: datetime
@@ -467,6 +469,7 @@ class Plan(Struct, frozen=True):
     sources: tuple[SourceState, ...] = ()
     reconciler: Reconciler = Reconciler()
     profiles: tuple[ProfileNodes, ...] = ()
+    disagreement: Disagreement | None = None
 
 
 def actions(plan: NodePlan) -> tuple[ActionName, ...]:

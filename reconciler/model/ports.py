@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from datetime import datetime, timedelta
+from datetime import datetime
 from threading import Condition
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from msgspec import Struct, field
 
+from reconciler.model.clocks import Disagreement
 from reconciler.model.content import CalendarPlace, CalendarText
 from reconciler.model.drains import DrainOrder, DrainProgress
 from reconciler.model.ended_case import EndedCase
@@ -85,8 +86,8 @@ class ClusterReader(Protocol):
     def hypervisors(self) -> tuple[Hypervisor, ...] | None:
         """All Hypervisors, None if the cluster does not have the kind."""
 
-    def skew(self) -> timedelta | None:
-        """`now` minus what answers of the server say that contradict it, None before any answer."""
+    def disagreement(self) -> Disagreement | None:
+        """What answers of the last minute say that contradict the time of passes, None if they agree."""
 
 
 class AheadReader(Protocol):

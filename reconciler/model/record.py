@@ -19,13 +19,14 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 
 from reconciler.model import limits
+from reconciler.model.clocks import OwnTimes
 from reconciler.model.drains import KeptPods, Seen
 from reconciler.model.errors import RecordUnreadable
 from reconciler.model.event import Kind, MaintenanceEvent, Signal
 from reconciler.model.hooks import LONGEST_PAUSE, MOST_HOOKS, HookEnd, HookId, HookKind, HookRecord, HookStep
 from reconciler.model.keys import keys_of
 from reconciler.model.moments import to_text
-from reconciler.model.node import Node, OwnTimes
+from reconciler.model.node import Node
 from reconciler.model.values import Flat, Written, decoded, encoded, parsed, register, replace
 
 # Two moments that differ by no more are the same one, because clocks and formats differ.

@@ -9,13 +9,14 @@ from typing import Any
 from msgspec import Struct, field
 
 from reconciler.model import limits
+from reconciler.model.clocks import Disagreement, OwnTimes
 from reconciler.model.content import CalendarText, KeptCalendar
 from reconciler.model.drains import DrainProgress
 from reconciler.model.event import Answer, Kind, MaintenanceEvent, Reading
 from reconciler.model.instructions import PersonHold
 from reconciler.model.machine import Machine
 from reconciler.model.moments import shifted
-from reconciler.model.node import Node, OwnTimes
+from reconciler.model.node import Node
 from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.polling import AnyMemory
 from reconciler.model.problems import Unseen
@@ -324,11 +325,11 @@ class Snapshot(Struct, frozen=True):
 
     `readings` and `records` are by node name; a node without a record with its UID has no record. `pods` has
     the nodes whose pods matter to this pass. `attached` are the volumes of pods that left, on nodes whose
-    drain another process has begun; a node is missing if they were not read. `skew` is `now` minus what
-    answers of the API server say that contradict it, None if none has told its time. `itself` is where we
-    run. `memories` are the valid answers of each enabled polled source, including those of this pass.
-    `problems` says what could not be read. `aside` are the nodes that rest, if they are not among the nodes.
-    `reconciler` is who acts on the nodes.
+    drain another process has begun; a node is missing if they were not read. `disagreement` is what the
+    clocks of the API servers disagree about, None if they agree. `itself` is where we run. `memories` are
+    the valid answers of each enabled polled source, including those of this pass. `problems` says what could
+    not be read. `aside` are the nodes that rest, if they are not among the nodes. `reconciler` is who acts
+    on the nodes.
     """
 
     nodes: tuple[Node, ...]
@@ -342,7 +343,7 @@ class Snapshot(Struct, frozen=True):
     remediator: Remediator = Remediator()
     drains: Mapping[str, DrainProgress] = field(default_factory=dict)
     ledger: Ledger = Ledger()
-    skew: timedelta | None = None
+    disagreement: Disagreement | None = None
     itself: Self = Self()
     memories: Mapping[str, AnyMemory] = field(default_factory=dict)
     problems: Problems = Problems()

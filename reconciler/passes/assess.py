@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from msgspec import Struct, field
 
 from reconciler.model import limits
+from reconciler.model.clocks import own_times
 from reconciler.model.event import (
     REQUEST,
     Answer,
@@ -22,7 +23,6 @@ from reconciler.model.event import (
     Status,
 )
 from reconciler.model.moments import to_text
-from reconciler.model.node import own_times
 from reconciler.model.problems import internal
 from reconciler.model.record import SAME_MOMENT
 from reconciler.model.snapshot import Assessment, NodeAssessment, Snapshot
@@ -34,7 +34,7 @@ def assess(snapshot: Snapshot, now: datetime) -> Assessment:
     A reading whose heartbeat is too old becomes unknown, because its writer may no longer run. So does one
     that reports no event, with a heartbeat that is far in the future: nobody knows how old it is.
     """
-    latest = own_times(now, snapshot.skew).latest
+    latest = own_times(now, snapshot.disagreement).latest
     nodes: dict[str, NodeAssessment] = {}
     absent: Counter[str] = Counter()
     for node in snapshot.nodes:

@@ -8,11 +8,12 @@ from functools import cached_property, partial
 
 from msgspec import Struct, field
 
+from reconciler.model.clocks import OwnTimes, own_times
 from reconciler.model.drains import DrainOrder
 from reconciler.model.instructions import Instructions
 from reconciler.model.keys import OwnKeys
 from reconciler.model.machine import Machine, Vm, vm_of
-from reconciler.model.node import Node, OwnTimes, own_times
+from reconciler.model.node import Node
 from reconciler.model.plan import Actions, Hold, JudgedEvent, NodePlan, Transition, WorkflowReport
 from reconciler.model.problems import Faults
 from reconciler.model.record import CaseRecord, KnownEvent, Record, State
@@ -53,9 +54,15 @@ class PassContext(Struct, frozen=True, dict=True):
         return self.now.replace(microsecond=0)
 
     @cached_property
+    def fastest(self) -> datetime:
+        """The moment by the fastest clock that counts: what is counted from it never ends early."""
+        disagreement = self.snapshot.disagreement
+        return self.now + disagreement.spread if disagreement is not None else self.now
+
+    @cached_property
     def times(self) -> OwnTimes:
         """Which of our own times to believe."""
-        return own_times(self.now, self.snapshot.skew)
+        return own_times(self.now, self.snapshot.disagreement)
 
     @cached_property
     def undone(self) -> Mapping[tuple[str, str], Undone]:

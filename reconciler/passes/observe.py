@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from msgspec import Struct
 
 from reconciler.drain.workloads import GROUP_LABELS, MOST, group_of, in_one_namespace
+from reconciler.model.clocks import own_times
 from reconciler.model.content import CalendarPlace, CalendarText, KeptCalendar, kept_calendars, place_hash
 from reconciler.model.errors import CloudError, ClusterError, Unauthorized, Unreachable
 from reconciler.model.event import Reading
@@ -19,15 +20,7 @@ from reconciler.model.hooks import HookAnswer, HookKey, HookKind, HookRecord
 from reconciler.model.limits import EARLIEST
 from reconciler.model.machine import Machine, MachineRef
 from reconciler.model.moments import to_text
-from reconciler.model.node import (
-    POOL_ANNOTATIONS,
-    READ_LABELS,
-    UPGRADE_ANNOTATIONS,
-    US,
-    Node,
-    Wanted,
-    own_times,
-)
+from reconciler.model.node import POOL_ANNOTATIONS, READ_LABELS, UPGRADE_ANNOTATIONS, US, Node, Wanted
 from reconciler.model.pod import Pod, claims_of
 from reconciler.model.polling import AnyMemory, Listing, Memory
 from reconciler.model.ports import (
@@ -147,7 +140,7 @@ def observe(
         outside.machines, parts.machine_of, fleet.nodes, reports.readings, fleet.records, settings
     )
     busy = _busy(fleet.records, reports.struck, machines)
-    kept = ledger.believed(own_times(now, reader.skew())).calendars
+    kept = ledger.believed(own_times(now, reader.disagreement())).calendars
     for_settings, soon, namespaces_problem, notes = _for_settings(context, fleet, reports, busy, wants, kept)
     begun = _just_begun(outside, fleet.records, now, 0 if soon else _FEW).difference(reports.struck, machines)
     pods, unread_pods = _pods(outside, fleet.nodes, [name for name in busy if name not in begun], gaps)
@@ -164,7 +157,7 @@ def observe(
         remediator=read.remediator,
         ledger=ledger,
         memories=reports.memories,
-        skew=reader.skew(),
+        disagreement=reader.disagreement(),
         itself=outside.itself,
         reconciler=_beside_others(outside, settings, fleet, store),
         problems=Problems(
@@ -288,8 +281,8 @@ def _fleet(context: _Context, read: _Read, nodes: Sequence[Node]) -> _Fleet:
     reader, settings = context.outside.reader, context.settings
     if isinstance(reader, FollowingReader):
         nodes = reader.completed(nodes, read.wanted)
-    # After the nodes were read: the answer of the API server shows how far our own clock is off.
-    times = own_times(context.now, reader.skew())
+    # After the nodes were read: their answer too says what time it is.
+    times = own_times(context.now, reader.disagreement())
     nodes = tuple(node.believed(times) for node in nodes)
     annotations, problems = _records(nodes, settings.keys.prefix)
     annotations, notes = guarded(

@@ -15,8 +15,9 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from reconciler.model.clocks import own_times
 from reconciler.model.event import Answer
-from reconciler.model.node import Node, own_times
+from reconciler.model.node import Node
 from reconciler.model.plan import DrainState, NodePlan, Plan
 from reconciler.model.ports import Followed
 from reconciler.model.problems import guarded
@@ -240,7 +241,7 @@ class Store:
             return None
         if not rests(node, assessed, settings, parts) or parts.outlived(node, keys.prefix).any:
             return None
-        latest = own_times(now, snapshot.skew).latest
+        latest = own_times(now, snapshot.disagreement).latest
         if any(reading.as_of is not None and reading.as_of > latest for reading in assessed.readings):
             return None
         settings.manages(node.labels)

@@ -6,7 +6,7 @@ Only a case that we can end starts early: any other node would stand empty, and 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from msgspec import Struct, field
 
@@ -29,6 +29,8 @@ class Means(Struct, frozen=True):
     no provider knows the node. `twin` names a node with the same providerID, empty if there is none. `vms`
     returns the nodes of each VM, by its name in scheduled events (casefolded). `in_vain` says why Azure
     would not be asked soon to start an event although this node is drained, by the ID of it (casefolded).
+    `spread` is how far another clock, which may be right, is ahead of the time of the pass: deadlines go by
+    that one.
     """
 
     notice: bool = False
@@ -38,6 +40,7 @@ class Means(Struct, frozen=True):
     vms: Callable[[], Mapping[str, Sequence[str]]] = dict
     record: CaseRecord = CaseRecord()
     in_vain: Mapping[str, str] = field(default_factory=dict)
+    spread: timedelta = timedelta()
 
 
 def after_drain(

@@ -58,6 +58,8 @@ def judge(
     policy = policies[event.kind, event.condition]
     if policy is None:
         return JudgedEvent(event, False, False, f"the settings no longer name {event.condition}")
+    if means.spread:
+        policy = replace(policy, lead_time=policy.lead_time + means.spread)
     reports_users = policies.user_initiated is UserInitiated.REPORT
     deadline = _deadline(event, policy)
     ignored = _ignored(event, policy, now, reports_users=reports_users)
@@ -93,6 +95,11 @@ def judge(
     may, timing, until, overruled = _timing(
         event, policy, node, settings, now, waits_for_window=waits_for_window
     )
+    if may and means.spread:
+        # A window that is over by one of the clocks may be over.
+        may, timing, until, overruled = _timing(
+            event, policy, node, settings, now + means.spread, waits_for_window=waits_for_window
+        )
     return JudgedEvent(
         event,
         asks=True,

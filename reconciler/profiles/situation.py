@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import cached_property
 from typing import Generic, TypeVar
 
@@ -69,7 +69,6 @@ class Situation(Struct, frozen=True, dict=True):
     places: DisruptionBudget
     ledger: Ledger
     now: datetime
-    skew: timedelta | None = None
     own_node: bool = False
     others: Others = Others()
     acknowledgements: tuple[Acknowledgement, ...] = ()

@@ -113,6 +113,8 @@ def _of_process(plan: Plan, outcomes: Iterable[Outcome], trouble: Iterable[str])
         )
     if plan.settings.rejected:
         yield Ask((), rejected(plan), f"{SETTINGS}: reconciler check-config FILE names each mistake")
+    if clocks := clocks_disagree(plan):
+        yield Ask((), clocks, f"the administrator of the API servers: {CORRECT}")
     for text in trouble:
         yield Ask((), text, f"whoever runs the reconciler: {log}; for settings, reconciler check-config")
     if selects_none(plan):
@@ -132,6 +134,15 @@ def rejected(plan: Plan) -> str:
     return (
         f"the settings have a mistake, so the default ones show what is announced: {plan.settings.rejected}"
     )
+
+
+CORRECT = "correct the clocks of their machines, such as with `chronyc makestep`"
+
+
+def clocks_disagree(plan: Plan) -> str:
+    """Return what the clocks of the API servers disagree about, empty if that changes no start."""
+    clocks = plan.disagreement
+    return clocks.words(plan.now) if clocks is not None and clocks.counts else ""
 
 
 def selects_none(plan: Plan) -> str:
@@ -166,6 +177,8 @@ def alarms(plan: Plan) -> Iterator[str]:
     """Yield in a line each what no plan may look quiet beside, such as unguarded nodes."""
     if rejected(plan):
         yield f"SETTINGS REJECTED: {rejected(plan)}"
+    if clocks := clocks_disagree(plan):
+        yield f"CLOCKS: {clocks}; {CORRECT}"
     if selects_none(plan):
         yield f"NO NODE: {selects_none(plan)}; change `nodeSelector`"
     for text, names in on_most(plan).items():

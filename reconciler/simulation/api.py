@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from msgspec import Struct
 
+from reconciler.model.clocks import CLOCK_TOLERANCE, Disagreement
 from reconciler.model.errors import ClusterError, Conflict, NotFound, NotKept, Rejected, TooManyRequests
 from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.node import Condition, Node, Wanted
@@ -183,9 +184,10 @@ class SimulatedApi:
         self._read("hypervisors")
         return _by_name(self.cluster.hypervisors)
 
-    def skew(self) -> timedelta | None:
-        """How far our clock is ahead."""
-        return self.cluster.skew
+    def disagreement(self) -> Disagreement | None:
+        """How far the API server's clock is from ours."""
+        away = -self.cluster.skew
+        return Disagreement(away) if abs(away) > CLOCK_TOLERANCE else None
 
     # CordonReader
 

@@ -230,7 +230,7 @@ class SimulatedCluster(Controllers):
         self.agents = Agents(installed=True)
         self.remediator = Remediator()
         self.server_version = ServerVersion("v1.33.2")
-        self.skew: timedelta | None = timedelta()
+        self.skew = timedelta()
         self._nodes_made = 0
 
     def add_node(self, node: Node) -> Node:

@@ -9,7 +9,7 @@ import logging
 import re
 import sys
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from jobs.agent import program
 from jobs.runtime.log_line import LARGEST_LINE, LogEvent, LogField, to_line
 from jobs.runtime.logs import PassLog, log_as_json
+from reconciler.model.clocks import Disagreement
 from reconciler.model.content import SettingsVersion
 from reconciler.model.outcome import Outcome, Result
 from reconciler.model.plan import Actions, Hold, NodePlan, NodeStatus, Plan, PlanSettings, Transition
@@ -360,3 +361,26 @@ def test_settings_that_never_do_anything_are_a_warning(
     line = json.loads(capsys.readouterr().out)
     assert (line["event"], line["level"]) == ("settings loaded", level)
     assert ("nothing is ever done" in line.get("because", "")) == (level == "warning")
+
+
+def test_clocks_that_disagree_are_logged_once_with_both_times_and_so_is_the_end(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    now = datetime(2026, 5, 11, 12, tzinfo=UTC)
+    few = Disagreement(timedelta(minutes=4), 1, 30, counts=False)
+    log = PassLog()
+    for disagreement in (
+        None,
+        few,
+        Disagreement(timedelta(minutes=4)),
+        Disagreement(timedelta(minutes=5)),
+        few,
+    ):
+        log.clocks(Plan(now, "Enforce", disagreement=disagreement))
+
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [(line["event"], line["level"]) for line in lines] == [
+        ("the clocks of the API servers disagree", "warning"),
+        ("the clocks of the API servers agree", "info"),
+    ]
+    assert "2026-05-11T12:04:00Z, the others 2026-05-11T12:00:00Z" in lines[0]["because"]

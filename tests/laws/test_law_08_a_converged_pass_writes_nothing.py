@@ -110,8 +110,6 @@ def test_what_follows_from_a_start_that_is_planned_for_now_and_held_changes_when
     for name in [f"n{number}" for number in held if number < len(events)]:
         node = history.cluster.nodes[name]
         history.cluster.put_node(replace(node, taints=(Taint(AUTOSCALER_TAINT, "", "NoSchedule"),)))
-    # The schedule knows the taint, and not that the clock of the API server is wrong.
-    history.cluster.skew = minutes(10) if 0 in held else timedelta()
     for part in parts:
         plan = history.until_still(most=20)
         planned = [one.schedule for one in plan.nodes if one.schedule is not None]
@@ -123,20 +121,6 @@ def test_what_follows_from_a_start_that_is_planned_for_now_and_held_changes_when
 
         assert history.api.writes == writes
         history.wait(until - history.now)
-
-
-def test_a_start_that_is_held_is_looked_at_again_when_it_is_too_late() -> None:
-    asked = {REQUEST: f'{{"kind":"Reboot","notBefore":"{NOW + minutes(20):%Y-%m-%dT%H:%M:%SZ}"}}'}
-    history = History(world_of([builders.node("a", annotations=asked)]), builders.settings())
-    history.cluster.skew = minutes(10)
-    # The latest start is 15 minutes before the date.
-    assert history.until_still().next_change == NOW + minutes(5)
-    history.wait(minutes(5))
-    assert history.until_still().next_change == NOW + minutes(5) + timedelta.resolution
-    history.wait(timedelta.resolution)
-    history.look()
-
-    assert "MaintenanceWillBeMissed" in [one.notice.reason for one in history.cluster.events]
 
 
 def test_a_plan_without_a_start_for_now_needs_no_pass_of_its_own() -> None:

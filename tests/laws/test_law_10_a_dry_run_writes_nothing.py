@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from datetime import timedelta
 
 from hypothesis import given, settings
 
 from reconciler.drain.ahead import PodsAhead
+from reconciler.model.clocks import Disagreement
 from reconciler.model.node import Node, Wanted
 from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.ports import ClusterReader, Outside
@@ -67,8 +67,8 @@ class ReadOnly:
     def hypervisors(self) -> tuple[Hypervisor, ...] | None:
         return self._api.hypervisors()
 
-    def skew(self) -> timedelta | None:
-        return self._api.skew()
+    def disagreement(self) -> Disagreement | None:
+        return self._api.disagreement()
 
 
 def reading(world: World) -> Outside:

@@ -145,24 +145,6 @@ ANSWERS["budgetLeft"] = {
 }
 
 
-def skewed(seconds: float | None) -> Situation:
-    """A pass in which the API server's answers are so far apart."""
-    return replace(situation(), skew=None if seconds is None else timedelta(seconds=seconds))
-
-
-ANSWERS["clockTrusted"] = {
-    "nobody can say": (skewed(None), passed()),
-    "just within": (skewed(30), passed()),
-    "ahead": (
-        skewed(31),
-        failed(
-            "answers of the API server are 31s behind others of the last minute; correct the clocks of its"
-            " machines"
-        ),
-    ),
-}
-
-
 def mechanics(label: str = "true", adopt: str = "[mechanic]", *, cordoned: bool = True) -> Situation:
     """A node that bears mechanic's label."""
     on = node(labels={MECHANIC_LABEL: label}, unschedulable=cordoned)

@@ -26,7 +26,7 @@ EXPRESSIONS = sorted(
     {step.text for state in State for step in DEFAULT.rules(state).transitions}
     | {f"!{name}" for name in CHECKS}
     | set(CHECKS)
-    | {"!(drainAsked && nodeReady) || !clockTrusted"}
+    | {"!(drainAsked && nodeReady) || !leftToUs"}
 )
 VERDICTS = st.fixed_dictionaries({name: st.sampled_from(tuple(Verdict)) for name in CHECKS})
 

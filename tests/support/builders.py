@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
+from reconciler.model.clocks import Disagreement
 from reconciler.model.drains import DrainProgress
 from reconciler.model.event import Answer, Cause, Initiator, Kind, MaintenanceEvent, Reading, Signal, Status
 from reconciler.model.machine import Machine
@@ -348,7 +349,7 @@ def snapshot(
     remediator: Remediator = _NO_REMEDIATOR,
     agents: Agents = _AGENTS,
     ledger: Ledger = _NEVER_STARTED,
-    skew: timedelta | None = timedelta(),
+    skew: timedelta = timedelta(),
     prefix: str = PREFIX,
     pods: Mapping[str, tuple[Pod, ...]] | None = None,
     drains: Mapping[str, DrainProgress] | None = None,
@@ -371,7 +372,7 @@ def snapshot(
         remediator=remediator,
         agents=agents,
         ledger=ledger,
-        skew=skew,
+        disagreement=Disagreement(-skew) if skew else None,
         pods=pods or {},
         drains=drains or {},
         itself=Self(own_node),

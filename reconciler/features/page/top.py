@@ -14,7 +14,16 @@ from reconciler.model.plan import NodePlan
 from reconciler.model.schedule import CaseForecast
 from reconciler.report.acting import acting_line
 from reconciler.report.ahead import PlannedCase, Status, moment_text, plan_ahead
-from reconciler.report.people import for_all, for_any, on_most, people, rejected, selects_none, unguarded
+from reconciler.report.people import (
+    clocks_disagree,
+    for_all,
+    for_any,
+    on_most,
+    people,
+    rejected,
+    selects_none,
+    unguarded,
+)
 from reconciler.report.values import outcome_lines, unseen_line
 
 _MOST = 6
@@ -70,7 +79,11 @@ def wrong(facts: PageFacts) -> Listed:
             *_nobody_acts(facts),
             *_pressing(facts),
             *(Entry(Names(), text, "this process") for text in facts.trouble),
-            *(Entry(Names(), text) for text in (rejected(facts.plan), selects_none(facts.plan)) if text),
+            *(
+                Entry(Names(), text)
+                for text in (rejected(facts.plan), clocks_disagree(facts.plan), selects_none(facts.plan))
+                if text
+            ),
             *_unguarded(facts),
             *_missed(facts),
             *_stopped(facts),

@@ -330,6 +330,7 @@ def _plan(
         reconciler=faults.step(
             "what the settings guard is not known", lambda: _covering(context), snapshot.reconciler
         ),
+        disagreement=snapshot.disagreement,
         profiles=faults.step(
             "the nodes of the profiles are not counted", lambda: _profiles(fleet, context, progress), ()
         ),

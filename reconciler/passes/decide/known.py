@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 
 from reconciler.model.event import Answer
@@ -166,6 +166,7 @@ def look(
         lambda: context.vms,
         facts.case,
         in_vain,
+        snapshot.disagreement.spread if snapshot.disagreement is not None else timedelta(),
     )
     judged = tuple(
         judge(event, node, settings, snapshot.remediator, context.now, means) for event in assessment.events

@@ -103,7 +103,6 @@ def decide_node(node: NodeFacts, context: PassContext, progress: Progress, parts
         places=progress.places,
         ledger=progress.ledger,
         now=context.now,
-        skew=snapshot.skew,
         own_node=read.name == snapshot.itself.node,
         others=Others(
             progress.undrained,
@@ -147,7 +146,7 @@ def _case_now(node: NodeFacts, context: PassContext) -> tuple[CaseRecord, cases.
     # A person who uncordoned the node did not know of an event that appears in the same pass.
     opened = begun and not node.read.unschedulable
     if record.open or any(event.asks and event.starts for event in judged):
-        fresh = cases.updated(record, view, node.assessment, switched_on, context.now)
+        fresh = cases.updated(record, view, node.assessment, switched_on, context.fastest)
         record = cases.without_new(fresh, record) if opened else fresh
     if record.acknowledged:
         reported = {id_ for known in record.events for id_ in known.ids}

@@ -186,6 +186,8 @@ def notes(
         return _count(fleet, has) + sum(part.count for part in resting if has(part.node))
 
     notes = list(snapshot.problems.cluster)
+    if snapshot.disagreement is not None:
+        notes.insert(0, snapshot.disagreement.words(context.now))
     copies = {node.name: node.copied for node in snapshot.nodes if node.copied}
     if copies:
         names = ", ".join(sorted(copies)[:_NAMED]) + (" and others" if len(copies) > _NAMED else "")

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from reconciler.model.moments import to_text
-from reconciler.model.node import CLOCK_TOLERANCE, Node
+from reconciler.model.node import Node
 from reconciler.model.outcome import WaitsFor
 from reconciler.model.plan import JudgedEvent
 from reconciler.profiles.checks.people import starting
@@ -53,24 +53,6 @@ def starts_allowed(situation: Situation) -> CheckResult:
     if situation.settings.mode is Mode.FINISH:
         return failed("mode is Finish: nothing new is started")
     return passed()
-
-
-@check(
-    "clockTrusted",
-    ordinarily="the answers of the API server agree about the time",
-    who="the administrator of the machines of the API server: correct their clocks",
-)
-def clock_trusted(situation: Situation) -> CheckResult:
-    """Pass when no answer of the last minute differs by more than 30 s from the time of the pass.
-
-    The local clock does not matter. Without any answer that has a `Date`, the check passes.
-    """
-    skew = situation.skew
-    if skew is None or abs(skew) <= CLOCK_TOLERANCE:
-        return passed()
-    way = "behind" if skew > timedelta() else "ahead of"
-    away = f"{abs(skew).total_seconds():.0f}s {way} others of the last minute"
-    return failed(f"answers of the API server are {away}; correct the clocks of its machines")
 
 
 @check(

@@ -74,7 +74,7 @@ def shown(node: Node) -> dict[str, str]:
     [
         pytest.param(standing(State.REQUIRED, "windowOpen", "budgetLeft"), "MaintenanceScheduled"),
         pytest.param(standing(State.REQUIRED, "startsAllowed"), "MaintenanceScheduled", id="Finish"),
-        pytest.param(standing(State.REQUIRED, "clockTrusted", "budgetLeft"), "MaintenanceApproved"),
+        pytest.param(standing(State.REQUIRED, "leftToUs", "budgetLeft"), "MaintenanceApproved"),
         pytest.param(standing(State.REQUIRED, "budgetLeft", "spacingKept"), "NodeCordoning", id="queued"),
         pytest.param(standing(drain=UNDONE), "NodeCordoned", id="waits for a drain slot"),
         pytest.param(standing(), "NodeCordoned", id="adopted, and nothing asks for a drain"),

@@ -7,7 +7,8 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from reconciler.model.node import Condition, Node, own_times
+from reconciler.model.clocks import Disagreement, own_times
+from reconciler.model.node import Condition, Node
 from reconciler.model.values import replace
 from reconciler.settings.schema import Settings
 from tests.laws.histories import History
@@ -17,7 +18,7 @@ from tests.support.worlds import world_of
 
 DAY = timedelta(days=1)
 TOMORROW = NOW + DAY
-TIMES = own_times(NOW, timedelta())
+TIMES = own_times(NOW)
 
 
 @pytest.mark.parametrize(
@@ -51,7 +52,7 @@ def test_the_age_by_a_clock_of_another_century_is_a_moment_that_can_be_read() ->
 def test_while_our_own_clock_is_behind_a_transition_in_our_future_is_believed() -> None:
     changed = Condition("Ready", "True", heartbeat=TOMORROW, transition=TOMORROW)
 
-    assert changed.believed(own_times(NOW, -DAY)) == changed
+    assert changed.believed(own_times(NOW, Disagreement(DAY))) == changed
 
 
 def _on(history: History, condition: Condition) -> None:

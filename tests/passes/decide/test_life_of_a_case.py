@@ -660,14 +660,14 @@ def test_a_label_of_ours_without_a_record_is_taken_away() -> None:
 
 
 def test_every_check_that_stops_a_start_is_a_hold_not_only_the_first() -> None:
-    seen = snapshot(node(), readings={"a": reported(signal())}, skew=timedelta(minutes=5), ledger=Ledger(NOW))
+    seen = snapshot(node(), readings={"a": reported(signal())}, ledger=Ledger(NOW))
     plan = planned(seen, builders.settings(f"budget: {{maxUnavailable: 0, spacing: 1h}}\n{CLOSED}"))
 
-    assert codes(plan_of(plan)) == {"clockTrusted", "windowOpen", "spacingKept", "budgetLeft"}
+    assert codes(plan_of(plan)) == {"windowOpen", "spacingKept", "budgetLeft"}
     # A node that the autoscaler removes is out of service already, and needs no second place.
     tainted = replace(seen, nodes=(node(taints=(AUTOSCALER_TAINT,)),))
     plan = planned(tainted, builders.settings(f"budget: {{maxUnavailable: 0, spacing: 1h}}\n{CLOSED}"))
-    assert codes(plan_of(plan)) == {"clockTrusted", "leftToUs", "windowOpen", "spacingKept"}
+    assert codes(plan_of(plan)) == {"leftToUs", "windowOpen", "spacingKept"}
 
 
 def test_while_a_drain_goes_on_another_event_that_starts_no_drain_is_no_hold() -> None:

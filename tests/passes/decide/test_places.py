@@ -13,8 +13,11 @@ from hypothesis import strategies as st
 
 from reconciler.model.event import Kind, PlatformPlan
 from reconciler.model.node import AUTOSCALER_TAINT, REMEDIATOR_TAINT, Node, Taint
+from reconciler.model.outcome import HoldCode
+from reconciler.model.plan import Hold
 from reconciler.model.schedule import CaseForecast, CaseSchedule
 from reconciler.model.values import replace
+from reconciler.passes.decide.scheduling import as_held
 from reconciler.profiles.instructed import others_at_work
 from reconciler.settings.draining import Coexist, Karpenter
 from tests.laws.histories import History, by_hand
@@ -241,16 +244,26 @@ def test_a_drain_that_runs_waits_for_the_autoscaler_until_its_latest_start() -> 
     assert not history.cluster.pods_on("a")
 
 
-def test_a_start_that_a_check_holds_is_not_planned_for_now() -> None:
-    history = beside(120, "events: {Reboot: {start: Early}}")
-    history.cluster.skew = minutes(10)
-    found = scheduled(history)
+@pytest.mark.parametrize(
+    ("latest", "until", "start", "missed"),
+    [
+        pytest.param(40, None, None, False, id="nobody knows when it ends"),
+        pytest.param(40, 30, 30, False, id="it ends in time"),
+        pytest.param(40, 50, 50, True, id="it ends too late"),
+        pytest.param(-1, None, None, True, id="the latest start has passed"),
+    ],
+)
+def test_a_start_that_a_check_holds_is_not_planned_for_now(
+    latest: float, until: float | None, start: float | None, missed: bool
+) -> None:
+    ends = None if until is None else NOW + minutes(until)
+    hold = Hold("a", HoldCode.NODE_WRITABLE, "a webhook denies it", until=ends)
+    held = as_held(CaseSchedule(NOW, NOW + minutes(latest)), (hold,), NOW)
 
-    assert (found.planned_start, found.forecast) == (None, CaseForecast.UNKNOWN)
-    assert "correct the clocks" in found.because
-    history.wait(minutes(106))
-    assert scheduled(history).missed
-    assert builders.case_of(history.cluster.nodes["a"]).facts.will_be_missed is not None
+    assert held is not None
+    assert (held.planned_start, held.missed) == (None if start is None else NOW + minutes(start), missed)
+    assert "a webhook denies it" in held.because
+    assert (held.forecast is CaseForecast.UNKNOWN) == (start is None and not missed)
 
 
 def test_when_a_node_comes_back_that_stays_not_ready_after_its_settle_time_is_not_known() -> None:

@@ -58,6 +58,8 @@ class Proxy(Served):
         """Seconds by which each answer comes late."""
         self.bend: Callable[[str, Iterator[bytes]], Iterator[bytes]] = lambda content_type, chunks: chunks
         """Changes what a watch (content type, chunks) sends to the client."""
+        self.dates: Callable[[str], str] = lambda date: date
+        """Changes the `Date` of an answer, as of servers with other clocks."""
         proxy = self
 
         class Handler(_Handler):
@@ -194,7 +196,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response_only(answer.status)
         for name in ("Content-Type", "Date", "Retry-After"):
             if value := answer.headers.get(name):
-                self.send_header(name, value)
+                self.send_header(name, self.owner.dates(value) if name == "Date" else value)
 
     def log_message(self, *_: object) -> None:
         """Keep requests out of the test's output."""

@@ -7,11 +7,11 @@ from functools import partial
 
 from reconciler.features.workflows.situation import Fleet, WorkflowSituation, check_type
 from reconciler.model import limits
+from reconciler.model.clocks import own_times
 from reconciler.model.hooks import hooks_of
 from reconciler.model.instructions import instructions_of
 from reconciler.model.limits import first_of
 from reconciler.model.moments import shifted, to_text
-from reconciler.model.node import own_times
 from reconciler.model.pod import Pod
 from reconciler.model.record import State
 from reconciler.model.selector import Operator, Requirement
@@ -242,7 +242,7 @@ def approved(_config: KeylessCheck, situation: WorkflowSituation) -> CheckResult
         return unknown(f"{word.problem}; {command} replaces it")
     if not found.workflows:
         return failed(f"the approval {word} is for events of the platform only; {command} renews it")
-    if word.at is None or word.at > own_times(situation.now, None).latest:
+    if word.at is None or word.at > own_times(situation.now).latest:
         return failed(f"the approval has no time, or one in the future; {command} renews it")
     if word.at < situation.since:
         older = f"is older than the state {situation.state} (since {to_text(situation.since)})"
