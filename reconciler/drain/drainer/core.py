@@ -30,7 +30,7 @@ from reconciler.drain.drainer.requests import throttles
 from reconciler.drain.drainer.shared import PdbTracker, Places
 from reconciler.drain.drainer.turns import Turns, Wakes
 from reconciler.model.drains import DrainOrder, DrainProgress, Phase
-from reconciler.model.errors import TooManyRequests
+from reconciler.model.errors import TooManyRequests, Unreachable
 from reconciler.model.pod import Pod
 from reconciler.model.ports import Listed
 from reconciler.model.problems import internal
@@ -278,6 +278,11 @@ class DrainCore:
             self._turns.dirty.add(write.node)
             if isinstance(event.error, TooManyRequests) and throttles(event.error):
                 self._quiet_until = now + self.limits.asked_wait(event.error.retry_after)
+                self._places.one_at_a_time = True
+            elif self._places.one_at_a_time and self._quiet_until is None:
+                if not isinstance(event.error, Unreachable):
+                    self._places.one_at_a_time = False
+                self._turns.dirty.update(self._live)
         self._turns.place_freed()
         self._turns.released(released)
 

@@ -180,11 +180,18 @@ class Places:
 
     def __init__(self, limits: Limits) -> None:
         """Start with all places free: `limits.parallel` over all nodes, and `limits.per_node` on each."""
-        self._parallel, self._per_node = limits.parallel, limits.per_node
+        self._limit, self._per_node = limits.parallel, limits.per_node
+        self.one_at_a_time = False
+        """Whether one write at a time tries whether the API server has places again."""
+
         self._nodes: Counter[str] = Counter()
         self._namespaces: Counter[str] = Counter()
         self._here: Counter[tuple[str, str]] = Counter()
         self._taken = 0
+
+    @property
+    def _parallel(self) -> int:
+        return 1 if self.one_at_a_time else self._limit
 
     def open_to(self, namespace: str) -> bool:
         """Whether a write for a pod of the namespace may be sent now from a node that has room."""

@@ -366,3 +366,29 @@ def test_a_pod_that_a_webhook_keeps_is_deleted_in_time_before_the_deadline() -> 
     deletion = scene.requests[-1]
     assert deletion.verb == "delete"
     assert abs(deletion.at - (deadline - pod.spec.grace_period)) < timedelta(seconds=1)
+
+
+def test_a_server_that_asks_for_an_hour_is_tried_with_one_eviction_a_minute_until_it_takes_one() -> None:
+    scene = Scene("a", "b")
+    for node in ("a", "b"):
+        scene.deployment(f"web-{node}", node, count=5)
+    ends = START + timedelta(minutes=3, seconds=30)
+    drive = Drive(scene)
+
+    def trouble(verb: str, _: Pod | None) -> ReconcilerError | None:
+        if verb != "evict" or drive.now >= ends:
+            return None
+        return TooManyRequests("busy", status=429, retry_after=3600)
+
+    scene.trouble = trouble
+    drive.start("a").start("b")
+    done = drive.run()
+    asked = sorted((one.at - START).total_seconds() for one in scene.requests if one.verb == "evict")
+    # All that were in flight at once; then one probe each minute; then all others.
+    first, probes = [at for at in asked if at < 30], [at for at in asked if 30 <= at < 210]
+
+    assert len(first) <= 10
+    assert [round(at / 60) for at in probes] == [1, 2, 3]
+    assert len(asked) == len(first) + len(probes) + 10
+    assert max(asked) < 300
+    assert {progress.phase for progress in done.values()} == {Phase.DRAINED}
