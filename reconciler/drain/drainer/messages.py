@@ -49,7 +49,7 @@ class Limits(Struct, frozen=True):
     - `attachments`: the longest wait for volumes after the last pod, read every `attachments_every`.
     - `budgets_from`: from this number of queued pods on, the budgets are watched.
     - `namespaces`: up to this number of namespaces with pods to move, only their budgets are watched.
-    - `longest_wait`: the longest pause that an answer may ask for with Retry-After. API servers ask for seconds.
+    - `longest_wait`: the longest pause that an answer may ask for with Retry-After.
     - `reread_every`: the longest time for which a drain relies on its watches. A watch event can get lost, so
       after this time the pods are listed again, and evictions no longer wait for the list of budgets.
     - `overdue`: the time after a pod's grace period after which the pods are listed again.
