@@ -282,7 +282,8 @@ def test_a_pod_that_terminates_for_thousands_of_years_is_named(bench: Bench) -> 
     bench.api.patch("pods", "evil", {"metadata": {"finalizers": None}})
 
     assert progress.phase is Phase.TIMED_OUT
-    assert [blocker.pod for blocker in progress.blockers] == ["default/evil"]
+    # Within two seconds the other pods may not be gone either.
+    assert "default/evil" in [blocker.pod for blocker in progress.blockers]
 
 
 def test_a_webhook_that_denies_evictions_and_moves_the_pod_is_waited_for(

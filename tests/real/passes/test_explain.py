@@ -36,7 +36,7 @@ def test_a_node_and_its_pods_are_explained_and_nothing_is_written(scene: Scene, 
     assert (of_node.code, of_web.code, of_cache.code, of_quiet.code) == (0, 0, 0, 0), of_web.err
     found = of_node.document["node"]
     assert {one["source"]: one["answer"] for one in found["readings"]}["request"] == "event"
-    assert {one["code"] for one in found["obstacles"]} == {"windowOpen", "budget", "pod"}
+    assert {one["code"] for one in found["obstacles"]} == {"windowOpen", "forecast", "budget", "pod"}
     assert {one["action"] for one in found["drainNow"]["pods"]} == {"evict", "keep"}
     assert f"default/{web} on {node}: a drain of its node can't evict it now" in of_web.out
     assert "  owner     Deployment default/web\n" in of_web.out
