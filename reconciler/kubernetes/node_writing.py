@@ -12,18 +12,20 @@ from functools import partial
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from reconciler import USER_AGENT
 from reconciler.http.retrying import Guard, patiently, write_until_settled
-from reconciler.kubernetes import objects
+from reconciler.kubernetes import json_patch, objects
 from reconciler.kubernetes.connection import (
-    MERGE_PATCH,
+    JSON_PATCH,
     NODES,
     PROTOBUF,
     STRATEGIC_PATCH,
     Connection,
     Request,
 )
+from reconciler.kubernetes.json_patch import Patch
 from reconciler.kubernetes.wire import protobuf, shapes
 from reconciler.kubernetes.wire.lists import list_all, node_format, node_metadata_format
 from reconciler.model import limits
@@ -46,11 +48,13 @@ from reconciler.model.writes import (
     LISTS,
     ConditionsWrite,
     LabelsWrite,
+    ListChanges,
     NodeWrite,
     TaintWrite,
     WriteAnswer,
     annotations_seen,
     changed_for_checks,
+    copies_on,
     is_as_seen,
     not_kept,
     shows_intent,
@@ -81,7 +85,7 @@ It only shows something, and the next pass compares again.
 
 
 Wrote = Callable[[bytes], object]
-"""Gets the answer to a write of a node: the node in protobuf, as the server then has it."""
+"""Gets what the server answers to a write of a node: the node in protobuf, as the server has it."""
 
 
 def nobody(answer: bytes) -> None:
@@ -107,10 +111,9 @@ def patch_node(
     query = {"fieldManager": field_manager} if field_manager else {}
     query |= {"dryRun": "All"} if dry_run else {}
     # What a dry run answers is not what the node has.
-    patch = partial(_send_patch, connection, guard, nobody if dry_run else wrote)
-    send = partial(_patch_whole, connection, patch, query)
+    server = _Server(connection, guard, nobody if dry_run else wrote, query)
     try:
-        return send(write)
+        return _patch_whole(server, write)
     except (Forbidden, Rejected) as error:
         if isinstance(error, NotKept) or not write.labels or not is_denied(error):
             raise
@@ -118,7 +121,7 @@ def patch_node(
             raise
         rest = replace(write, labels={})
         if rest.annotations or rest.unschedulable is not None or rest.lists.any:
-            send(rest)
+            _patch_whole(server, rest)
         keys = ", ".join(sorted(write.labels))
         said = f"the labels of the node stay as they are ({keys}): {error}; {_ADVICE}"
         log.warning("node %s: %s", write.node, said)
@@ -130,27 +133,34 @@ def is_denied(error: ClusterError) -> bool:
     return _DENIED.search(str(error)) is not None
 
 
-_Patch = Callable[[Request], bytes]
+class _Server(Struct, frozen=True):
+    """Where patches of nodes are sent, with these parameters; `wrote` gets each node that it answers."""
+
+    connection: Connection
+    guard: Guard
+    wrote: Wrote
+    query: Mapping[str, str]
+
+    def patch(self, node: str, patch: Patch) -> bytes:
+        self.guard()
+        answer = self.connection.send(_patch_request(node, patch, self.query))
+        self.wrote(answer)
+        return answer
+
+    def read(self, node: str) -> bytes:
+        answer = _read(self.connection, node)
+        self.wrote(answer)
+        return answer
 
 
-def _send_patch(connection: Connection, guard: Guard, wrote: Wrote, request: Request) -> bytes:
-    guard()
-    answer = connection.send(request)
-    wrote(answer)
-    return answer
-
-
-def _patch_whole(
-    connection: Connection, patch: _Patch, query: Mapping[str, str], write: NodeWrite
-) -> WriteAnswer:
+def _patch_whole(server: _Server, write: NodeWrite) -> WriteAnswer:
     """Patch the node, and compare what the server answers with what was sent.
 
     If something essential did not stay, such as the cordon or the record, the rest is taken back, and NotKept
     is raised: a node is never left with one of the two.
     """
     wanted = Wanted(frozenset(), write.own_prefix, annotations=annotations_seen(write))
-    send = partial(_send_whole, connection, patch, wanted, query)
-    answered = send(write)
+    answered = _send_whole(server, wanted, write)
     lost = not_kept(answered, write)
     if not lost:
         return WriteAnswer("", lost)
@@ -159,9 +169,9 @@ def _patch_whole(
         log.warning("node %s: %s", write.node, said)
         return WriteAnswer(said, lost)
     back = taken_back(answered, write)
-    if back is not None and "dryRun" not in query:
+    if back is not None and "dryRun" not in server.query:
         try:
-            send(back)
+            _send_whole(server, wanted, back)
         except ClusterError as error:
             said = f"{said}; the rest can't be taken back: {error}"
     raise NotKept(said, lost)
@@ -174,41 +184,104 @@ def _words(lost: Iterable[str]) -> str:
     return ", ".join(words)
 
 
-def _send_whole(
-    connection: Connection, send: _Patch, wanted: Wanted, query: Mapping[str, str], write: NodeWrite
-) -> Node:
-    """Patch the node, with the UID and resourceVersion that were seen; return it as the server then has it.
+class _Shown(Struct, frozen=True):
+    """What a read of a node shows besides what its write expects.
 
-    `send` checks the lock first. After a 409, or if no answer came, it reads the node again. If the node has
-    the record of the write, the write has happened; if UID, `unschedulable` and the keys that the decision
-    used are unchanged, it tries again. Raises Conflict if one of them has changed, NotFound if the node is
-    gone, Unreachable if the server does not answer.
+    `copied` is as in NodeWrite. `absent` are `labels` or `annotations` if the node has none. `node` is None
+    before the first read. `version` is the resourceVersion if it is to be tested in place of all else.
     """
-    resource_version, answered = write.resource_version, [Node(write.node, write.uid, "")]
 
-    def patch() -> None:
-        lists, version = _lists(connection, write, wanted) if write.lists.any else ({}, resource_version)
-        try:
-            answer = send(_patch(write, version, lists, query))
-        except Rejected as error:
-            # If the resourceVersion happens to be right, a wrong UID is a 422.
-            if read_node(connection, write.node, wanted).uid == write.uid:
-                raise
-            raise Conflict(f"node {write.node} was deleted and created again", status=409) from error
-        answered[0] = _node_of(answer, wanted)
+    copied: Mapping[str, str]
+    absent: frozenset[str] = frozenset()
+    node: Node | None = None
+    version: str = ""
 
-    def settled() -> bool:
-        nonlocal resource_version
-        node = answered[0] = read_node(connection, write.node, wanted)
-        if (node.uid == write.uid and shows_intent(node, write)) or shows_part(node, write):
-            return True
+
+def _send_whole(server: _Server, wanted: Wanted, write: NodeWrite) -> Node:
+    """Patch the node if it is as the write expects; return it as the server then has it.
+
+    The lock is checked first. If a test of the patch failed, or no answer came, it reads the node again.
+    If the node has the record of the write, the write has happened; if it is still as expected, it tries
+    again. Raises Conflict if it is not, NotFound if the node is gone, Unreachable if the server does not
+    answer.
+    """
+    shown, answered = _Shown(write.copied), [Node(write.node, write.uid, "")]
+    refusal: Rejected | None = None
+
+    def read() -> _Shown:
+        answer = server.read(write.node)
+        node = answered[0] = _node_of(answer, wanted)
+        metadata = protobuf.parse(protobuf.Node, protobuf.unwrapped(answer)).metadata
+        maps = {"labels": metadata.labels, "annotations": metadata.annotations}
+        return _Shown(copies_on(node), frozenset(name for name, texts in maps.items() if not texts), node)
+
+    def check(node: Node) -> None:
         if not is_as_seen(node, write):
             raise Conflict(f"node {write.node} is not as it was seen: {_difference(node, write)}", status=409)
-        resource_version = node.resource_version
+
+    def patch() -> None:
+        nonlocal refusal
+        refusal = None
+        try:
+            answered[0] = _node_of(server.patch(write.node, _patch_of(write, shown)), wanted)
+        except Rejected as error:
+            if not json_patch.is_refused(error) or is_denied(error):
+                raise
+            refusal = error
+            raise Conflict(str(error), status=error.status) from error
+
+    def settled() -> bool:
+        nonlocal shown
+        before, shown = shown, read()
+        node = answered[0]
+        if (node.uid == write.uid and shows_intent(node, write)) or shows_part(node, write):
+            return True
+        check(node)
+        if refusal is not None and (shown.copied, shown.absent) == (before.copied, before.absent):
+            # Nothing has changed that is tested. Either it changed back, or the server can't compare it.
+            if before.version == node.resource_version:
+                raise refusal
+            shown = replace(shown, version=node.resource_version)
         return False
 
-    write_until_settled(patch, settled, on=(Conflict, Unreachable, TooManyRequests), sleep=connection.sleep)
+    if write.lists.any:
+        shown = read()
+        check(answered[0])
+    write_until_settled(patch, settled, on=(Conflict, Unreachable, TooManyRequests), sleep=server.connection.sleep)
     return answered[0]
+
+
+def _patch_of(write: NodeWrite, shown: _Shown) -> Patch:
+    patch = Patch(write.uid, shown.version)
+    patch.expect(write.seen_unschedulable or None, "spec", "unschedulable")
+    expected = {**write.expected, **shown.copied}
+    for kind, changes in (("label", write.labels), ("annotation", write.bound_annotations)):
+        known = {
+            key: text
+            for name, text in expected.items()
+            # The rest of a longer text was not read.
+            if (key := name.removeprefix(f"{kind}:")) != name and len(text or "") <= limits.ANNOTATION
+        }
+        patch.change_texts(known, changes, "metadata", f"{kind}s", exists=f"{kind}s" not in shown.absent)
+    if write.unschedulable is not None:
+        patch.put(write.unschedulable, "spec", "unschedulable")
+    if shown.node is not None:
+        _change_lists(patch, shown.node, write.lists)
+    return patch
+
+
+def _change_lists(patch: Patch, node: Node, changes: ListChanges) -> None:
+    patch.change_list(node.finalizers, changes.of_finalizers(node.finalizers), "metadata", "finalizers")
+    before, after = map(_as_sent, node.taints), map(_as_sent, changes.of_taints(node.taints))
+    patch.change_list([*before], [*after], "spec", "taints")
+
+
+def _patch_request(node: str, patch: Patch, query: Mapping[str, str]) -> Request:
+    # The paths are right: without their check, the API server takes no longer than for a strategic patch.
+    query = {"fieldValidation": "Ignore", **query}
+    return Request(
+        "PATCH", NODES / node, query=query, body=patch.body, content_type=JSON_PATCH, accept=PROTOBUF
+    )
 
 
 def patch_conditions(connection: Connection, guard: Guard, write: ConditionsWrite) -> None:
@@ -295,25 +368,29 @@ class LabelWriter:
 def patch_taint(connection: Connection, guard: Guard, write: TaintWrite) -> str:
     """Add or remove one taint, and return what people should know, empty if the node is as wanted.
 
-    The API replaces the list of taints as a whole. So each try reads the node, keeps every other taint with
-    all of its fields, and names the resourceVersion of that read. Raises NotFound if the node is gone, also
-    if another one has its name, and Conflict if other clients keep writing it. A denial by an admission
-    policy is no error, because the taint only shows something.
+    Each try reads the node, and every other taint stays with all of its fields. Raises NotFound if the node
+    is gone, also if another one has its name, and Conflict if other clients keep writing its taints. A denial
+    by an admission policy is no error, because the taint only shows something.
     """
+    wanted = Wanted(frozenset(), "")
+    lists = ListChanges(taints=(write.taint,)) if write.wanted else ListChanges(gone_taints=(write.taint,))
 
     def send() -> None:
-        found = shapes.decode(_TaintedNode, connection.send(Request("GET", NODES / write.node)))
-        if found.metadata.uid != write.uid:
+        node = _node_of(connection.send(Request("GET", NODES / write.node, accept=PROTOBUF)), wanted)
+        if node.uid != write.uid:
             raise NotFound(f"node {write.node} was deleted and created again", status=404)
-        have = found.spec.taints or []
-        others = [one for one in have if (one.get("key"), one.get("effect")) != _identity(write)]
-        if (len(others) < len(have)) is write.wanted:
+        # One with another value stays as it is.
+        if any((one.key, one.effect) == _identity(write) for one in node.taints) is write.wanted:
             return
-        taints = [*others, _taint(write.taint)] if write.wanted else others
-        seen = {"uid": write.uid, "resourceVersion": found.metadata.resourceVersion}
-        body = {"metadata": seen, "spec": {"taints": taints}}
+        patch = Patch(write.uid)
+        _change_lists(patch, node, lists)
         guard()
-        connection.send(Request("PATCH", NODES / write.node, body=body, content_type=STRATEGIC_PATCH))
+        try:
+            connection.send(_patch_request(write.node, patch, {}))
+        except Rejected as error:
+            if not json_patch.is_refused(error) or is_denied(error):
+                raise
+            raise Conflict(f"someone changed the taints of node {write.node}", status=409) from error
 
     tries = partial(patiently, send, patience=SHOWN_PATIENCE, sleep=connection.sleep)
     settled = partial(write_until_settled, tries, sleep=connection.sleep)
@@ -321,24 +398,12 @@ def patch_taint(connection: Connection, guard: Guard, write: TaintWrite) -> str:
     return _unless_denied(write.node, what, settled, f"; {_TAINT_ADVICE}")
 
 
-class _TaintedSpec(msgspec.Struct):
-    """core/v1 NodeSpec, with its taints as they are: a field that is left out would be lost."""
-
-    taints: list[dict[str, Any]] | None = None
-
-
-class _TaintedNode(msgspec.Struct):
-    metadata: shapes.ObjectMeta
-    spec: _TaintedSpec = msgspec.field(default_factory=_TaintedSpec)
-
-
 def _identity(write: TaintWrite) -> tuple[str, str]:
     return write.taint.key, write.taint.effect
 
 
-def _taint(taint: Taint) -> dict[str, str]:
-    value = {"value": taint.value} if taint.value else {}
-    return {"key": taint.key, "effect": taint.effect, **value}
+def _as_sent(taint: Taint) -> dict[str, str | None]:
+    return {"key": taint.key, "effect": taint.effect, "value": taint.value or None}
 
 
 def _condition(one: Condition) -> dict[str, Any]:
@@ -357,8 +422,12 @@ def _condition(one: Condition) -> dict[str, Any]:
 
 def read_node(connection: Connection, name: str, wanted: Wanted) -> Node:
     """Read one node, with the wanted parts; NotFound if it is gone."""
+    return _node_of(_read(connection, name), wanted)
+
+
+def _read(connection: Connection, name: str) -> bytes:
     request = Request("GET", NODES / name, accept=PROTOBUF)
-    return _node_of(patiently(lambda: connection.send(request), sleep=connection.sleep), wanted)
+    return patiently(lambda: connection.send(request), sleep=connection.sleep)
 
 
 def read_cordoned(connection: Connection, wanted: Wanted) -> Mapping[str, Node]:
@@ -369,55 +438,6 @@ def read_cordoned(connection: Connection, wanted: Wanted) -> Mapping[str, Node]:
 
 def _node_of(answer: bytes, wanted: Wanted) -> Node:
     return node_format(wanted).read(protobuf.unwrapped(answer))
-
-
-def _lists(connection: Connection, write: NodeWrite, wanted: Wanted) -> tuple[dict[str, Any], str]:
-    """Return the lists of the node as the write wants them, and the resourceVersion that they belong to.
-
-    The API replaces a list as a whole, so every other entry is kept with all of its fields. Raises Conflict
-    if the node is not as it was seen.
-    """
-    node = _node_of(connection.send(Request("GET", NODES / write.node, accept=PROTOBUF)), wanted)
-    if not is_as_seen(node, write):
-        raise Conflict(f"node {write.node} is not as it was seen: {_difference(node, write)}", status=409)
-    # In JSON, because it has the fields of a taint that we do not know.
-    found, lists = (
-        shapes.decode(_TaintedNode, connection.send(Request("GET", NODES / write.node))),
-        write.lists,
-    )
-    if found.metadata.resourceVersion != node.resource_version:
-        raise Conflict(f"node {write.node} changed while it was read", status=409)
-    body: dict[str, Any] = {}
-    if lists.finalizers or lists.gone_finalizers:
-        body["finalizers"] = list(lists.of_finalizers(found.metadata.finalizers or ()))
-    if lists.taints or lists.gone_taints:
-        have = {_as_taint(one): one for one in found.spec.taints or ()}
-        body["taints"] = [have.get(one) or _taint(one) for one in lists.of_taints(have)]
-    return body, node.resource_version
-
-
-def _as_taint(found: dict[str, Any]) -> Taint:
-    return Taint(found.get("key", ""), found.get("value", ""), found.get("effect", ""))
-
-
-def _patch(
-    write: NodeWrite, resource_version: str, lists: Mapping[str, Any], query: Mapping[str, str]
-) -> Request:
-    metadata: dict[str, Any] = {"uid": write.uid, "resourceVersion": resource_version}
-    if write.labels:
-        metadata["labels"] = dict(write.labels)
-    if annotations := write.bound_annotations:
-        metadata["annotations"] = dict(annotations)
-    if "finalizers" in lists:
-        metadata["finalizers"] = lists["finalizers"]
-    spec: dict[str, Any] = {"taints": lists["taints"]} if "taints" in lists else {}
-    if write.unschedulable is not None:
-        spec["unschedulable"] = write.unschedulable
-    body: dict[str, Any] = {"metadata": metadata, "spec": spec} if spec else {"metadata": metadata}
-    # For a merge patch, the API server has to encode the whole node as JSON, and to decode it again. A
-    # strategic patch costs it less, but adds to the finalizers instead of replacing them.
-    kind = MERGE_PATCH if "finalizers" in lists else STRATEGIC_PATCH
-    return Request("PATCH", NODES / write.node, query=query, body=body, content_type=kind, accept=PROTOBUF)
 
 
 def _difference(node: Node, write: NodeWrite) -> str:

@@ -30,29 +30,34 @@ class Writer(Enum):
     """A person, with kubectl. Nothing of this program writes it, so nothing removes it."""
 
 
+ANNOTATION, LABEL, TAINT = "annotation", "label", "taint"
+
+
 @dataclass(frozen=True)
 class NodeKey:
     """A key on nodes: its attribute of OwnKeys, its writer, and the command by which a person ends it.
 
-    `with_case`: it belongs to the case of the node, and goes when a person releases the node.
+    `with_case`: it belongs to the case of the node, and goes when a person releases the node. `kind` is what
+    has the key.
     """
 
     attribute: str
     writer: Writer
     with_case: bool = False
     ends: str = ""
+    kind: str = ANNOTATION
 
 
 NODE_KEYS = (
     NodeKey("uid", Writer.PASS, with_case=True),
     NodeKey("record", Writer.PASS, with_case=True),
-    NodeKey("record_kept", Writer.PASS, with_case=True),
-    NodeKey("state", Writer.PASS, with_case=True),
+    NodeKey("record_kept", Writer.PASS, with_case=True, kind=LABEL),
+    NodeKey("state", Writer.PASS, with_case=True, kind=LABEL),
     NodeKey("acknowledge", Writer.PASS, with_case=True),
-    NodeKey("deadline", Writer.PASS, with_case=True),
-    NodeKey("maintenance", Writer.PASS, with_case=True),
+    NodeKey("deadline", Writer.PASS, with_case=True, kind=LABEL),
+    NodeKey("maintenance", Writer.PASS, with_case=True, kind=TAINT),
     NodeKey("power", Writer.PASS, with_case=True),
-    NodeKey("workflow_state", Writer.PASS),
+    NodeKey("workflow_state", Writer.PASS, kind=LABEL),
     NodeKey("workflow_data", Writer.PASS),
     NodeKey("said_before", Writer.COMMAND, with_case=True),
     NodeKey("hold", Writer.COMMAND, ends="reconciler resume NODE"),
@@ -61,9 +66,9 @@ NODE_KEYS = (
     NodeKey("approved", Writer.COMMAND, ends="reconciler approve NODE --cancel"),
     NodeKey("request", Writer.COMMAND, ends="reconciler request NODE --cancel"),
     NodeKey("imds", Writer.AGENT),
-    NodeKey("ignore", Writer.HAND),
-    NodeKey("workflows", Writer.HAND),
-    NodeKey("log_details", Writer.HAND),
+    NodeKey("ignore", Writer.HAND, kind=LABEL),
+    NodeKey("workflows", Writer.HAND, kind=LABEL),
+    NodeKey("log_details", Writer.HAND, kind=LABEL),
 )
 """Every key of ours that a node can have. `reconciler release` removes by this list, and names the rest."""
 
@@ -189,6 +194,11 @@ class OwnKeys:
     def on_nodes(self) -> dict[str, NodeKey]:
         """Return what is known of each key that a node can have, by the key."""
         return {getattr(self, one.attribute): one for one in NODE_KEYS}
+
+    @cached_property
+    def texts(self) -> tuple[str, ...]:
+        """Return each label and annotation that a node can have, as `label:<key>` or `annotation:<key>`."""
+        return tuple(f"{one.kind}:{key}" for key, one in self.on_nodes.items() if one.kind != TAINT)
 
     def released(self, writers: Collection[Writer] = ()) -> frozenset[str]:
         """Return the keys that a release of a node removes: those of its case, and those of these writers."""

@@ -149,7 +149,7 @@ class Node(Struct, frozen=True):
     `cordon_of` is only set if the node has no record: the tool whose cordon a pass takes over, or `US`, if a
     pass has cordoned it, and somebody removed the record. `uncordoned_by` is the field manager that set
     `spec.unschedulable` on a node that a pass has cordoned and somebody has uncordoned, empty if it is not
-    known. `copied_labels` and `copied_annotations` are the keys of ours that are about another node, see
+    known. `copied_labels` and `copied_annotations` are those of ours that are about another node, see
     `without_copies`; `labels` and `annotations` do not have them. `tainted_since` is when the first
     taint came of a cordon or of `OUT_OF_SERVICE_TAINTS` (UTC), None if none of them says so.
     """
@@ -170,8 +170,8 @@ class Node(Struct, frozen=True):
     cordon_of: str = ""
     uncordoned_by: str = ""
     system_uuid: str = ""
-    copied_labels: tuple[str, ...] = ()
-    copied_annotations: tuple[str, ...] = ()
+    copied_labels: Mapping[str, str] = field(default_factory=dict)
+    copied_annotations: Mapping[str, str] = field(default_factory=dict)
     tainted_since: datetime | None = None
 
     @property
@@ -193,8 +193,8 @@ class Node(Struct, frozen=True):
             self,
             labels={key: text for key, text in self.labels.items() if key not in bound},
             annotations={key: text for key, text in self.annotations.items() if key not in bound},
-            copied_labels=tuple(sorted(bound.intersection(self.labels))),
-            copied_annotations=tuple(sorted(bound.intersection(self.annotations))),
+            copied_labels={key: text for key, text in self.labels.items() if key in bound},
+            copied_annotations={key: text for key, text in self.annotations.items() if key in bound},
         )
 
     def uid_change(self, prefix: str) -> Mapping[str, str | None]:

@@ -106,12 +106,12 @@ class NodeWrite(Struct, frozen=True):
     It names only keys under our own prefix, labels of adopted tools, annotations of publishers, and what the
     triggers of workflows change. A value of None removes the key; `unschedulable` None does not change it.
     `seen_by_checks` are the labels and annotations of others that the checks of workflows read, with None for
-    a key that the node did not have.
+    a key that the node did not have. `copied` are those of ours that are about another node, which
+    `seen_own` does not have.
     """
 
     node: str
     uid: str
-    resource_version: str
     seen_unschedulable: bool
     seen_own: Mapping[str, str]
     own_prefix: str
@@ -120,6 +120,7 @@ class NodeWrite(Struct, frozen=True):
     annotations: Mapping[str, str | None] = field(default_factory=dict)
     lists: ListChanges = ListChanges()
     seen_by_checks: Mapping[str, str | None] = field(default_factory=dict)
+    copied: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def keys(self) -> OwnKeys:
@@ -147,6 +148,16 @@ class NodeWrite(Struct, frozen=True):
         named = {f"label:{key}" for key in self.labels} | {f"annotation:{key}" for key in self.annotations}
         cordon = {CORDON} if self.unschedulable is not None else set()
         return frozenset(named | cordon | ({LISTS} if self.lists.any else set()))
+
+    @property
+    def expected(self) -> Mapping[str, str | None]:
+        """The labels and annotations, named as in `changes`, that have to be as they were seen.
+
+        They are ours, the labels that it changes, and those that checks of workflows read; None for one that
+        the node did not have. A write depends on them, on the UID and on the cordon, and on nothing else.
+        """
+        absent = dict.fromkeys((*self.keys.texts, *(f"label:{key}" for key in self.labels)))
+        return {**absent, **self.seen_own, **self.seen_by_checks}
 
     @property
     def essential(self) -> frozenset[str]:
@@ -280,12 +291,11 @@ class ClusterWriter(Protocol):
     """Writes of one pass; each checks the lock first and raises LockLost if it is no longer ours."""
 
     def patch_node(self, write: NodeWrite) -> WriteAnswer | None:
-        """Patch a node, naming the resourceVersion and UID seen; return what people should know, if anything.
+        """Patch a node if what the write expects is as it was seen; return what people should know, if anything.
 
         The answer is compared with what was sent. If something essential did not stay, what stayed is taken
-        back, and NotKept is raised. After a 409 the node is read again, and the patch retried if UID,
-        `unschedulable` and the keys that the decision used are unchanged. Raises Conflict if they have
-        changed, NotFound if the node is gone.
+        back, and NotKept is raised. Raises Conflict if something that the write expects has changed, NotFound
+        if the node is gone.
         """
 
     def patch_conditions(self, write: ConditionsWrite) -> None:
@@ -363,7 +373,6 @@ def node_write(
     return NodeWrite(
         node=node.name,
         uid=node.uid,
-        resource_version=node.resource_version,
         seen_unschedulable=node.unschedulable,
         seen_own=own_keys(node, prefix, named),
         own_prefix=prefix,
@@ -371,7 +380,14 @@ def node_write(
         labels=named,
         annotations={**dict.fromkeys(node.copied_annotations), **(annotations or {})},
         lists=lists,
+        copied=copies_on(node),
     )
+
+
+def copies_on(node: Node) -> dict[str, str]:
+    """Return the labels and annotations of ours that are about another node, named as `own_keys` does."""
+    labels = {f"label:{key}": text for key, text in node.copied_labels.items()}
+    return labels | {f"annotation:{key}": text for key, text in node.copied_annotations.items()}
 
 
 def not_kept(node: Node, write: NodeWrite) -> frozenset[str]:
@@ -431,31 +447,30 @@ def shows_intent(node: Node, write: NodeWrite) -> bool:
 
 
 def is_as_seen(node: Node, write: NodeWrite) -> bool:
-    """Whether UID, `unschedulable` and the keys that the decision used are unchanged since then."""
+    """Whether UID, `unschedulable` and all that the write expects are unchanged since then."""
     return (
         node.uid == write.uid
         and node.unschedulable == write.seen_unschedulable
-        and own_keys(node, write.own_prefix, write.labels) == dict(write.seen_own)
-        and not changed_for_checks(node, write)
+        and all(_text(node, name) == text for name, text in write.expected.items())
     )
+
+
+def _text(node: Node, name: str) -> str | None:
+    kind, _, key = name.partition(":")
+    return (node.labels if kind == "label" else node.annotations).get(key)
 
 
 def changed_for_checks(node: Node, write: NodeWrite) -> tuple[str, ...]:
     """Return the keys of `seen_by_checks` that have another value by now, sorted."""
-    have = used_keys(node, _of_kind("label", write), _of_kind("annotation", write))
-    return tuple(
-        sorted(key.split(":", 1)[1] for key, text in write.seen_by_checks.items() if have[key] != text)
-    )
+    changed = (name for name, text in write.seen_by_checks.items() if _text(node, name) != text)
+    return tuple(sorted(name.partition(":")[2] for name in changed))
 
 
 def annotations_seen(write: NodeWrite) -> frozenset[str]:
     """Return the annotations without our prefix that a write changes, or compares with what was seen."""
-    return frozenset({*write.annotations, *_of_kind("annotation", write)})
-
-
-def _of_kind(kind: str, write: NodeWrite) -> tuple[str, ...]:
-    start = f"{kind}:"
-    return tuple(key.removeprefix(start) for key in write.seen_by_checks if key.startswith(start))
+    start = "annotation:"
+    used = (name.removeprefix(start) for name in write.seen_by_checks if name.startswith(start))
+    return frozenset({*write.annotations, *used})
 
 
 def _has_lists(node: Node, write: NodeWrite) -> bool:

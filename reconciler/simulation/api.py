@@ -214,18 +214,14 @@ class SimulatedApi:
         raise NotKept(f"{', '.join(sorted(lost))} did not stay on the node", lost)
 
     def _patched_node(self, write: NodeWrite) -> Node:
-        """Return the node after a patch.
-
-        A stale resourceVersion is accepted if no key that the decision used has changed.
-        """
+        """Return the node after a patch, which names what it expects and no resourceVersion."""
         call = self.begin_write("patch_node", write.node, content=write)
         node = self._node_of(write.node)
-        if node.resource_version != write.resource_version:
-            seen = node.without_copies(write.own_prefix)
+        seen = node.without_copies(write.own_prefix)
+        if not is_as_seen(seen, write):
             if node.uid == write.uid and shows_intent(seen, write):
                 return node
-            if not is_as_seen(seen, write):
-                raise Conflict(f"node {write.node} is not as it was seen", status=409)
+            raise Conflict(f"node {write.node} is not as it was seen", status=409)
         changed = replace(
             node,
             labels=_patched(node.labels, write.labels),

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from jobs.cli import main
+from tests.support.patches import answer_patch
 from tests.support.stub import Answer, Asked, Stub, json_answer, status
 
 NODES = "/api/v1/nodes"
@@ -78,26 +79,17 @@ class StubCluster:
         found = self.nodes.get(asked.path.removeprefix(f"{NODES}/"))
         if found is None:
             return status(404, "NotFound", "nothing is here")
-        if asked.method == "PATCH":
-            body = json.loads(asked.body)
-            found["spec"] |= body.get("spec", {})
-            for part in ("labels", "annotations"):
-                _merge(found["metadata"][part], body.get("metadata", {}).get(part, {}))
-        return json_answer(found)
+        return answer_patch(found, asked) if asked.method == "PATCH" else json_answer(found)
 
     def _config_map(self, asked: Asked) -> Answer:
         if asked.method == "POST":
             self.ledger = json.loads(asked.body)["data"]
         elif self.ledger is None or not asked.path.endswith(f"/{_LEDGER}"):
             return status(404, "NotFound", "nothing is here")
-        elif asked.method == "PATCH":
-            _merge(self.ledger, json.loads(asked.body)["data"])
-        found = {"name": _LEDGER, "uid": "uid-ledger", "resourceVersion": "3"}
-        return json_answer({"kind": "ConfigMap", "metadata": found, "data": self.ledger})
-
-
-def _merge(texts: dict[str, str], patch: dict[str, str | None]) -> None:
-    for key, text in patch.items():
-        texts.pop(key, None)
-        if text is not None:
-            texts[key] = text
+        metadata = {"name": _LEDGER, "uid": "uid-ledger", "resourceVersion": "3"}
+        found: Object = {"kind": "ConfigMap", "metadata": metadata, "data": self.ledger}
+        if asked.method != "PATCH":
+            return json_answer(found)
+        answer = answer_patch(found, asked)
+        self.ledger = found["data"]
+        return answer

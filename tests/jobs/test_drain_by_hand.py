@@ -156,8 +156,9 @@ def test_a_whole_drain_imports_neither_a_pass_nor_the_settings_nor_the_official_
     assert (done.returncode, done.stdout) == (0, "n: cordoned\nn: drained, 0 pods gone\n")
     assert {"reconciler.drain.drainer", "reconciler.kubernetes.eviction"} <= loaded
     assert [name for name in loaded for part in UNNEEDED if f"{name}.".startswith(f"{part}.")] == []
-    patched = [json.loads(asked.body) for asked in api.asked if asked.method == "PATCH"]
-    assert [patch["spec"] for patch in patched] == [{"unschedulable": True}]
+    patches = [json.loads(asked.body) for asked in api.asked if asked.method == "PATCH"]
+    of_cordon = [one for patch in patches for one in patch if one["path"] == "/spec/unschedulable"]
+    assert [(one["op"], one["value"]) for one in of_cordon] == [("test", None), ("add", True)]
 
 
 def test_a_drain_is_traced_where_the_environment_has_a_receiver(

@@ -70,7 +70,7 @@ def pod(namespace: str = "default", name: str = "p", owner: str = "rs", claim: s
 
 
 def write(node: str) -> NodeWrite:
-    return NodeWrite(node, "u", "1", False, {}, "node-maintenance.dev", unschedulable=True)
+    return NodeWrite(node, "u", False, {}, "node-maintenance.dev", unschedulable=True)
 
 
 def evictions(connection: Connection) -> Evictions:

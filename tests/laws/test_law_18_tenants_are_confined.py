@@ -14,7 +14,6 @@ from reconciler.model.moments import to_text
 from reconciler.model.pod import DO_NOT_DISRUPT, SAFE_TO_EVICT, Owner, Placement, Pod, PodSpec, Toleration
 from reconciler.model.selector import EVERYTHING, LabelSelector
 from reconciler.model.values import replace
-from reconciler.model.writes import NodeWrite
 from reconciler.simulation.workloads import BudgetSpec, Workload
 from reconciler.simulation.world import World
 from tests.laws.hits import Hits
@@ -166,8 +165,6 @@ def _outside(world: World) -> list[object]:
             assert call.what in ("patch_node", "notify") or call.subject.startswith(f"{EVIL}/"), call
             continue
         content = call.content
-        if isinstance(content, NodeWrite):
-            content = replace(content, resource_version="")
         if isinstance(content, Pod):
             content = replace(content, resource_version="")
         if call.what != "write_ledger":

@@ -30,6 +30,7 @@ from tests.laws.hits import Hits
 from tests.support import builders
 from tests.support.builders import NOW, PREFIX
 from tests.support.searching import examples
+from tests.support.patches import answer_patch
 from tests.support.stub import Answer, Asked, Stub, json_answer, status
 
 KEYS = keys_of(PREFIX)
@@ -87,13 +88,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
             return json_answer(json.loads(asked.body), 201)
         if asked.path != "/api/v1/nodes/n":
             return status(404, "NotFound", "nothing is here")
-        if asked.method == "PATCH":
-            body = json.loads(asked.body)
-            node["spec"] |= body.get("spec", {})
-            for part in ("labels", "annotations"):
-                merged = node["metadata"][part] | (body.get("metadata", {}).get(part) or {})
-                node["metadata"][part] = {key: value for key, value in merged.items() if value is not None}
-        return json_answer(node)
+        return answer_patch(node, asked) if asked.method == "PATCH" else json_answer(node)
 
     stub = Stub(answer)
     made = Cluster(stub.write_kubeconfig(tmp_path_factory.mktemp("release") / "kubeconfig"))
@@ -159,7 +154,7 @@ def test_no_key_that_we_wrote_stays_and_each_that_stays_is_named(
         assert left & WRITTEN <= still_written | (theirs & {KEYS.maintenance})
         # To remove it would hide what the agent reports until it writes again.
         assert (KEYS.imds in left) is (agent and KEYS.imds in {*labels, *annotations})
-        assert cluster.node["spec"]["unschedulable"] is (record.get(KEYS.record) != OURS)
+        assert cluster.node["spec"].get("unschedulable", False) is (record.get(KEYS.record) != OURS)
         assert (cluster.node["metadata"]["annotations"].get(DRAINSAFE_OWNER) == PREFIX) is False
     else:
         assert record.get(KEYS.record) == "no record"

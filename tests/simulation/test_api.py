@@ -20,7 +20,7 @@ from tests.simulation.building import START, cordoning, name, pods_of, web, worl
 WANTED = Wanted(frozenset({MAIN, "Ready"}), "node-maintenance.dev")
 
 
-def test_a_stale_resource_version_is_forgiven_where_nothing_of_ours_has_changed() -> None:
+def test_a_node_that_others_changed_meanwhile_is_written() -> None:
     there = world(1)
     write = cordoning(there.cluster.nodes[name(0)])
     there.cluster.touch(name(0))

@@ -25,6 +25,7 @@ from tests.support import shapes
 from tests.support.controlplane.fill import Pool, vm_event
 from tests.support.controlplane.processes import wait_for
 from tests.support.fakes.loopback import Loopback
+from tests.support.patches import patched
 
 Object = dict[str, Any]
 
@@ -79,27 +80,16 @@ class Nodes:
         frame: bytes = event.SerializeToString()
         return len(frame).to_bytes(4, "big") + frame
 
-    def change(self, number: int, patch: Object) -> None:
-        """Apply a merge patch to a node."""
+    def change(self, number: int, patch: object) -> Object:
+        """Apply a patch to a node, and return it."""
         self.version += 1
-        before = self._changed.get(number) or _document(number)
-        self._changed[number] = merged(before, patch)
+        self._changed[number] = after = patched(self._changed.get(number) or _document(number), patch)
         self._changed[number]["metadata"]["resourceVersion"] = str(self.version)
+        return after
 
     def number(self, name: str) -> int:
         """Return the number of the node of this name."""
         return int(name.removeprefix(_POOL.scale_set), 36) - _FIRST
-
-
-def merged(document: Object, patch: Object) -> Object:
-    """Return the document after a JSON merge patch."""
-    result = {key: value for key, value in document.items() if patch.get(key, value) is not None}
-    for key, value in patch.items():
-        if isinstance(value, dict):
-            result[key] = merged(result.get(key) or {}, value)
-        elif value is not None:
-            result[key] = value
-    return result
 
 
 def _document(number: int) -> Object:
@@ -206,15 +196,13 @@ class _Handler(BaseHTTPRequestHandler):
         body, path = self._body(), urlsplit(self.path).path
         *_, before, last = path.split("/")
         if before != "nodes":
-            self.many.kept[path] = merged(
-                self.many.kept.get(path, {}), body if isinstance(body, dict) else {}
-            )
+            self.many.kept[path] = patched(self.many.kept.get(path, {}), body)
             self._json(self.many.kept[path])
             return
         number = self.many.nodes.number(last)
-        if body.get("spec", {}).get("unschedulable") and number in self.many.patched:
+        after = self.many.nodes.change(number, body)
+        if after["spec"].get("unschedulable") and number in self.many.patched:
             self.many.patched[number].set()
-        self.many.nodes.change(number, body)
         self._node(number)
         self.many.tell(number)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -21,6 +20,7 @@ from reconciler.model.machine import (
 )
 from reconciler.model.values import replace
 from tests.features.machines.all_providers import all_machines
+from tests.support.patches import patched
 from tests.support.stub import Answer, Asked, StubMaker, json_answer, status
 
 Object = dict[str, Any]
@@ -78,17 +78,6 @@ def objects_of(provider: str, node: str) -> dict[str, Object]:
     return made
 
 
-def merged(before: Object, patch: Object) -> Object:
-    """The object after a merge patch."""
-    after = deepcopy(before)
-    for key, value in patch.items():
-        if value is None:
-            after.pop(key, None)
-        else:
-            after[key] = merged(after.get(key) or {}, value) if isinstance(value, dict) else value
-    return after
-
-
 class Recorded:
     """An API server with these objects; `statuses` are answers to paths that end so."""
 
@@ -99,7 +88,7 @@ class Recorded:
         self.machines = all_machines(self.connection, guard=lambda: None)
 
     def patch(self, provider: str, name: str, body: Object) -> None:
-        self.objects[provider][name] = merged(self.objects[provider][name], body)
+        self.objects[provider][name] = patched(self.objects[provider][name], body)
 
     def of(self, provider: str) -> Machine:
         (found,) = self.machines.machines([ref(provider)])

@@ -120,7 +120,7 @@ def test_where_nothing_holds_it_a_node_goes_from_operational_to_its_drain_in_one
     assert plan.todo.write is not None
     assert plan.todo.write.unschedulable is True
     assert plan.todo.write.labels == {STATE: "in-maintenance"}
-    assert (plan.todo.write.uid, plan.todo.write.resource_version) == ("uid-a", "1")
+    assert (plan.todo.write.uid, plan.todo.write.seen_unschedulable) == ("uid-a", False)
     assert _written(plan).events == (known(),)
     assert plan.todo.drain is not None
     assert (plan.todo.drain.uid, plan.todo.drain.since) == ("uid-a", NOW)

@@ -1,15 +1,19 @@
 """One patch of one node: who else wrote in between decides whether it is tried again."""
 
+import json
 import threading
-from collections.abc import Iterator
-from functools import partial
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import pytest
 
+from reconciler import USER_AGENT
 from reconciler.http.retrying import TRIES, UNANSWERED
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import Connection
-from reconciler.model.errors import Conflict, Forbidden, LockLost, NotFound, Unreachable
+from reconciler.model import limits
+from reconciler.model.errors import Conflict, Forbidden, LockLost, NotFound, Rejected, Unreachable
 from reconciler.model.node import Node, Taint
 from reconciler.model.values import replace
 from reconciler.model.writes import ListChanges, NodeWrite, node_write, own_keys, used_keys
@@ -19,6 +23,7 @@ from tests.support.controlplane.fill import Pool, fill
 from tests.support.controlplane.processes import wait_for
 from tests.support.controlplane.server import ControlPlane
 from tests.support.controlplane.webhooks import for_nodes, in_force
+from tests.support.patches import answer_patch, refused
 from tests.support.stub import Answer, Asked, StubMaker, json_answer, status
 
 NAME = Pool("np").node_name(0)
@@ -115,33 +120,167 @@ def test_what_a_check_read_changed_in_between_is_a_conflict(
     assert not ours.nodes(WANTED)[0].unschedulable
 
 
-def more_than(changes: list[Object], count: int) -> bool:
-    return len(changes) > count
-
-
-def test_a_client_that_writes_all_the_time_keeps_no_node_from_its_cordon(
-    cluster: ControlPlane, ours: Cluster, node: Node
+def test_whoever_else_writes_the_node_each_write_is_sent_once_and_read_never(
+    cluster: ControlPlane, connection: Connection, node: Node
 ) -> None:
-    """It changes annotations of its own fifty times a second."""
-    ended, changes = threading.Event(), list[Object]()
+    """Others change its annotations, labels, taints and status without a pause, between read and write too."""
+    sent: list[int] = []
+    changes: Counter[str] = Counter()
 
-    def keep_writing() -> None:
-        while not ended.wait(0.02):
-            patch = {"metadata": {"annotations": {"theirs/count": str(len(changes))}}}
-            changes.append(cluster.api.patch("nodes", NAME, patch))
+    def guard() -> None:
+        sent.append(1)
+        before = changes.copy()
+        wait_for("changes of all", lambda: all(changes[kind] > before[kind] for kind in THEIRS))
 
-    writer = threading.Thread(target=keep_writing, daemon=True)
-    writer.start()
+    ours = Cluster(connection, guard=guard)
+    with changing(cluster, changes):
+        for cordoned in (True, False) * 5:
+            seen = ours.node(NAME, WANTED)
+            text = f'{{"n": {len(sent)}}}'
+            ours.patch_node(replace(cordon(seen), unschedulable=cordoned, annotations={RECORD: text}))
+            assert ours.node(NAME, WANTED).unschedulable is cordoned
+
+    writes = cluster.audit_entries(USER_AGENT, {"patch"})
+    assert len(sent) == 10
+    assert [one.code for one in writes if one.name == NAME] == [200] * 10
+
+
+THEIRS: dict[str, Callable[[int], tuple[Object, str | None]]] = {
+    "annotations": lambda count: ({"metadata": {"annotations": {"theirs/count": str(count)}}}, None),
+    "labels": lambda count: ({"metadata": {"labels": {"theirs/count": str(count)}}}, None),
+    "taints": lambda count: ({"spec": {"taints": [{"key": f"a{count % 3}", "effect": "NoExecute"}]}}, None),
+    "status": lambda count: ({"status": {"nodeInfo": {"bootID": str(count)}}}, "status"),
+}
+
+
+@contextmanager
+def changing(cluster: ControlPlane, changes: Counter[str]) -> Iterator[None]:
+    """Clients that change the node as fast as the API server takes it, and count their changes."""
+    ended = threading.Event()
+
+    def keep_writing(kind: str) -> None:
+        while not ended.is_set():
+            body, subresource = THEIRS[kind](changes[kind])
+            cluster.api.patch("nodes", NAME, body, subresource=subresource)
+            changes[kind] += 1
+
+    writers = [threading.Thread(target=keep_writing, args=(kind,), daemon=True) for kind in THEIRS]
+    for writer in writers:
+        writer.start()
     try:
-        for cordoned in (True, False, True):
-            seen = ours.nodes(WANTED)[0]
-            before = len(changes)
-            wait_for("changes since then", partial(more_than, changes, before + 1))
-            ours.patch_node(replace(cordon(seen), unschedulable=cordoned))
-            assert ours.nodes(WANTED)[0].unschedulable is cordoned
+        yield
     finally:
         ended.set()
-        writer.join()
+        for writer in writers:
+            writer.join()
+
+
+def test_the_first_annotation_of_a_node_does_not_replace_one_that_comes_with_it(
+    cluster: ControlPlane, connection: Connection, node: Node
+) -> None:
+    """A JSON Patch can't add a key to annotations that do not exist."""
+    cluster.api.patch("nodes", NAME, {"metadata": {"annotations": None}})
+    seen = Cluster(connection).node(NAME, WANTED)
+    sent: list[int] = []
+
+    def guard() -> None:
+        sent.append(1)
+        if len(sent) == 2:
+            cluster.api.patch("nodes", NAME, {"metadata": {"annotations": {"theirs/first": "1"}}})
+
+    Cluster(connection, guard=guard).patch_node(cordon(seen))
+
+    annotations = cluster.api.get("nodes", NAME)["metadata"]["annotations"]
+    assert annotations == {"theirs/first": "1", RECORD: "{}", f"{PREFIX}/uid": node.uid}
+    assert len(sent) == 3
+
+
+@pytest.mark.parametrize("text", ['{"a": "<b> & c"}', "\u2028\u2029", 'é "\\/\n\t', ""], ids=ascii)
+def test_a_text_is_compared_as_the_server_encodes_it(
+    cluster: ControlPlane, connection: Connection, node: Node, text: str
+) -> None:
+    cluster.api.patch("nodes", NAME, {"metadata": {"annotations": {f"{PREFIX}/hold": text}}})
+    sent: list[int] = []
+    ours = Cluster(connection, guard=lambda: sent.append(1))
+
+    ours.patch_node(cordon(ours.node(NAME, WANTED)))
+
+    assert ours.node(NAME, WANTED).annotations[f"{PREFIX}/hold"] == text
+    assert len(sent) == 1
+
+
+def test_what_is_longer_than_what_is_read_is_not_compared_and_can_be_removed(
+    cluster: ControlPlane, connection: Connection, node: Node
+) -> None:
+    long = "x" * (limits.ANNOTATION + 10)
+    cluster.api.patch("nodes", NAME, {"metadata": {"annotations": {RECORD: long, "theirs/y": "z"}}})
+    sent: list[int] = []
+    ours = Cluster(connection, guard=lambda: sent.append(1))
+    seen = ours.node(NAME, WANTED)
+
+    ours.patch_node(node_write(seen, PREFIX, annotations={RECORD: None, "theirs/none": None}))
+
+    assert ours.node(NAME, replace(WANTED, annotations=frozenset({"theirs/y"}))).annotations == {
+        "theirs/y": "z"
+    }
+    assert len(sent) == 1
+
+
+def test_what_was_copied_from_another_node_is_replaced_unless_it_is_written_anew(
+    cluster: ControlPlane, ours: Cluster, node: Node
+) -> None:
+    copy = {RECORD: "of another", f"{PREFIX}/uid": "another", f"{PREFIX}/hold": "copied"}
+    cluster.api.patch("nodes", NAME, {"metadata": {"annotations": copy, "labels": {STATE: "copied"}}})
+    seen = ours.node(NAME, WANTED)
+    ours.patch_node(cordon(seen))
+
+    after = ours.node(NAME, WANTED)
+    assert after.annotations == {RECORD: "{}", f"{PREFIX}/uid": node.uid}
+    assert after.labels[STATE] == "in-maintenance"
+    # Whoever writes the same from the copy finds that it is no copy any more.
+    with pytest.raises(Conflict, match="someone"):
+        ours.patch_node(node_write(seen, PREFIX, annotations={RECORD: "late"}))
+
+
+def test_a_server_that_compares_in_another_way_gets_the_version(stub: StubMaker) -> None:
+    """It refuses a test of what is not there, as RFC 6902 says."""
+    node = {
+        "metadata": {"name": "n", "uid": "u", "resourceVersion": "5", "labels": {"a": "b"}},
+        "spec": {},
+    }
+
+    def answer(asked: Asked) -> Answer:
+        if asked.method == "PATCH":
+            of_nothing = any(one.get("value", "") is None for one in json.loads(asked.body))
+            return refused() if of_nothing else answer_patch(node, asked)
+        return json_answer(node)
+
+    server, connection = stub(answer)
+    Cluster(connection, guard=lambda: None).patch_node(cordon(SEEN))
+
+    assert node["metadata"]["annotations"][RECORD] == "{}"
+    assert sum(asked.method == "PATCH" for asked in server.asked) == 3
+
+
+def test_a_write_that_the_server_refuses_at_each_version_is_refused(stub: StubMaker) -> None:
+    server, connection = stub(
+        lambda asked: refused() if asked.method == "PATCH" else as_json("5", cordoned=False)
+    )
+
+    with pytest.raises(Rejected, match="the server rejected our request"):
+        Cluster(connection, guard=lambda: None).patch_node(cordon(SEEN))
+    assert len(server.asked) < TRIES
+
+
+def test_what_a_node_may_not_contain_is_sent_once(
+    cluster: ControlPlane, connection: Connection, node: Node
+) -> None:
+    sent: list[int] = []
+    ours = Cluster(connection, guard=lambda: sent.append(1))
+
+    with pytest.raises(Rejected, match="a valid label"):
+        ours.patch_node(node_write(node, PREFIX, labels={"theirs/go": "not a label"}))
+    assert len(sent) == 1
 
 
 def test_a_node_created_again_under_its_name_is_left_alone(
@@ -275,6 +414,12 @@ def test_a_denied_label_does_not_stop_the_cordon_and_its_record(ours: Cluster, d
         assert f"label:{STATE}" in answer.lost
 
 
+def changed(asked: Asked, part: str) -> bool:
+    """Whether the request changes something whose path has this part."""
+    operations = json.loads(asked.body or b"[]")
+    return any(one["op"] != "test" and part in one["path"].replace("~1", "/") for one in operations)
+
+
 GATEKEEPER = (
     'admission webhook "validation.gatekeeper.sh" denied the request: '
     "[azurepolicy-k8sazurev1restrictednodeedits] Cannot edit system node labels"
@@ -283,7 +428,7 @@ GATEKEEPER = (
 
 def test_a_webhook_that_denies_labels_does_not_stop_the_cordon(stub: StubMaker) -> None:
     def answer(asked: Asked) -> Answer:
-        if b'"labels"' in asked.body:
+        if changed(asked, "/metadata/labels/"):
             return status(403, "Forbidden", GATEKEEPER)
         return as_json("2", cordoned=True)
 
@@ -296,8 +441,7 @@ def test_a_webhook_that_denies_labels_does_not_stop_the_cordon(stub: StubMaker) 
 
 def test_a_label_without_which_the_record_is_lost_is_not_left_out(stub: StubMaker) -> None:
     def answer(asked: Asked) -> Answer:
-        refused = b'"record-kept"' in asked.body.replace(PREFIX.encode() + b"/", b"") or b'"{}"' in asked.body
-        if refused:
+        if changed(asked, "/record-kept") or changed(asked, "/record"):
             return status(403, "Forbidden", GATEKEEPER)
         return as_json("2", cordoned=True)
 

@@ -19,6 +19,7 @@ from tests.support.controlplane.api import ApiError
 from tests.support.controlplane.fill import Pool, fill
 from tests.support.controlplane.server import ControlPlane
 from tests.support.controlplane.webhooks import for_nodes, in_force
+from tests.support.patches import patched
 from tests.support.stub import Answer, Asked, StubMaker, json_answer, status
 
 NAME = Pool("np").node_name(0)
@@ -76,22 +77,39 @@ def test_the_only_taint_of_a_node_comes_and_goes(cluster: ControlPlane, ours: Cl
     assert taints(cluster) == []
 
 
+ADDED = {"key": "example.com/new", "effect": "NoSchedule"}
+
+
+@pytest.mark.parametrize(
+    ("before", "wanted", "tries"),
+    [
+        pytest.param([], True, 2, id="the first of the node"),
+        pytest.param(THEIRS, True, 1, id="one more"),
+        pytest.param([*THEIRS, OURS_AS_SENT], False, 2, id="one before ours"),
+    ],
+)
 def test_a_taint_that_another_controller_adds_between_read_and_write_stays(
-    cluster: ControlPlane, connection: Connection, node: Node
+    cluster: ControlPlane,
+    connection: Connection,
+    node: Node,
+    before: list[dict[str, Any]],
+    wanted: bool,
+    tries: int,
 ) -> None:
-    added = {"key": "example.com/new", "effect": "NoSchedule"}
-    tries = 0
+    cluster.api.patch("nodes", NAME, {"spec": {"taints": before}})
+    tried = 0
 
     def guard() -> None:
-        nonlocal tries
-        tries += 1
-        if tries == 1:
-            cluster.api.patch("nodes", NAME, {"spec": {"taints": [*THEIRS, added]}})
+        nonlocal tried
+        tried += 1
+        if tried == 1:
+            cluster.api.patch("nodes", NAME, {"spec": {"taints": [ADDED, *before]}})
 
-    Cluster(connection, guard=guard).patch_taint(put(node))
+    Cluster(connection, guard=guard).patch_taint(replace(put(node), wanted=wanted))
 
-    assert taints(cluster) == [*THEIRS, added, OURS_AS_SENT]
-    assert tries == 2
+    others = [one for one in before if one != OURS_AS_SENT]
+    assert taints(cluster) == [ADDED, *others, *([OURS_AS_SENT] if wanted else [])]
+    assert tried == tries
 
 
 def test_a_node_created_again_under_its_name_gets_no_taint(
@@ -117,20 +135,18 @@ def test_a_lost_lock_writes_no_taint(cluster: ControlPlane, connection: Connecti
 
 
 def test_a_write_whose_answer_was_lost_adds_one_taint(stub: StubMaker) -> None:
-    have: list[dict[str, Any]] = []
+    node: dict[str, Any] = {"metadata": {"name": "n", "uid": "u", "resourceVersion": "1"}, "spec": {}}
 
     def answer(asked: Asked) -> Answer:
         if asked.method == "PATCH":
-            have[:] = json.loads(asked.body)["spec"]["taints"]
+            node.update(patched(node, json.loads(asked.body)))
             return Answer(b"{", cut=True)
-        return json_answer(
-            {"metadata": {"name": "n", "uid": "u", "resourceVersion": "1"}, "spec": {"taints": have}}
-        )
+        return json_answer(node)
 
     server, connection = stub(answer)
     Cluster(connection, guard=lambda: None).patch_taint(TaintWrite("n", "u", OURS, wanted=True))
 
-    assert have == [OURS_AS_SENT]
+    assert node["spec"]["taints"] == [OURS_AS_SENT]
     assert [asked.method for asked in server.asked] == ["GET", "PATCH", "GET"]
 
 

@@ -51,10 +51,13 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 def test_each_node_is_written_as_it_was_read(cluster: Cluster) -> None:
     assert cluster.ask("--kind", "Reboot") == 0
     assert cluster.tried == ["a", "b", "c"]
-    annotations = {REQUEST: '{"kind": "Reboot"}', UID: "uid-a"}
-    assert cluster.patches[0][1] == {
-        "metadata": {"uid": "uid-a", "resourceVersion": "7", "annotations": annotations}
-    }
+    operations = {(one["op"], one["path"]): one.get("value") for one in cluster.patches[0][1]}
+    at = {key: f"/metadata/annotations/{key.replace('/', '~1')}" for key in (REQUEST, UID)}
+    assert operations["test", "/metadata/uid"] == "uid-a"
+    assert operations["test", at[REQUEST]] is None
+    assert operations["add", at[REQUEST]] == '{"kind": "Reboot"}'
+    assert operations["add", at[UID]] == "uid-a"
+    assert {path for kind, path in operations if kind != "test"} == set(at.values())
 
 
 def test_a_node_that_somebody_changed_is_not_written_and_the_others_are(

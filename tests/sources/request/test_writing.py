@@ -115,7 +115,7 @@ def test_the_write_is_for_the_node_as_it_was_read() -> None:
 
     assert isinstance(write, NodeWrite)
     assert write.annotations == {REQUEST: request.text}
-    assert (write.resource_version, write.uid) == (node.resource_version, node.uid)
+    assert (write.uid, write.seen_unschedulable, write.seen_own) == (node.uid, False, {})
     assert (write.unschedulable, dict(write.labels)) == (None, {})
 
 
