@@ -6,6 +6,7 @@ from datetime import datetime
 from functools import partial
 
 from reconciler import plugins
+from reconciler.model.errors import ClusterError
 from reconciler.model.explanation import Examination
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
@@ -30,18 +31,39 @@ PARTS = Parts(
 )
 """Every source and every feature."""
 
+AGAIN = 2
+"""How often a pass decides again about nodes that others change between its read and its write."""
+
 
 def run_pass(
     outside: WritableOutside, settings: Settings, now: datetime, store: Store | None = None
 ) -> tuple[Plan, tuple[Outcome, ...]]:
     """Observe, assess, decide and act; return the plan and the result of each action. `now` is aware.
 
+    Nodes that were changed between the read and the write are read and decided again at once.
+
     With the `store` of earlier passes, the pass decides about what changed; the plan is the same.
     """
-    drains = with_causes(outside.drainer.progress(), outside.reader)
-    snapshot = replace(observe(outside, settings, now, PARTS, store), drains=drains)
-    plan = _planned(snapshot, settings, now, store)
-    return plan, act(plan, outside)
+    plan = _decided(outside, settings, now, store)
+    outcomes = act(plan, outside)
+    for _ in range(AGAIN):
+        # Others changed these nodes between the read and the write, which wrote nothing.
+        changed = {outcome.node for outcome in outcomes if outcome.changed}
+        if not changed:
+            break
+        try:
+            later = _decided(outside, settings, now, store)
+        except ClusterError:
+            # What was done is reported. The next pass says what can't be read.
+            break
+        nodes = {node.node: node for node in later.nodes if node.node in changed}
+        if not nodes:
+            break
+        plan = replace(plan, nodes=tuple(nodes.get(node.node, node) for node in plan.nodes))
+        done = (outcome for outcome in outcomes if not (outcome.changed and outcome.node in nodes))
+        later = replace(later, nodes=tuple(nodes.values()), publications=())
+        outcomes = (*done, *act(later, outside))
+    return plan, outcomes
 
 
 def rehearse(outside: Outside, settings: Settings, now: datetime, store: Store | None = None) -> Plan:
@@ -76,6 +98,12 @@ def examine(
         snapshot, outside.reader, [node.name for node in snapshot.nodes] if also_pods else to_drain
     )
     return Examination(unattended(preview(plan, snapshot, now)), snapshot)
+
+
+def _decided(outside: WritableOutside, settings: Settings, now: datetime, store: Store | None) -> Plan:
+    drains = with_causes(outside.drainer.progress(), outside.reader)
+    snapshot = replace(observe(outside, settings, now, PARTS, store), drains=drains)
+    return _planned(snapshot, settings, now, store)
 
 
 def _planned(snapshot: Snapshot, settings: Settings, now: datetime, store: Store | None = None) -> Plan:

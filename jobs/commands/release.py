@@ -116,7 +116,7 @@ def release(which: _Which, target: Target, *, reset: bool, prefix: str | None, d
     """
     with connected(target) as connection:
         prefix = prefix_in_use(prefix, connection, target.namespace)
-        # A person needs no lock; the resourceVersion that was read protects against a pass in between.
+        # A person needs no lock: a write changes only a node on which no pass has written in between.
         cluster = Cluster(connection, guard=lambda: None, namespace=target.namespace)
         read = PARTS.wants(Settings())
         wanted = Wanted(read.conditions, prefix, annotations=read.annotations, labels=None, names=NAMES)

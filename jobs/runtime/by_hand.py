@@ -61,7 +61,7 @@ def _line(name: str, known: list[str]) -> str:
 class ByHand:
     """The cluster for a command of a person.
 
-    It needs no lock: the resourceVersion that was read protects against another writer in between.
+    It needs no lock: a write changes only a node on which nobody has changed what it depends on.
     """
 
     def __init__(self, connection: Connection, target: Target) -> None:

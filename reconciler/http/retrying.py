@@ -16,10 +16,7 @@ PATIENCE = 15.0
 """Seconds that retries may take. The timeout of the last request comes on top."""
 
 TRIES = 20
-"""Writes of one change. Kubelets and controllers update an object every few seconds: 1 or 2 are usual.
-
-A client that changes it fifty times a second leaves each try a chance of a fourth or more.
-"""
+"""Writes of one change that conflict. 1 or 2 are usual: what a write depends on rarely changes meanwhile."""
 
 UNANSWERED = 6
 """Writes of one change that the server does not answer, or puts off."""
@@ -96,7 +93,7 @@ def write_until_settled(
     A pause comes before the read, not after it: an object that changes all the time would have changed again.
     There is none after the first error, unless the server asks for one.
 
-    `write` sends the change against the version that was read last. `settled` reads the object after a failed
+    `write` sends the change for the object as it was read last. `settled` reads the object after a failed
     write: it returns True if nothing is left to write (the answer was lost, not the write), and raises
     Conflict if the change no longer fits. A `write` that reads the object itself needs no `settled`.
 

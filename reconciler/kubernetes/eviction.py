@@ -14,7 +14,6 @@ from typing import Any, TypeVar
 from reconciler.http.retrying import Guard, read_only, write_until_settled
 from reconciler.kubernetes import node_writing, objects
 from reconciler.kubernetes.connection import (
-    MERGE_PATCH,
     PODS,
     VOLUMES,
     ApiPath,
@@ -25,6 +24,7 @@ from reconciler.kubernetes.connection import (
     core,
     on_node,
 )
+from reconciler.kubernetes.json_patch import Patch, send_patch
 from reconciler.kubernetes.pod_watches import ALONE, NodePods, PodLists, SharedPods
 from reconciler.kubernetes.side_by_side import Together
 from reconciler.kubernetes.watching import KnownObjects, Watched, Watching
@@ -60,7 +60,7 @@ def restart(connection: Connection, guard: Guard, pod: Pod, now: datetime) -> st
     again.
     """
     owner = _deployment_of(connection, pod)
-    # A Conflict may be a mere change of its status, and an answer that was lost may have been a yes.
+    # What was checked may have changed, and an answer that was lost may have been a yes.
     write_until_settled(
         lambda: _restart_once(connection, guard, pod, owner, now),
         on=(Conflict, Unreachable),
@@ -86,13 +86,13 @@ def _restart_once(connection: Connection, guard: Guard, pod: Pod, owner: Owner, 
         # The pod is of an older template: a restart, perhaps ours of an earlier pass, is replacing it.
         # A restart with every pass would never end if the pod starts slowly.
         return
-    body = {
-        # The version that was checked: a rollout or scaling that began since then is checked again.
-        "metadata": {"uid": found.metadata.uid, "resourceVersion": found.metadata.resourceVersion},
-        "spec": {"template": {"metadata": {"annotations": {RESTARTED_AT: to_text(now)}}}},
-    }
+    patch = Patch(found.metadata.uid)
+    # A rollout or scaling that began since then is checked again. A new status does not count.
+    patch.expect(found.metadata.generation, "metadata", "generation")
+    at = "spec", "template", "metadata", "annotations"
+    patch.change_texts({}, {RESTARTED_AT: to_text(now)}, *at, exists=bool(annotations))
     guard()
-    connection.send(Request("PATCH", place, body=body, content_type=MERGE_PATCH))
+    send_patch(connection, place, patch)
 
 
 def why_not(spec: objects.DeploymentSpec) -> str:

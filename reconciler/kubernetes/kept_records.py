@@ -17,7 +17,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from reconciler.kubernetes.node_writing import is_denied
+from reconciler.kubernetes.objects import is_denied
 from reconciler.model import limits
 from reconciler.model.errors import ClusterError, Forbidden, NotKept, Rejected
 from reconciler.model.keys import keys_of

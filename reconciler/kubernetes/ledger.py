@@ -19,7 +19,8 @@ from msgspec import Struct
 
 from reconciler.http.retrying import Guard, patiently, write_until_settled
 from reconciler.kubernetes import objects
-from reconciler.kubernetes.connection import LEDGER, MERGE_PATCH, Connection, Request, core
+from reconciler.kubernetes.connection import LEDGER, Connection, Request, core
+from reconciler.kubernetes.json_patch import Patch, send_patch
 from reconciler.model import limits
 from reconciler.model.content import KeptCalendar
 from reconciler.model.errors import Conflict, NotFound, SourceError
@@ -152,17 +153,16 @@ def change_data(
 ) -> None:
     """Merge what `change` makes of the data of our ConfigMap into it, or create it. Empty: no write.
 
-    None removes a key. After a conflict the ConfigMap is read again. Calls the guard before each write.
-    Raises Conflict if another client keeps writing it, NotFound without the namespace, and the other errors
-    of ClusterError.
+    None removes a key. If a key that changes is not as it was read, the ConfigMap is read again. Calls the
+    guard before each write. Raises Conflict if another client keeps writing these keys, NotFound without the
+    namespace, and the other errors of ClusterError.
     """
     place = core(namespace) / "configmaps"
 
     def write() -> None:
         found = objects.find(connection, place / LEDGER, objects.ConfigMap)
-        data = change((found.data if found is not None else None) or {})
-        if found is None:
-            data = {key: text for key, text in data.items() if text is not None}
+        before = (found.data if found is not None else None) or {}
+        data = {key: text for key, text in change(before).items() if before.get(key) != text}
         if not data:
             return
         guard()
@@ -170,9 +170,10 @@ def change_data(
             body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": LEDGER}, "data": data}
             connection.send(Request("POST", place, body=body))
             return
-        seen = {"uid": found.metadata.uid, "resourceVersion": found.metadata.resourceVersion}
-        patch = {"metadata": seen, "data": data}
-        connection.send(Request("PATCH", place / LEDGER, body=patch, content_type=MERGE_PATCH))
+        patch = Patch(found.metadata.uid)
+        known = {key: before.get(key) for key in data}
+        patch.change_texts(known, data, "data", exists=bool(before))
+        send_patch(connection, place / LEDGER, patch)
 
     try:
         write_until_settled(lambda: patiently(write, sleep=connection.sleep), sleep=connection.sleep)

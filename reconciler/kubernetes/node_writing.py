@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import random
-import re
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -16,16 +15,10 @@ from msgspec import Struct
 
 from reconciler import USER_AGENT
 from reconciler.http.retrying import Guard, patiently, write_until_settled
-from reconciler.kubernetes import json_patch, objects
-from reconciler.kubernetes.connection import (
-    JSON_PATCH,
-    NODES,
-    PROTOBUF,
-    STRATEGIC_PATCH,
-    Connection,
-    Request,
-)
-from reconciler.kubernetes.json_patch import Patch
+from reconciler.kubernetes import objects
+from reconciler.kubernetes.connection import NODES, PROTOBUF, STRATEGIC_PATCH, Connection, Request
+from reconciler.kubernetes.json_patch import INVALID, Patch, send_patch
+from reconciler.kubernetes.objects import is_denied
 from reconciler.kubernetes.wire import protobuf, shapes
 from reconciler.kubernetes.wire.lists import list_all, node_format, node_metadata_format
 from reconciler.model import limits
@@ -67,8 +60,6 @@ log = logging.getLogger(__name__)
 REMEMBERED = 20_000
 """Nodes whose labels were written last: for these, it is known how often that was."""
 
-# k8s.io/apiserver: plugin/webhook/errors and plugin/policy/validating.
-_DENIED = re.compile(r"\bdenied (?:the )?request\b")
 _ADVICE = (
     "set keys.stateLabel: false if a policy of the cluster denies changes of node labels, "
     "and leave hints.label off"
@@ -128,11 +119,6 @@ def patch_node(
         return WriteAnswer(said, write.changes - rest.changes)
 
 
-def is_denied(error: ClusterError) -> bool:
-    """Whether an admission webhook or a ValidatingAdmissionPolicy denied the request, not RBAC."""
-    return _DENIED.search(str(error)) is not None
-
-
 class _Server(Struct, frozen=True):
     """Where patches of nodes are sent, with these parameters; `wrote` gets each node that it answers."""
 
@@ -143,7 +129,7 @@ class _Server(Struct, frozen=True):
 
     def patch(self, node: str, patch: Patch) -> bytes:
         self.guard()
-        answer = self.connection.send(_patch_request(node, patch, self.query))
+        answer = send_patch(self.connection, NODES / node, patch, self.query, PROTOBUF)
         self.wrote(answer)
         return answer
 
@@ -206,7 +192,7 @@ def _send_whole(server: _Server, wanted: Wanted, write: NodeWrite) -> Node:
     answer.
     """
     shown, answered = _Shown(write.copied), [Node(write.node, write.uid, "")]
-    refusal: Rejected | None = None
+    refusal: Conflict | None = None
 
     def read() -> _Shown:
         answer = server.read(write.node)
@@ -224,11 +210,9 @@ def _send_whole(server: _Server, wanted: Wanted, write: NodeWrite) -> Node:
         refusal = None
         try:
             answered[0] = _node_of(server.patch(write.node, _patch_of(write, shown)), wanted)
-        except Rejected as error:
-            if not json_patch.is_refused(error) or is_denied(error):
-                raise
+        except Conflict as error:
             refusal = error
-            raise Conflict(str(error), status=error.status) from error
+            raise
 
     def settled() -> bool:
         nonlocal shown
@@ -237,17 +221,19 @@ def _send_whole(server: _Server, wanted: Wanted, write: NodeWrite) -> Node:
         if (node.uid == write.uid and shows_intent(node, write)) or shows_part(node, write):
             return True
         check(node)
-        if refusal is not None and (shown.copied, shown.absent) == (before.copied, before.absent):
-            # Nothing has changed that is tested. Either it changed back, or the server can't compare it.
+        refused = refusal is not None and refusal.status == INVALID
+        if refused and (shown.copied, shown.absent) == (before.copied, before.absent):
+            # All that is tested is as expected: it has changed back, or the server compares in another way.
             if before.version == node.resource_version:
-                raise refusal
+                raise Rejected(str(refusal), status=INVALID)
             shown = replace(shown, version=node.resource_version)
         return False
 
     if write.lists.any:
         shown = read()
         check(answered[0])
-    write_until_settled(patch, settled, on=(Conflict, Unreachable, TooManyRequests), sleep=server.connection.sleep)
+    on = (Conflict, Unreachable, TooManyRequests)
+    write_until_settled(patch, settled, on=on, sleep=server.connection.sleep)
     return answered[0]
 
 
@@ -274,14 +260,6 @@ def _change_lists(patch: Patch, node: Node, changes: ListChanges) -> None:
     patch.change_list(node.finalizers, changes.of_finalizers(node.finalizers), "metadata", "finalizers")
     before, after = map(_as_sent, node.taints), map(_as_sent, changes.of_taints(node.taints))
     patch.change_list([*before], [*after], "spec", "taints")
-
-
-def _patch_request(node: str, patch: Patch, query: Mapping[str, str]) -> Request:
-    # The paths are right: without their check, the API server takes no longer than for a strategic patch.
-    query = {"fieldValidation": "Ignore", **query}
-    return Request(
-        "PATCH", NODES / node, query=query, body=patch.body, content_type=JSON_PATCH, accept=PROTOBUF
-    )
 
 
 def patch_conditions(connection: Connection, guard: Guard, write: ConditionsWrite) -> None:
@@ -385,12 +363,7 @@ def patch_taint(connection: Connection, guard: Guard, write: TaintWrite) -> str:
         patch = Patch(write.uid)
         _change_lists(patch, node, lists)
         guard()
-        try:
-            connection.send(_patch_request(write.node, patch, {}))
-        except Rejected as error:
-            if not json_patch.is_refused(error) or is_denied(error):
-                raise
-            raise Conflict(f"someone changed the taints of node {write.node}", status=409) from error
+        send_patch(connection, NODES / write.node, patch)
 
     tries = partial(patiently, send, patience=SHOWN_PATIENCE, sleep=connection.sleep)
     settled = partial(write_until_settled, tries, sleep=connection.sleep)

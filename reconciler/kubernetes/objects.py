@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TypeVar
 
 import msgspec
@@ -10,12 +11,15 @@ from reconciler.http.retrying import PATIENCE, Guard, patiently
 from reconciler.kubernetes.connection import ApiPath, Connection, Request
 from reconciler.kubernetes.wire.lists import json_format, list_all
 from reconciler.kubernetes.wire.shapes import ObjectMeta, Selector, Terms, decode
-from reconciler.model.errors import NotFound
+from reconciler.model.errors import ClusterError, NotFound
 
 # The attributes have the names of the API, so that no table of names is needed.
 # ruff: noqa: N815
 
 Item = TypeVar("Item")
+
+# k8s.io/apiserver: plugin/webhook/errors and plugin/policy/validating.
+_DENIED = re.compile(r"\bdenied (?:the )?request\b")
 
 
 class OnlyMetadata(msgspec.Struct):
@@ -212,6 +216,11 @@ def send(connection: Connection, guard: Guard, request: Request, *, patience: fl
         connection.send(request)
 
     patiently(guarded, patience=patience, sleep=connection.sleep)
+
+
+def is_denied(error: ClusterError) -> bool:
+    """Whether an admission webhook or a ValidatingAdmissionPolicy denied the request, not RBAC."""
+    return _DENIED.search(str(error)) is not None
 
 
 def get_list(

@@ -223,7 +223,8 @@ def _request(wanted: LeaseTake) -> Request:
             "spec": spec,
         }
         return Request("POST", _place(wanted.ref), body=body)
-    # The Lease may have labels of other tools, so only our fields are written.
+    # The Lease may have labels of other tools, so only our fields are written. It is the whole version that
+    # counts: whoever has changed the Lease may have taken it.
     metadata = {"uid": seen.uid, "resourceVersion": seen.resource_version}
     return Request(
         "PATCH",

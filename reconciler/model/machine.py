@@ -157,7 +157,7 @@ class Pool(Struct, frozen=True):
     """What keeps a number of machines: a MachineSet, a MachineDeployment, an agent pool.
 
     `wanted` is the desired number of machines, `ready` the number of Ready ones; both are None if it keeps no
-    number (a NodePool). `revision` is the version that a change of the number names (a resourceVersion, an
+    number (a NodePool). `revision` is what a change of the number names besides the number before (a UID, an
     ETag). `scales` is whether we may scale it up: not while an autoscaler does. `busy` says why it accepts no
     request now, and is empty if it does. `lowered_by_deletion` is whether the deletion of a machine lowers
     the number by one, so that no new machine is created.

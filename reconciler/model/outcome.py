@@ -50,6 +50,8 @@ class Outcome(Struct, frozen=True):
     """The result of one action. LATER: the cluster has changed, so the next pass decides again.
 
     `lost` is what did not stay of a node's patch, as `own.changes` names it, also if the rest of it is done.
+    `changed` is whether the node was not as the patch expects it: nothing was written, and the same pass
+    decides again.
     """
 
     node: str
@@ -57,6 +59,7 @@ class Outcome(Struct, frozen=True):
     result: Result
     detail: str = ""
     lost: tuple[str, ...] = ()
+    changed: bool = False
 
     @property
     def notable(self) -> bool:

@@ -45,8 +45,7 @@ class Undone(Struct, frozen=True):
     """A write of a node of which not all stayed.
 
     `lost` names what did not stay, as `own.changes` and `own.rewritten` do. `because` is in words. `times`
-    counts the tries in a row. The first conflict is no reason to wait, so it counts as none. `last` is the
-    last try (UTC).
+    counts the tries in a row, and `last` is the last one (UTC).
     """
 
     node: Name
@@ -59,8 +58,6 @@ class Undone(Struct, frozen=True):
     @property
     def until(self) -> datetime:
         """The moment of the next try (UTC)."""
-        if not self.times:
-            return self.last
         # Thirty doublings are centuries.
         return shifted(self.last, FIRST_PAUSE * 2 ** min(self.times - 1, 30))
 

@@ -291,7 +291,7 @@ class ClusterWriter(Protocol):
     """Writes of one pass; each checks the lock first and raises LockLost if it is no longer ours."""
 
     def patch_node(self, write: NodeWrite) -> WriteAnswer | None:
-        """Patch a node if what the write expects is as it was seen; return what people should know, if anything.
+        """Patch a node that is as the write expects; return what people should know, if anything.
 
         The answer is compared with what was sent. If something essential did not stay, what stayed is taken
         back, and NotKept is raised. Raises Conflict if something that the write expects has changed, NotFound

@@ -190,20 +190,26 @@ def _write_nodes(nodes: Iterable[NodePlan], outside: WritableOutside, refused: s
 def _attempt_write(action: str, write: NodeWrite, writer: ClusterWriter) -> Outcome:
     """Patch a node. The outcome says what of the patch did not stay, if a repetition is no help."""
     lost: set[str] = set()
+    changed = False
 
     def patch() -> str:
+        nonlocal changed
         try:
             answer = writer.patch_node(write)
+        except Conflict:
+            # Nobody has undone anything.
+            changed = True
+            raise
         except NotKept as error:
             lost.update(error.lost)
             raise
-        except (Conflict, Forbidden, Rejected):
+        except (Forbidden, Rejected):
             lost.update(write.changes)
             raise
         lost.update(answer.lost if answer is not None else ())
         return answer.said if answer is not None else ""
 
-    return replace(_attempt(write.node, action, patch), lost=tuple(sorted(lost)))
+    return replace(_attempt(write.node, action, patch), lost=tuple(sorted(lost)), changed=changed)
 
 
 def _remember(
@@ -221,10 +227,9 @@ def _remember(
         write, outcome = node.todo.write or node.todo.noted, failed.get(node.node)
         if write is None or outcome is None:
             continue
-        # A conflict is usual, and the next pass decides again at once. One after the other is not.
-        first = Undone(node.node, write.uid, (), "", -1 if outcome.result is Result.LATER else 0, plan.now)
+        first = Undone(node.node, write.uid, (), "", 0, plan.now)
         known[node.node] = undone = known.get(node.node, first).again(outcome.lost, outcome.detail, plan.now)
-        if undone.times and not write.essential.isdisjoint(outcome.lost):
+        if not write.essential.isdisjoint(outcome.lost):
             notice = Notice(NOT_WRITTEN, undone.because, NoticeType.WARNING, once=undone.because)
             sender.settles(Notification(node.node, write.uid, notice))
 

@@ -29,8 +29,8 @@ from tests.laws.histories import History, Step, people_steps, platform_steps, sm
 from tests.laws.hits import Hits
 from tests.support import builders
 from tests.support.builders import NOW, PREFIX
-from tests.support.searching import examples
 from tests.support.patches import answer_patch
+from tests.support.searching import examples
 from tests.support.stub import Answer, Asked, Stub, json_answer, status
 
 KEYS = keys_of(PREFIX)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from reconciler.model.errors import Conflict, Forbidden, Rejected
+from reconciler.model.errors import Forbidden, Rejected
 from reconciler.model.node import Node
 from reconciler.model.outcome import HoldCode
 from reconciler.model.plan import NoticeType, Plan
@@ -86,7 +86,6 @@ ADMISSION: Mapping[str, Admission] = {
     "a policy denies the record": _denied,
     "the annotations are at their limit": _too_long,
 }
-CONFLICT = "another client changes what was read before each write"
 RETURNS = "pods come back, because they tolerate the cordon"
 UNCORDONED = "somebody uncordons the node after each pass"
 STRIPPED = "a controller removes our annotations after each pass"
@@ -100,14 +99,11 @@ SHOWN_ONLY = "a webhook removes our labels"
 class Counted:
     """Counts what the program asks to write on the node and its pods, refused or not."""
 
-    undoes: str
     kinds: Counter[str] = field(default_factory=Counter)
 
     def __call__(self, call: Call) -> None:
         if call.what in ("patch_node", "evict", "delete"):
             self.kinds[call.what] += 1
-        if call.what == "patch_node" and self.undoes == CONFLICT:
-            raise Conflict("the node is not as it was seen: someone changed its keys", status=409)
 
 
 def _world(undoes: str) -> tuple[World, Counted]:
@@ -120,7 +116,7 @@ def _world(undoes: str) -> tuple[World, Counted]:
     world.cluster.add_workload(workload)
     carry_on(world)
     world.cluster.admission = ADMISSION.get(undoes)
-    counted = Counted(undoes)
+    counted = Counted()
     world.api.before_write = counted
     return world, counted
 
@@ -140,7 +136,7 @@ def _says(plan: Plan, undoes: str) -> bool:
     return HoldCode.NODE_WRITABLE in codes
 
 
-_undoings = st.sampled_from((*ADMISSION, CONFLICT, RETURNS, UNCORDONED, *STRIPS))
+_undoings = st.sampled_from((*ADMISSION, RETURNS, UNCORDONED, *STRIPS))
 hits = Hits()
 
 

@@ -7,16 +7,16 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from reconciler.model.errors import ClusterError, Conflict, Forbidden, LockLost, NotFound, Unreachable
-from reconciler.model.instructions import PersonHold, Word
+from reconciler.model.instructions import PersonHold, Word, hold_text
 from reconciler.model.outcome import Outcome, Result
 from reconciler.model.plan import Actions, NodePlan, Plan, Transition, outcome_name
-from reconciler.model.record import DrainRecord, State
+from reconciler.model.record import Cordon, DrainRecord, State, from_annotation
 from reconciler.model.snapshot import NOT_WRITTEN
 from reconciler.model.values import replace
 from reconciler.model.workflow import LeaseRef, LeaseTake, WorkflowMessage
 from reconciler.model.writes import node_write
 from reconciler.passes.act import act
-from reconciler.run import rehearse
+from reconciler.run import AGAIN, rehearse
 from reconciler.simulation.api import Call
 from reconciler.simulation.world import World
 from tests.support import builders
@@ -151,7 +151,8 @@ def test_a_node_that_could_not_be_written_is_not_drained_and_gets_no_event(
     world.api.before_write = _failing("a", error)
     outcomes = _act(world)
 
-    assert replace(outcomes[0], lost=()) == Outcome("a", "cordon", result, str(error))
+    written = next(one for one in outcomes if one.node == "a")
+    assert replace(written, lost=(), changed=False) == Outcome("a", "cordon", result, str(error))
     assert list(world.drainer.orders) == ["b"]
     told = [write.subject for write in world.api.done if (write.what, write.node) == ("notify", "a")]
     # A repetition is no help only where the server refuses the write.
@@ -175,17 +176,99 @@ def test_without_the_ledger_nothing_starts() -> None:
     assert (world.api.done, world.drainer.orders) == ([], {})
 
 
-def test_a_node_changed_since_it_was_seen_is_left_to_the_next_pass() -> None:
+@pytest.fixture
+def changed() -> Callable[[World, Callable[[], None]], None]:
+    """Lets somebody change the node `a` once, between the read of a pass and its write."""
+
+    def before_its_write(world: World, change: Callable[[], None]) -> None:
+        waiting = [change]
+
+        def before(write: Call) -> None:
+            if (write.what, write.node) == ("patch_node", "a") and waiting:
+                waiting.pop()()
+
+        world.api.before_write = before
+
+    return before_its_write
+
+
+Changed = Callable[[World, Callable[[], None]], None]
+
+
+def test_a_node_that_somebody_cordons_meanwhile_is_drained_in_the_same_pass(changed: Changed) -> None:
+    world = _asking("a", "b")
+    changed(world, lambda: world.cluster.cordon("a"))
+    plan, outcomes = look(world, builders.settings(TWO))
+
+    assert {(one.node, one.result) for one in outcomes} == {
+        (name, result) for name in "ab" for result in (Result.DONE, Result.RUNNING)
+    }
+    assert sorted(world.drainer.orders) == ["a", "b"]
+    node = world.cluster.nodes["a"]
+    record = from_annotation(node.annotations[RECORD], node.uid)
+    assert record is not None
+    assert record.cordon is not None
+    assert record.cordon.whose is Cordon.FOREIGN
+    # The plan says of each node what was done.
+    assert {node.node: node.todo.write is not None for node in plan.nodes} == {"a": True, "b": True}
+
+
+def test_a_node_that_somebody_holds_meanwhile_is_held_in_the_same_pass(changed: Changed) -> None:
+    world = _asking("a", "b")
+    hold = hold_text(PersonHold(Word("alice@laptop", NOW)))
+    changed(world, lambda: world.cluster.annotate("a", f"{PREFIX}/hold", hold))
+    plan, outcomes = look(world, builders.settings(TWO))
+
+    assert not world.cluster.nodes["a"].unschedulable
+    assert list(world.drainer.orders) == ["b"]
+    assert "notHeld" in {hold.code for node in plan.nodes if node.node == "a" for hold in node.holds}
+    assert not [one for one in outcomes if one.notable]
+
+
+def test_what_others_change_before_each_write_is_no_write_that_did_not_stay() -> None:
+    """A pass decides again a few times, and so does the next one, without a pause or a Warning Event."""
+    world = _asking("a", "b")
+    tries = 0
+
+    def change(write: Call) -> None:
+        nonlocal tries
+        if (write.what, write.node) == ("patch_node", "a"):
+            tries += 1
+            raise Conflict("someone changed the keys")
+
+    world.api.before_write = change
+    for passes in (1, 2, 3):
+        outcomes = _act(world)
+        assert [one.result for one in outcomes if one.node == "a"] == [Result.LATER]
+        assert tries == passes * (1 + AGAIN)
+    assert world.cluster.ledger.undone == ()
+    assert NOT_WRITTEN not in {one.notice.reason for one in world.cluster.events}
+    assert list(world.drainer.orders) == ["b"]
+
+    world.api.before_write = None
+    _act(world)
+    assert world.cluster.nodes["a"].unschedulable
+
+
+def test_what_was_done_is_reported_if_the_nodes_can_not_be_read_again(changed: Changed) -> None:
     world = _asking("a", "b")
 
-    def uncordon(write: Call) -> None:
-        if write.what == "patch_node":
-            world.cluster.cordon(write.node)
+    def break_reads() -> None:
+        def refuse(call: Call) -> None:
+            if call.what == "ledger" and call.number > reads:
+                raise Unreachable("no answer")
 
-    world.api.before_write = uncordon
+        world.cluster.cordon("a")
+        reads = world.api.reads
+        world.api.before_read = refuse
+
+    changed(world, break_reads)
     outcomes = _act(world)
 
-    assert {one.result for one in outcomes} == {Result.LATER}
+    assert {one.node: one.result for one in outcomes if one.action == "cordon"} == {
+        "a": Result.LATER,
+        "b": Result.DONE,
+    }
 
 
 def test_a_node_whose_foreign_keys_have_changed_is_still_written() -> None:

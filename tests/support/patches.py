@@ -83,6 +83,6 @@ def _apply(inside: Object | list[Any], name: str, operation: Object) -> None:
     elif kind in ("add", "replace") and isinstance(inside, dict):
         inside[name] = value
     elif kind == "remove" and _value(inside, name) is not None:
-        del inside[int(name) if isinstance(inside, list) else name]  # type: ignore[arg-type,index]
+        del inside[int(name) if isinstance(inside, list) else name]  # type: ignore[arg-type]
     else:
         raise RefusedError(operation["path"])

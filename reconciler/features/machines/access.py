@@ -11,9 +11,10 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Struct, field
 
-from reconciler.http.retrying import Guard, read_only
+from reconciler.http.retrying import Guard, patiently, read_only
 from reconciler.kubernetes import objects
 from reconciler.kubernetes.connection import BUDGETS, PODS, ApiPath, Connection, Request, api
+from reconciler.kubernetes.json_patch import Patch, send_patch
 from reconciler.kubernetes.wire.lists import budget_format, list_all, list_pods
 from reconciler.kubernetes.wire.shapes import ObjectMeta, OwnerReference
 from reconciler.model.errors import ClusterError, Forbidden, NotFound, Rejected, Unauthorized, Unreachable
@@ -100,6 +101,15 @@ class MachineAccess(Struct):
     def send(self, request: Request) -> None:
         """Send a write with retries; raises LockLost and ClusterError."""
         objects.send(self.connection, self.guard, request)
+
+    def patch(self, path: ApiPath, patch: Patch) -> None:
+        """Send a patch as `send` does; Conflict if the object may not be as it expects."""
+
+        def guarded() -> None:
+            self.guard()
+            send_patch(self.connection, path, patch)
+
+        patiently(guarded, sleep=self.connection.sleep)
 
     def delete(self, path: ApiPath, uid: str) -> None:
         """Delete the object with this UID; nothing where it has gone. Raises Conflict for another UID."""

@@ -32,6 +32,7 @@ from reconciler.features.machines.access import (
 from reconciler.http.retrying import write_until_settled
 from reconciler.kubernetes import objects
 from reconciler.kubernetes.connection import MERGE_PATCH, ApiPath, Request
+from reconciler.kubernetes.json_patch import Patch
 from reconciler.kubernetes.wire.shapes import OwnerReference
 from reconciler.model.errors import Conflict, NotFound, Rejected
 from reconciler.model.limits import is_object_name
@@ -164,7 +165,7 @@ class MachineSets:
             namespace=ref.namespace,
             wanted=number_of(found),
             ready=found.status.readyReplicas or 0,
-            revision=found.metadata.resourceVersion,
+            revision=found.metadata.uid,
             scales=above is None and not is_put_back(found.metadata, group),
             busy=why_busy(f"{kind} {name}", metas, found.status, machine.status.authoritativeAPI),
         )
@@ -189,11 +190,7 @@ class MachineSets:
         return True
 
     def _scale(self, machine: Machine, number: int, enough: Callable[[int], bool]) -> None:
-        """Write the pool's number, unless it is `enough` already; Conflict where it is not as it was seen.
-
-        The pool's controller writes its status every few seconds: where only that has changed, the write is
-        tried again.
-        """
+        """Write the pool's number, unless it is `enough` already; Conflict where it is not as it was seen."""
         pool = machine.pool
         if pool is None or pool.wanted is None:
             raise Rejected(f"machine {machine.name}: nothing keeps a number of it")
@@ -201,14 +198,15 @@ class MachineSets:
             return
         connection = self._access.connection
         path = self._place(pool.namespace) / _PLURALS[pool.kind] / pool.name
-        revision = pool.revision
+        patch = Patch(pool.revision)
+        # The API server leaves 0 out.
+        patch.expect(pool.wanted or None, "spec", "replicas")
+        patch.put(number, "spec", "replicas")
 
         def write() -> None:
-            body = {"metadata": {"resourceVersion": revision}, "spec": {"replicas": number}}
-            self._access.send(Request("PATCH", path / "scale", body=body, content_type=MERGE_PATCH))
+            self._access.patch(path / "scale", patch)
 
         def settled() -> bool:
-            nonlocal revision
             now = objects.get(connection, path, PoolObject)
             if enough(number_of(now)):
                 # An earlier try had written it, and its answer was lost.
@@ -218,7 +216,6 @@ class MachineSets:
                     f"{pool} is not as it was seen: it wants {number_of(now)} machines, not {pool.wanted}"
                 )
                 raise Conflict(message, status=409)
-            revision = now.metadata.resourceVersion
             return False
 
         write_until_settled(write, settled, sleep=connection.sleep)

@@ -42,6 +42,7 @@ class ObjectMeta(msgspec.Struct):
     namespace: str = ""
     uid: str = ""
     resourceVersion: str = ""
+    generation: int | None = None
     creationTimestamp: str | None = None
     deletionTimestamp: str | None = None
     deletionGracePeriodSeconds: int | None = None

@@ -282,8 +282,7 @@ def second_patch(
 ) -> NodeWrite:
     """Return the patch that follows `first` in the same pass, and only writes the record.
 
-    It expects the node as `first` leaves it. Its resourceVersion is older than that, so the writer reads the
-    node again.
+    It expects the node as `first` leaves it.
     """
     read, keys = node.read, context.keys
     if first is not None:

@@ -129,15 +129,15 @@ def recorded(stub: StubMaker) -> Recorded:
 
 POOLS = {
     KARPENTER: Pool("NodePool", "workers"),
-    CLUSTER_API: Pool("MachineDeployment", "workers", "machines", 3, 3, "7", scales=True),
-    OPENSHIFT: Pool("MachineSet", "workers", "machines", 3, 3, "7", scales=True),
+    CLUSTER_API: Pool("MachineDeployment", "workers", "machines", 3, 3, "uid-of-workers", scales=True),
+    OPENSHIFT: Pool("MachineSet", "workers", "machines", 3, 3, "uid-of-workers", scales=True),
 }
 DEPLOYMENT, SET, MACHINE = "machinedeployments/workers", "machinesets/inner", "machines/m-a"
 TOPMOST = {CLUSTER_API: DEPLOYMENT, OPENSHIFT: "machinesets/workers"}
 PAUSED = "cluster.x-k8s.io/paused"
 CLAIM = "nodeclaims/m-a"
 BUSY = "MachineDeployment workers is paused"
-INNER = {"kind": "MachineSet", "name": "inner"}
+INNER: Object = {"kind": "MachineSet", "name": "inner", "revision": "uid-of-inner"}
 FIXED = {"scales": False}
 NONE: Object = {"pool": None}
 CONTROL_PLANE: Object = {"pool": None, "control_plane": True}

@@ -123,7 +123,7 @@ def test_what_a_check_read_changed_in_between_is_a_conflict(
 def test_whoever_else_writes_the_node_each_write_is_sent_once_and_read_never(
     cluster: ControlPlane, connection: Connection, node: Node
 ) -> None:
-    """Others change its annotations, labels, taints and status without a pause, between read and write too."""
+    """Others change its annotations, labels, taints and status without a pause."""
     sent: list[int] = []
     changes: Counter[str] = Counter()
 
@@ -244,7 +244,7 @@ def test_what_was_copied_from_another_node_is_replaced_unless_it_is_written_anew
 
 def test_a_server_that_compares_in_another_way_gets_the_version(stub: StubMaker) -> None:
     """It refuses a test of what is not there, as RFC 6902 says."""
-    node = {
+    node: Object = {
         "metadata": {"name": "n", "uid": "u", "resourceVersion": "5", "labels": {"a": "b"}},
         "spec": {},
     }

@@ -20,7 +20,7 @@ class Cluster(StubCluster):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder, *map(node, "abc"))
-        self.patches: list[tuple[str, dict[str, Any]]] = []
+        self.patches: list[tuple[str, list[dict[str, Any]]]] = []
         self.refuse: Callable[[str], Answer | None] = lambda _: None
 
     def ask(self, *arguments: str) -> int:
