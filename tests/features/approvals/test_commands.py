@@ -384,11 +384,10 @@ def test_with_unknown_settings_an_event_that_comes_in_maintenance_is_approved_be
 ) -> None:
     cluster.policy = None
     first, second = (KnownEvent(Kind.REBOOT, NOW, (name,), ("request",)) for name in ("CHG-1", "CHG-2"))
-    annotations = cluster.annotations("a")
 
     def record(state: State, *events: KnownEvent) -> None:
         found = builders.remembered(builders.record(state, since=NOW, events=events), "uid-a")
-        annotations[f"{PREFIX}/record"] = to_annotation(found)
+        cluster.annotations("a")[f"{PREFIX}/record"] = to_annotation(found)
 
     record(State.REQUIRED, first)
     assert cluster.run("approve", "a") == 0
