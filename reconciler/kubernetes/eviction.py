@@ -30,7 +30,7 @@ from reconciler.kubernetes.side_by_side import Together
 from reconciler.kubernetes.watching import KnownObjects, Watched, Watching
 from reconciler.kubernetes.wire.lists import budget_format, list_pods, pod_format
 from reconciler.kubernetes.wire.reducing import owner_of, to_selector
-from reconciler.kubernetes.wire.shapes import ObjectMeta, Selector
+from reconciler.kubernetes.wire.shapes import ObjectMeta, Selector, decode
 from reconciler.model.errors import Conflict, NotFound, Rejected, Unreachable
 from reconciler.model.limits import is_object_name, quoted
 from reconciler.model.moments import to_text
@@ -73,22 +73,21 @@ def _restart_once(connection: Connection, guard: Guard, pod: Pod, owner: Owner, 
     name = owner.name
     place = api(_APPS, "v1", pod.namespace) / "deployments" / name
     found = objects.get(connection, place, objects.Deployment)
-    _check_owner(pod, owner, found.metadata, found.spec.selector)
+    spec = decode(objects.DeploymentSpec, bytes(found.spec))
+    _check_owner(pod, owner, found.metadata, spec.selector)
     misfit = (
-        why_not(found.spec)
-        or _bound_volume(connection, pod)
-        or _left_to_azure(connection, pod.namespace, name)
+        why_not(spec) or _bound_volume(connection, pod) or _left_to_azure(connection, pod.namespace, name)
     )
     if misfit:
         raise Rejected(f"Deployment {pod.namespace}/{name} is not restarted: {misfit}")
-    annotations = found.spec.template.metadata.annotations if found.spec.template.metadata else None
+    annotations = spec.template.metadata.annotations if spec.template.metadata else None
     if (annotations or {}).get(RESTARTED_AT) != pod.annotations.get(RESTARTED_AT):
         # The pod is of an older template: a restart, perhaps ours of an earlier pass, is replacing it.
         # A restart with every pass would never end if the pod starts slowly.
         return
     patch = Patch(found.metadata.uid)
-    # A rollout or scaling that began since then is checked again. A new status does not count.
-    patch.expect(found.metadata.generation, "metadata", "generation")
+    # A rollout or scaling that began since then is checked again.
+    patch.expect(found.spec, "spec")
     at = "spec", "template", "metadata", "annotations"
     patch.change_texts({}, {RESTARTED_AT: to_text(now)}, *at, exists=bool(annotations))
     guard()

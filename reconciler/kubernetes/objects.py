@@ -99,10 +99,10 @@ class DeploymentSpec(msgspec.Struct):
 
 
 class Deployment(msgspec.Struct):
-    """apps/v1 Deployment."""
+    """apps/v1 Deployment; its spec as it came, which a patch can expect, is a DeploymentSpec."""
 
     metadata: ObjectMeta
-    spec: DeploymentSpec = msgspec.field(default_factory=DeploymentSpec)
+    spec: msgspec.Raw = msgspec.Raw(b"{}")
 
 
 class VolumeClaimSpec(msgspec.Struct):

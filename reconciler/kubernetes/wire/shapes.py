@@ -42,7 +42,6 @@ class ObjectMeta(msgspec.Struct):
     namespace: str = ""
     uid: str = ""
     resourceVersion: str = ""
-    generation: int | None = None
     creationTimestamp: str | None = None
     deletionTimestamp: str | None = None
     deletionGracePeriodSeconds: int | None = None
