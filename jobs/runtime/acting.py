@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from datetime import datetime, timedelta
 from functools import partial
-from operator import itemgetter
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -29,7 +28,7 @@ from reconciler.model.hooks import HookProgress
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.pod import Pod
-from reconciler.model.ports import Clock, HookRunner, NodeLook
+from reconciler.model.ports import Clock, HookRunner, NodeRead
 from reconciler.model.problems import guarded
 from reconciler.model.reconciler import Passes, Reconciler, Running
 from reconciler.model.values import replace
@@ -211,15 +210,14 @@ class Acting:
             before_own_pod=self._let_go,
             on_evicted=partial(evicted, self._companions),
         )
-        drainer.follow(partial(self._look, evictions))
+        # Not the watch of nodes: what it shows may be old, however often it is heard.
+        drainer.share(partial(self._read, evictions))
         return drainer
 
-    def _look(self, evictions: Evictions, node: str) -> NodeLook | None:
-        """Return how the watch of nodes, or a later list for drains, shows a node; None without both."""
-        nodes = self._wiring.nodes
-        looks = (nodes.look(node) if nodes is not None else None, evictions.look(node))
-        seen = min((look for look in looks if look), key=itemgetter(1), default=None)
-        return NodeLook(seen[0], self._clock.now() - timedelta(seconds=seen[1])) if seen else None
+    def _read(self, evictions: Evictions, node: str) -> NodeRead | None:
+        """Return the node as the last list for drains has it, None if that has no such node."""
+        listed = evictions.listed(node)
+        return NodeRead(listed[0], self._clock.now() - timedelta(seconds=listed[1])) if listed else None
 
     def drains_run(self) -> bool:
         """Whether any drain is still in progress."""

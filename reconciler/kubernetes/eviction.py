@@ -270,8 +270,11 @@ class Evictions:
         self._first()
         return self._nodes.of(name)
 
-    def look(self, name: str) -> tuple[Node, float] | None:
-        """Return a node as the last list of cordoned nodes has it, and the seconds since; else None."""
+    def listed(self, name: str) -> tuple[Node, float] | None:
+        """Return a node as the last list of cordoned nodes has it, and the seconds since it was requested.
+
+        None if that list does not have it.
+        """
         nodes, read_at = self._listed
         node = nodes.get(name)
         return (node, time.monotonic() - read_at) if node is not None else None

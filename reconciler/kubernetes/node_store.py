@@ -109,12 +109,6 @@ class NodeStore(Known[Any, NodeChange]):
         with self._lock:
             return dict(self._nodes)
 
-    def look(self, name: str) -> tuple[Node, float] | None:
-        """Return a node, and the seconds since the watch was heard; None if the node is not known."""
-        with self._lock:
-            node = self._nodes.get(name)
-            return None if node is None or self._heard_at is None else (node, self._clock() - self._heard_at)
-
     def count_is_due(self) -> bool:
         """Whether `counted` should get the number of nodes; at most once in `COUNT_EVERY` seconds."""
         with self._lock:

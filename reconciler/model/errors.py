@@ -158,6 +158,10 @@ class LockLost(ReconcilerError):
     """Our lease was not renewed in time; from now on nothing may be written."""
 
 
+class TooLate(ReconcilerError):
+    """A write was not sent: what it follows from was read too long ago."""
+
+
 class LockHeld(ReconcilerError):
     """Another pass holds the lease; `holder` names it."""
 

@@ -358,8 +358,8 @@ class Clock(Protocol):
         """Wait on a condition that the caller holds, until it is notified or `seconds` have passed."""
 
 
-class NodeLook(Struct, frozen=True):
-    """A node as a watch shows it, and the last moment (UTC) at which the watch was up to date."""
+class NodeRead(Struct, frozen=True):
+    """A node as a read shows it, and when that read was sent (UTC): it proves nothing about later."""
 
     node: Node
     at: datetime

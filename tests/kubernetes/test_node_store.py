@@ -214,16 +214,3 @@ def test_a_pass_waits_for_the_first_list(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(node_store, "FIRST_LIST", 0.01)
     store.begin(WANTED)
     assert store.followed(WANTED) is None
-
-
-def test_a_look_at_a_node_says_how_old_it_is_and_an_unknown_node_has_none() -> None:
-    clock = _Clock()
-    silent = NodeStore(clock)
-    assert silent.look("a") is None
-    node = _node("a")
-    store = _store(node, clock=clock)
-    store.heard()
-    clock.now = 2.5
-
-    assert store.look("a") == (node, 2.5)
-    assert store.look("b") is None

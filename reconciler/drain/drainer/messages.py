@@ -28,8 +28,9 @@ class Backoff(Struct, frozen=True):
 class CordonChecks(Struct, frozen=True):
     """How often the node is read, to see that it is still cordoned.
 
-    An eviction is sent only if the node was seen cordoned within `within`. While evictions are sent, the node
-    is read again once that look is older than `ahead`, otherwise every `idle`.
+    An eviction is sent only if a read that was sent within `within` has shown the cordon. No watch counts: an
+    event, or a bookmark, may have been on its way for any time. While evictions are sent, the node is read
+    again once that read is older than `ahead`, otherwise every `idle`.
     """
 
     within: timedelta = timedelta(seconds=3)
@@ -81,7 +82,7 @@ class Limits(Struct, frozen=True):
 
 
 class CheckNode(Struct, frozen=True):
-    """Read the node. If `since` (UTC) is set, a watch is enough that shows it as it was then or later."""
+    """Read the node. If `since` (UTC) is set, a read of others is enough that was sent then or later."""
 
     node: str
     drain: int
@@ -124,31 +125,34 @@ class ListAttachments(Struct, frozen=True):
 
 
 class Evict(Struct, frozen=True):
-    """Evict a pod. `own`: it is the pod of the reconciler itself."""
+    """Evict a pod, not after `until` (UTC). `own`: it is the pod of the reconciler itself."""
 
     node: str
     drain: int
     pod: Pod
     grace: int | None
     own: bool = False
+    until: datetime | None = None
 
 
 class Delete(Struct, frozen=True):
-    """Delete a pod."""
+    """Delete a pod, not after `until` (UTC)."""
 
     node: str
     drain: int
     pod: Pod
     grace: int | None
     own: bool = False
+    until: datetime | None = None
 
 
 class Restart(Struct, frozen=True):
-    """Restart the Deployment of a pod that is its only replica."""
+    """Restart the Deployment of a pod that is its only replica, not after `until` (UTC)."""
 
     node: str
     drain: int
     pod: Pod
+    until: datetime | None = None
 
 
 Write = Evict | Delete | Restart
@@ -197,7 +201,7 @@ class WatchEnded(Struct, frozen=True):
 
 
 class NodeSeen(Struct, frozen=True):
-    """The answer to CheckNode. `at` is the moment (UTC) that a watch shows, None for a read."""
+    """The answer to CheckNode. `at` is when a read of others was sent (UTC), None for its own."""
 
     node: str
     drain: int

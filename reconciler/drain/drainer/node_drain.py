@@ -58,6 +58,7 @@ from reconciler.model.moments import shifted, to_text
 from reconciler.model.node import Node
 from reconciler.model.pod import Pod, PodDisruptionBudget, claims_of, grace_seconds, grace_text
 from reconciler.model.ports import Listed, PodChange, PodGone
+from reconciler.model.values import replace
 
 # A granted eviction sets the deletion timestamp at once. A pod without one after this time was kept by a
 # webhook, and is evicted again.
@@ -172,7 +173,7 @@ class NodeDrain(Struct):
                 self._see_pod(pod, now)
 
     def see_node(self, found: Node | None, now: datetime, at: datetime | None = None) -> None:
-        """Handle the answer to CheckNode; `at` is the moment that a watch shows, None for a read."""
+        """Handle the answer to CheckNode; `at` is when a read of others was sent, None for its own."""
         asked = self.cordon.answered() or now
         if found is None:
             self.end(Phase.NODE_GONE, now, "the node no longer exists")
@@ -471,12 +472,14 @@ class NodeDrain(Struct):
             yield from self._check(now)
         self.requests.in_flight += len(writes)
         self.slot.sent_at = now if writes else self.slot.sent_at
-        yield from writes
+        # A thread, or the whole process, may stand still before the write is sent.
+        until = self.cordon.seen_at + self.limits.cordon.within
+        yield from (replace(write, until=until) for write in writes)
 
     def _check(self, now: datetime) -> Iterator[Command]:
         if self.cordon.asked_at is None and not self.alarm.later(now):
             tracked = self.pods.tracked.values()
-            # What a watch shows may be older than a pod that has appeared since.
+            # A read of others may be older than a pod that has appeared since.
             late = any(each.looks_before and not self.cordon.shows(each) for each in tracked)
             self.cordon.begin(now)
             since = None if late else now - self.limits.cordon.ahead / 2

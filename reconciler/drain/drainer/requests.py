@@ -40,6 +40,7 @@ from reconciler.model.errors import (
     NotFound,
     ReconcilerError,
     Rejected,
+    TooLate,
     TooManyRequests,
     Unreachable,
 )
@@ -97,6 +98,8 @@ def read_refusal(error: ReconcilerError, pod: Pod, budgets: Iterable[PodDisrupti
             )
         case Rejected():
             return EvictionRefusal(RefusalMeaning.SLOWLY, _rejected(error, tuple(budgets)))
+        case TooLate():
+            return EvictionRefusal(RefusalMeaning.LATER, str(error))
         case LockLost():
             return EvictionRefusal(RefusalMeaning.STOP, f"the lock is lost: {error}")
         case _:

@@ -39,9 +39,9 @@ from reconciler.drain.drainer.messages import (
 from reconciler.drain.drainer.node_drain import stops
 from reconciler.drain.drainer.requests import ask, failed
 from reconciler.model.drains import DrainOrder, DrainProgress, Phase, SlotUse
-from reconciler.model.errors import NoThread, ReconcilerError
+from reconciler.model.errors import NoThread, ReconcilerError, TooLate
 from reconciler.model.pod import Pod
-from reconciler.model.ports import Clock, Evictor, NodeLook
+from reconciler.model.ports import Clock, Evictor, NodeRead
 from reconciler.threads import Pool, start
 
 SHOWN_EVERY = timedelta(seconds=0.1)
@@ -190,21 +190,21 @@ class _Display:
 
 
 class _Orders:
-    """The last order for each node, how the node is seen, and what gets its evicted pods."""
+    """The last order for each node, what reads of others show of it, and what gets its evicted pods."""
 
     def __init__(self, on_evicted: Callable[[DrainOrder, Pod, bool], None] | None) -> None:
         self._on_evicted = on_evicted
         self.orders: dict[str, DrainOrder] = {}
-        self.seen: Callable[[str], NodeLook | None] = lambda node: None
+        self.shared: Callable[[str], NodeRead | None] = lambda node: None
 
     def answer(self, command: CheckNode, now: datetime) -> NodeSeen | None:
-        """Answer with what is seen of the node, if that is new enough and the drain goes on with it."""
-        look, order = self.seen(command.node), self.orders.get(command.node)
-        if look is None or order is None or command.since is None or look.at < command.since:
+        """Answer with a read of others, if that is new enough and the drain goes on with it."""
+        read, order = self.shared(command.node), self.orders.get(command.node)
+        if read is None or order is None or command.since is None or read.at < command.since:
             return None
-        node = look.node
+        node = read.node
         goes_on = node.uid == order.uid and node.unschedulable and not stops(node, order, now)
-        return NodeSeen(command.node, command.drain, node, at=look.at) if goes_on else None
+        return NodeSeen(command.node, command.drain, node, at=read.at) if goes_on else None
 
     def say(self, command: Evict | Delete) -> None:
         """Say that a pod was evicted or deleted."""
@@ -307,13 +307,13 @@ class Drainer:
             self._counts.running += 1
             self._changed.notify_all()
 
-    def follow(self, seen: Callable[[str], NodeLook | None]) -> None:
-        """Use what a watch shows of a node, instead of a read where that is enough.
+    def share(self, read: Callable[[str], NodeRead | None]) -> None:
+        """Use what a read for other drains has shown of a node, instead of another read where that is enough.
 
-        `seen` returns None for a node that is not known, and must not wait. Only what a read shows ends a
-        drain: our own cordon may be newer than the watch.
+        `read` returns None for a node that is not known, and must not wait. Only a read of its own ends a
+        drain: our own cordon may be newer than the other one.
         """
-        self._orders.seen = seen
+        self._orders.shared = read
 
     def stop(self, node: str, because: str = "stopped") -> None:
         """Stop evictions on a node. Requests in flight are not cancelled."""
@@ -451,6 +451,8 @@ class Drainer:
             if isinstance(command, Evict | Delete) and command.own and self._before_own_pod is not None:
                 self._before_own_pod()
             now = self._clock.now()
+            if isinstance(command, Write) and command.until is not None and now > command.until:
+                raise TooLate(f"not sent: node {command.node} was last seen cordoned too long ago")
             # Another read may have shown the node since the command.
             seen = self._orders.answer(command, now) if isinstance(command, CheckNode) else None
             answer: Event = seen if seen is not None else ask(self._evictor, command, now)

@@ -17,7 +17,7 @@ from reconciler.model.drains import DrainOrder, DrainProgress, Escalation, Phase
 from reconciler.model.errors import NoThread, ReconcilerError, Unreachable
 from reconciler.model.node import Node
 from reconciler.model.pod import Pod
-from reconciler.model.ports import BudgetChange, NodeLook, PodChange
+from reconciler.model.ports import BudgetChange, NodeRead, PodChange
 from reconciler.model.values import replace
 from reconciler.simulation.api import SimulatedApi
 from reconciler.simulation.clock import SimulatedWatch, VirtualClock
@@ -324,6 +324,43 @@ def test_before_our_own_pod_goes_the_lock_is_given_back() -> None:
     assert [{"us-0"}] == left
 
 
+class _Jumping(SystemClock):
+    """Time as a process has it that may stand still, by `ahead`."""
+
+    ahead = timedelta()
+
+    def now(self) -> datetime:
+        """See the port."""
+        return super().now() + self.ahead
+
+
+def test_an_eviction_that_is_sent_late_follows_from_a_new_read_of_the_node() -> None:
+    alive, clock = _Alive(), _Jumping()
+    scene = alive.scene
+    scene.deployment("us", "a")
+    reads: list[int] = []
+
+    def stand_still() -> None:
+        clock.ahead += timedelta(seconds=5) if not reads else timedelta()
+        reads.append(scene.reads.count("node"))
+
+    def count(verb: str, pod: Pod | None) -> None:
+        del pod
+        if verb == "evict":
+            reads.append(scene.reads.count("node"))
+
+    scene.trouble = count
+    with alive.running():
+        drainer = Drainer(alive.api, clock, before_own_pod=stand_still)
+        drainer.start(order_for("a", since=datetime.now(UTC), own_pod="shop/us-0"))
+        progress = _finish(drainer, "a")
+        drainer.close()
+
+    assert progress["a"].phase is Phase.DRAINED
+    # It stood still after the first read, and evicted after the second one.
+    assert (reads[0], reads[-1]) == (1, 2)
+
+
 class _SlowToEnd(ThreadedApi):
     """A watch that was left needs a moment to end, or until `may_end`."""
 
@@ -557,12 +594,12 @@ def test_a_drain_runs_from_its_order_on() -> None:
     ("age", "change", "saves"),
     [
         pytest.param(timedelta(), {}, True, id="new"),
-        pytest.param(timedelta(seconds=2), {}, False, id="of a watch that was cut"),
+        pytest.param(timedelta(seconds=2), {}, False, id="sent before"),
         pytest.param(timedelta(), {"unschedulable": False}, False, id="older than our cordon"),
         pytest.param(timedelta(), {"uid": "former"}, False, id="of a node that was recreated"),
     ],
 )
-def test_what_a_watch_shows_of_the_node_saves_its_read(
+def test_a_read_of_others_saves_the_read_of_the_node(
     age: timedelta, change: dict[str, Any], saves: bool
 ) -> None:
     alive = _Alive()
@@ -572,7 +609,7 @@ def test_what_a_watch_shows_of_the_node_saves_its_read(
 
     with alive.running():
         drainer = Drainer(alive.api, SystemClock())
-        drainer.follow(lambda name: NodeLook(node, datetime.now(UTC) - age))
+        drainer.share(lambda name: NodeRead(node, datetime.now(UTC) - age))
         drainer.start(order_for("a", since=datetime.now(UTC)))
         progress = _finish(drainer, "a")
         drainer.close()
@@ -595,29 +632,31 @@ class _HeldReads(ThreadedApi):
         return super().node(name)
 
 
-def test_a_read_is_not_sent_if_the_node_was_seen_while_it_waited(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_read_is_not_sent_if_others_have_read_the_node_while_it_waited(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(shell, "LOOKERS", 1)
     alive = _Alive()
     alive.api = api = _HeldReads(alive.scene.api)
     nodes = dict(alive.scene.cluster.nodes)
     for name in "ab":
         alive.scene.deployment(name, name, 1)
-    looks: list[str] = []
-    seen: list[datetime] = []
+    asked: list[str] = []
+    sent: list[datetime] = []
 
-    def look(name: str) -> NodeLook | None:
-        shown = NodeLook(nodes[name], seen[0]) if seen else None
-        looks.append(name)
+    def read(name: str) -> NodeRead | None:
+        shown = NodeRead(nodes[name], sent[0]) if sent else None
+        asked.append(name)
         return shown
 
     with alive.running():
         drainer = Drainer(api, SystemClock())
-        drainer.follow(look)
+        drainer.share(read)
         drainer.start(order_for("a", since=datetime.now(UTC)))
         wait_for("the read of a", lambda: api.reads == ["a"])
         drainer.start(order_for("b", since=datetime.now(UTC)))
-        wait_for("the order for b to ask", lambda: "b" in looks)
-        seen.append(datetime.now(UTC) + timedelta(minutes=1))
+        wait_for("the order for b to ask", lambda: "b" in asked)
+        sent.append(datetime.now(UTC) + timedelta(minutes=1))
         api.go.set()
         progress = _finish(drainer, "a", "b")
         drainer.close()

@@ -207,7 +207,7 @@ def test_one_list_has_the_cordoned_nodes_and_shows_them_later(
     one, two, other = fill(cluster.kubeconfig, nodes=3)
     for node in (one, two):
         cluster.api.patch("nodes", node, {"spec": {"unschedulable": True}})
-    assert evictions.look(one) is None
+    assert evictions.listed(one) is None
     nodes = evictions.cordoned({one, other, "gone"})
     assert nodes.keys() == {one}
     read = evictions.node(one)
@@ -216,11 +216,11 @@ def test_one_list_has_the_cordoned_nodes_and_shows_them_later(
     assert nodes[one] == replace(
         read, conditions=(), taints=(), provider_id="", boot_id="", kubelet_version=""
     )
-    shown = evictions.look(two)
+    shown = evictions.listed(two)
     assert shown is not None
     assert shown[0].unschedulable
     assert 0 <= shown[1] < 60
-    assert evictions.look(other) is None
+    assert evictions.listed(other) is None
 
 
 def test_a_pod_that_cannot_be_read_harms_the_list_of_its_own_node_only(stub: StubMaker) -> None:
