@@ -83,10 +83,11 @@ class Reconciler(Struct, frozen=True):
     rivals: tuple[Reconciler, ...] = ()
 
     @property
-    def selects(self) -> str:
-        """The `nodeSelector` of the last pass, empty if it selects all nodes or is not known."""
-        chosen = self.seen.coverage.selected if self.seen is not None else ()
-        return next((each.by for each in chosen if each.key == "nodeSelector"), "")
+    def selects(self) -> str | None:
+        """The `nodeSelector` of the last pass, empty if it selects all nodes; None before one has ended."""
+        if self.seen is None:
+            return None
+        return next((each.by for each in self.seen.coverage.selected if each.key == "nodeSelector"), "")
 
     @property
     def runs(self) -> bool | None:

@@ -202,7 +202,12 @@ def _beside_others(outside: Outside, settings: Settings, fleet: _Fleet, store: S
 
 
 def _selects_ours(rival: Reconciler, settings: Settings, nodes: Iterable[Node]) -> bool:
-    """Whether another reconciler selects one of these nodes that our settings select, by the labels read."""
+    """Whether another reconciler selects one of these nodes that our settings select, by the labels read.
+
+    One that has not ended a pass yet may be there for other nodes.
+    """
+    if rival.selects is None:
+        return False
     try:
         selector = parse_selector_text(rival.selects)
     except ValueError:

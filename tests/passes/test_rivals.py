@@ -33,18 +33,21 @@ class Locks:
 @pytest.mark.parametrize(
     ("selector", "yields", "asked"),
     [
+        (None, "", 0),
         ("", "first", 1),
         ("agentpool=np", "first", 1),
         ("agentpool=other", "", 0),
         ("agentpool in (np", "", 0),
         ("team!=shop", "", 0),
     ],
-    ids=["all", "the same nodes", "other nodes", "cut", "by labels that are not read"],
+    ids=["no pass has ended", "all", "the same nodes", "other nodes", "cut", "by labels that are not read"],
 )
 def test_of_two_that_select_the_same_nodes_the_younger_yields_before_any_record(
-    selector: str, yields: str, asked: int
+    selector: str | None, yields: str, asked: int
 ) -> None:
-    seen = SettingsSeen(Coverage("Enforce", selected=(Selected("nodeSelector", selector),)))
+    seen = None
+    if selector is not None:
+        seen = SettingsSeen(Coverage("Enforce", selected=(Selected("nodeSelector", selector),)))
     first = Reconciler(Running.RUNNING, lock="first", since=NOW - minutes(1), seen=seen)
     second = Reconciler(Running.RUNNING, lock="second", since=NOW, rivals=(first,))
     world = world_of([node("a", labels={"agentpool": "np"})])
