@@ -24,6 +24,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
+from tests.support.fakes.files import places_fail_once
 from tests.support.fakes.threads import OnceByFile, refused
 
 _ROOT = Path(__file__).parents[2]
@@ -32,6 +33,8 @@ DEFAULTS = "FORK_DEFAULTS"
 """The variable with other defaults of functions in a fork: `{"module:function": {"argument": 1}}`."""
 NO_THREADS = "FORK_NO_THREADS"
 """The variable with a file of names of threads: a fork can't start the next thread with each of them."""
+NO_FILES = "FORK_NO_FILES"
+"""The variable with a path: while there is a file, each place of a fork that opens something fails once."""
 _COMMANDS = ("drain", "release", "report", "serve", "sweep")
 
 
@@ -181,6 +184,8 @@ def main() -> None:
     os.environ.clear()
     os.environ.update(environment)
     _set_defaults(os.environ.pop(DEFAULTS, "{}"))
+    if while_there := os.environ.pop(NO_FILES, ""):
+        places_fail_once(Path(while_there))
     file = os.environ.pop(NO_THREADS, "")
     sys.argv[1:] = arguments
     with refused(OnceByFile(Path(file)) if file else lambda _: False):

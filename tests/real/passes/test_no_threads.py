@@ -1,4 +1,4 @@
-"""Each kind of thread can't start once: as `serve` starts, later, and while it loads settings.
+"""Each kind of thread can't start once: as `serve` starts, later, and at other settings. So with files.
 
 A node is cordoned and drained all the same, its hook is asked, people and owners get a message.
 """
@@ -15,9 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.real.forks import DEFAULTS, NO_THREADS
+from tests.real.forks import DEFAULTS, NO_FILES, NO_THREADS
 from tests.real.passes.processes import ENFORCE, Programs, Running
 from tests.real.passes.scene import Scene
+from tests.support.fakes.files import FAILED
 from tests.support.fakes.threads import kinds
 from tests.support.stub import Answer, Stub
 
@@ -57,6 +58,7 @@ class World:
         self.service = Stub(lambda asked: Answer(b"ok"))
         self._file = folder / "no-threads"
         self.refuse()
+        self.no_files = folder / "no-files"
         self._nodes = 0
         self.configure()
 
@@ -77,7 +79,11 @@ class World:
 
     def start(self) -> Running:
         """Start the program as Kubernetes does: again, until it goes on."""
-        pod = {NO_THREADS: str(self._file), DEFAULTS: json.dumps(PODS_HAVE_EVENTS_SOON)}
+        pod = {
+            NO_THREADS: str(self._file),
+            NO_FILES: str(self.no_files),
+            DEFAULTS: json.dumps(PODS_HAVE_EVENTS_SOON),
+        }
         for _ in range(len(AT_THE_START) + 2):
             serve = self._programs.start("serve", "--every", "2s", "--listen", "127.0.0.1:0", pod=pod)
             with suppress(AssertionError):
@@ -164,3 +170,13 @@ def test_no_kind_of_thread_can_start_once_while_settings_are_loaded(world: World
     serve.wait_for("settings loaded", count=2)
     world.case(serve)
     assert world.left >= AT_THE_START, "they went on"
+
+
+def test_each_place_that_opens_a_file_a_socket_or_a_module_can_not_once(world: World) -> None:
+    serve = world.start()
+    world.no_files.touch()
+    world.case(serve)
+    world.configure("overrides: [{nodeSelector: {team: batch}, events: {Reboot: {drain: true}}}]\n")
+    serve.wait_for("settings loaded", count=2)
+    world.case(serve)
+    assert serve.everything().count(FAILED) > 5
