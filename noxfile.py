@@ -135,7 +135,7 @@ def cluster(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def hostile(session: nox.Session) -> None:
-    """Play hostile nodes, pods, budgets and answers against `serve`; `-- --minutes 60 --seed N`."""
+    """Let faults happen to two instances of `serve`, beside hostile objects; `-- --minutes 60 --seed N`."""
     session.run(PYTHON, "-m", "tests.hostile", *session.posargs)
 
 

@@ -18,14 +18,17 @@ MEMORY = 128 * 1024
 def main() -> int:
     """Run one session."""
     parser = argparse.ArgumentParser(prog="python -m tests.hostile", description=__doc__)
-    parser.add_argument("--minutes", type=float, default=10)
+    parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--seed", type=int, default=SystemRandom().randrange(10**6))
+    parser.add_argument("--fault", default="", help="play only those whose names match it")
     parser.add_argument("--log", type=Path, default=Path("build/hostile.jsonl"), help="what was tried")
     chosen = parser.parse_args()
     chosen.log.parent.mkdir(parents=True, exist_ok=True)
     print(f"seed {chosen.seed}, {chosen.minutes:g} minutes; what is tried: {chosen.log}", flush=True)
     with tempfile.TemporaryDirectory() as folder, ControlPlane() as controlplane:
-        result = Session(controlplane, Path(folder), chosen.seed, chosen.log).run(chosen.minutes * 60)
+        result = Session(controlplane, Path(folder), chosen.seed, chosen.log).run(
+            chosen.minutes * 60, chosen.fault
+        )
     # Here, because it says something about the machine, too.
     if result.memory > MEMORY:
         result.wrong.append(f"serve held {result.memory} KiB, more than {MEMORY}")

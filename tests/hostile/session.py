@@ -1,10 +1,11 @@
-"""`serve` on a real API server under hostile nodes, pods, budgets and answers, beside healthy nodes.
+"""`serve` on a real API server under one fault after the other, with hostile nodes, pods and budgets.
 
-    python -m tests.hostile [--minutes 10] [--seed N] [--log FILE]
+    python -m tests.hostile [--minutes 60] [--seed N] [--fault PATTERN] [--log FILE]
 
-Healthy nodes get one request after another, and must be cordoned, drained and come back in time. Bystanders
-have no event, and neither they nor their pods may ever be written to. Two instances run, and the one that
-leads is killed again and again. The log file has a JSON line for everything that was tried.
+Two instances run. Each fault has notices while it lasts and after it: requests for maintenance of healthy
+nodes, whose cordons are seen on the API server. None waits longer than `DURING` or `AFTER`. These nodes must
+be drained and come back in time as well. Bystanders have no event, and neither they nor their pods may ever
+be written to. The log file has a JSON line for everything that was tried.
 """
 
 from __future__ import annotations
@@ -15,17 +16,17 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import cycle
 from pathlib import Path
 from random import Random
-from typing import Any
 
-from reconciler.kubernetes import lease
-from reconciler.kubernetes.cluster import NAMESPACE
+import urllib3
+
 from tests.hostile import attacks
-from tests.hostile.streams import Bender
-from tests.real.passes.processes import ENFORCE, Programs, Running
+from tests.hostile.faults import Fault, Faults
+from tests.hostile.instances import Instances
 from tests.real.passes.scene import Scene
 from tests.support.controlplane import workloads
 from tests.support.controlplane.api import Api, ApiError
@@ -34,20 +35,49 @@ from tests.support.controlplane.processes import wait_for
 from tests.support.controlplane.server import ControlPlane
 from tests.support.fakes.proxy import Proxy
 
+DURING = 5.0
+"""Seconds: the longest that a notice waits during a fault that leaves nodes and ledger readable."""
+
+AFTER = 10.0
+"""Seconds: the longest that a notice waits after the end of a fault."""
+
 IN_TIME = 120.0
-"""Seconds: the longest that a healthy node may wait for its cordon, or for its return."""
+"""Seconds: the longest that a healthy node may wait for its drain, or for its return."""
 
-KILLED_EVERY = 10
-"""The leader is killed once in so many cases."""
+NOTICES = 3
+"""During each fault, and after it."""
 
-_FAULTY = 0.02
-_SLOW = 0.02
-_BENT = 0.25
-# A drain that stalls until its time-out is not in time.
-_SETTINGS = ENFORCE + "budget: {maxUnavailable: 100%}\ndrain: {timeout: 30m}\n"
+_HEALTHY = 3 * NOTICES
 _POD = re.compile(r"/api/v1/namespaces/(?P<namespace>[^/]+)/pods/(?P<name>[^/]+)")
 _NODE = re.compile(r"/api/v1/nodes/(?P<name>[^/]+)(/status)?$")
 _OWN = re.compile(r"/namespaces/[^/]+/(events|leases|configmaps)(/|$)")
+_OF_FAULTS = ("can't start new thread", "Too many open files")
+_UNREACHED = (ApiError, urllib3.exceptions.HTTPError)
+
+
+@dataclass(slots=True)
+class Notice:
+    """A request for maintenance of a node; moments are seconds of a monotonic clock."""
+
+    node: str
+    given: float
+    cordoned: float | None = None
+
+    def waited(self, begin: float, end: float) -> float:
+        """Return how long it waited between these moments."""
+        return max(0.0, min(end, self.cordoned or end) - max(begin, self.given))
+
+
+@dataclass(slots=True)
+class Row:
+    """What came of a fault."""
+
+    readable: bool
+    times: int = 0
+    notices: int = 0
+    during: float = 0.0
+    after: float = 0.0
+    met: int | None = None
 
 
 @dataclass(slots=True)
@@ -56,120 +86,223 @@ class Result:
 
     seed: int
     tried: Counter[str] = field(default_factory=Counter)
-    cases: int = 0
+    rows: dict[str, Row] = field(default_factory=dict)
     slowest: float = 0.0
     memory: int = 0
     wrong: list[str] = field(default_factory=list)
 
     def summary(self) -> str:
-        """Return the result in a few lines."""
+        """Return the result in a table and a few lines."""
         kinds = ", ".join(f"{kind} {count}" for kind, count in sorted(self.tried.items()))
-        tried = f"seed {self.seed}: {self.tried.total()} attacks ({kinds})"
-        came = f"{self.cases} cases of healthy nodes, slowest step {self.slowest:.1f} s"
-        memory = f"peak memory {self.memory / 1024:.0f} MiB"
-        return "\n".join([tried, came, memory, *(f"WRONG: {one}" for one in self.wrong)])
-
-
-class Instances:
-    """The instances of `serve`: the two that run, and all that were started."""
-
-    def __init__(self, programs: Programs, api: Api) -> None:
-        """Start two, and wait until one leads."""
-        self._programs, self._api = programs, api
-        programs.configure(_SETTINGS)
-        self.started: list[Running] = []
-        self.running = [self._start(), self._start()]
-        wait_for("an instance that leads", lambda: any(serve.said("leading") for serve in self.running))
-
-    def kill_leader(self) -> None:
-        """Kill the one that holds the lock, and start another one."""
-        holder = self._api.get("leases", lease.NAME, NAMESPACE)["spec"]["holderIdentity"].split("/")[1]
-        (leader,) = (serve for serve in self.running if str(serve.pid) == holder)
-        leader.kill()
-        self.running = [serve for serve in self.running if serve is not leader] + [self._start()]
-
-    def _start(self) -> Running:
-        self.started.append(self._programs.start("serve", "--every", "5s", "--listen", "127.0.0.1:0"))
-        return self.started[-1]
+        width = max((len(name) for name in self.rows), default=0)
+        lines = [f"{'fault':{width}}  times  requests  notices  worst during  worst after"]
+        for name, row in self.rows.items():
+            during = f"{row.during:.1f} s" + ("" if row.readable else " *")
+            met = "" if row.met is None else str(row.met)
+            lines.append(
+                f"{name:{width}}  {row.times:5}  {met:>8}  {row.notices:7}  {during:>12}  {row.after:9.1f} s"
+            )
+        notices = sum(row.notices for row in self.rows.values())
+        lines += [
+            "* no bound: nodes or ledger could not be read or written, or nobody could have the lock",
+            f"seed {self.seed}: {sum(row.times for row in self.rows.values())} faults, {notices} notices",
+            f"{self.tried.total()} attacks ({kinds})",
+            f"slowest drain or return {self.slowest:.1f} s",
+            f"peak memory {self.memory / 1024:.0f} MiB",
+        ]
+        return "\n".join([*lines, *(f"WRONG: {wrong}" for wrong in self.wrong)])
 
 
 class Session:
     """One run against one control plane."""
 
-    def __init__(self, controlplane: ControlPlane, folder: Path, seed: int, log: Path) -> None:
-        """Use an empty control plane; `log` gets a line for everything that is tried."""
+    def __init__(
+        self, controlplane: ControlPlane, folder: Path, seed: int, log: Path, *, slower: float = 0.0
+    ) -> None:
+        """Use an empty control plane; `log` gets a line for everything that is tried.
+
+        `slower`: seconds by which a notice may wait longer, where much else runs on the machine.
+        """
         self.api: Api = controlplane.api
         self.result = Result(seed)
         self._controlplane = controlplane
         self._folder = folder
         self._log = log.open("w", encoding="utf-8")
         self._seed = seed
+        self._slower = slower
         self._stopped = threading.Event()
-        self._calm = threading.Event()
-        self._answers = Random(f"answers {seed}")
         self._lock = threading.Lock()
+        self._open: list[Notice] = []
         self._scene = Scene(controlplane)
-        self.healthy = [self._scene.node(one, Pool("healthy")) for one in range(3)]
-        self.bystanders = [self._scene.node(one, Pool("bystander")) for one in range(2)]
+        self.healthy = [self._scene.node(number, Pool("healthy")) for number in range(_HEALTHY)]
+        self.bystanders = [self._scene.node(number, Pool("bystander")) for number in range(2)]
+        self.stuck = self._scene.node(0, Pool("stuck"))
+        """Its drain is blocked, so that passes always have pods and budgets to read."""
         self._pods = {
             node: self._scene.workload(node, node, annotations={"node": node})
-            for node in (*self.healthy, *self.bystanders)
+            for node in (*self.healthy, *self.bystanders, self.stuck)
         }
         for node in self.healthy:
             self.api.create("poddisruptionbudgets", workloads.budget(node, max_unavailable=1))
-        self.hostile = [self._scene.node(one, Pool("hostile")) for one in range(5)]
+        self.api.create("poddisruptionbudgets", workloads.budget(self.stuck, max_unavailable=0))
+        self.hostile = [self._scene.node(number, Pool("hostile")) for number in range(5)]
         self.api.create_namespace(attacks.NAMESPACE)
+        self._turns = cycle(self.healthy)
 
-    def run(self, seconds: float) -> Result:
-        """Attack for so long, then check; `result.wrong` says what does not hold."""
-        with Proxy(self._controlplane.kubeconfig) as proxy, ExitStack() as running:
-            programs = Programs(proxy.write_kubeconfig(self._folder / "proxy"), self._folder)
-            instances = Instances(running.enter_context(programs), self.api)
-            proxy.instead = self._instead
-            proxy.bend = Bender(self._seed, _BENT, self._bent, self._calm.is_set).bend
-            attacker = threading.Thread(target=self._attack, name="attacker", daemon=True)
-            attacker.start()
+    def run(self, seconds: float, chosen: str = "") -> Result:
+        """Play faults for so long, each at least once; with `chosen` those whose names match it."""
+        with (
+            Proxy(self._controlplane.kubeconfig) as proxy,
+            Instances(proxy.write_kubeconfig(self._folder / "proxy"), self._folder, self.api) as instances,
+        ):
+            faults = Faults(self._seed, proxy, self._controlplane, instances, self._waiting, self._tried)
+            helpers = [
+                threading.Thread(target=each, name=each.__name__, daemon=True)
+                for each in (self._attack, self._watch)
+            ]
+            for helper in helpers:
+                helper.start()
             try:
-                end, number = time.monotonic() + seconds, 0
-                while time.monotonic() < end or number < len(self.healthy):
-                    self._treat(self.healthy[number % len(self.healthy)], number, instances)
-                    self._measure(instances)
-                    number += 1
+                self._request(self.stuck, "stuck")
+                wait_for("the cordon of the node that is stuck", lambda: self._scene.cordoned(self.stuck))
+                self._play(faults, seconds, chosen, instances)
             except AssertionError as error:
                 self.result.wrong.append(str(error)[:500])
             finally:
                 self._stopped.set()
-                self._calm.set()
-                attacker.join(60)
+                for helper in helpers:
+                    helper.join(60)
             self._check(instances, proxy)
         self._log.close()
         self._scene.close()
         return self.result
 
-    # The hostile side.
+    def _play(self, faults: Faults, seconds: float, chosen: str, instances: Instances) -> None:
+        end, number = time.monotonic() + seconds, 0
+        while number == 0 or time.monotonic() < end:
+            played = [fault for fault in faults.of_round(number) if re.search(chosen, fault.name)]
+            Random(f"order {self._seed} {number}").shuffle(played)
+            for fault in played:
+                if number and time.monotonic() >= end:
+                    return
+                self._suffer(fault, instances)
+            number += 1
 
-    def _instead(self, method: str, path: str) -> bytes | None:
-        """Return a broken answer to some requests, and answer others late. Open watches are bent instead."""
+    def _suffer(self, fault: Fault, instances: Instances) -> None:
+        """Let one fault happen, with notices while it lasts and after it; then wait for their nodes."""
+        row = self.result.rows.setdefault(fault.name, Row(fault.readable))
+        ended = len(instances.ended)
+        self._note("fault", fault.name, "begins")
+        fault.begin()
+        began = time.monotonic()
+        notices = [self._notice(began + 0.5 + fault.lasts / NOTICES * number) for number in range(NOTICES)]
+        if fault.readable:
+            self._await(lambda: not self._waiting(), IN_TIME)
+        self._stopped.wait(max(0.0, began + fault.lasts - time.monotonic()))
+        fault.end()
+        end = time.monotonic()
+        self._note("fault", fault.name, "ends")
+        # Who goes back in time forgets requests.
+        notices = [each for each in notices if each and (each.cordoned or self._requested(each.node))]
         with self._lock:
-            if self._calm.is_set():
-                return None
-            chance = self._answers.random()
-            if chance < _FAULTY and "watch=" not in path:
-                raw = attacks.answer(self._answers, patience=method == "GET")
-                self.result.tried["broken answer"] += 1
-                self._note("answer", f"{method} {path}", raw[:60].decode("latin-1"))
-                return raw
-            slow = self._answers.uniform(1, 5) if chance >= 1 - _SLOW else 0
-            if slow:
-                self.result.tried["slow answer"] += 1
-                self._note("slow", f"{method} {path}", f"{slow:.1f} s")
-        self._calm.wait(slow)
-        return None
+            self._open = [each for each in self._open if each in notices]
+        notices += [self._notice(end + 2 * number) for number in range(NOTICES)]
+        self._await(lambda: not self._waiting(), IN_TIME)
+        self._settle(fault, instances)
+        for notice in filter(None, notices):
+            row.notices += 1
+            row.during = max(row.during, notice.waited(began, end))
+            row.after = max(row.after, notice.waited(end, time.monotonic()))
+            if notice.cordoned is None:
+                self._wrong(f"{fault.name}: {notice.node}: not cordoned within {IN_TIME:.0f} s")
+        row.times += 1
+        if (met := fault.met()) is not None:
+            row.met = (row.met or 0) + met
+        if fault.readable and row.during > DURING + self._slower:
+            self._wrong(f"{fault.name}: a notice waited {row.during:.1f} s during it")
+        if row.after > AFTER + self._slower:
+            self._wrong(f"{fault.name}: a notice waited {row.after:.1f} s after it")
+        if not fault.ends:
+            for instance in instances.ended[ended:]:
+                self._wrong(f"{fault.name}: serve ended with {instance.process.returncode}")
+        self._note("row", fault.name, str(row))
+        self.result.memory = max(self.result.memory, *(each.peak_memory for each in instances.running))
 
-    def _bent(self, kind: str) -> None:
+    def _notice(self, at: float) -> Notice | None:
+        """Give a notice at this moment, for the next healthy node; None without an API server."""
+        self._stopped.wait(max(0.0, at - time.monotonic()))
+        notice = Notice(next(self._turns), time.monotonic())
+        try:
+            self._request(notice.node, f"{notice.given:.0f}")
+        except _UNREACHED:
+            return None
         with self._lock:
-            self.result.tried[f"watch {kind}"] += 1
-            self._note("watch", kind, "")
+            self._open.append(notice)
+        return notice
+
+    def _watch(self) -> None:
+        """Look at the healthy nodes all the time, for the cordons that notices wait for."""
+        while not self._stopped.wait(0.1):
+            with suppress(*_UNREACHED):
+                nodes = self.api.list("nodes", labels="agentpool=healthy")
+                now = time.monotonic()
+                cordoned = {
+                    each["metadata"]["name"] for each in nodes if each["spec"].get("unschedulable", False)
+                }
+                with self._lock:
+                    for notice in [each for each in self._open if each.node in cordoned]:
+                        notice.cordoned = now
+                        self._open.remove(notice)
+
+    def _waiting(self) -> list[str]:
+        with self._lock:
+            return [notice.node for notice in self._open]
+
+    def _settle(self, fault: Fault, instances: Instances) -> None:
+        """Wait until all nodes with requests are drained and, without these, back."""
+        self._in_time(f"{fault.name}: drained", lambda: not any(map(self._undrained, self.healthy)))
+        for node in self.healthy:
+            self._request(node, None)
+        self._in_time(f"{fault.name}: back", lambda: not any(map(self._scene.cordoned, self.healthy)))
+        self._in_time(
+            f"{fault.name}: in use", lambda: all(self._scene.ready(each, 1) for each in self.healthy)
+        )
+        self._in_time(f"{fault.name}: both instances at work", lambda: instances.at_work)
+        with self._lock:
+            self._open.clear()
+
+    def _undrained(self, node: str) -> bool:
+        """Whether a node with a request has a pod of its Deployment."""
+        pods = self.api.list("pods", labels=f"app={node}")
+        return any("nodeName" in pod["spec"] for pod in pods) and self._requested(node)
+
+    def _requested(self, node: str) -> bool:
+        return attacks.KEYS.request in self.api.get("nodes", node)["metadata"].get("annotations", {})
+
+    def _request(self, node: str, name: str | None) -> None:
+        text = None if name is None else json.dumps({"kind": "Reboot", "id": f"healthy-{name}"})
+        self.api.patch("nodes", node, {"metadata": {"annotations": {attacks.KEYS.request: text}}})
+
+    def _await(self, done: Callable[[], bool], seconds: float) -> bool:
+        try:
+            wait_for("", done, seconds=seconds)
+        except TimeoutError:
+            return False
+        return True
+
+    def _in_time(self, what: str, done: Callable[[], bool]) -> None:
+        began = time.monotonic()
+        if not self._await(done, IN_TIME):
+            self._wrong(f"{what}: not within {IN_TIME:.0f} s")
+        self.result.slowest = max(self.result.slowest, time.monotonic() - began)
+
+    def _wrong(self, what: str) -> None:
+        """Keep what is wrong, and say it at once: a session takes long."""
+        self._note("wrong", what, "")
+        self.result.wrong.append(what)
+        print(f"WRONG: {what}", flush=True)
+
+    # The hostile objects.
 
     def _attack(self) -> None:
         random, number = Random(f"attacks {self._seed}"), 0
@@ -188,12 +321,10 @@ class Session:
             node, move = random.choice(self.hostile), random.choices(moves, weights)[0]
             try:
                 move(random, number, node)
-                self.result.tried[move.__name__.strip("_")] += 1
-            except ApiError as error:
+            except _UNREACHED as error:
                 # The server refuses some of it, which is as good.
-                with self._lock:
-                    self._note("refused", node, str(error)[:200])
-                    self.result.tried["refused by the server"] += 1
+                self._note("refused", node, str(error)[:200])
+                self.result.tried["refused by the server"] += 1
             except Exception as error:  # noqa: BLE001 - a session without attacks must not pass
                 self.result.wrong.append(f"the attacker ended: {error!r}")
                 return
@@ -241,74 +372,36 @@ class Session:
             if self._stopped.wait(0.05):
                 return
 
-    def _tried(self, what: str, node: str, made: dict[str, Any]) -> None:
+    def _tried(self, what: str, on: str, how: object) -> None:
         with self._lock:
-            self._note(what, node, json.dumps(made)[:2000])
+            self.result.tried[what] += 1
+        self._note(what, on, json.dumps(how)[:2000])
 
     def _note(self, what: str, on: str, how: str) -> None:
-        self._log.write(json.dumps({"at": time.time(), "what": what, "on": on, "how": how}) + "\n")
-
-    # The healthy side.
-
-    def _treat(self, node: str, number: int, instances: Instances) -> None:
-        """Request maintenance of a node; it must be drained, and come back once the request has gone."""
-        request = json.dumps({"kind": "Reboot", "id": f"healthy-{number}"})
-        self._request(node, request)
-        before = self._scene.ready(node, 1)
-        self._in_time(f"{node}: cordoned", lambda: self._scene.cordoned(node))
-        if number % KILLED_EVERY == 1:
-            instances.kill_leader()
-            self.result.tried["leader killed"] += 1
-        self._in_time(f"{node}: drained", lambda: not self._left(node, before))
-        self._request(node, None)
-        self._in_time(f"{node}: back", lambda: not self._scene.cordoned(node))
-        self._in_time(f"{node}: in use", lambda: bool(self._scene.ready(node, 1)))
-        self.result.cases += 1
-
-    def _left(self, node: str, before: list[str] | None) -> bool:
-        return not {
-            one["metadata"]["name"] for one in self.api.list("pods", labels=f"app={node}")
-        }.isdisjoint(before or [])
-
-    def _request(self, node: str, text: str | None) -> None:
-        self.api.patch("nodes", node, {"metadata": {"annotations": {attacks.KEYS.request: text}}})
-
-    def _in_time(self, what: str, done: Callable[[], bool]) -> None:
-        began = time.monotonic()
-        try:
-            wait_for(what, done, seconds=IN_TIME)
-        except TimeoutError:
-            self.result.wrong.append(f"{what}: not within {IN_TIME:.0f} s")
-        self.result.slowest = max(self.result.slowest, time.monotonic() - began)
+        line = json.dumps({"at": time.time(), "what": what, "on": on, "how": how})
+        with self._lock:
+            self._log.write(f"{line}\n")
 
     # The checks.
 
-    def _measure(self, instances: Instances) -> None:
-        """Read the peak memory; a process that has ended has none."""
-        for serve in instances.running:
-            with suppress(FileNotFoundError):
-                status = Path(f"/proc/{serve.pid}/status").read_text(encoding="ascii")
-                peak = re.search(r"VmHWM:\s*(\d+)", status)
-                self.result.memory = max(self.result.memory, int(peak[1]) if peak else 0)
-
     def _check(self, instances: Instances, proxy: Proxy) -> None:
         wrong = self.result.wrong
-        self._measure(instances)
         if not self.result.memory:
             wrong.append("the memory of serve was not measured")
         for serve in instances.running:
             if serve.process.poll() is not None:
                 wrong.append(f"serve ended with {serve.process.returncode}")
         # The proxy sees every request of serve, however long the session.
-        treated = {*self.healthy, *self.hostile}
+        treated = {*self.healthy, *self.hostile, self.stuck}
         wrong += [f"was written: {write}" for write in proxy.writes if not self.allowed(write, treated)]
         for node in self.bystanders:
             if self._scene.ready(node, 1) != self._pods[node]:
                 wrong.append(f"{node}: its pod was taken")
-        lines = "".join(serve.everything() for serve in instances.started).splitlines()
-        for line in filter(str.strip, lines):
+        said = [(each.pid, line) for each in instances.started for line in each.everything().splitlines()]
+        for pid, line in said:
+            self._note("said", str(pid), line)
             text = json.loads(line) if line.startswith("{") else {"event": "not JSON", "traceback": line}
-            if "traceback" in text:
+            if "traceback" in text and not any(part in text["traceback"] for part in _OF_FAULTS):
                 self._note("traceback", text["event"], str(text["traceback"]))
                 wrong.append(f"{text['event']}: {str(text['traceback']).strip().splitlines()[-1][:200]}")
         self.result.wrong = list(dict.fromkeys(wrong))

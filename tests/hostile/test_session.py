@@ -1,4 +1,4 @@
-"""A short hostile session with a fixed seed; `nox -s hostile` plays long ones."""
+"""A few faults of a hostile session with a fixed seed; `nox -s hostile` plays all."""
 
 from __future__ import annotations
 
@@ -6,15 +6,40 @@ from pathlib import Path
 
 import pytest
 
-from tests.hostile.session import Session
+from tests.hostile.session import NOTICES, Notice, Result, Row, Session
 from tests.support.controlplane.server import ControlPlane
 
 
 @pytest.mark.slow
-def test_healthy_nodes_are_treated_in_time_beside_hostile_ones(cluster: ControlPlane, tmp_path: Path) -> None:
-    result = Session(cluster, tmp_path, seed=7, log=tmp_path / "tried.jsonl").run(seconds=15)
+def test_notices_are_served_during_faults_and_beside_hostile_objects(
+    cluster: ControlPlane, tmp_path: Path
+) -> None:
+    session = Session(cluster, tmp_path, seed=7, log=tmp_path / "tried.jsonl", slower=60)
+    result = session.run(0, "none|evictions")
 
     assert result.wrong == []
-    assert result.cases >= 3
+    assert {name.partition(":")[0]: row.notices for name, row in result.rows.items()} == {
+        "none": 2 * NOTICES,
+        "evictions": 2 * NOTICES,
+    }
+    assert any(row.met for row in result.rows.values())
     assert result.tried.total() > 10
     assert (tmp_path / "tried.jsonl").read_text(encoding="utf-8").count("\n") >= result.tried.total()
+
+
+def test_a_notice_waits_in_part_during_a_fault_and_in_part_after_it() -> None:
+    notice = Notice("node", given=10, cordoned=17)
+
+    assert (notice.waited(8, 15), notice.waited(15, 30)) == (5, 2)
+    assert Notice("node", given=20, cordoned=22).waited(8, 15) == 0
+    assert Notice("node", given=10).waited(8, 15) == 5
+
+
+def test_the_table_has_a_row_for_each_fault_and_a_sign_for_those_without_a_bound() -> None:
+    rows = {"none": Row(readable=True, times=1, notices=6, during=1), "x": Row(readable=False, met=3)}
+
+    _, none, other, *rest = Result(seed=1, rows=rows, wrong=["late"]).summary().splitlines()
+
+    assert none.split() == ["none", "1", "6", "1.0", "s", "0.0", "s"]
+    assert other.split() == ["x", "0", "3", "0", "0.0", "s", "*", "0.0", "s"]
+    assert rest[-1] == "WRONG: late"

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import timedelta
-from email.utils import format_datetime, parsedate_to_datetime
-from itertools import cycle
 from pathlib import Path
 
 import pytest
@@ -13,7 +9,7 @@ import pytest
 from tests.real.passes.processes import Programs, Running
 from tests.real.passes.scene import Scene
 from tests.support.controlplane.processes import wait_for
-from tests.support.fakes.proxy import Proxy
+from tests.support.fakes.proxy import Proxy, faces
 
 pytestmark = pytest.mark.slow
 
@@ -60,16 +56,6 @@ def test_with_a_local_clock_an_hour_ahead_an_event_that_is_due_is_served(
     assert done.code == 0, done.err
     assert scene.cordoned(node)
     assert scene.pods_on(node) == []
-
-
-def faces(*ahead: float) -> Callable[[str], str]:
-    """API servers that answer one after the other; each is so many minutes ahead of the right time."""
-    turns = cycle(ahead)
-
-    def changed(date: str) -> str:
-        return format_datetime(parsedate_to_datetime(date) + timedelta(minutes=next(turns)), usegmt=True)
-
-    return changed
 
 
 CLOSED = "mode: Enforce\nwindows: [{schedule: '0 0 29 2 *', duration: 1m}]\n"

@@ -131,6 +131,23 @@ class ControlPlane:
         if not all(self._processes.running(name) for name in _CLIENTS):
             self._start_clients()
 
+    def keep(self) -> None:
+        """Keep a copy of all objects, to which `restore` goes back. The API server is away for a moment."""
+        self._processes.stop("etcd")
+        shutil.rmtree(self._kept, ignore_errors=True)
+        shutil.copytree(self._data, self._kept)
+        self._start_etcd()
+        self.start_apiserver()
+
+    def restore(self) -> None:
+        """Go back to what `keep` has kept, with its resourceVersions; returns when the server is ready."""
+        self.stop_apiserver()
+        self._processes.stop("etcd")
+        shutil.rmtree(self._data)
+        shutil.copytree(self._kept, self._data)
+        self._start_etcd()
+        self.start_apiserver()
+
     def clean(self) -> None:
         """Delete everything that was created since the start; TimeoutError if something comes back.
 
@@ -170,15 +187,23 @@ class ControlPlane:
         self._client_ports = dict(zip(_CLIENTS, others, strict=True))
         self._objects = Etcd(f"http://127.0.0.1:{self._etcd}")
         self.url = f"https://127.0.0.1:{self._port}"
+        self._data, self._kept = self.folder / "etcd", self.folder / "kept"
         self._processes.start("etcd", self._etcd_command())
         self._certificates: Certificates = make_certificates(self.folder)
         self._probe = urllib3.PoolManager(
             ca_certs=str(self._certificates.authority), retries=False, timeout=2
         )
         self._write_files()
-        self._await_healthy("etcd", f"http://127.0.0.1:{self._etcd}/readyz")
+        self._await_etcd()
         self.start_apiserver()
         self._first = first_keys(self._objects)
+
+    def _start_etcd(self) -> None:
+        self._processes.start("etcd", self._etcd_command())
+        self._await_etcd()
+
+    def _await_etcd(self) -> None:
+        self._await_healthy("etcd", f"http://127.0.0.1:{self._etcd}/readyz")
 
     def _start_clients(self) -> None:
         """Start what works through the API server; returns when all of it is healthy."""
@@ -235,7 +260,7 @@ class ControlPlane:
         client, peer = f"http://127.0.0.1:{self._etcd}", f"http://127.0.0.1:{self._etcd_peer}"
         return [
             self._binaries["etcd"],
-            f"--data-dir={self.folder / 'etcd'}",
+            f"--data-dir={self._data}",
             f"--listen-client-urls={client}",
             f"--advertise-client-urls={client}",
             f"--listen-peer-urls={peer}",

@@ -12,8 +12,11 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from datetime import timedelta
 from email.message import Message
+from email.utils import format_datetime, parsedate_to_datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import cycle
 from pathlib import Path
 from types import TracebackType
 from urllib.parse import urlsplit
@@ -36,6 +39,16 @@ class Cut:
         return f"{'before' if self.before else 'after'} write {self.number}"
 
 
+def faces(*ahead: float) -> Callable[[str], str]:
+    """API servers that answer one after the other; each is so many minutes ahead of the right time."""
+    turns = cycle(ahead)
+
+    def changed(date: str) -> str:
+        return format_datetime(parsedate_to_datetime(date) + timedelta(minutes=next(turns)), usegmt=True)
+
+    return changed
+
+
 class Proxy(Served):
     """Serves on loopback for as long as the `with` lasts. `writes` are those that were forwarded or cut."""
 
@@ -52,8 +65,11 @@ class Proxy(Served):
         self._lock = threading.Lock()
         self._victim_known = threading.Event()
         self.writes: list[str] = []
-        self.instead: Callable[[str, str], bytes | None] = lambda method, path: None
-        """Gives the raw answer to a request (method, path) that is not forwarded, None where it is."""
+        self.instead: Callable[[str, str], bytes | Iterator[bytes] | None] = lambda method, path: None
+        """Gives the raw answer to a request (method, path) that is not forwarded, None where it is.
+
+        The parts of an iterator are sent as they come.
+        """
         self.late = 0.0
         """Seconds by which each answer comes late."""
         self.bend: Callable[[str, Iterator[bytes]], Iterator[bytes]] = lambda content_type, chunks: chunks
@@ -153,7 +169,8 @@ class _Handler(BaseHTTPRequestHandler):
         raw = self.owner.instead(self.command, self.path)
         if raw is not None:
             self.close_connection = True
-            self.wfile.write(raw)
+            for part in [raw] if isinstance(raw, bytes) else raw:
+                self.wfile.write(part)
             return
         number = self.owner.begins(self.command, self.path)
         if number is None:
