@@ -38,7 +38,14 @@ from reconciler.kubernetes.node_store import NodeStore
 from reconciler.model.coverage import SettingsSeen
 from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.ended_case import EndedCase
-from reconciler.model.errors import ClusterError, LockHeld, LockLost, OutputError, SettingsError
+from reconciler.model.errors import (
+    ClusterError,
+    LockHeld,
+    LockLost,
+    OutputError,
+    ReconcilerError,
+    SettingsError,
+)
 from reconciler.model.limits import first_of
 from reconciler.model.values import replace
 from reconciler.passes.observe import wanted
@@ -288,7 +295,8 @@ class Serving:
         return min((seconds for seconds in wishes if seconds is not None), default=None)
 
     def _unexpected(self, error: Exception, failures: int, again: float) -> None:
-        self.observers.unexpected()
+        if not isinstance(error, ReconcilerError):
+            self.observers.unexpected()
         self.observers.failed(self._took())
         self._log.unexpected(error, failures, again)
 

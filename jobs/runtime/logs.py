@@ -16,6 +16,7 @@ from msgspec import Struct
 from jobs.runtime.log_line import LARGEST_TRACEBACK, Level, LogEvent, log_line, write_lines, write_utf8
 from reconciler.model.content import SettingsVersion
 from reconciler.model.ended_case import EndedCase, to_fields
+from reconciler.model.errors import ReconcilerError
 from reconciler.model.moments import to_text
 from reconciler.model.outcome import Outcome, Result
 from reconciler.model.plan import NodePlan, Plan
@@ -99,18 +100,21 @@ class PassLog:
         self._failed(LogEvent.PASS_FAILED, error)
 
     def unexpected(self, error: Exception, failures: int, again: float) -> None:
-        """Log that a pass ended with an error of the program: every time, with the traceback.
+        """Log that a pass ended with an error that it does not expect: every time.
+
+        One that the program does not raise on purpose has its traceback.
 
         `failures` counts those in a row, `again` is the pause in seconds before the next pass.
         """
         self._trouble = ""
+        trace = {} if isinstance(error, ReconcilerError) else {"traceback": _traceback(error)}
         self.write(
             LogEvent.PASS_FAILED,
             level=Level.ERROR,
             because=f"{type(error).__name__}: {error}",
             failures=failures,
             againInSeconds=round(again, 1),
-            traceback=_traceback(error),
+            **trace,
         )
 
     @staticmethod

@@ -20,7 +20,7 @@ from jobs.runtime.pass_loop import PassLoop
 from jobs.runtime.process import Observer
 from jobs.runtime.supervised import Ending
 from reconciler.kubernetes.connection import Connection
-from reconciler.model.errors import LockHeld, SettingsError, Unreachable
+from reconciler.model.errors import LockHeld, NoThread, SettingsError, Unreachable
 from reconciler.model.plan import Plan
 from reconciler.model.values import replace
 from tests.support.controlplane.processes import wait_for
@@ -147,6 +147,20 @@ def test_passes_are_counted_by_what_became_of_them(
 
     assert counted.ends == {"failed": 2, "standby": 1, "unexpected": 1, "succeeded": 1}
     assert counted.good is True
+
+
+def test_a_pass_that_lacks_a_thread_is_no_error_of_the_program(
+    run: Run, script: Script, counted: Counted, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script.append(NoThread("the thread 'x' can't start"))
+    run()
+    wait_for("a good pass", lambda: counted.ends["succeeded"])
+
+    assert counted.ends == {"failed": 1, "succeeded": 1}
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    (failed,) = [line for line in lines if line["event"] == "pass failed"]
+    assert failed["because"] == "NoThread: the thread 'x' can't start"
+    assert "traceback" not in failed
 
 
 def test_a_watch_that_does_not_work_is_said_by_readyz(run: Run, script: Script) -> None:
