@@ -6,8 +6,9 @@ import logging
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -33,6 +34,7 @@ from jobs.runtime.process import (
 )
 from jobs.runtime.settings_source import Look, SettingsFile, SettingsWarning, warn_of_no_settings
 from jobs.runtime.supervised import Ending, LastRead, ended_by_signals, wait_until_set
+from reconciler.kubernetes.beside import ThreadsBeside
 from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.node_store import NodeStore
 from reconciler.model.coverage import SettingsSeen
@@ -40,6 +42,7 @@ from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.ended_case import EndedCase
 from reconciler.model.errors import (
     ClusterError,
+    Late,
     LockHeld,
     LockLost,
     OutputError,
@@ -47,6 +50,7 @@ from reconciler.model.errors import (
     SettingsError,
 )
 from reconciler.model.limits import first_of
+from reconciler.model.plan import Notice
 from reconciler.model.values import replace
 from reconciler.passes.observe import wanted
 from reconciler.passes.store import Store
@@ -207,13 +211,22 @@ class Serving:
         self._only_looking = Wiring(connection, target, nodes=self._followed)
         self._cluster = connection, target
         self._standing_by = Wiring(connection, target)
-        warn = own_pod_events(connection, self._only_looking.itself, lambda: self._settings.time_zone)
+        self._beside = ThreadsBeside()
+        write = own_pod_events(connection, self._only_looking.itself, lambda: self._settings.time_zone)
+
+        def warn(notice: Notice) -> bool:
+            self._beside.begins()
+            with suppress(Late):
+                return self._beside.write(("an Event on our own Pod",), partial(write, notice))
+            return False
+
         self._warning = SettingsWarning(warn)
         self._log = PassLog()
         self._began = time.monotonic()
         self._every = every
         self._loop = PassLoop(self._run, every.total_seconds(), self._unexpected, ending)
-        self._following = Following(Store(PARTS), self._loop.wait_for_calm, self._loop.wait_for_rest)
+        came = partial(self._loop.wake, Cause("an answer that came late"))
+        self._following = Following(Store(PARTS), self._loop.wait_for_calm, self._loop.wait_for_rest, came)
         self.observers = Observers(_Own(self._loop.wake), *observers)
         self._files = FileWatcher(config, self._loop.wake, ending)
         self._nodes = NodeWatcher(
@@ -341,8 +354,11 @@ class Serving:
             return _AGAIN
         self._loop.success.good()
         self.observers.succeeded(self._took(), self._clock.now())
+        # What has no answer yet is asked for again soon, also if it fails meanwhile.
+        soon = [_AGAIN] if self._acting is not None and self._acting.late else []
         # The moment may have come while the pass ran: then the next one is due at once.
-        return None if change is None else max((change - self._clock.now()).total_seconds(), 0.0)
+        due = [] if change is None else [max((change - self._clock.now()).total_seconds(), 0.0)]
+        return min((*soon, *due), default=None)
 
     def _failed(self, error: Exception) -> None:
         self._log.trouble(error)

@@ -147,9 +147,16 @@ def _passes(
 
     Raises what a pass raises.
     """
+
+    def look() -> None:
+        """Run a pass, whose cordons wait for nothing, and another one that waits, if an answer was late."""
+        story.add(*observers.timed(acting.run_pass))
+        if acting.late and not stop.is_set():
+            story.add(*observers.timed(partial(acting.run_pass, waits=True)))
+
     seen = acting.drainer.progress(), acting.hooks().answered
     yields = Yields()
-    story.add(*observers.timed(acting.run_pass))
+    look()
     looked = clock.now()
     while not stop.is_set():
         over = clock.now() >= until
@@ -169,7 +176,7 @@ def _passes(
             return
         # Also when the time is up: record what has ended, and report what blocks the others.
         seen = acting.drainer.progress(), acting.hooks().answered
-        story.add(*observers.timed(acting.run_pass))
+        look()
         looked = clock.now()
         if over:
             return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from datetime import datetime, timedelta
 from functools import partial
 from types import TracebackType
@@ -11,19 +11,21 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from jobs.runtime.behind import Behind
+from jobs.runtime.behind import Behind, OnceBeside
 from jobs.runtime.environment import identity
 from jobs.runtime.outside import Wiring
 from jobs.runtime.process import Leading, Observers, Passed, companions_of, evicted
 from reconciler import __version__
 from reconciler.drain.drainer.requests import refusal_reason
+from reconciler.kubernetes.beside import PATIENCE
+from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.eviction import Evictions
 from reconciler.kubernetes.lease import Lock, read_rivals
 from reconciler.kubernetes.side_by_side import SideBySide
 from reconciler.model.drains import DrainOrder, DrainProgress, Phase
 from reconciler.model.ended_case import EndedCase, ended_case
-from reconciler.model.errors import ReconcilerError
+from reconciler.model.errors import Late, ReconcilerError
 from reconciler.model.hooks import HookProgress
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import NodePlan, Plan
@@ -44,12 +46,13 @@ class Following(Struct, frozen=True):
     """What a process has whose passes follow each other without end.
 
     `store` is what they remember. `calm` waits for some seconds while the cordons of a burst are due, `rest`
-    for moments while any pass runs.
+    for moments while any pass runs. `came` begins a pass for an answer that one went on without.
     """
 
     store: Store
     calm: Callable[[], None]
     rest: Callable[[], object]
+    came: Callable[[], object] = lambda: None
 
 
 class Acting:
@@ -84,18 +87,20 @@ class Acting:
         self._lock = Lock(connection, namespace=target.namespace, identity=self.identity, earlier=earlier)
         self._every = every
         self._lock.says(self._begins)
-        self._wiring = Wiring(connection, target, self._lock.check, looking.nodes)
+        came = following.came if following is not None else lambda: None
+        self._wiring = Wiring(connection, target, self._lock.check, looking.nodes, came)
         self._itself = self._wiring.itself
         self._side_by_side = SideBySide(lambda: connection.throttled)
         self._behind = Behind(following.rest) if following is not None else None
         self._hooks: HookRunner | None = None
-        self._rivals: tuple[Reconciler, ...] = ()
+        self._rivals: tuple[Reconciler, ...] | None = None
         self.gave_back = False
         """Whether the lock was given back because our own Pod is evicted."""
         self.drainer = DrainerWhenNeeded(self._make_drainer, observers.ordered)
         leading = Leading(
             connection,
-            self._wiring.cluster,
+            # What runs beside the passes waits as long as it needs.
+            Cluster(connection, guard=self._lock.check, namespace=target.namespace),
             target,
             self._itself,
             clock,
@@ -117,7 +122,6 @@ class Acting:
     def __enter__(self) -> Acting:
         """Acquire the lock; LockHeld if another pass has it."""
         self._lock.acquire()
-        self._rivals = read_rivals(self._wiring.connection, self._wiring.target.namespace, self._clock.now)
         self._itself = replace(self._wiring.itself, leads_since=self._clock.now())
         self._observers.leads(leads=True)
         for companion in self._companions:
@@ -139,8 +143,17 @@ class Acting:
             last.callback(self._observers.stopped)
             last.callback(self.drainer.close)
 
-    def run_pass(self) -> tuple[Plan, tuple[Outcome, ...]]:
-        """Run one pass now; raises LockLost if the lock is no longer ours."""
+    @property
+    def late(self) -> bool:
+        """Whether the last pass went on without an answer."""
+        return self._wiring.beside.late
+
+    def run_pass(self, *, waits: bool = False) -> tuple[Plan, tuple[Outcome, ...]]:
+        """Run one pass now; raises LockLost if the lock is no longer ours.
+
+        With `waits`, it waits for each answer as long as it takes.
+        """
+        self._wiring.beside.begins(None if waits else PATIENCE)
         with self._observers.passing() as seen:
             plan, outcomes = self._run_pass()
             seen(plan, outcomes)
@@ -151,6 +164,12 @@ class Acting:
     def _run_pass(self) -> tuple[Plan, tuple[Outcome, ...]]:
         # A pass that has nothing to write would not notice that the lock is lost.
         self._lock.check()
+        if self._rivals is None:
+            # Once, by the first pass that gets an answer.
+            target, connection = self._wiring.target, self._wiring.connection
+            rivals = partial(read_rivals, connection, target.namespace, self._clock.now)
+            with suppress(Late):
+                self._rivals = self._wiring.beside.read(("the locks of other reconcilers",), rivals)
         ports = {
             name: port
             for companion in self._companions
@@ -170,7 +189,7 @@ class Acting:
                     lock=self._wiring.target.namespace,
                     since=self._lock.since,
                     seen=self._lock.seen,
-                    rivals=self._rivals,
+                    rivals=self._rivals or (),
                 ),
                 "side_by_side": self._side_by_side,
             },
@@ -178,6 +197,7 @@ class Acting:
         self._hooks = outside.hooks
         if self._behind is not None:
             outside = replace(outside, notifier=self._behind.over(outside.notifier))
+        outside = replace(outside, notifier=OnceBeside(outside.notifier, outside.beside))
         store = self._following.store if self._following is not None else None
         plan, outcomes = run_pass(outside, self.settings, self._clock.now(), store)
         if deleted := self._open_cases.after(plan):

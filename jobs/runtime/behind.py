@@ -6,9 +6,10 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 
-from reconciler.model.errors import LockLost, NoThread
-from reconciler.model.ports import Notification, Notifier
+from reconciler.model.errors import Late, LockLost, NoThread
+from reconciler.model.ports import Beside, Notification, Notifier
 from reconciler.threads import start
 
 log = logging.getLogger(__name__)
@@ -21,6 +22,28 @@ FAILED = 3
 
 LAST = 5.0
 """Seconds in which what waits is sent at the end."""
+
+
+class OnceBeside:
+    """A notifier whose notices with `once` go beside the pass, which waits a moment for them.
+
+    The next pass sends again what has not been sent by then.
+    """
+
+    def __init__(self, notifier: Notifier, beside: Beside) -> None:
+        """Send with this notifier, which does not wait for other notices."""
+        self._notifier, self._beside = notifier, beside
+
+    def notify(self, notification: Notification) -> bool:
+        """See Notifier."""
+        once = notification.notice.once
+        if not once:
+            return self._notifier.notify(notification)
+        send = partial(self._notifier.notify, notification)
+        try:
+            return self._beside.write(("notice", notification.node, once), send)
+        except Late:
+            return False
 
 
 class Behind:

@@ -13,6 +13,7 @@ from jobs.runtime.machines import MachineProviders
 from jobs.runtime.process import Ports, first, processes
 from reconciler.drain.ahead import PodsAhead
 from reconciler.http.retrying import Guard
+from reconciler.kubernetes.beside import ThreadsBeside
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.lease import read_reconciler
@@ -44,14 +45,22 @@ class Wiring:
         target: Target,
         guard: Guard | None = None,
         nodes: NodeStore | None = None,
+        came: Callable[[], object] = lambda: None,
     ) -> None:
         """Use this connection and this guard, which raises LockLost if the lock is not ours.
 
-        Without a guard nothing can be written. `nodes` are those that a watch follows.
+        Without a guard nothing can be written. `nodes` are those that a watch follows. `came` is called when
+        an answer has come that a pass went on without.
         """
         polled = PARTS.sources.polled
+        self.beside = ThreadsBeside(came)
         self.cluster = Cluster(
-            connection, guard=guard, namespace=target.namespace, memories=polled, store=nodes
+            connection,
+            guard=guard,
+            namespace=target.namespace,
+            memories=polled,
+            store=nodes,
+            beside=self.beside,
         )
         self.nodes = nodes
         self.itself = itself()
@@ -66,6 +75,7 @@ class Wiring:
             "calendars": calendars(connection) if calendars is not None else None,
             "ahead": PodsAhead(self.cluster, seconds=time.monotonic),
             "itself": self.itself,
+            "beside": self.beside,
         }
         self._made: tuple[Settings, Mapping[str, Any]] | None = None
 

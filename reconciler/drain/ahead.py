@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from msgspec import Struct
 
 from reconciler.drain.refusal import BudgetIndex, with_unplaced
-from reconciler.model.errors import ClusterError, Forbidden, Unauthorized, Unreachable
+from reconciler.model.errors import ClusterError, Forbidden, Late, Unauthorized, Unreachable
 from reconciler.model.limits import EARLIEST
 from reconciler.model.pod import Placement, Pod, PodDisruptionBudget
 from reconciler.model.ports import ClusterReader, UnplacedReader
@@ -90,6 +90,8 @@ class PodsAhead:
                 break
             try:
                 pods = self._reader.pods(name, placement=True)
+            except Late:
+                break
             except _FOR_ALL as error:
                 why = f"its pods can't be read: {_words(error)}"
                 self._known |= dict.fromkeys(due[:AT_ONCE], _Known(now, problem=why))
@@ -115,15 +117,19 @@ class PodsAhead:
     def _read_budgets(self, now: datetime) -> None:
         if timedelta() <= now - self._budgets_at < self._budgets_every:
             return
-        self._budgets_at = now
         try:
             self._budgets, self._unbudgeted = self._with_unplaced(self._reader.budgets()), ""
+        except Late:
+            # The next pass asks again, and the former ones count until then.
+            return
         except ClusterError as error:
             why = _words(error)
         except Exception as error:  # noqa: BLE001 - without the budgets only the forecasts are unknown
             why = internal("PodDisruptionBudgets can't be read", error)
         else:
+            self._budgets_at = now
             return
+        self._budgets_at = now
         self._budgets, self._unbudgeted = None, f"PodDisruptionBudgets can't be read: {why}"
 
     def _with_unplaced(self, budgets: tuple[PodDisruptionBudget, ...]) -> tuple[PodDisruptionBudget, ...]:

@@ -7,17 +7,18 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from datetime import timedelta
 from functools import partial
 from typing import Any, TypeVar
 
 from reconciler.http.retrying import Guard, read_only
 from reconciler.kubernetes import eviction, kept_records, maintenances, node_writing, objects
 from reconciler.kubernetes import ledger as ledgers
+from reconciler.kubernetes.beside import ThreadsBeside
 from reconciler.kubernetes.connection import BUDGETS, CORE, NODES, PODS, VERSION, Connection, api, core
 from reconciler.kubernetes.lease import read_reconciler
 from reconciler.kubernetes.node_store import NodeStore
 from reconciler.kubernetes.node_writing import CordonOwner
-from reconciler.kubernetes.side_by_side import begin_read
 from reconciler.kubernetes.wire.lists import (
     budget_format,
     count_all,
@@ -29,14 +30,16 @@ from reconciler.kubernetes.wire.lists import (
 from reconciler.kubernetes.workflow_objects import read_hypervisors, read_lease, take_lease, write_hypervisor
 from reconciler.model import limits
 from reconciler.model.clocks import Disagreement
-from reconciler.model.errors import ClusterError, Forbidden, NotFound, Rejected, Unauthorized
+from reconciler.model.errors import ClusterError, Forbidden, Late, NotFound, Rejected, Unauthorized
+from reconciler.model.instructions import PersonHold
 from reconciler.model.limits import is_object_name
 from reconciler.model.node import Node, Wanted
 from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.polling import MemoryForm
-from reconciler.model.ports import Followed
+from reconciler.model.ports import COUNTS, Followed, What
 from reconciler.model.reconciler import Reconciler
 from reconciler.model.snapshot import Agents, Ledger, Remediator, ServerVersion
+from reconciler.model.values import replace
 from reconciler.model.workflow import Hypervisor, HypervisorWrite, LeaseRef, LeaseSeen, LeaseTake
 from reconciler.model.writes import (
     ConditionsWrite,
@@ -61,6 +64,17 @@ KEPT_LONGER = 20.0
 LEDGER_FOR = 0.1
 """Seconds for which the next pass has the ledger of a pass. Holds are read again before a drain begins."""
 
+LEDGER_COUNTS = 600.0
+"""Seconds for which the last ledger counts while it can't be read. Only a hold of people may be missed."""
+
+OLD = 5.0
+"""Seconds after which a ledger is not the one of this pass."""
+
+AGENTS_COUNT = 600.0
+"""Seconds for which the state of the agents, and what else rarely changes, counts while it can't be read."""
+
+_LEDGER = ("the ledger",)
+
 NAMESPACE = "node-maintenance"
 AGENT_NAMESPACE = "node-maintenance-agent"
 AGENT = "node-maintenance-agent"
@@ -82,12 +96,14 @@ class Cluster:
         field_manager: str = "",
         memories: Sequence[MemoryForm] = (),
         store: NodeStore | None = None,
+        beside: ThreadsBeside | None = None,
     ) -> None:
         """Use this connection, and call the guard before each write; without a guard it only reads.
 
         `field_manager` is the name for what it writes on nodes, by default that of passes. The ledger that
         it reads and writes has the memories of these forms; others stay as they are. The `store` gets what
-        is written on nodes, and has them for passes that follow.
+        is written on nodes, and has them for passes that follow. What is neither the nodes nor the ledger is
+        read `beside`.
 
         `wall` (Unix time) is for the time that a Kubernetes Event shows to people.
         """
@@ -103,26 +119,24 @@ class Cluster:
         self._field_manager = field_manager
         self._memories = memories
         self._store = store
-        self._ahead: dict[str, Callable[[], Any]] = {}
+        self._beside = beside or ThreadsBeside()
         self._kept: dict[str, tuple[Any, float]] = {}
 
     def read_ahead(self, *, agents: bool, remediator: bool, server: bool) -> None:
         """See EarlyReader."""
-        reads: dict[str, Callable[[], object]] = {"ledger": self._ledger_data}
-        if agents:
-            reads["agents"] = self._agent_set
-        if remediator:
-            reads["remediator"] = self._remediator_map
-        if server:
-            reads["server"] = self._version
-        self._ahead = {
-            name: begin_read(f"read {name}", read).result
-            for name, read in reads.items()
-            if self._recent(name) is None
-        }
-        kept = self._recent("ledger")
-        if kept is not None:
-            self._ahead["ledger"] = lambda: kept
+        self._beside.begin(_LEDGER, self._ledger_data, lasts=self._ledger_lasts, counts=LEDGER_COUNTS)
+        for name, wanted in (("agents", agents), ("remediator", remediator), ("server", server)):
+            if wanted and self._recent(name) is None:
+                what, read = self._rare(name)
+                self._beside.begin(what, read, counts=AGENTS_COUNT)
+
+    def _rare(self, name: str) -> tuple[What, Callable[[], Any]]:
+        """Return what is read rarely, and how."""
+        return {
+            "agents": (("the DaemonSet of the node agent",), self._agent_set),
+            "remediator": (("AKS's remediator-config",), self._remediator_map),
+            "server": (("the version of the API server",), self._version),
+        }[name]
 
     def _recent(self, name: str) -> Any:
         """Return an answer that is kept, None if there is none or it is too old."""
@@ -143,9 +157,9 @@ class Cluster:
             self._kept[name] = answer, now + max(KEPT_FOR, KEPT_LONGER * (now - began))
         return answer
 
-    def _read(self, name: str, read: Callable[[], Value]) -> Value:
-        answer: Value = self._ahead.pop(name, read)()
-        return answer
+    def _read(self, name: str) -> Any:
+        what, read = self._rare(name)
+        return self._beside.read(what, read, counts=AGENTS_COUNT)
 
     def nodes(self, wanted: Wanted) -> tuple[Node, ...]:
         """Return all nodes, sorted by name, by one consistent read; Unauthorized if we may not list them."""
@@ -161,7 +175,8 @@ class Cluster:
             return None
         if self._store.count_is_due():
             with suppress(ClusterError):
-                self._store.counted(count_all(self._connection, NODES))
+                count = partial(count_all, self._connection, NODES)
+                self._store.counted(self._beside.read(("the number of nodes",), count))
         followed = self._store.followed(wanted)
         if followed is not None:
             self._nodes = followed.nodes
@@ -173,9 +188,13 @@ class Cluster:
 
     def attached(self, staying: Mapping[str, frozenset[str]]) -> Mapping[str, tuple[str, ...]]:
         """See AttachmentReader."""
-        found = eviction.attachments(self._connection, staying.keys())
-        left = partial(eviction.left, self._connection)
-        return {node: left(found[node], claims) for node, claims in staying.items()}
+
+        def read() -> Mapping[str, tuple[str, ...]]:
+            found = eviction.attachments(self._connection, staying.keys())
+            left = partial(eviction.left, self._connection)
+            return {node: left(found[node], claims) for node, claims in staying.items()}
+
+        return self._beside.read(("VolumeAttachments of", *sorted(staying)), read)
 
     def node(self, name: str, wanted: Wanted) -> Node:
         """Return the node with a user-supplied name; NotFound if there is none."""
@@ -187,8 +206,15 @@ class Cluster:
 
     def pods(self, node: str | None = None, *, placement: bool = False) -> tuple[Pod, ...]:
         """Return the pods of one node, or of all, sorted by namespace and name."""
-        with _for_the_pass():
-            return list_pods(self._connection, node, placement=placement)
+
+        def read() -> tuple[Pod, ...]:
+            with _for_the_pass():
+                return list_pods(self._connection, node, placement=placement)
+
+        # Those of all nodes are many.
+        counts = COUNTS if node is not None else 0.0
+        of = ("all nodes" if node is None else node, *(("with placement",) if placement else ()))
+        return self._beside.read(("pods of", *of), read, counts=counts)
 
     def pods_with(self, label: str) -> tuple[Pod, ...]:
         """Return the pods of all nodes that have a label of this key, sorted by namespace and name."""
@@ -197,27 +223,36 @@ class Cluster:
             with _for_the_pass():
                 return list_pods(self._connection, labels=label)
 
-        return self._keep(f"pods with {label}", read)
+        what = ("pods with the label", label)
+        return self._keep(what[0] + label, lambda: self._beside.read(what, read, counts=COUNTS))
 
     def unplaced(self) -> tuple[Pod, ...]:
         """See UnplacedReader."""
-        fields = "spec.nodeName=,status.phase=Pending"
-        return self._keep(
-            "pods without a node",
-            lambda: tuple(list_all(self._connection, PODS, pod_format(), fields=fields).items),
-        )
+        fields, what = "spec.nodeName=,status.phase=Pending", "pods without a node"
+
+        def read() -> tuple[Pod, ...]:
+            return tuple(list_all(self._connection, PODS, pod_format(), fields=fields).items)
+
+        return self._keep(what, lambda: self._beside.read((what,), read, counts=COUNTS))
 
     def budgets(self) -> tuple[PodDisruptionBudget, ...]:
         """Return every PodDisruptionBudget."""
-        with _for_the_pass():
-            listed = list_all(self._connection, BUDGETS, budget_format())
-        return tuple(listed.items)
+
+        def read() -> tuple[PodDisruptionBudget, ...]:
+            with _for_the_pass():
+                return tuple(list_all(self._connection, BUDGETS, budget_format()).items)
+
+        return self._beside.read(("PodDisruptionBudgets",), read, counts=COUNTS)
 
     def namespaces(self) -> Mapping[str, Mapping[str, str]]:
         """Return the labels of every namespace, by name."""
-        with _for_the_pass():
-            found, _ = objects.get_list(self._connection, CORE / "namespaces", objects.OnlyMetadata)
-        return {one.metadata.name: one.metadata.labels or {} for one in found}
+
+        def read() -> Mapping[str, Mapping[str, str]]:
+            with _for_the_pass():
+                found, _ = objects.get_list(self._connection, CORE / "namespaces", objects.OnlyMetadata)
+            return {one.metadata.name: one.metadata.labels or {} for one in found}
+
+        return self._beside.read(("namespaces",), read, counts=COUNTS)
 
     def gone_daemonsets(self, pods: Iterable[Pod]) -> frozenset[str]:
         """Return the DaemonSets (`namespace/name`) that own these pods and no longer exist."""
@@ -242,7 +277,7 @@ class Cluster:
 
     def _agents_now(self) -> Agents:
         try:
-            status = self._read("agents", self._agent_set).status
+            status = self._read("agents").status
         except NotFound:
             return Agents(installed=False)
         except (Forbidden, Rejected) as error:
@@ -263,7 +298,7 @@ class Cluster:
 
     def _remediator_now(self) -> Remediator:
         try:
-            found = self._read("remediator", self._remediator_map)
+            found = self._read("remediator")
         except NotFound:
             return Remediator()
         except (Forbidden, Rejected) as error:
@@ -281,26 +316,37 @@ class Cluster:
 
     def _server_version_now(self) -> ServerVersion:
         try:
-            found = self._read("server", self._version)
+            found = self._read("server")
         except (Forbidden, NotFound, Rejected) as error:
             return ServerVersion(problem=str(error))
         return ServerVersion(limits.text(found.gitVersion, limits.NAME))
 
     def ledger(self) -> Ledger:
-        """Return our ConfigMap's ledger, an empty one if there is none yet; Rejected if it can't be read."""
-        return ledgers.from_data(self._read("ledger", self._ledger_data), self._memories)
+        """Return our ConfigMap's ledger, an empty one if there is none yet; Rejected if it can't be read.
+
+        See ClusterReader: it may be an older one.
+        """
+        data, at = self._last_ledger()
+        age = time.monotonic() - at
+        as_of = self._connection.time.now() - timedelta(seconds=age) if age > OLD else None
+        return replace(ledgers.from_data(data, self._memories), as_of=as_of)
+
+    def holds(self) -> tuple[PersonHold, ...]:
+        """See ClusterReader."""
+        return ledgers.read_holds(self._connection, self._namespace)
 
     def maintenances(self, prefix: str) -> tuple[Maintenance, ...] | None:
         """Return our NodeMaintenance objects; None if the CRD is not installed."""
-        return maintenances.read(self._connection, prefix)
+        read = partial(maintenances.read, self._connection, prefix)
+        return self._beside.read(("NodeMaintenance objects", prefix), read)
 
     def lease(self, ref: LeaseRef) -> LeaseSeen | None:
         """Return a Lease of a check, None if it does not exist."""
-        return read_lease(self._connection, ref)
+        return self._beside.read(("the Lease", str(ref)), partial(read_lease, self._connection, ref))
 
     def hypervisors(self) -> tuple[Hypervisor, ...] | None:
         """Return all Hypervisors, None if the cluster does not have the kind."""
-        return read_hypervisors(self._connection)
+        return self._beside.read(("Hypervisors",), partial(read_hypervisors, self._connection))
 
     def disagreement(self) -> Disagreement | None:
         """Return what answers say that contradict the time of passes, None if they agree."""
@@ -308,15 +354,24 @@ class Cluster:
 
     def cordoned_by_us(self, nodes: Sequence[Node]) -> frozenset[str]:
         """See CordonReader."""
-        return self._cordons.ours(nodes)
+        what = ("who cordoned", *sorted(node.uid for node in nodes))
+        with suppress(Late):
+            return self._beside.read(what, partial(self._cordons.ours, nodes), most=1)
+        return frozenset()
 
     def uncordoned_by(self, node: Node) -> str:
         """See CordonReader."""
-        return self._cordons.uncordoned_by(node)
+        with suppress(Late):
+            return self._beside.read(
+                ("who uncordoned", node.name, node.uid), partial(self._cordons.uncordoned_by, node)
+            )
+        return ""
 
     def reconciler_of(self, namespace: str) -> Reconciler:
         """See LockReader."""
-        return read_reconciler(self._connection, namespace, self._connection.time.now, observes=False)
+        now = self._connection.time.now
+        read = partial(read_reconciler, self._connection, namespace, now, observes=False)
+        return self._beside.read(("the lock in namespace", namespace), read)
 
     def patch_node(self, write: NodeWrite) -> WriteAnswer:
         """Patch a node; see node_writing.patch_node, and kept_records for a record that it can't hold."""
@@ -373,10 +428,17 @@ class Cluster:
         self._change_data(data)
 
     def _change_data(self, change: Callable[[Mapping[str, str]], Mapping[str, str | None]]) -> None:
-        try:
-            ledgers.change_data(self._connection, self._namespace, change, self._guard)
-        finally:
-            self._kept.pop("ledger", None)
+        written: dict[str, str] = {}
+
+        def changed(found: Mapping[str, str]) -> Mapping[str, str | None]:
+            nonlocal written
+            changes = change(found)
+            written = {key: text for key, text in {**found, **changes}.items() if text is not None}
+            return changes
+
+        ledgers.change_data(self._connection, self._namespace, changed, self._guard)
+        # The last ledger has what this process has written, also while it can't be read.
+        self._beside.note(_LEDGER, (written, time.monotonic()), counts=LEDGER_COUNTS)
 
     def _with_records(self, nodes: Sequence[Node], prefix: str) -> Sequence[Node]:
         """Return the nodes, those with the records that our ConfigMap keeps for them.
@@ -386,7 +448,7 @@ class Cluster:
         if not any(kept_records.is_marked(node, prefix) for node in nodes):
             return nodes
         try:
-            data = self._ledger_data()
+            data, _ = self._last_ledger()
         except Forbidden:
             return [kept_records.unreadable(node, prefix) for node in nodes]
         kept = kept_records.load(data.get(kept_records.KEPT))
@@ -395,9 +457,9 @@ class Cluster:
     def _agents_by_pod(self, desired: int) -> Agents:
         place = core(self._agent_namespace) / "pods"
         try:
-            pods = list_all(
-                self._connection, place, pod_format(), labels=f"app.kubernetes.io/name={self._agent}"
-            ).items
+            labels = f"app.kubernetes.io/name={self._agent}"
+            read = partial(list_all, self._connection, place, pod_format(), labels=labels)
+            pods = self._beside.read(("pods of the node agent",), read, counts=AGENTS_COUNT).items
         except (Forbidden, NotFound, Rejected) as error:
             return Agents(installed=True, problem=str(error), needs=error.needs)
         # During a rollout of the DaemonSet a node may have two pods: one that is ready is enough.
@@ -417,12 +479,18 @@ class Cluster:
     def _version(self) -> objects.Version:
         return objects.get(self._connection, VERSION, objects.Version)
 
-    def _ledger_data(self) -> Mapping[str, str]:
+    def _last_ledger(self) -> tuple[Mapping[str, str], float]:
+        """Return the data of our ConfigMap, and when they were asked for (seconds, monotonic)."""
+        lasts = self._ledger_lasts
+        return self._beside.read(_LEDGER, self._ledger_data, lasts=lasts, counts=LEDGER_COUNTS, needed=True)
+
+    @property
+    def _ledger_lasts(self) -> float:
+        return LEDGER_FOR if self._store is not None else 0.0
+
+    def _ledger_data(self) -> tuple[Mapping[str, str], float]:
         began = time.monotonic()
-        data = ledgers.read_data(self._connection, self._namespace)
-        if self._store is not None:
-            self._kept["ledger"] = data, began + LEDGER_FOR
-        return data
+        return ledgers.read_data(self._connection, self._namespace), began
 
 
 @contextmanager

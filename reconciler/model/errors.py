@@ -5,6 +5,7 @@ ReconcilerError
 ├── OutputError            2  the file for the output can't be written
 ├── ClusterError              a request to the API server failed
 │   ├── Unreachable        3  no answer: refused, reset, timed out, or 5xx until the retries ended
+│   │   └── Late           3  no answer yet: the pass goes on without it
 │   ├── Unauthorized       3  401, 403 for the pass as a whole, or no usable credentials
 │   │   └── NoServer       3  no answer to the first request of a command that a person waits for
 │   ├── Forbidden          1  403 for one object
@@ -92,6 +93,10 @@ class Unreachable(ClusterError):
     """There was no answer, or only 5xx, until the retries ended."""
 
     exit_code = 3
+
+
+class Late(Unreachable):
+    """There is no answer yet. The pass goes on without it, and a later pass takes it."""
 
 
 class Unauthorized(ClusterError):

@@ -254,7 +254,7 @@ class Actions(Struct, frozen=True):
     what it changes on the node's Hypervisor, both before `write`. `hooks` are run after it. `messages` of
     workflows are kept for delivery before `write`, which has the time. The next one is due at `next_message`
     (UTC), None if none will be. `undone` is what did not stay of the same write in earlier
-    passes.
+    passes. `spaced`: the ledger has to note the start of the node before `write`.
     """
 
     write: NodeWrite | None = None
@@ -272,6 +272,7 @@ class Actions(Struct, frozen=True):
     messages: tuple[WorkflowMessage, ...] = ()
     next_message: datetime | None = None
     undone: Undone | None = None
+    spaced: bool = False
 
     @property
     def any(self) -> bool:

@@ -18,6 +18,7 @@ from reconciler.model.content import CalendarPlace, CalendarText
 from reconciler.model.drains import DrainOrder, DrainProgress
 from reconciler.model.ended_case import EndedCase
 from reconciler.model.hooks import HookAnswer, HookKey, HookProgress, HookRun
+from reconciler.model.instructions import PersonHold
 from reconciler.model.machine import Machine, MachineRef, Remove, ScaleUp
 from reconciler.model.node import Node, Wanted
 from reconciler.model.plan import Notice
@@ -75,7 +76,13 @@ class ClusterReader(Protocol):
         """The version of the API server."""
 
     def ledger(self) -> Ledger:
-        """The ledger in our ConfigMap; an empty ledger if there is none yet."""
+        """The ledger in our ConfigMap; an empty ledger if there is none yet.
+
+        If it does not answer, it may be the last one that this process has read, with `as_of`.
+        """
+
+    def holds(self) -> tuple[PersonHold, ...]:
+        """The holds of many nodes, as the ledger has them after this call began."""
 
     def maintenances(self, prefix: str) -> tuple[Maintenance, ...] | None:
         """Our NodeMaintenance objects, those of this prefix; None if the CRD is not installed."""
@@ -420,6 +427,61 @@ def one_by_one(works: Sequence[Callable[[], Value]], /) -> Sequence[Value]:
     return [work() for work in works]
 
 
+What = tuple[str, ...]
+"""What is read or written beside a pass, for people: its kind, and what of this kind."""
+
+COUNTS = 60.0
+"""Seconds for which the last answer counts while no newer one comes, where a decision may follow from it."""
+
+MOST = 3
+"""Requests of one kind that may be without an answer. No other of the kind begins until one of them ends."""
+
+
+class Beside(Protocol):
+    """Does what no cordon needs beside the pass, which waits a bounded time for all of it."""
+
+    def read(
+        self,
+        what: What,
+        work: Callable[[], Value],
+        *,
+        lasts: float = 0.0,
+        counts: float = 0.0,
+        most: int = MOST,
+        needed: bool = False,
+    ) -> Value:
+        """Return what the work returns, or its error; Late if neither comes in time.
+
+        For `lasts` seconds an answer counts as new, and nothing is asked. If no answer comes in time, or
+        Unreachable, one that is up to `counts` seconds old counts. What comes late counts as new for the next
+        pass. Works with the same kind are `most` at once. `needed`: without any answer, the pass waits.
+        """
+
+    def forget(self, what: What) -> None:
+        """Let no answer count that was asked for before."""
+
+    def write(self, what: What, work: Callable[[], Value], *, most: int = MOST) -> Value:
+        """Return what the work returns, or its error; Late if neither comes in time.
+
+        The same thing is not written again until that work has ended.
+        """
+
+
+class AtOnce:
+    """Does each work in its place, and waits for it."""
+
+    def read(self, what: What, work: Callable[[], Value], **_: Any) -> Value:
+        """See Beside."""
+        return work()
+
+    def forget(self, what: What) -> None:
+        """See Beside."""
+
+    def write(self, what: What, work: Callable[[], Value], **_: Any) -> Value:
+        """See Beside."""
+        return work()
+
+
 class Outside(Struct, frozen=True, kw_only=True):
     """What a pass reads.
 
@@ -428,7 +490,7 @@ class Outside(Struct, frozen=True, kw_only=True):
     `reconciler` is who acts on the nodes, as a process knows it before the pass. Without
     `prometheus` or `kubernikus`, checks of workflows have no answers from it. Without `calendars`, those of
     the settings have the content that the settings were given. `hooks` is None where the settings name no
-    hooks.
+    hooks. What no cordon needs goes through `beside`, as the reader's own requests do.
     """
 
     reader: ClusterReader
@@ -441,6 +503,7 @@ class Outside(Struct, frozen=True, kw_only=True):
     reconciler: Reconciler = Reconciler()
     prometheus: PrometheusReader | None = None
     kubernikus: KubernikusReader | None = None
+    beside: Beside = AtOnce()
 
 
 class WritableOutside(Outside, frozen=True, kw_only=True):

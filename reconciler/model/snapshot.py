@@ -171,7 +171,8 @@ class Ledger(Struct, frozen=True):
     pool; only people write them. `undone` are the writes of nodes that did not stay. `calendars` are their
     last contents that could be used. `unread` says why the
     last start can't be read, empty where it can. `ahead` is a last start in the future as it was read: a
-    write replaces it, though a last start never moves back otherwise.
+    write replaces it, though a last start never moves back otherwise. `as_of` is when it was read (UTC), if
+    it can't be read now: it has what this process has written since, and not what people have.
     """
 
     last_start: datetime | None = None
@@ -184,6 +185,7 @@ class Ledger(Struct, frozen=True):
     calendars: tuple[KeptCalendar, ...] = ()
     unread: str = ""
     ahead: datetime | None = None
+    as_of: datetime | None = None
 
     def believed(self, times: OwnTimes) -> Ledger:
         """Return the ledger without times in the future."""
@@ -198,7 +200,7 @@ class Ledger(Struct, frozen=True):
         """Return this ledger as it is written over `before`: the last start never moves back."""
         earlier = before.last_start if before.last_start != self.ahead else None
         last = max((one for one in (earlier, self.last_start) if one), default=None)
-        return replace(self, last_start=last, ahead=None, holds=before.holds)
+        return replace(self, last_start=last, ahead=None, as_of=None, holds=before.holds)
 
 
 class Problems(Struct, frozen=True):

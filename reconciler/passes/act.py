@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 
 from reconciler.model.drains import DrainProgress, Phase
@@ -12,25 +12,24 @@ from reconciler.model.errors import (
     ClusterError,
     Conflict,
     Forbidden,
+    Late,
     LockLost,
     NotFound,
     NoThread,
     NotKept,
     Rejected,
 )
+from reconciler.model.instructions import PersonHold
 from reconciler.model.machine import PlatformRequest, Remove, ScaleUp
 from reconciler.model.outcome import ActionName, Outcome, Result
 from reconciler.model.plan import NodePlan, Notice, NoticeType, Plan, machine_name, outcome_name
 from reconciler.model.ports import (
     CaseHistory,
     Drains,
-    HookRunner,
-    MachineWriter,
     Notification,
     Notifier,
     Outbox,
     PlatformWriter,
-    SourceClient,
     WritableOutside,
 )
 from reconciler.model.problems import guarded, internal
@@ -44,11 +43,14 @@ one may take seconds.
 """
 
 
+_HOLDS = ("the holds in the ledger",)
+
+
 def act(plan: Plan, outside: WritableOutside) -> tuple[Outcome, ...]:
     """Return the result of every action; raises LockLost as soon as the lock is lost.
 
     A record is written before the action that it describes. All nodes are cordoned before the first is
-    drained, so that pods don't move twice.
+    drained, so that pods don't move twice. Nodes that need nothing else to be written first come first.
     """
     refused: set[str] = set()  # Nodes for which this pass does nothing more.
     sender = _Sender(outside.notifier)
@@ -56,16 +58,15 @@ def act(plan: Plan, outside: WritableOutside) -> tuple[Outcome, ...]:
     closing = [node for node in plan.nodes if node.todo.pending and node.todo.noted is None]
     late = {node.node for node in closing}
     others = [node for node in plan.nodes if node.node not in late]
+    first = [node for node in others if not _waits_for_writes(node)]
+    prepared = [node for node in others if _waits_for_writes(node)]
     _keep(others, plan, outside.history)
-    _put_out(plan, outside.outbox)
     begun = (
         *_stop_drains(plan, outside.drainer),
-        *_write_ledger(plan, outside.writer, refused),
-        *_take_leases(plan, outside.writer, refused),
-        *_change_hypervisors(plan, outside.writer, refused),
-        *_write_nodes(others, outside, refused),
+        *_write_nodes(first, outside, refused),
+        *_write_prepared(prepared, plan, outside, refused),
         *_start_drains(plan, outside, refused),
-        *_run_hooks(plan, outside.hooks, refused),
+        *_run_hooks(plan, outside, refused),
     )
     # No drain waits for what comes from here on: a notice may take seconds.
     untold = _notify(plan, sender, lambda node: node.todo.pending, ())
@@ -75,7 +76,7 @@ def act(plan: Plan, outside: WritableOutside) -> tuple[Outcome, ...]:
         *_write_nodes(closing, outside, refused),
         # Clouds answer slowly, too.
         *_ask_platforms(plan, outside, refused),
-        *_publish(plan, outside.writer, refused),
+        *_publish(plan, outside, refused),
     )
     untold |= _notify(plan, sender, lambda node: node.todo.notices, refused)
     noted = _note(plan, outside, refused | untold)
@@ -110,12 +111,54 @@ def _keep(nodes: Iterable[NodePlan], plan: Plan, history: CaseHistory | None) ->
         guarded(f"{len(ended)} cases are not in the history", partial(history.keep, ended), None)
 
 
-def _put_out(plan: Plan, outbox: Outbox | None) -> None:
+def _waits_for_writes(node: NodePlan) -> bool:
+    """Whether something else has to be written before the node."""
+    todo = node.todo
+    # Without the entry in the ledger, a deleted machine would free its place in the budget at once.
+    return bool(
+        todo.spaced or todo.takes or todo.messages or todo.hypervisor or isinstance(todo.machine, Remove)
+    )
+
+
+def _write_prepared(
+    nodes: Sequence[NodePlan], plan: Plan, outside: WritableOutside, refused: set[str]
+) -> tuple[Outcome, ...]:
+    """Write the ledger, and what else comes before the writes of these nodes, then the nodes.
+
+    If that takes long, it goes on beside the pass, which then does nothing more for these nodes.
+    """
+    refusals = set(refused)
+
+    def work() -> tuple[Outcome, ...]:
+        _put_out(nodes, outside.outbox)
+        return (
+            *_write_ledger(nodes, plan, outside.writer, refusals),
+            *_take_leases(nodes, outside.writer, refusals),
+            *_change_hypervisors(nodes, outside.writer, refusals),
+            *_write_nodes(nodes, outside, refusals),
+        )
+
+    if not nodes and plan.ledger is None:
+        return ()
+    try:
+        outcomes = outside.beside.write(("the ledger", "and what waits for it"), work)
+    except Late as error:
+        refused |= {node.node for node in nodes}
+        writes = [node for node in nodes if node.todo.write is not None]
+        return (
+            *((Outcome("", ActionName.WRITE_LEDGER, Result.LATER, str(error)),) if plan.ledger else ()),
+            *(Outcome(node.node, outcome_name(node), Result.LATER, str(error)) for node in writes),
+        )
+    refused |= refusals
+    return outcomes
+
+
+def _put_out(nodes: Iterable[NodePlan], outbox: Outbox | None) -> None:
     """Keep the messages of workflows for their delivery, before the nodes say that they were sent.
 
     After a kill, or if a node can't be written, the next pass finds the same messages, with the same ids.
     """
-    messages = [message for node in plan.nodes for message in node.todo.messages]
+    messages = [message for node in nodes for message in node.todo.messages]
     if messages and outbox is not None:
         guarded(f"{len(messages)} messages are not kept", partial(outbox.keep, messages), None)
 
@@ -126,26 +169,25 @@ def _stop_drains(plan: Plan, drainer: Drains) -> Iterator[Outcome]:
             yield _attempt(node.node, ActionName.STOP_DRAIN, partial(drainer.stop, node.node))
 
 
-def _write_ledger(plan: Plan, writer: ClusterWriter, refused: set[str]) -> Iterator[Outcome]:
+def _write_ledger(
+    nodes: Iterable[NodePlan], plan: Plan, writer: ClusterWriter, refused: set[str]
+) -> Iterator[Outcome]:
     if plan.ledger is None:
         return
     outcome = _attempt("", ActionName.WRITE_LEDGER, partial(writer.write_ledger, plan.ledger))
     if outcome.result is not Result.DONE:
         # Without the last start the spacing can't be kept, so nothing starts; other nodes continue. The
         # last answers of a cloud are only queried again.
-        if plan.ledger.last_start == plan.now.replace(microsecond=0):
-            refused |= {node.node for node in plan.nodes if node.starts or node.drain_begins}
-        # Without this entry a deleted machine would free its place in the budget at once.
-        refused |= {node.node for node in plan.nodes if isinstance(node.todo.machine, Remove)}
+        refused |= {node.node for node in nodes if node.todo.spaced or isinstance(node.todo.machine, Remove)}
         yield replace(outcome, result=Result.FAILED)
 
 
-def _take_leases(plan: Plan, writer: ClusterWriter, refused: set[str]) -> Iterator[Outcome]:
+def _take_leases(nodes: Iterable[NodePlan], writer: ClusterWriter, refused: set[str]) -> Iterator[Outcome]:
     """Take the Leases of steps of workflows. A node that does not get one takes no step in this pass.
 
     A killed pass may have taken a Lease without the step. The node then waits for the Lease to expire.
     """
-    for node in plan.nodes:
+    for node in nodes:
         for take in node.todo.takes if node.node not in refused else ():
             outcome = _attempt(node.node, ActionName.TAKE_LEASE, partial(writer.take_lease, take))
             if outcome.result is Result.FAILED and node.todo.write is not None:
@@ -157,12 +199,14 @@ def _take_leases(plan: Plan, writer: ClusterWriter, refused: set[str]) -> Iterat
                 break
 
 
-def _change_hypervisors(plan: Plan, writer: ClusterWriter, refused: set[str]) -> Iterator[Outcome]:
+def _change_hypervisors(
+    nodes: Iterable[NodePlan], writer: ClusterWriter, refused: set[str]
+) -> Iterator[Outcome]:
     """Set the fields of Hypervisors that steps of workflows change. Without that a node takes no step.
 
     A killed pass may have set them without the step. The next pass sets the same values.
     """
-    for node in plan.nodes:
+    for node in nodes:
         wanted = node.todo.hypervisor
         if wanted is None or node.node in refused:
             continue
@@ -237,7 +281,8 @@ def _remember(
         ledger = outside.reader.ledger()
         outside.writer.write_ledger(replace(ledger, undone=tuple(known[name] for name in sorted(known))))
 
-    outcome = _attempt("", ActionName.WRITE_LEDGER, write_ledger)
+    beside = partial(outside.beside.write, ("the ledger", "with what did not stay"), write_ledger)
+    outcome = _attempt("", ActionName.WRITE_LEDGER, beside)
     if outcome.result is not Result.DONE:
         yield outcome
 
@@ -252,15 +297,26 @@ def _start_drains(plan: Plan, outside: WritableOutside, refused: Collection[str]
     if not ordered:
         return
     # A drain that runs is stopped by the next pass.
-    begins = not all(node.draining.progress and node.draining.progress.goes_on(node.uid) for node in ordered)
-    try:
-        holds = outside.reader.ledger().holds if begins else ()
-    except ClusterError as error:
-        why = f"the holds of all nodes can't be read: {error}"
-        yield from (Outcome(node.node, ActionName.DRAIN, Result.FAILED, why) for node in ordered)
-        return
+    begins = [node for node in ordered if not _goes_on(node)]
+    written = [node for node in begins if node.todo.write is not None]
+    holds: tuple[PersonHold, ...] = ()
+    unread: dict[str, Outcome] = {}
+    for nodes in ([node for node in begins if node.todo.write is None], written):
+        if nodes and nodes is written:
+            # What an earlier pass has asked for is older than the records of this one.
+            outside.beside.forget(_HOLDS)
+        try:
+            if nodes:
+                holds += outside.beside.read(_HOLDS, outside.reader.holds)
+        except ClusterError as error:
+            result = Result.LATER if isinstance(error, Late) else Result.FAILED
+            why = f"the holds of all nodes can't be read: {error}"
+            unread |= {node.node: Outcome(node.node, ActionName.DRAIN, result, why) for node in nodes}
     now = outside.drainer.progress()
     for node in ordered:
+        if node.node in unread:
+            yield unread[node.node]
+            continue
         held = next((one for one in holds if one.stops and one.applies(node.pool, plan.now)), None)
         if held is not None:
             yield Outcome(node.node, ActionName.DRAIN, Result.LATER, held.words(node.node))
@@ -275,6 +331,11 @@ def _start_drains(plan: Plan, outside: WritableOutside, refused: Collection[str]
         yield replace(started, result=Result.RUNNING) if started.result is Result.DONE else started
 
 
+def _goes_on(node: NodePlan) -> bool:
+    progress = node.draining.progress
+    return progress is not None and progress.goes_on(node.uid)
+
+
 def _has_just_ended(seen: DrainProgress | None, now: DrainProgress | None) -> bool:
     """Whether the drain that the pass has seen running has ended since."""
     if seen is None or now is None or seen.uid != now.uid:
@@ -282,9 +343,9 @@ def _has_just_ended(seen: DrainProgress | None, now: DrainProgress | None) -> bo
     return seen.phase is Phase.RUNNING and now.phase is not Phase.RUNNING
 
 
-def _run_hooks(plan: Plan, hooks: HookRunner | None, refused: Collection[str]) -> Iterator[Outcome]:
+def _run_hooks(plan: Plan, outside: WritableOutside, refused: Collection[str]) -> Iterator[Outcome]:
     """Run the hooks that the records have. A run that fails is tried again by the next pass."""
-    failed = 0
+    failed, hooks = 0, outside.hooks
     for node in plan.nodes:
         for run in node.todo.hooks:
             if node.node in refused:
@@ -295,7 +356,8 @@ def _run_hooks(plan: Plan, hooks: HookRunner | None, refused: Collection[str]) -
                 )
                 yield Outcome(node.node, ActionName.RUN_HOOK, Result.LATER, because)
                 continue
-            outcome = _attempt(node.node, ActionName.RUN_HOOK, partial(hooks.run, run))
+            what, begin = ("hook", node.node, str(run.key.id)), partial(hooks.run, run)
+            outcome = _attempt(node.node, ActionName.RUN_HOOK, partial(outside.beside.write, what, begin))
             failed += outcome.result is Result.FAILED
             yield outcome
 
@@ -303,16 +365,17 @@ def _run_hooks(plan: Plan, hooks: HookRunner | None, refused: Collection[str]) -
 def _ask_platforms(plan: Plan, outside: WritableOutside, refused: Collection[str]) -> Iterator[Outcome]:
     for node in plan.nodes:
         if node.todo.perform is not None and node.node not in refused:
-            yield _perform(node.todo.perform, outside.clients)
+            yield _perform(node.todo.perform, outside)
         if node.todo.machine is not None and node.node not in refused:
-            yield _ask_for_machine(node.todo.machine, outside.machines)
+            yield _ask_for_machine(node.todo.machine, outside)
 
 
-def _publish(plan: Plan, writer: ClusterWriter, refused: Collection[str]) -> Iterator[Outcome]:
+def _publish(plan: Plan, outside: WritableOutside, refused: Collection[str]) -> Iterator[Outcome]:
     on_nodes = (write for node in plan.nodes for write in node.todo.publications)
     for write in (*on_nodes, *plan.publications):
         if write.node not in refused:
-            yield _attempt(write.node, write.action, partial(write.send, writer))
+            what, send = (write.action, write.node), partial(write.send, outside.writer)
+            yield _attempt(write.node, write.action, partial(outside.beside.write, what, send))
 
 
 def _note(plan: Plan, outside: WritableOutside, refused: Collection[str]) -> Sequence[Outcome]:
@@ -371,7 +434,7 @@ def _notify(
 def _attempt(node: str, action: str, write: Callable[[], str | None]) -> Outcome:
     try:
         said = write()
-    except (Conflict, NotFound) as error:
+    except (Conflict, NotFound, Late) as error:
         return Outcome(node, action, Result.LATER, str(error))
     except (ClusterError, NoThread) as error:
         return Outcome(node, action, Result.FAILED, str(error))
@@ -383,17 +446,19 @@ def _attempt(node: str, action: str, write: Callable[[], str | None]) -> Outcome
     return Outcome(node, action, Result.DONE, said or "")
 
 
-def _perform(request: PlatformRequest, clients: Mapping[str, SourceClient]) -> Outcome:
+def _perform(request: PlatformRequest, outside: WritableOutside) -> Outcome:
     """Send the request to the platform. It is already recorded, so a later pass can repeat it."""
-    client = clients.get(request.source)
+    client = outside.clients.get(request.source)
     if not isinstance(client, PlatformWriter):
         return Outcome(request.node, request.action, Result.LATER, "this process does not talk to the cloud")
-    return _attempt_outside(request.node, request.action, partial(client.perform, request))
+    send = partial(client.perform, request)
+    beside = partial(outside.beside.write, (request.source, request.action, request.node), send, most=1)
+    return _attempt_outside(request.node, request.action, beside)
 
 
-def _ask_for_machine(action: ScaleUp | Remove, machines: MachineWriter | None) -> Outcome:
+def _ask_for_machine(action: ScaleUp | Remove, outside: WritableOutside) -> Outcome:
     """Send the request to the machine provider. It is already recorded, so a later pass can repeat it."""
-    name = machine_name(action)
+    name, machines = machine_name(action), outside.machines
     if machines is None:
         return Outcome(action.node, name, Result.LATER, "this process does not replace machines")
     ask = (
@@ -401,7 +466,8 @@ def _ask_for_machine(action: ScaleUp | Remove, machines: MachineWriter | None) -
         if isinstance(action, ScaleUp)
         else partial(machines.remove, action)
     )
-    return _attempt_outside(action.node, name, ask)
+    beside = partial(outside.beside.write, ("machines", name, action.node), ask, most=1)
+    return _attempt_outside(action.node, name, beside)
 
 
 def _attempt_outside(node: str, action: str, ask: Callable[[], None]) -> Outcome:

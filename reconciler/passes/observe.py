@@ -14,9 +14,9 @@ from msgspec import Struct
 from reconciler.drain.workloads import GROUP_LABELS, MOST, group_of, in_one_namespace
 from reconciler.model.clocks import own_times
 from reconciler.model.content import CalendarPlace, CalendarText, KeptCalendar, kept_calendars, place_hash
-from reconciler.model.errors import CloudError, ClusterError, Unauthorized, Unreachable
+from reconciler.model.errors import CloudError, ClusterError, Late, Unauthorized, Unreachable
 from reconciler.model.event import Reading
-from reconciler.model.hooks import HookAnswer, HookKey, HookKind, HookRecord
+from reconciler.model.hooks import HookAnswer, HookKey, HookKind, HookRecord, HookState
 from reconciler.model.limits import EARLIEST
 from reconciler.model.machine import Machine, MachineRef
 from reconciler.model.moments import to_text
@@ -24,16 +24,16 @@ from reconciler.model.node import POOL_ANNOTATIONS, READ_LABELS, UPGRADE_ANNOTAT
 from reconciler.model.pod import Pod, claims_of
 from reconciler.model.polling import AnyMemory, Listing, Memory
 from reconciler.model.ports import (
+    COUNTS,
     AheadReader,
     AttachmentReader,
+    Beside,
     ClusterReader,
     CordonReader,
     EarlyReader,
     Followed,
     FollowingReader,
-    HookReader,
     LockReader,
-    MachineReader,
     Outside,
     PartialReader,
     SourceClient,
@@ -88,6 +88,11 @@ _JUST_BEGUN = timedelta(seconds=10)
 _FEW = 20
 """Up to so many nodes, a pass reads the pods although their drains have just begun, if no cordon waits."""
 
+_SOON_AGAIN = timedelta(seconds=10)
+"""After this time a hook that has not answered is asked again."""
+
+_NOT_READ_YET = "it was not read yet; a later pass reads it"
+
 _NEXT_PASS = "its pods are read in the next pass, because this one is the first to see its maintenance"
 
 _GROUPED_AT_MOST = 100
@@ -130,15 +135,13 @@ def observe(
     context = _Context(outside, parts, settings, now, gaps, rehearsal not in (None, Rehearsal.PLAIN))
     wants = parts.wants(settings)
     read = _read_fleet(context, wants, store, rehearsal)
-    ledger = _ledger(reader, settings, gaps)
+    ledger, doubts = _in_doubt(_ledger(reader, settings, gaps), now)
     objects, unread_objects = parts.read_objects(reader, settings, ledger.published, gaps)
     fleet, reports = _look(context, read, ledger, store)
     of_features, unread_nodes = parts.read_nodes(
         outside, Observed(fleet.nodes, fleet.records, reports.memories, settings, now)
     )
-    machines = _machines(
-        outside.machines, parts.machine_of, fleet.nodes, reports.readings, fleet.records, settings
-    )
+    machines = _machines(outside, parts.machine_of, fleet.nodes, reports.readings, fleet.records, settings)
     busy = _busy(fleet.records, reports.struck, machines)
     kept = ledger.believed(own_times(now, reader.disagreement())).calendars
     for_settings, soon, namespaces_problem, notes = _for_settings(context, fleet, reports, busy, wants, kept)
@@ -161,7 +164,7 @@ def observe(
         itself=outside.itself,
         reconciler=_beside_others(outside, settings, fleet, store),
         problems=Problems(
-            (*unread_objects, *unread_nodes, *reports.notes, *notes, *fleet.notes),
+            (*doubts, *unread_objects, *unread_nodes, *reports.notes, *notes, *fleet.notes),
             {**fleet.problems, **reports.problems},
             unread_pods,
             namespaces_problem,
@@ -291,7 +294,7 @@ def _fleet(context: _Context, read: _Read, nodes: Sequence[Node]) -> _Fleet:
     nodes = tuple(node.believed(times) for node in nodes)
     annotations, problems = _records(nodes, settings.keys.prefix)
     annotations, notes = guarded(
-        "hooks are not asked", partial(_with_answers, annotations, nodes, context.outside.hooks), annotations
+        "hooks are not asked", partial(_with_answers, annotations, nodes, context.outside), annotations
     )
     adopts = partial(context.parts.adopts, settings=settings)
     nodes = _with_owners(reader, nodes, annotations, adopts)
@@ -437,6 +440,27 @@ def _ledger(reader: ClusterReader, settings: Settings, gaps: Gaps) -> Ledger:
     return Ledger(unread=f"needs {gaps.unseen[LEDGER].needs}")
 
 
+def _in_doubt(ledger: Ledger, now: datetime) -> tuple[Ledger, tuple[str, ...]]:
+    """Return the ledger as it counts, and a note about one that can't be read now.
+
+    A hold that has ended since the last read may have been extended, so it still holds its nodes.
+    """
+    if ledger.as_of is None:
+        return ledger, ()
+    as_of = ledger.as_of
+    holds = tuple(
+        replace(hold, word=replace(hold.word, until=None))
+        if hold.word.ended(now) and not hold.word.ended(as_of)
+        else hold
+        for hold in ledger.holds
+    )
+    note = (
+        f"the ledger can't be read, so what it had at {to_text(as_of)} counts: nodes are cordoned, and no"
+        " drain begins; a newer hold of all nodes or of a pool is not known"
+    )
+    return replace(ledger, holds=holds), (note,)
+
+
 def _read(work: Callable[[], T], what: str, gaps: Gaps | None = None) -> tuple[T | None, str, str]:
     """Return what was read; or None, the problem, and the permission that is missing for it, if that is why.
 
@@ -524,10 +548,10 @@ def _with_owners(
 
 
 def _with_answers(
-    records: dict[str, Record | Unreadable], nodes: Iterable[Node], hooks: HookReader | None
+    records: dict[str, Record | Unreadable], nodes: Iterable[Node], outside: Outside
 ) -> dict[str, Record | Unreadable]:
     """Return the records with what the hooks of the settings say that hold a step of a node."""
-    if hooks is None:
+    if outside.hooks is None:
         return records
     keys = {
         node.name: [
@@ -539,7 +563,14 @@ def _with_answers(
         for node in nodes
         if isinstance(record := records.get(node.name), Record)
     }
-    answers = hooks.answers([key for found in keys.values() for key in found])
+    every = [key for found in keys.values() for key in found]
+    if not every:
+        return records
+    try:
+        answers = outside.beside.read(("hooks",), partial(outside.hooks.answers, every), most=1)
+    except Late as error:
+        # None of them counts as one that has not begun.
+        answers = dict.fromkeys(every, HookAnswer(HookState.UNKNOWN, str(error), _SOON_AGAIN))
     asked = {name for name, found in keys.items() if found}
     return {
         name: _answered(record, name, answers) if name in asked and isinstance(record, Record) else record
@@ -664,9 +695,16 @@ def _calendars(
     places = settings.calendar_places()
     if not places or outside.calendars is None:
         return settings.calendar_texts, ()
-    read, problems = guarded(
-        "the calendars can't be read", partial(outside.calendars.read, places), dict[str, CalendarText]()
-    )
+    what = ("calendars", *(place.name for place in places))
+    asks = partial(outside.calendars.read, places)
+
+    def texts() -> Mapping[str, CalendarText]:
+        try:
+            return outside.beside.read(what, asks, counts=COUNTS, most=1)
+        except Late as error:
+            return {place.name: CalendarText(unread=str(error)) for place in places}
+
+    read, problems = guarded("the calendars can't be read", texts, dict[str, CalendarText]())
     found = calendars_now(places, read, kept, now)
     fits = {one.name for one in kept_calendars(places, found)}
     notes = [
@@ -842,7 +880,7 @@ def _poll(
             for _ in range(2):
                 scopes = source.due(managed, memory, now, followed=followed)
                 if client is not None and scopes:
-                    listings = _ask(client, source.name, scopes)
+                    listings = _ask(context.outside.beside, client, source.name, scopes)
                     notes.update(f"{source.name}: {one.note}" for one in listings if one.note)
                     # For every node: one that is managed again soon has the events that it had before.
                     memory = source.remembered(memory, listings, nodes, every, now)
@@ -853,17 +891,24 @@ def _poll(
     return memories, (*problems, *sorted(notes))
 
 
-def _ask(client: SourceClient, source: str, scopes: Sequence[Any]) -> Sequence[Listing[Any, Any]]:
-    """Return the answers. After an error in the client, each scope has a problem, and so its pause."""
+def _ask(
+    beside: Beside, client: SourceClient, source: str, scopes: Sequence[Any]
+) -> Sequence[Listing[Any, Any]]:
+    """Return the answers, none if they come later: then a later pass remembers them.
+
+    After an error in the client, each scope has a problem, and so its pause.
+    """
     try:
-        return client.ask(scopes)
+        return beside.read((source, "asked"), partial(client.ask, scopes), most=1)
+    except Late:
+        return ()
     except Exception as error:  # noqa: BLE001 - what a service says harms its own source only
         problem = f"an error in this program: {internal(f'{source} is not queried', error)}"
         return [Listing(scope, problem=problem) for scope in scopes]
 
 
 def _machines(
-    reader: MachineReader | None,
+    outside: Outside,
     machine_of: Callable[[Node, Settings], MachineRef | None],
     nodes: tuple[Node, ...],
     readings: Mapping[str, tuple[Reading, ...]],
@@ -871,6 +916,7 @@ def _machines(
     settings: Settings,
 ) -> Mapping[str, Machine]:
     """Return the machines of the nodes that an event replaces, and of those whose replacement has started."""
+    reader = outside.machines
     if reader is None:
         return {}
     wanted = settings.replaces()
@@ -890,7 +936,10 @@ def _machines(
     if not refs:
         return {}
     try:
-        return {machine.ref.node: machine for machine in reader.machines(refs)}
+        read = outside.beside.read(("machines", "read"), partial(reader.machines, refs), most=1)
+        # An answer that came late is about the machines of an earlier pass.
+        known = {machine.ref: machine for machine in read}
+        return {ref.node: known.get(ref, Machine(ref, problem=_NOT_READ_YET)) for ref in refs}
     except (ClusterError, CloudError) as error:
         problem = str(error)
     except Exception as error:  # noqa: BLE001 - what a provider says harms its own machines only

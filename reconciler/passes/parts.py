@@ -9,6 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from reconciler.model.errors import Late
 from reconciler.model.machine import MachineRef
 from reconciler.model.node import Node
 from reconciler.model.polling import AnyMemory
@@ -130,9 +131,12 @@ class Parts(Struct, frozen=True):
             if feature.read_nodes:
                 nothing: Mapping[str, Any] = {}
                 what = f"what {feature.name} needs of nodes can't be read"
-                read[feature.name], problems = guarded(
-                    what, partial(feature.read_nodes, outside, observed), nothing
-                )
+                reads = partial(feature.read_nodes, outside, observed)
+                beside = partial(outside.beside.read, ("nodes", "for", feature.name), reads)
+                try:
+                    read[feature.name], problems = guarded(what, beside, nothing)
+                except Late as error:
+                    read[feature.name], problems = nothing, (f"{what}: {error}",)
                 notes += problems
         return read, tuple(notes)
 

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from reconciler.model.clocks import CLOCK_TOLERANCE, Disagreement
 from reconciler.model.errors import ClusterError, Conflict, NotFound, NotKept, Rejected, TooManyRequests
+from reconciler.model.instructions import PersonHold
 from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.node import Condition, Node, Wanted
 from reconciler.model.outcome import ActionName
@@ -167,6 +168,11 @@ class SimulatedApi:
         """Our ConfigMap."""
         self._read("ledger")
         return self.cluster.ledger
+
+    def holds(self) -> tuple[PersonHold, ...]:
+        """The holds of many nodes."""
+        self._read("ledger")
+        return self.cluster.ledger.holds
 
     def maintenances(self, prefix: str) -> tuple[Maintenance, ...] | None:
         """The NodeMaintenance objects."""

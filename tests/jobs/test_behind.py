@@ -7,7 +7,8 @@ import threading
 import pytest
 
 from jobs.runtime import behind
-from jobs.runtime.behind import FAILED, Behind
+from jobs.runtime.behind import FAILED, Behind, OnceBeside
+from reconciler.kubernetes.beside import ThreadsBeside
 from reconciler.model.errors import LockLost
 from reconciler.model.plan import Notice
 from reconciler.model.ports import Notification
@@ -88,3 +89,25 @@ def test_an_event_whose_thread_can_not_start_is_sent_by_the_pass_and_the_next_on
     notifier.may.set()
     later.close()
     assert notifier.told == ["first", "second"]
+
+
+class _Silent:
+    """A notifier that sends nothing until the test is over."""
+
+    def __init__(self) -> None:
+        self.over = threading.Event()
+
+    def notify(self, notification: Notification) -> bool:
+        del notification
+        return self.over.wait()
+
+
+def test_a_notice_that_hangs_holds_no_pass_and_is_not_sent_until_it_ends() -> None:
+    notifier, beside = _Silent(), ThreadsBeside()
+    beside.begins(0.05)
+    try:
+        assert not OnceBeside(notifier, beside).notify(_about("n", once="fact"))
+    finally:
+        notifier.over.set()
+    beside.begins(None)
+    assert OnceBeside(notifier, beside).notify(_about("n", once="fact"))

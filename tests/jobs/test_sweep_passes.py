@@ -62,6 +62,11 @@ class _Acting:
     def __init__(self, passes: Passes) -> None:
         self._passes = passes
         self.drainer = _Drainer(passes)
+        self.waited: list[bool] = []
+
+    @property
+    def late(self) -> bool:
+        return False
 
     def __enter__(self) -> Self:
         return self
@@ -75,7 +80,8 @@ class _Acting:
     def hooks(self) -> HookProgress:
         return HookProgress()
 
-    def run_pass(self) -> tuple[Plan, tuple[Outcome, ...]]:
+    def run_pass(self, *, waits: bool = False) -> tuple[Plan, tuple[Outcome, ...]]:
+        self.waited.append(waits)
         now = self._passes.pop(0)
         if isinstance(now, ReconcilerError):
             raise now
@@ -84,9 +90,13 @@ class _Acting:
 
 def swept(passes: Passes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *options: str) -> int:
     """Run a sweep of these passes; its exit code."""
+    return swept_by(_Acting(passes), tmp_path, monkeypatch, *options)
+
+
+def swept_by(acting: _Acting, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *options: str) -> int:
     (tmp_path / "kubeconfig").write_text(json.dumps(kubeconfig("http://127.0.0.1:1", {})), encoding="utf-8")
     (tmp_path / "maintenance.yaml").write_text(SETTINGS, encoding="utf-8")
-    monkeypatch.setattr(sweep, "Acting", lambda *_: _Acting(passes))
+    monkeypatch.setattr(sweep, "Acting", lambda *_: acting)
     where = ["--config", str(tmp_path / "maintenance.yaml"), "--kubeconfig", str(tmp_path / "kubeconfig")]
     return main(["sweep", *where, *options])
 
@@ -276,6 +286,8 @@ def test_a_drain_that_gives_its_slot_away_is_noticed_once(
 class _Sweep:
     """A sweep over one drain that is blocked from the start on, on a clock of its own."""
 
+    late = False
+
     def __init__(self) -> None:
         self.time = NOW
         self.passes: list[datetime] = []
@@ -290,7 +302,8 @@ class _Sweep:
     def hooks(self) -> HookProgress:
         return HookProgress()
 
-    def run_pass(self) -> tuple[None, tuple[()]]:
+    def run_pass(self, *, waits: bool = False) -> tuple[None, tuple[()]]:
+        del waits
         self.passes.append(self.time)
         return None, ()
 
@@ -336,3 +349,20 @@ def test_a_sweep_runs_a_pass_once_when_a_drain_gives_its_slot_away() -> None:
     sweep._passes(cast("Acting", run), Observers(), cast("SystemClock", run), until, threading.Event(), story)
 
     assert run.passes == [NOW, NOW + sweep.GLANCE]
+
+
+class _Late(_Acting):
+    """A sweep whose first pass goes on without an answer."""
+
+    @property
+    def late(self) -> bool:
+        return self.waited == [False]
+
+
+def test_a_pass_that_went_on_without_an_answer_is_followed_by_one_that_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    acting = _Late(a_whole_case()[:3])
+    assert swept_by(acting, tmp_path, monkeypatch) == 0
+
+    assert acting.waited == [False, True, False]

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 
 from reconciler.drain.ahead import PodsAhead
 from reconciler.model.clocks import Disagreement
+from reconciler.model.instructions import PersonHold
 from reconciler.model.node import Node, Wanted
 from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.ports import ClusterReader, Outside
@@ -57,6 +58,9 @@ class ReadOnly:
 
     def ledger(self) -> Ledger:
         return self._api.ledger()
+
+    def holds(self) -> tuple[PersonHold, ...]:
+        return self._api.holds()
 
     def maintenances(self, prefix: str) -> tuple[Maintenance, ...] | None:
         return self._api.maintenances(prefix)

@@ -126,12 +126,13 @@ def test_the_ledger_is_written_before_the_start_that_it_records() -> None:
     world = _one_of_two_spaced()
     _act(world, SPACED)
 
-    assert [write.what for write in world.api.done] == [
-        "write_ledger",
-        "patch_node",
-        "patch_node",
-        "notify",
-        "notify",
+    # The cordon of `b` waits for nothing.
+    assert [(write.what, write.node) for write in world.api.done] == [
+        ("patch_node", "b"),
+        ("write_ledger", ""),
+        ("patch_node", "a"),
+        ("notify", "b"),
+        ("notify", "a"),
     ]
 
 
@@ -168,12 +169,16 @@ def test_a_lost_lock_ends_everything_at_once() -> None:
     assert (world.api.done, world.drainer.orders) == ([], {})
 
 
-def test_without_the_ledger_nothing_starts() -> None:
+def test_without_the_ledger_nothing_starts_that_waits_for_spacing() -> None:
     world = _one_of_two_spaced()
     world.api.before_write = _failing("", Forbidden("no"), "write_ledger")
 
-    assert _act(world, SPACED) == (Outcome("", "write ledger", Result.FAILED, "no"),)
-    assert (world.api.done, world.drainer.orders) == ([], {})
+    assert [(one.node, one.action, one.result) for one in _act(world, SPACED)] == [
+        ("b", "cordon", Result.DONE),
+        ("", "write ledger", Result.FAILED),
+        ("b", "drain", Result.RUNNING),
+    ]
+    assert list(world.drainer.orders) == ["b"]
 
 
 @pytest.fixture

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 
-from reconciler.model.errors import ClusterError, Unreachable
+from reconciler.model.errors import ClusterError, Late, Unreachable
 from reconciler.model.node import Node
 from reconciler.model.pod import Pod
 from reconciler.model.ports import ClusterReader, Outside
@@ -60,15 +62,18 @@ def read_for_checks(outside: Outside, needs: Needs) -> ReadForChecks:
     """Return what the checks need; each thing is read once. Raises nothing."""
     leases, unread = _leases(outside.reader, sorted(needs.leases))
     pods, problem = _pods(outside.reader) if needs.all_pods else ({}, ReadForChecks().unread_pods)
-    answers = {}
+    answers, sizes = {}, {}
     if needs.queries and outside.prometheus is not None:
-        answers = dict(outside.prometheus.ask(sorted(needs.queries)))
+        with suppress(Late):
+            ask = partial(outside.prometheus.ask, sorted(needs.queries))
+            answers = dict(outside.beside.read(("Prometheus",), ask, most=1))
     hypervisors, unlisted = (
         _hypervisors(outside.reader) if needs.hypervisors else ({}, ReadForChecks().unread_hypervisors)
     )
-    sizes = {}
     if needs.kubernikus and outside.kubernikus is not None:
-        sizes = dict(outside.kubernikus.ask(sorted(needs.kubernikus)))
+        with suppress(Late):
+            count = partial(outside.kubernikus.ask, sorted(needs.kubernikus))
+            sizes = dict(outside.beside.read(("Kubernikus",), count, most=1))
     return ReadForChecks(leases, answers, pods, unread, problem, hypervisors, unlisted, sizes)
 
 

@@ -117,7 +117,7 @@ def decide_node(node: NodeFacts, context: PassContext, progress: Progress, parts
     for decider in progress.deciders:
         node, situation = decider.decide(node, situation, context)
     walked = walk(_PROFILE, situation, CHECKS)
-    _account(read, walked, situation, context, progress)
+    spaced = _account(read, walked, situation, context, progress)
     if schedule is not None and not any(step.drains for step in walked.transitions):
         in_maintenance = walked.state is State.IN_MAINTENANCE
         holds = [hold for hold in walked.holds if not in_maintenance or hold.code in _START_CHECKS]
@@ -131,6 +131,8 @@ def decide_node(node: NodeFacts, context: PassContext, progress: Progress, parts
             order = decider.order(order, node, context)
         drain = replace(drain, order=order)
     plan = plan_of(node, walked, drain, context, parts)
+    if spaced:
+        plan = replace(plan, todo=replace(plan.todo, spaced=True))
     for decider in progress.deciders:
         decider.note(node, progress)
     return plan
@@ -174,8 +176,11 @@ def _untouched(node: NodeFacts, because: Hold, context: PassContext, parts: Part
 
 def _account(
     node: Node, walked: Walk, situation: Situation, context: PassContext, progress: Progress
-) -> None:
-    """Add to `progress` the place, the machine and the start that the steps of a node take."""
+) -> bool:
+    """Add to `progress` the place, the machine and the start that the steps of a node take.
+
+    Return whether the ledger notes the start.
+    """
     settings, action = context.settings, walked.effects.machine
     key = pool_key(situation.machine)
     if isinstance(action, ScaleUp) and key is not None:
@@ -189,8 +194,10 @@ def _account(
     # A node that is drained again, for another event, has had its start.
     first = situation.record.drain is None and walked.effects.record.drain is not None
     # Starts that wait for no spacing delay no others: spot VMs that go all the time would stop them.
-    if first and settings.budget.spacing > timedelta() and not is_exempt(situation):
+    spaced = first and settings.budget.spacing > timedelta() and not is_exempt(situation)
+    if spaced:
         progress.ledger = replace(progress.ledger, last_start=context.second, unread="")
+    return spaced
 
 
 def _gone_by_us(

@@ -97,10 +97,14 @@ SOURCES = (PublishedEvents(),)
 def read(node: Node, prefix: str, agents: Agents) -> Reading:
     """Return what IMDS reported about the node's VM when its agent last published."""
     text = node.annotations.get(keys_of(prefix).imds)
-    if agents.problem:
-        return Reading(
-            imds.SOURCE, Answer.UNKNOWN, because=f"the state of the agents is unknown: {agents.problem}"
-        )
+    # An event that was published counts without the state of the agents: its cordon does not wait for that.
+    silent = (
+        Reading(imds.SOURCE, Answer.UNKNOWN, because=f"the state of the agents is unknown: {agents.problem}")
+        if agents.problem
+        else None
+    )
+    if silent is not None and text is None:
+        return silent
     if node.name in agents.not_ready:
         return Reading(
             imds.SOURCE,
@@ -122,4 +126,4 @@ def read(node: Node, prefix: str, agents: Agents) -> Reading:
         return Reading(imds.SOURCE, Answer.UNKNOWN, because=because)
     if found.problem:
         return Reading(imds.SOURCE, Answer.UNKNOWN, because=found.problem)
-    return Reading(imds.SOURCE, Answer.EVENT, found.signals) if found.signals else _NONE
+    return Reading(imds.SOURCE, Answer.EVENT, found.signals) if found.signals else silent or _NONE

@@ -11,7 +11,7 @@ from reconciler.drain.ahead import AT_ONCE, BUDGETS_EVERY, EVERY, PLACEMENT, Pod
 from reconciler.drain.refusal import BudgetIndex
 from reconciler.drain.room import Elsewhere
 from reconciler.model.drains import Blocker, DrainProgress, Phase, SlotUse
-from reconciler.model.errors import ClusterError, Forbidden, Unreachable
+from reconciler.model.errors import ClusterError, Forbidden, Late, Unreachable
 from reconciler.model.event import Kind
 from reconciler.model.node import Node, Taint
 from reconciler.model.pod import Owner, Placement, Pod, PodDisruptionBudget, PodSpec, Toleration
@@ -648,6 +648,24 @@ def test_one_pass_reads_a_bounded_number_of_nodes_and_none_again_before_its_time
     assert reads.read(EVERY) == reads.names[:AT_ONCE]
     # A clock that was set back keeps nothing for ever.
     assert len(reads.read(-EVERY)) == AT_ONCE
+
+
+def test_what_came_too_late_for_a_pass_is_asked_for_again_by_the_next_one() -> None:
+    reads = Reads(3)
+    reads.read()
+    known = reads.world.api.before_read
+
+    def late(call: Call) -> None:
+        raise Late(f"no answer yet to: {call.what}")
+
+    reads.world.api.before_read = late
+    ahead = reads.ahead.read(reads.names, NOW + EVERY, drains=False)
+    # What was known before still counts.
+    assert (len(ahead.pods), ahead.unread, ahead.budgets) == (3, {}, ())
+
+    reads.world.api.before_read = known
+    assert reads.read(EVERY) == reads.names
+    assert ("budgets", "") in reads.calls
 
 
 def test_a_slow_server_ends_the_reads_of_a_pass_and_the_rest_is_not_known() -> None:
