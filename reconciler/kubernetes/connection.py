@@ -29,6 +29,7 @@ from reconciler.kubernetes.wire.protobuf import MAGIC
 from reconciler.model.errors import (
     ClusterError,
     NoServer,
+    NoThread,
     Rejected,
     TooLarge,
     TooManyRequests,
@@ -452,7 +453,10 @@ class Connection:
 
     def _load(self) -> None:
         self._loaded = self._clock()
-        access = within(LOAD_LIMIT, lambda: load_access(self._kubeconfig, self._context))
+        try:
+            access = within(LOAD_LIMIT, lambda: load_access(self._kubeconfig, self._context))
+        except NoThread as error:
+            raise Unreachable(str(error)) from error
         self._credentials = Credentials(access.authorization, clock=self._clock)
         self._host, self._pool, self.origin = access.host, access.pool, access.origin
         if self.origin.insecure:

@@ -95,16 +95,18 @@ class Credentials:
         with self._lock:
             now = self._clock()
             if self._looked is None or now - self._looked >= LOOK_EVERY:
-                self._header = within(PLUGIN_LIMIT, self._authorization)
-                self._looked = now
+                try:
+                    self._header = within(PLUGIN_LIMIT, self._authorization)
+                    self._looked = now
+                except NoThread as error:
+                    # The last one is good for some minutes, and the next request tries it again.
+                    if self._looked is None:
+                        raise Unreachable(str(error)) from error
             return self._header
 
 
 def within(seconds: float, work: Callable[[], Value]) -> Value:
-    """Return what `work` returns, or raise what it raises; Unauthorized if it takes longer.
-
-    Unreachable if it can't begin: the next request tries it again.
-    """
+    """Return what `work` returns, or raise what it raises; Unauthorized if it takes longer."""
     results: list[Value] = []
     errors: list[BaseException] = []
 
@@ -114,10 +116,7 @@ def within(seconds: float, work: Callable[[], Value]) -> Value:
         except BaseException as error:  # noqa: BLE001 - raised again in the calling thread
             errors.append(error)
 
-    try:
-        start("credentials", run).join(seconds)
-    except NoThread as error:
-        raise Unreachable(str(error)) from error
+    start("credentials", run).join(seconds)
     if errors:
         raise errors[0]
     if not results:

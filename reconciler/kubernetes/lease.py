@@ -484,10 +484,9 @@ class Lock:
             if self._under_way.acquire(blocking=False):
                 try:
                     start("renewal", partial(self._renew, ended))
-                except NoThread as error:
-                    # The next one is a moment away.
-                    self._under_way.release()
-                    log.info("the lock was not renewed: error=%s", error)
+                except NoThread:
+                    # This thread sends it. The next renewal then waits for its answer.
+                    self._renew(ended)
 
     def _renew(self, ended: threading.Event) -> None:
         """Renew once, and keep when the renewal began, or why the lock is lost."""

@@ -297,11 +297,16 @@ def test_a_credential_plugin_that_hangs_is_given_up(tmp_path: Path) -> None:
 
 
 def test_credentials_whose_thread_can_not_start_are_read_for_the_next_request() -> None:
-    read = credentials.Credentials(lambda: "Bearer fresh")
+    headers, seconds = iter(["Bearer first", "Bearer second"]), 0.0
+    read = credentials.Credentials(lambda: next(headers), clock=lambda: seconds)
     with refused(Once("credentials")):
         with pytest.raises(Unreachable, match="can't start new thread"):
             read.header()
-        assert read.header() == "Bearer fresh"
+        assert read.header() == "Bearer first"
+    seconds = credentials.LOOK_EVERY
+    with refused(Once("credentials")):
+        assert read.header() == "Bearer first"
+        assert read.header() == "Bearer second"
 
 
 @pytest.mark.heavy

@@ -42,7 +42,12 @@ AT_THE_START = {
 WITH_THE_LOCK = {"lock", "notices"}
 
 SOON = 60.0
-PODS_HAVE_EVENTS_SOON = {"reconciler.features.events.pod_events:PodEvents.__init__": {"behind": 0.0}}
+Defaults = dict[str, dict[str, float]]
+LOCK = "reconciler.kubernetes.lease:Lock.__init__"
+SHORT_LOCK: Defaults = {LOCK: {"duration": 5.0, "renew_every": 0.5}}
+PODS_HAVE_EVENTS_SOON: Defaults = {
+    "reconciler.features.events.pod_events:PodEvents.__init__": {"behind": 0.0}
+}
 SETTINGS = (
     ENFORCE + "budget: {maxUnavailable: 100%}\n"
     "hooks: {preDrain: [{name: leave, webhook: {url: 'URL/hook'}}]}\n"
@@ -77,12 +82,12 @@ class World:
         """The kinds that nobody has tried to start since."""
         return {kind for kind in self._file.read_text(encoding="utf-8").split("\n") if kind}
 
-    def start(self) -> Running:
+    def start(self, defaults: Defaults = PODS_HAVE_EVENTS_SOON) -> Running:
         """Start the program as Kubernetes does: again, until it goes on."""
         pod = {
             NO_THREADS: str(self._file),
             NO_FILES: str(self.no_files),
-            DEFAULTS: json.dumps(PODS_HAVE_EVENTS_SOON),
+            DEFAULTS: json.dumps({**PODS_HAVE_EVENTS_SOON, **defaults}),
         }
         for _ in range(len(AT_THE_START) + 2):
             serve = self._programs.start("serve", "--every", "2s", "--listen", "127.0.0.1:0", pod=pod)
@@ -170,6 +175,24 @@ def test_no_kind_of_thread_can_start_once_while_settings_are_loaded(world: World
     serve.wait_for("settings loaded", count=2)
     world.case(serve)
     assert world.left >= AT_THE_START, "they went on"
+
+
+def test_while_no_thread_can_start_at_all_the_lock_is_kept_and_nodes_are_cordoned(
+    world: World, scene: Scene
+) -> None:
+    serve = world.start(SHORT_LOCK)
+    world.case(serve)
+    world.refuse(*["*"] * 100_000)
+    until = time.monotonic() + 2 * SHORT_LOCK[LOCK]["duration"]
+    number = 50
+    while time.monotonic() < until:
+        node = scene.node(number)
+        scene.condition_tells(node)
+        serve.does(f"a cordon of {node}", partial(scene.cordoned, node), seconds=SOON)
+        number += 1
+    world.refuse()
+    world.case(serve)
+    assert len(serve.said("leading")) == 1
 
 
 def test_each_place_that_opens_a_file_a_socket_or_a_module_can_not_once(world: World) -> None:
