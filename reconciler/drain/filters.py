@@ -10,7 +10,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from reconciler.drain.rules import others_end, others_word, own_word, rule_for
-from reconciler.model.drains import Behavior, Blocker, DrainOptions, Refusals
+from reconciler.model.drains import Behavior, Blocker, DrainOptions, Refusals, keeps_coming
 from reconciler.model.hooks import HookStep, hooks_of
 from reconciler.model.moments import shifted, to_text
 from reconciler.model.plan import PodVerdict
@@ -101,7 +101,7 @@ class _Circumstances(NamedTuple):
     now: datetime
     namespaces: Mapping[str, Mapping[str, str]]
     daemonset_gone: bool
-    returned: bool
+    returned: str
 
 
 class _Word(NamedTuple):
@@ -127,11 +127,11 @@ def judge(
     now: datetime,
     namespaces: Mapping[str, Mapping[str, str]] | None = None,
     own_pod: str | None = None,
-    returned: bool = False,
+    returned: str = "",
 ) -> PodDeleteStatus:
     """Return what a drain does with a pod `now` (UTC), with all reasons.
 
-    `returned`: the drain has seen it come back to the node.
+    `returned` is why a pod stays that the drain has seen come to the node, empty if it does not stay.
     """
     gone = pod.owner is not None and f"{pod.namespace}/{pod.owner.name}" in options.gone_daemonsets
     around = _Circumstances(options, now, namespaces or {}, gone, returned)
@@ -223,16 +223,23 @@ def _mirror(pod: Pod, _: _Circumstances) -> _Word:
 
 
 def _returned(pod: Pod, around: _Circumstances) -> _Word:
-    """Keep a pod that came back to the cordoned node: after an eviction, its owner puts another one there."""
+    """Keep a pod that came to the cordoned node: after an eviction, somebody puts another one there."""
     comebacks = around.options.comebacks
-    begun = comebacks.begun
+    begun, because = comebacks.begun, around.returned
     since = begun is not None and pod.created is not None and pod.created > begun
-    if pod.finished or not (
-        around.returned or pod.uid in comebacks.uids or (since and pod.spec.tolerates_cordon)
-    ):
-        return _FINE
-    because = RETURNS_TOLERATING if pod.spec.tolerates_cordon else RETURNS
-    return _Word(final=Action.KEEP, because=because)
+    if not because and since:
+        # Also one that has ended: the next one comes after its eviction.
+        too_many = any(one.namespace == pod.namespace for one in comebacks.coming)
+        because = keeps_coming(pod.namespace) if too_many else ""
+    back = pod.uid in comebacks.uids or (since and pod.spec.tolerates_cordon)
+    if not because and back and not pod.finished:
+        because = returns_because(pod)
+    return _Word(final=Action.KEEP, because=because) if because else _FINE
+
+
+def returns_because(pod: Pod) -> str:
+    """Return why a pod stays whose owner puts it on the cordoned node again and again."""
+    return RETURNS_TOLERATING if pod.spec.tolerates_cordon else RETURNS
 
 
 def _own_word(pod: Pod, around: _Circumstances) -> _Word:

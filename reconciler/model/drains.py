@@ -80,15 +80,38 @@ class PodWaits(Struct, frozen=True):
     hooks: WaitLimit | None = None
 
 
-class Comebacks(Struct, frozen=True):
-    """Pods that come back to the cordoned node, and stay.
+def keeps_coming(namespace: str) -> str:
+    """Return in words why new pods of a namespace stay."""
+    return f"new pods keep coming from namespace {namespace}"
 
-    They are those with a UID in `uids`, and those that tolerate the cordon and were created after `begun`
-    (UTC; None: not known).
+
+class Coming(Struct, frozen=True):
+    """A namespace that keeps sending new pods to a cordoned node: `count` or more since its drain began."""
+
+    namespace: str
+    count: int
+
+    def __str__(self) -> str:
+        """Return it in words."""
+        return f"{keeps_coming(self.namespace)}: {self.count} or more since the drain began"
+
+    def words(self, node: str) -> str:
+        """Return it in words, with who can end it, and a command that shows these pods."""
+        pods = f"kubectl get pods -n {self.namespace} --field-selector spec.nodeName={node}"
+        return f"{self}. They stay until somebody ends what creates them; see their owners: `{pods} -o yaml`"
+
+
+class Comebacks(Struct, frozen=True):
+    """Pods that come to the cordoned node after its drain has begun, and stay.
+
+    They are those with a UID in `uids`, and of those that were created after `begun` (UTC; None: not known)
+    the ones that tolerate the cordon, and the ones of a namespace from which too many came: `coming` has
+    these namespaces.
     """
 
     begun: datetime | None = None
     uids: frozenset[str] = frozenset()
+    coming: tuple[Coming, ...] = ()
 
 
 class Grace(Struct, frozen=True):
@@ -179,17 +202,50 @@ class Since(Struct, frozen=True):
 Sinces = Annotated[tuple[Since, ...], Meta(max_length=MOST_SEEN)]
 
 
-class CameBack(Struct, frozen=True):
-    """How often pods of one owner came back to the cordoned node.
+MOST_RETURNS = 3
+"""How often a pod may come back and be evicted again, if it does not tolerate the cordon.
 
-    `of` is the key of the owner, `first` how many of its pods the drain has found there, `times` how many
-    came back since. `last` is when the youngest of those was created (UTC): later ones are not counted yet.
+A scheduler that has not seen the cordon yet can put one there. A Deployment with `spec.nodeName` in its
+template, and a scheduler that ignores cordons, put each new pod there.
+"""
+
+ARRIVALS = 10
+"""How many new pods of a namespace a drain evicts at least, whoever owns them."""
+
+
+class CameBack(Struct, frozen=True):
+    """How often pods of one owner, or new pods of one namespace, came to the cordoned node.
+
+    `of` is the key of the owner, or the name of the namespace. `first` is how many of its pods the drain has
+    found there, `times` how many came since, at least. `last` is when the youngest of those was created
+    (UTC): later ones are not counted yet.
     """
 
     of: str
     first: int
     times: int
     last: datetime
+
+    @property
+    def is_namespace(self) -> bool:
+        """Whether it is about a namespace. The key of an owner has more than the name of one."""
+        return not {" ", "/"} & set(self.of)
+
+    @property
+    def evicted(self) -> int:
+        """How many are evicted at most."""
+        return max(MOST_RETURNS * self.first, ARRIVALS if self.is_namespace else 0)
+
+    @property
+    def too_many(self) -> bool:
+        """Whether the next ones stay."""
+        return self.times > self.evicted
+
+
+def coming(returned: Iterable[CameBack]) -> tuple[Coming, ...]:
+    """Return the namespaces among these from which too many new pods came, sorted."""
+    too_many = (Coming(one.of, one.times) for one in returned if one.is_namespace and one.too_many)
+    return tuple(sorted(too_many, key=lambda one: one.namespace))
 
 
 class Seen(Struct, frozen=True):
@@ -198,7 +254,7 @@ class Seen(Struct, frozen=True):
     `emptied` is since when only volumes keep the drain from its end, `blocked` since when no pod leaves.
     `denied` says of pods since when a webhook or a policy denies their eviction, `refused` of namespaces
     since when something other than a budget refuses evictions there. `returned` is about the owners whose
-    pods came back most often.
+    pods came back most often, and the namespaces from which most new pods came.
     """
 
     emptied: datetime | None = None
@@ -277,24 +333,28 @@ class Blocker(Struct, frozen=True):
 
 
 class KeptPods(Struct, frozen=True, rename={"names": "pods"}):
-    """The pods that a finished drain left on its node: how many, and the first of them (`namespace/name`)."""
+    """The pods that a finished drain left on its node: how many, and the first of them (`namespace/name`).
+
+    `coming` are namespaces from which new pods kept coming: later ones stay, too.
+    """
 
     count: Written[int] = 0
     names: Written[Annotated[tuple[str, ...], Meta(max_length=MOST_NAMES)]] = ()
+    coming: Written[Annotated[tuple[Coming, ...], Meta(max_length=MOST_NAMES)]] = ()
 
     @staticmethod
-    def of(blockers: Iterable[Blocker]) -> KeptPods:
+    def of(blockers: Iterable[Blocker], coming: tuple[Coming, ...] = ()) -> KeptPods:
         """Return the pods of these blockers."""
         names = sorted(blocker.pod for blocker in blockers)
-        return KeptPods(len(names), tuple(names[:MOST_NAMES]))
+        return KeptPods(len(names), tuple(names[:MOST_NAMES]), coming[:MOST_NAMES])
 
-    def __str__(self) -> str:
-        """Return the result of the drain as a sentence: `drained; 1 pod stays: shop/cache`."""
-        if not self.count:
-            return "drained"
+    def words(self, node: str) -> str:
+        """Return the result of the drain in words: `drained; 1 pod stays: shop/cache`."""
         more = self.count - len(self.names)
         stay = "1 pod stays" if self.count == 1 else f"{self.count} pods stay"
-        return f"drained; {stay}: {', '.join(self.names)}{f' and {more} more' if more > 0 else ''}"
+        stays = f"{stay}: {', '.join(self.names)}{f' and {more} more' if more > 0 else ''}"
+        parts = ("drained", *([stays] if self.count else ()), *(one.words(node) for one in self.coming))
+        return "; ".join(parts)
 
 
 class SlotUse(Struct, frozen=True):
@@ -316,8 +376,8 @@ class DrainProgress(Struct, frozen=True):
     """The progress of one node's drain, as the drainer sees it.
 
     `escalations` are the stages that were taken, a sentence each. `returned` are the UIDs of the pods
-    that came back to the node and stay; they are in `kept`, too. `seen` is what the record has to keep.
-    `since` is that of the order.
+    that came back to the node and stay; they are in `kept`, too. `coming` are the namespaces from which new
+    pods keep coming, which stay. `seen` is what the record has to keep. `since` is that of the order.
     """
 
     node: str
@@ -335,6 +395,7 @@ class DrainProgress(Struct, frozen=True):
     since: datetime | None = None
     slot: SlotUse = SlotUse()
     returned: frozenset[str] = frozenset()
+    coming: tuple[Coming, ...] = ()
     seen: Seen = Seen()
 
     def goes_on(self, uid: str) -> bool:

@@ -123,11 +123,28 @@ def _changes_budgets(play: Play, node: str) -> None:
         play.drive.at(0.5 + number / 6, lambda budget=budget: play.drive.hear(BudgetNews(budget, 0)))  # type: ignore[misc]  # bound now
 
 
+def _keeps_coming(play: Play, node: str) -> None:
+    """Create a pod each second, each with another owner: its pods end at once, or not in hours."""
+
+    def create(number: int) -> None:
+        work = Workload(
+            EVIL, f"try-{node}-{number}", "Job", grace=(30, 7200)[number % 2], stops_after=FOR_EVER
+        )
+        made = replace(
+            work.pod(10**6 + number), uid=f"{node}-{number}", node=node, phase="Running", ready=True
+        )
+        play.scene.cluster.add_pod(replace(made, created=play.drive.now))
+
+    for number in range(900):
+        play.drive.at(0.5 + number, lambda number=number: create(number))  # type: ignore[misc]  # bound now
+
+
 Way = Callable[[Play, str], None]
 WAYS: dict[str, Way] = {
     "slot: a long grace period": _long_grace,
     "slot: a pod that comes back": _comes_back,
     "slot: a pod that its template binds": _is_bound,
+    "slot and tier: new pods that keep coming": _keeps_coming,
     "tier: a budget that never allows": _never_allowed,
     "tier: two budgets": _two_budgets,
     "tier: a pod that asks to wait": _asks_to_wait,

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconciler.drain.drainer.parts import MOST
+from reconciler.model.drains import MOST_RETURNS
 from reconciler.model.errors import Rejected
 from reconciler.model.hooks import HookAnswer, HookKey, HookProgress, HookRun, HookState
 from reconciler.model.plan import Plan
@@ -240,7 +240,7 @@ def test_a_pod_that_comes_back_is_evicted_as_often_as_by_one_process_over_all_at
 
     record = history.cluster.nodes["n0"].annotations[RECORD]
     assert '"attempt":1' not in record
-    assert sum(one.pod.startswith("shop/agent-") for one in history.api.pod_requests) == 1 + MOST
+    assert sum(one.pod.startswith("shop/agent-") for one in history.api.pod_requests) == 1 + MOST_RETURNS
 
 
 @pytest.mark.parametrize("step", ["preDrain", "postDrain", "preUncordon"])

@@ -149,7 +149,8 @@ class DrainCore:
         for drain in self._drains.values():
             drain.end(Phase.FAILED, now, because)
             self._number += 1
-            drain.number, drain.requests.in_flight = self._number, 0
+            drain.number = self._number
+            drain.requests.in_flight.clear()
             self._note(drain)
         self._pdbs, self._places = PdbTracker(), Places(self.limits)
         self._broken.reopen.clear()

@@ -20,6 +20,7 @@ from reconciler.drain.drainer.messages import (
     WriteDone,
 )
 from reconciler.drain.drainer.parts import (
+    TRY_AGAIN,
     Alarm,
     CordonReads,
     Former,
@@ -40,7 +41,7 @@ from reconciler.drain.drainer.requests import (
     waits_for,
 )
 from reconciler.drain.drainer.shared import PdbTracker, Places
-from reconciler.drain.filters import Action, PodDeleteStatus, Tier, judge, summarise
+from reconciler.drain.filters import Action, PodDeleteStatus, Tier, judge, returns_because, summarise
 from reconciler.drain.refusal import asks, may_be_restarted, never_allows, would_refuse
 from reconciler.model.drains import (
     MOST_SEEN,
@@ -50,6 +51,7 @@ from reconciler.model.drains import (
     Phase,
     Seen,
     SlotUse,
+    keeps_coming,
     longest,
 )
 from reconciler.model.errors import Forbidden, NotFound, ReconcilerError, Rejected, Unreachable
@@ -237,7 +239,7 @@ class NodeDrain(Struct):
     def written(self, answer: WriteDone, pdbs: PdbTracker, now: datetime) -> str:
         """Handle the answer to a write. Return the reason to stop all drains, or an empty text."""
         uid, error, restarted = answer.write.pod.uid, answer.error, answer.restarted
-        self.requests.in_flight -= 1
+        self.requests.in_flight.discard(uid)
         pdbs.release(uid)
         tracked = self.pods.tracked.get(uid)
         if error is not None and not isinstance(error, Unreachable):
@@ -253,7 +255,9 @@ class NodeDrain(Struct):
         tracked.failures, tracked.because, tracked.budget, tracked.retry_at = 0, "", "", None
         tracked.denied_by = ""
         self.requests.refused_since.pop(tracked.pod.namespace, None)
-        tracked.asked_at = self.slot.progress_at = now
+        tracked.asked_at = now
+        if not tracked.late:
+            self.slot.progress_at = now
         if restarted:
             tracked.stage = Stage.RESTARTED
             tracked.because = (
@@ -263,7 +267,8 @@ class NodeDrain(Struct):
             if uid not in self.requests.evicted:
                 pdbs.spent(tracked.pod)
             tracked.stage = Stage.LEAVING
-            self.requests.evicted.add(uid)
+            if tracked.judged.action is not Action.KEEP:
+                self.requests.evicted.add(uid)
         return ""
 
     def uids(self) -> tuple[str, ...]:
@@ -351,6 +356,7 @@ class NodeDrain(Struct):
             since=self.order.since,
             slot=self._slot_use() if self.running else SlotUse(),
             returned=frozenset(uid for uid in self.pods.returns.left if uid in self.pods.tracked),
+            coming=self.pods.returns.coming,
             seen=self._seen if self.running else Seen(),
         )
 
@@ -368,9 +374,13 @@ class NodeDrain(Struct):
         return not self.pods.looked and not self.error
 
     def _count_progress(self, now: datetime) -> None:
-        """Note since when it is blocked, and give its slot back if it is."""
+        """Note since when it is blocked, and give its slot back if it is.
+
+        Only the pods of its start hold the slot. What comes later, people can send without end.
+        """
         remaining = [tracked for tracked in self.pods.tracked.values() if tracked.remains]
-        self.slot.blocked_at = self._late_at(remaining)
+        first = [tracked for tracked in remaining if not tracked.late]
+        self.slot.blocked_at = self._late_at(first)
         leaves = self.slot.blocked_at is not None and not self.alarm.due(self.slot.blocked_at, now)
         goes_on = leaves or self._begins or (not remaining and not self.error)
         if not self._begins:
@@ -379,13 +389,14 @@ class NodeDrain(Struct):
         kept_until = (
             self.slot.progress_at + self.limits.slot_kept if self.slot.progress_at is not None else now
         )
-        kept = self.slot.held and not self.alarm.due(kept_until, now)
+        kept = bool(first) and self.slot.held and not self.alarm.due(kept_until, now)
         if not leaves:
             self.slot.blocked_at = kept_until if kept else None
         # An eviction that a webhook keeps hanging costs the slot, as one that a budget refuses does.
-        sent = self.slot.held and self.requests.in_flight > 0 and self.slot.sent_at is not None
+        sent = self.slot.held and bool(self.requests.in_flight) and self.slot.sent_at is not None
         hangs = sent and self.alarm.due((self.slot.sent_at or now) + self.limits.slot_kept, now)
-        asks = (sent and not hangs) or self.cordon.asked_at is not None
+        reads = bool(first) and self.cordon.asked_at is not None and not self.cordon.for_late
+        asks = (sent and not hangs) or reads
         self.slot.held = self.slot.held and (goes_on or kept or asks)
 
     def _late_at(self, remaining: list[Tracked]) -> datetime | None:
@@ -424,9 +435,15 @@ class NodeDrain(Struct):
             return None
         return shifted(tracked.denied_since, self.order.may_be_denied)
 
-    def _may_evict(self) -> bool:
-        """Return whether it needs no slot or holds one; take one if one is free."""
-        return self.order.slots is None or self.slot.take()
+    def _may_evict(self, tracked: Tracked) -> bool:
+        """Return whether it needs no slot or holds one; take one if one is free.
+
+        If only late pods are left, they need none.
+        """
+        pods = self.pods.tracked.values()
+        if self.order.slots is None or (tracked.late and all(one.late for one in pods if one.remains)):
+            return True
+        return self.slot.take()
 
     def _advance(self, pdbs: PdbTracker, places: Places | None, now: datetime) -> Iterator[Command]:
         timeout = self.order.timeout
@@ -458,9 +475,10 @@ class NodeDrain(Struct):
         self.pods.confirmed, self.volumes.empty_since = False, None
         if self.alarm.due(self.cordon.seen_at + self.limits.cordon.idle, now):
             yield from self._check(now)
-        if not all(self.cordon.shows(tracked) for tracked in remaining):
+        unseen = [tracked for tracked in remaining if not self.cordon.shows(tracked)]
+        if unseen:
             # Nothing is scheduled to a cordoned node, so somebody may have uncordoned it.
-            yield from self._check(now)
+            yield from self._check(now, for_late=all(tracked.late for tracked in unseen))
         writes = list(self._writes(remaining, pdbs, places, now)) if places is not None else []
         seen_for = now - self.cordon.seen_at
         if places is not None and writes and seen_for > self.limits.cordon.within:
@@ -470,18 +488,19 @@ class NodeDrain(Struct):
         if writes and seen_for > self.limits.cordon.ahead:
             # Evictions go on while the answer is on its way.
             yield from self._check(now)
-        self.requests.in_flight += len(writes)
-        self.slot.sent_at = now if writes else self.slot.sent_at
+        first = {write.pod.uid for write in writes if not self.pods.tracked[write.pod.uid].late}
+        self.requests.in_flight |= first
+        self.slot.sent_at = now if first else self.slot.sent_at
         # A thread, or the whole process, may stand still before the write is sent.
         until = self.cordon.seen_at + self.limits.cordon.within
         yield from (replace(write, until=until) for write in writes)
 
-    def _check(self, now: datetime) -> Iterator[Command]:
+    def _check(self, now: datetime, *, for_late: bool = False) -> Iterator[Command]:
         if self.cordon.asked_at is None and not self.alarm.later(now):
             tracked = self.pods.tracked.values()
             # A read of others may be older than a pod that has appeared since.
             late = any(each.looks_before and not self.cordon.shows(each) for each in tracked)
-            self.cordon.begin(now)
+            self.cordon.begin(now, for_late=for_late)
             since = None if late else now - self.limits.cordon.ahead / 2
             yield CheckNode(self.order.node, self.number, since)
 
@@ -560,6 +579,36 @@ class NodeDrain(Struct):
                 if not isinstance(write, Restart):
                     self.pods.returns.sent(tracked.pod)
                 yield write
+        yield from self._tried_again(places, now)
+
+    def _tried_again(self, places: Places, now: datetime) -> Iterator[Write]:
+        """Evict what stays of the new pods of a namespace that sent too many, after pauses that double.
+
+        Somebody may have ended what creates them. The drain does not wait for these pods, so it needs no slot
+        for them. One that waits for its first slot evicts nothing.
+        """
+        node, returns = self.order.node, self.pods.returns
+        if self.slot.awaited:
+            return
+        for namespace in [one.namespace for one in returns.coming]:
+            at = returns.tries.get(namespace)
+            if at is None or at <= now:
+                # So the pauses double, and each process knows them.
+                pause = max(TRY_AGAIN, now - (returns.begun or self.order.since))
+                returns.tries[namespace] = now + pause
+            if not self.alarm.due(at or returns.tries[namespace], now):
+                continue
+            self.alarm.moments.append(returns.tries[namespace])
+            for tracked in self.pods.tracked.values():
+                pod = tracked.pod
+                if pod.namespace != namespace or not tracked.too_many or pod.uid in returns.left:
+                    continue
+                ready = tracked.stage is Stage.QUEUED and pod.deleting_until is None
+                if ready and self.cordon.shows(tracked) and places.has_room(node, namespace):
+                    places.take(node, namespace)
+                    tracked.stage = Stage.IN_FLIGHT
+                    kind = Delete if self.order.options.use_delete else Evict
+                    yield kind(node, self.number, pod, self._grace(pod), False)
 
     def _is_awaited(self, tracked: Tracked, pdbs: PdbTracker, now: datetime) -> bool:
         """Whether the pods of later tiers and orders wait for this one: it goes, or can go soon.
@@ -567,6 +616,8 @@ class NodeDrain(Struct):
         What its author wishes, and what never lets it go, keeps no other pod on a node that may be lost.
         """
         pod, until = tracked.pod, self._until()
+        if tracked.late:
+            return False
         if tracked.judged.action is Action.WAIT and pod.deleting_until is None:
             # A rule of the settings has no end. What the pod itself asks for has one.
             return tracked.judged.until is None
@@ -609,24 +660,24 @@ class NodeDrain(Struct):
         node, number, pod = self.order.node, self.number, tracked.pod
         own = tracked.judged.tier is Tier.OWN
         if self.order.options.use_delete:
-            return Delete(node, number, pod, self._grace(pod), own) if self._may_evict() else None
+            return Delete(node, number, pod, self._grace(pod), own) if self._may_evict(tracked) else None
         budgets = pdbs.covering(pod)
         if tracked.denied_by:
             # Webhooks are asked before budgets. Such an eviction must not keep others of its budget waiting,
             # and a webhook may act on it although the budget allows none.
-            return Evict(node, number, pod, self._grace(pod), own) if self._may_evict() else None
+            return Evict(node, number, pod, self._grace(pod), own) if self._may_evict(tracked) else None
         if len(budgets) == 1:
             closed = pdbs.closed_until(budgets[0], pod, now, self.limits.retry.last)
             if closed is not None:
                 self.needs.refused_by.add(budgets[0].key)
                 self.alarm.moments.append(closed)
                 if self._may_restart(tracked, budgets):
-                    return Restart(node, number, pod) if self._may_evict() else None
+                    return Restart(node, number, pod) if self._may_evict(tracked) else None
                 tracked.because, tracked.budget = waits_for(budgets[0]), budgets[0].key
                 return None
         elif budgets and not tracked.because:
             tracked.because = two_budgets(budgets)
-        if not self._may_evict():
+        if not self._may_evict(tracked):
             return None
         counted = tuple(budget for budget in budgets if asks(budget, pod))
         if not pdbs.take(counted, pod.uid):
@@ -760,14 +811,20 @@ class NodeDrain(Struct):
         if tracked is not None and tracked.pod.deleting_until is not None and pod.deleting_until is None:
             # A late event. A deletion is never taken back.
             return
+        returns, at_start = self.pods.returns, self.pods.at_start
         if tracked is None:
-            self.pods.returns.arrived(pod, at_start=self.pods.at_start)
-        judged = self._judge(pod, now)
-        if tracked is None:
+            returns.arrived(pod, at_start=at_start)
+            late = returns.is_late(pod, at_start=at_start)
+            judged = self._judge(pod, now)
             denied = next((one.at for one in self.order.seen.denied if one.of == pod.uid), None)
-            reads = 0 if self.pods.at_start else self.cordon.reads
-            tracked = self.pods.tracked[pod.uid] = Tracked(judged, looks_before=reads, denied_since=denied)
+            reads = 0 if at_start else self.cordon.reads
+            tracked = Tracked(judged, looks_before=reads, denied_since=denied, late=late)
+            self.pods.tracked[pod.uid] = tracked
+            if tracked.remains:
+                tracked.too_many = returns.is_too_many(pod, late=late, at_start=at_start)
+                tracked.judged = self._judge(pod, now, too_many=tracked.too_many)
         else:
+            judged = self._judge(pod, now, too_many=tracked.too_many)
             if pod.deleting_until is not None and tracked.pod.deleting_until is None:
                 # Whatever refused its eviction, the pod leaves now.
                 tracked.because = tracked.budget = tracked.denied_by = ""
@@ -775,15 +832,14 @@ class NodeDrain(Struct):
         if tracked.remains:
             self.pods.had.add(pod.uid)
 
-    def _judge(self, pod: Pod, now: datetime) -> PodDeleteStatus:
-        order = self.order
+    def _judge(self, pod: Pod, now: datetime, *, too_many: bool = False) -> PodDeleteStatus:
+        order, stays = self.order, ""
+        if pod.uid in self.pods.returns.left and not pod.finished:
+            stays = returns_because(pod)
+        elif too_many:
+            stays = keeps_coming(pod.namespace)
         return judge(
-            pod,
-            order.options,
-            now=now,
-            namespaces=order.namespaces,
-            own_pod=order.own_pod,
-            returned=pod.uid in self.pods.returns.left,
+            pod, order.options, now=now, namespaces=order.namespaces, own_pod=order.own_pod, returned=stays
         )
 
     def _rejudge(self, now: datetime) -> None:
@@ -791,7 +847,7 @@ class NodeDrain(Struct):
         for tracked in self.pods.tracked.values():
             pod = tracked.pod
             if pod.deleting_until is not None and self.order.options.skip_terminating_after:
-                tracked.judged = self._judge(pod, now)
+                tracked.judged = self._judge(pod, now, too_many=tracked.too_many)
                 if tracked.judged.action is Action.SKIP:
                     tracked.stage = Stage.QUEUED
                 else:
@@ -801,7 +857,7 @@ class NodeDrain(Struct):
                 pod.deleting_until is None or tracked.judged.until is not None
             ):
                 # The order may have another deadline now, and a wait that the pod asked for ends.
-                tracked.judged = self._judge(pod, now)
+                tracked.judged = self._judge(pod, now, too_many=tracked.too_many)
                 if tracked.judged.action is Action.SKIP:
                     tracked.stage = Stage.QUEUED
                 elif tracked.judged.until is not None:

@@ -1,41 +1,45 @@
-"""The pods that come back to a cordoned node: their owner puts another one there after each eviction."""
+"""The parts of the drain of one node: its pods, those that come to it later, reads, requests, the slot."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from enum import Enum, auto
 from operator import attrgetter
 
 from msgspec import Struct, field
 
 from reconciler.drain.filters import NO_KEY, Action, PodDeleteStatus, QueueKey, queue_key
-from reconciler.model.drains import MOST_SEEN, CameBack
+from reconciler.model.drains import MOST_RETURNS, MOST_SEEN, CameBack, Coming, coming
 from reconciler.model.pod import Pod
+from reconciler.model.values import replace
 
-MOST = 3
-"""How often a pod may come back and be evicted again, if it does not tolerate the cordon.
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
-A scheduler that has not seen the cordon yet can put one there. A Deployment with `spec.nodeName` in its
-template, and a scheduler that ignores cordons, put each new pod there.
-"""
+TRY_AGAIN = timedelta(minutes=1)
+"""The first pause after which a drain evicts again the new pods of a namespace that sends too many."""
 
 
 class Returns(Struct):
-    """What is known of the owners whose pods a drain has evicted, over all attempts at the node.
+    """What is known of the pods that come to a node during its drain, over all attempts at it.
 
-    `left` has the UIDs of the pods that came back and are not evicted any more. `begun` is when the first
-    attempt began (UTC; None: not known).
+    They are counted by their owners, and by their namespaces: an owner with another name costs nothing.
+    `left` has the UIDs of the pods whose owner puts another one there after each eviction; they are not
+    evicted any more. `begun` is when the first attempt began (UTC; None: not known). `tries` is when the pods
+    of a namespace that sends too many are evicted again (UTC).
     """
 
     begun: datetime | None = None
     left: set[str] = field(default_factory=set)
+    tries: dict[str, datetime] = field(default_factory=dict)
+    _shown: dict[str, CameBack] = field(default_factory=dict)
+    _too_many: dict[str, Coming] = field(default_factory=dict)
     _evicted: set[str] = field(default_factory=set)
     _first: Counter[str] = field(default_factory=Counter)
     _back: Counter[str] = field(default_factory=Counter)
     _last: dict[str, datetime] = field(default_factory=dict)
-    _known: frozenset[str] = frozenset()
+    _known: dict[str, datetime] = field(default_factory=dict)
     _before: frozenset[str] = frozenset()
 
     @staticmethod
@@ -45,28 +49,30 @@ class Returns(Struct):
         for owner in returned:
             counts._first[owner.of], counts._back[owner.of] = owner.first, owner.times
             counts._last[owner.of] = owner.last
-        counts._known = frozenset(counts._last)
+        counts._known = dict(counts._last)
+        for key in counts._known:
+            counts._show(key)
         return counts
 
     @property
     def counted(self) -> tuple[CameBack, ...]:
-        """What another process has to know: the owners whose pods came back most often."""
-        most = sorted((-times, owner) for owner, times in self._back.items() if owner in self._last)
-        return tuple(
-            sorted(
-                (
-                    CameBack(owner, self._first[owner], -times, self._last[owner])
-                    for times, owner in most[:MOST_SEEN]
-                ),
-                key=lambda back: back.of,
-            )
-        )
+        """What another process has to know: the owners and namespaces whose pods came most often."""
+        came = (back for back in self._shown.values() if back.times and back.of in self._last)
+        most = sorted(came, key=lambda back: (-back.times, back.of))
+        return tuple(sorted(most[:MOST_SEEN], key=lambda back: back.of))
+
+    @property
+    def coming(self) -> tuple[Coming, ...]:
+        """The namespaces from which too many new pods came, sorted."""
+        return tuple(self._too_many[namespace] for namespace in sorted(self._too_many))
 
     def continue_after(self, former: Returns, seen: frozenset[str]) -> None:
         """Count on from an attempt that has ended; `seen` are the UIDs of the pods that it had to move."""
         self.left, self._evicted = set(former.left), set(former._evicted)
         self._first, self._back, self._before = former._first.copy(), former._back.copy(), seen
         self._last, self._known = dict(former._last), former._known
+        self._shown, self._too_many = dict(former._shown), dict(former._too_many)
+        self.tries = dict(former.tries)
 
     def sent(self, pod: Pod) -> None:
         """Note that the eviction of a pod is sent. Its replacement may be seen before the answer."""
@@ -84,14 +90,60 @@ class Returns(Struct):
         known = owner in self._known
         if not known and (owner not in self._evicted or (at_start and not self._before)):
             self._first[owner] += 1
+            self._show(owner)
             if not young:
                 return
-        if not known or created is None or created > self._last[owner]:
-            self._back[owner] += 1
-            if created is not None:
-                self._last[owner] = max(created, self._last.get(owner, created))
-        if pod.spec.tolerates_cordon or self._back[owner] > MOST * self._first[owner]:
+        self._count(owner, created, at_start=at_start)
+        if pod.spec.tolerates_cordon or self._back[owner] > MOST_RETURNS * self._first[owner]:
             self.left.add(pod.uid)
+
+    def is_late(self, pod: Pod, *, at_start: bool) -> bool:
+        """Whether a pod came after the drain had begun: by the clock of the API server, which made it.
+
+        `at_start`, whether it was there when the drain began, counts where one of the two moments is missing.
+        """
+        if self.begun is None or pod.created is None:
+            return not at_start
+        created = pod.created.replace(microsecond=0)
+        return created > self.begun or (created == self.begun and not at_start)
+
+    def is_too_many(self, pod: Pod, *, late: bool, at_start: bool) -> bool:
+        """Count a pod in its namespace that has to go, when it is seen first; return whether it stays."""
+        namespace = pod.namespace
+        if late and pod.uid not in self._before:
+            created = pod.created.replace(microsecond=0) if pod.created else None
+            self._count(namespace, created, at_start=at_start)
+        elif not late and namespace not in self._known and pod.uid not in self._before:
+            self._first[namespace] += 1
+            self._show(namespace)
+        return late and namespace in self._too_many
+
+    def _count(self, key: str, created: datetime | None, *, at_start: bool) -> None:
+        """Count a pod of an owner or a namespace that came to the node, unless an earlier process has.
+
+        Of what is there when this process begins, that one has counted what is no younger than its last.
+        """
+        if at_start and created is not None and key in self._known and created <= self._known[key]:
+            return
+        self._back[key] += 1
+        if created is not None:
+            self._last[key] = max(created, self._last.get(key, created))
+        self._show(key)
+
+    def _show(self, key: str) -> None:
+        """Note what is shown of a count. One that is too high already is rounded, so few writes repeat it."""
+        counted = CameBack(key, self._first[key], self._back[key], self._last.get(key, _LONG_AGO))
+        if counted.too_many:
+            rounded = 1 << (counted.times.bit_length() - 1)
+            counted = replace(counted, times=max(counted.evicted + 1, rounded))
+        before = self._shown.get(key)
+        same = before is not None and (before.first, before.times) == (counted.first, counted.times)
+        if same and counted.too_many:
+            return
+        self._shown[key] = counted
+        if counted.is_namespace:
+            self._too_many.pop(key, None)
+            self._too_many.update({one.namespace: one for one in coming([counted])})
 
     def gone(self, uid: str) -> None:
         """Forget a pod that is gone."""
@@ -121,7 +173,9 @@ class Tracked(Struct):
     """One pod of the node, and the results of its requests.
 
     `looks_before` is how many reads of the node were sent before the pod appeared. It is 0 for the pods that
-    were there at the start of the drain. `denied_by` names a webhook while its denial is the last answer, and
+    were there at the start of the drain. A `late` one was created after the drain had begun: it holds no
+    slot, and its end is no progress. It is `too_many` if it stays, because its namespace sends so many.
+    `denied_by` names a webhook while its denial is the last answer, and
     `denied_since` is when the first denial came (UTC).
     """
 
@@ -138,6 +192,8 @@ class Tracked(Struct):
     hastened: bool = False
     forced: bool = False
     looks_before: int = 0
+    late: bool = False
+    too_many: bool = False
     _key_of: PodDeleteStatus | None = None
     _key: QueueKey = NO_KEY
 
@@ -149,6 +205,8 @@ class Tracked(Struct):
     @property
     def remains(self) -> bool:
         """Whether the drain must wait for it."""
+        if self.judged.action is Action.KEEP:
+            return False
         return self.stage is not Stage.QUEUED or self.judged.goes or self.judged.action is Action.WAIT
 
     def hurry(self, now: datetime) -> None:
@@ -194,12 +252,12 @@ class PodsOnNode(Struct):
         return sorted(remaining, key=attrgetter("key"))
 
     def remove(self, uid: str) -> bool:
-        """Note that a pod is gone; return whether it was known."""
-        known = self.tracked.pop(uid, None) is not None
+        """Note that a pod is gone; return whether it was known, and no late one."""
+        known = self.tracked.pop(uid, None)
         self.returns.gone(uid)
         self.gone.add(uid)
         self.gone_since_read.add(uid)
-        return known
+        return known is not None and not known.late
 
     def forget_all_but(self, there: set[str]) -> None:
         """Forget the pods that are not among these UIDs."""
@@ -221,6 +279,7 @@ class PodsOnNode(Struct):
     def hurry(self, now: datetime) -> None:
         """Have no moment in the future, because the clock went back."""
         self.read_at = not_after(now, self.read_at)
+        self.returns.tries = {namespace: min(at, now) for namespace, at in self.returns.tries.items()}
         for tracked in self.tracked.values():
             tracked.hurry(now)
 
@@ -229,18 +288,20 @@ class CordonReads(Struct):
     """The reads of the node: how many were sent, and what the last answer that came showed.
 
     `seen_at` is when the read was sent that showed the cordon, None if the node is not known to have it.
-    `asked_at` is when the read was sent that has no answer yet, and `ready` the node's condition.
+    `asked_at` is when the read was sent that has no answer yet, `for_late` whether only late pods need it,
+    and `ready` the node's condition.
     """
 
     seen_at: datetime | None = None
     asked_at: datetime | None = None
+    for_late: bool = False
     reads: int = 0
     last_read: int = 0
     ready: bool | None = None
 
-    def begin(self, now: datetime) -> None:
+    def begin(self, now: datetime, *, for_late: bool) -> None:
         """Note that the node is read."""
-        self.asked_at = now
+        self.asked_at, self.for_late = now, for_late
         self.reads += 1
 
     def answered(self) -> datetime | None:
@@ -317,12 +378,13 @@ class Needs(Struct):
 
 
 class Requests(Struct):
-    """The writes: how many have no answer yet, the UIDs of evicted pods, and what escalations did.
+    """The writes: about which pods they have no answer yet, which were evicted, and what escalations did.
 
-    `refused_since` is since when evictions are refused in a namespace.
+    `in_flight` are UIDs without those of late pods, `evicted` all. `refused_since` is since when evictions
+    are refused in a namespace.
     """
 
-    in_flight: int = 0
+    in_flight: set[str] = field(default_factory=set)
     evicted: set[str] = field(default_factory=set)
     stages: dict[str, str] = field(default_factory=dict)
     refused_since: dict[str, datetime] = field(default_factory=dict)

@@ -147,7 +147,7 @@ def _of_case(node: NodePlan, case: CaseRecord) -> Iterator[tuple[str, Fact]]:
     if case.state is State.IN_MAINTENANCE or case.drain is not None:
         yield "Started", Fact(Topic.STARTED, _started(node))
     if drained and case.drain is not None and case.drain.done is not None:
-        text = str(case.drain.kept)
+        text = case.drain.kept.words(node.node)
         yield f"Drained {seconds(case.drain.done)}", Fact(Topic.DRAINED, text)
     elif node.ended is None and case.drain is not None:
         blocked = _blocked(node)
@@ -222,12 +222,12 @@ def _blocked(node: NodePlan) -> str:
         f"{one.pod} ({one.budget}: {one.because})" if one.budget else f"{one.pod} ({one.because})"
         for one in blockers[:_NAMED]
     ]
-    if not named:
-        return ""
     more = len(blockers) - len(named)
+    stay = f"pods stay: {'; '.join(named)}" + (f"; and {more} more" if more > 0 else "")
+    parts = [*([stay] if named else []), *(one.words(node.node) for one in progress.coming)]
     date = node.platform_time
     until = f"the platform may start from {to_text(date)} on; " if date is not None else ""
-    return f"{until}pods stay: {'; '.join(named)}" + (f"; and {more} more" if more > 0 else "")
+    return f"{until}{'; '.join(parts)}" if parts else ""
 
 
 def _reasons(holds: Sequence[Hold]) -> str:

@@ -397,7 +397,7 @@ def _followed(
     attached = context.snapshot.attached.get(node.name)
     after = followed(drain, found, _progress(node, context), limit, attached, context)
     if after.done is not None:
-        return _with_drain(record, after), (Notice(DRAINED, str(after.kept)),)
+        return _with_drain(record, after), (Notice(DRAINED, after.kept.words(node.name)),)
     if after.attempt == drain.attempt:
         return _with_drain(record, after), ()
     state = given.data.profiles[name].current

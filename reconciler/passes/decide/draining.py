@@ -18,7 +18,7 @@ from reconciler.model.outcome import HoldCode
 from reconciler.model.plan import Hold, Notice, NoticeType
 from reconciler.model.record import CaseRecord, DrainRecord, KnownEvent, State
 from reconciler.model.values import replace
-from reconciler.passes.decide.facts import CaseStep, pods_left, with_returns
+from reconciler.passes.decide.facts import CaseStep, coming_to, pods_left, with_returns
 from reconciler.passes.decide.hooks import follow_hooks
 from reconciler.passes.decide.planned import NodeDrain
 from reconciler.passes.node_facts import NodeFacts, PassContext, Progress
@@ -31,6 +31,7 @@ from reconciler.profiles.orders import drain_order
 from reconciler.profiles.state_machine import Walk
 
 DRAINED = "MaintenanceDrained"
+KEEP_COMING = "MaintenancePodsKeepComing"
 """The reason of the Event about a drain that is done."""
 
 STUCK_AFTER = timedelta(minutes=5)
@@ -177,6 +178,8 @@ def _ordered(
         holds += [step.waits] if step.waits is not None else []
         blockers = drained.blockers if drained is not None else ()
         holds += [Hold(node.name, HoldCode.DRAIN, f"{b.pod}: {b.because}") for b in blockers]
+        coming = coming_to(step.record.drain, drained) if step.record.drain is not None else ()
+        holds += [Hold(node.name, HoldCode.DRAIN, one.words(node.name)) for one in coming]
     return _Ordered(order, stopped, tuple(holds))
 
 
@@ -246,7 +249,7 @@ def _go_on(begun: _Begun, context: PassContext, progress: Progress) -> _Step:
     if after.done is not None:
         after = replace(after, done=_ended_at(record, drained, context))
         record = replace(_with_moved(record, drained, context), drain=after)
-        return _Step(record, kept=kept, notices=(Notice(DRAINED, str(after.kept)),))
+        return _Step(record, kept=kept, notices=(Notice(DRAINED, after.kept.words(node.name)),))
     if begun.hooked is None and _was_held(begun.told, drain):
         # The time limit of a drain is for evictions, not for hooks.
         record = _begun_after_hooks(begun.told, record, context.second)
@@ -263,7 +266,14 @@ def _go_on(begun: _Begun, context: PassContext, progress: Progress) -> _Step:
         )
     waits = running(drained) and drained is not None and drained.slot.awaited
     record = replace(record, drain=after)
-    return _Step(record, order, held, _no_slot(node, context, progress) if waits else None, kept)
+    before = {one.namespace for one in coming_to(drain, None)}
+    fresh = [one for one in coming_to(after, None) if one.namespace not in before]
+    notices = tuple(
+        Notice(KEEP_COMING, one.words(node.name), NoticeType.WARNING, once=f"{drain.since} {one.namespace}")
+        for one in fresh
+    )
+    waits_for = _no_slot(node, context, progress) if waits else None
+    return _Step(record, order, held, waits_for, kept, notices)
 
 
 def followed(
@@ -288,7 +298,8 @@ def followed(
         emptied = drain.seen.emptied
         over = emptied is not None and context.now >= emptied + VOLUMES_AWAITED
         if knows or attached == () or over or (timeout is None and emptied is None):
-            return replace(drain, done=context.second, kept=KeptPods.of(found.kept), seen=Seen())
+            kept = KeptPods.of(found.kept, coming_to(drain, drained))
+            return replace(drain, done=context.second, kept=kept, seen=Seen())
         if attached:
             return replace(drain, seen=replace(drain.seen, emptied=emptied or context.second))
     if timeout is not None and context.now - drain.since >= timeout:

@@ -18,7 +18,7 @@ from reconciler.drain.prospect import whose
 from reconciler.drain.refusal import BudgetIndex
 from reconciler.model import limits
 from reconciler.model.case_outcome import counted, reports_start, struck_by, unbegun
-from reconciler.model.drains import Comebacks, DrainOptions, DrainProgress, WaitLimit
+from reconciler.model.drains import Comebacks, Coming, DrainOptions, DrainProgress, WaitLimit, coming
 from reconciler.model.moments import to_text
 from reconciler.model.node import Node
 from reconciler.model.plan import Hold, Notice, NoticeType
@@ -58,15 +58,21 @@ def pods_left(node: Node, options: DrainOptions, context: PassContext) -> Survey
 def with_returns(
     options: DrainOptions, drain: DrainRecord, begun: datetime | None, drained: DrainProgress | None
 ) -> DrainOptions:
-    """Return the options with what tells the pods that come back to the cordoned node.
+    """Return the options with what tells the pods that come to the cordoned node and stay.
 
     `begun` is when the maintenance of the node began (UTC; None: with this attempt). The first attempt evicts
     pods that came between the cordon and its own start, and no later one evicts what the first left.
     """
     since = drain.since if drain.attempt == 1 else begun or drain.since
-    return replace(
-        options, comebacks=Comebacks(since, drained.returned if drained is not None else frozenset())
-    )
+    returned = drained.returned if drained is not None else frozenset[str]()
+    return replace(options, comebacks=Comebacks(since, returned, coming_to(drain, drained)))
+
+
+def coming_to(drain: DrainRecord, drained: DrainProgress | None) -> tuple[Coming, ...]:
+    """Return the namespaces from which new pods keep coming: as this process or an earlier one has seen."""
+    here = drained.coming if drained is not None and drained.since == drain.since else ()
+    seen = {one.namespace: one for one in (*drain.kept.coming, *coming(drain.seen.returned), *here)}
+    return tuple(seen[namespace] for namespace in sorted(seen))
 
 
 DEADLINE_PASSED = "MaintenanceDeadlinePassed"

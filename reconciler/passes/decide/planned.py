@@ -104,13 +104,13 @@ def _drain_state(
 ) -> DrainState:
     """Return how far the drain is; one that is done names the pods that are still there."""
     drain = record.drain
-    if drain is None or drain.done is None or not drain.kept.count:
+    if drain is None or drain.done is None or not (drain.kept.count or drain.kept.coming):
         return DrainState(kept, shown)
     stays = drain.kept
     found = left_by_case(record, cases.allowed(record), node, shown, context)
     if found is not None:
-        kept, stays = found.kept, KeptPods.of(found.kept)
-    return DrainState(kept, shown, stays=str(stays) if stays.count else "")
+        kept, stays = found.kept, KeptPods.of(found.kept, stays.coming)
+    return DrainState(kept, shown, stays=stays.words(node.name) if stays.count or stays.coming else "")
 
 
 def node_plan(

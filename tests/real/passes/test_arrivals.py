@@ -1,0 +1,75 @@
+"""A tenant keeps creating pods on a node that is drained: nobody else waits, and the case says who it is."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+
+from tests.real.passes.scene import Scene
+from tests.support.controlplane.processes import wait_for
+from tests.support.controlplane.workloads import pod
+
+SETTINGS = """
+budget: {maxUnavailable: 2}
+drain: {maxConcurrentNodes: 1}
+events: {Reboot: {unmanagedPods: Evict}}
+"""
+TENANT = "tenant-a"
+COMING = f"new pods keep coming from namespace {TENANT}"
+
+
+@contextmanager
+def _pods_keep_coming(scene: Scene, node: str) -> Iterator[None]:
+    """Create a pod on the node several times a second, each time with another name."""
+    over = threading.Event()
+
+    def create() -> None:
+        for number in count():
+            if over.wait(0.2):
+                return
+            scene.api.create("pods", pod(f"try-{number}", namespace=TENANT, node_name=node))
+
+    tenant = threading.Thread(target=create, daemon=True)
+    tenant.start()
+    try:
+        yield
+    finally:
+        over.set()
+        tenant.join()
+
+
+def test_a_tenant_whose_new_pods_keep_coming_keeps_no_other_node_from_its_drain(scene: Scene) -> None:
+    scene.set(SETTINGS)
+    scene.api.create("namespaces", {"metadata": {"name": TENANT}})
+    theirs, other = scene.node(), scene.node(1)
+    scene.workload("mine", theirs)
+    scene.workload("web", other)
+    scene.condition_tells(theirs, minutes=16)
+    scene.condition_tells(other, minutes=17)
+    with _pods_keep_coming(scene, theirs):
+        report = scene.run()
+
+        def drained() -> bool:
+            nonlocal report
+            report = scene.run()
+            return all(_done(scene, node) for node in (theirs, other))
+
+        wait_for("the end of both drains", drained, seconds=60, instead=lambda: report.text)
+        report = scene.run()
+
+    assert "web" not in scene.pods_on(other)
+    assert "mine" not in scene.pods_on(theirs)
+    assert COMING in report.text
+    assert f"kubectl get pods -n {TENANT} --field-selector spec.nodeName={theirs}" in report.text
+    record = scene.record(theirs)
+    assert record is not None
+    assert record["drain"]["kept"]["coming"][0]["namespace"] == TENANT
+    events = scene.api.list("events")
+    assert any(COMING in one["message"] for one in events if one["involvedObject"]["name"] == theirs)
+
+
+def _done(scene: Scene, node: str) -> bool:
+    record = scene.record(node)
+    return record is not None and "done" in record.get("drain", {})
