@@ -17,7 +17,7 @@ import click
 from msgspec import Struct
 
 from jobs import options
-from jobs.runtime.by_hand import EventsByHand, person, prefix_in_use
+from jobs.runtime.by_hand import EventsByHand, person, prefix_in_use, read_by_hand, write_decided
 from jobs.runtime.clock import SystemClock
 from jobs.runtime.environment import Target, connected, itself
 from jobs.runtime.output import echo, echo_for_programs, for_programs
@@ -32,11 +32,11 @@ from reconciler.kubernetes.node_writing import BY_HAND
 from reconciler.model.drains import DrainOptions, DrainOrder, DrainProgress, Grace, Phase, PodWaits, WaitLimit
 from reconciler.model.errors import ClusterError, Forbidden, NotFound, Rejected, Unauthorized
 from reconciler.model.instructions import PersonHold, instructions_of
-from reconciler.model.node import POOL_ANNOTATIONS, Node, Wanted
+from reconciler.model.node import Node, Wanted
 from reconciler.model.plan import Notice, NoticeType, PodVerdict
 from reconciler.model.selector import LabelSelector
 from reconciler.model.values import replace
-from reconciler.model.writes import NAMES, other_prefixes
+from reconciler.model.writes import NodeWrite, other_prefixes
 
 _MOST_COMPLAINTS = 3
 """Warnings about what the drain does without: two about Events on pods, one about traces."""
@@ -182,11 +182,13 @@ def drain(asked: Asked, target: Target) -> int:
         return _drain(asked, ledger, cluster, nodes, held)
 
 
+def _wanted(asked: Asked) -> Wanted:
+    return replace(read_by_hand(asked.options.prefix), conditions=frozenset({"Ready"}))
+
+
 def _chosen(asked: Asked, cluster: Cluster) -> list[Node]:
     """Return the nodes. If one of them does not exist, print this and return none."""
-    wanted = Wanted(
-        frozenset({"Ready"}), asked.options.prefix, annotations=POOL_ANNOTATIONS, labels=None, names=NAMES
-    )
+    wanted = _wanted(asked)
     if asked.selector is not None:
         nodes = [node for node in cluster.nodes(wanted) if asked.selector.matches(node.labels)]
         if not nodes:
@@ -434,18 +436,24 @@ class _Told:
 
 
 def _claim(node: Node, hold: PersonHold | None, asked: Asked, cluster: Cluster, told: _Told) -> bool:
-    write = claim(node, asked.options.prefix, told.who, SystemClock().now(), hold)
+    decided: list[NodeWrite | ClaimRefused | None] = []
+
+    def decide(node: Node) -> NodeWrite | None:
+        decided.append(claim(node, asked.options.prefix, told.who, SystemClock().now(), hold))
+        return decided[-1] if isinstance(decided[-1], NodeWrite) else None
+
+    try:
+        write_decided(cluster, node, _wanted(asked), decide)
+    except ClusterError as error:
+        echo(f"{node.name}: {error}", err=True)
+        return False
+    write = decided[-1]
     if isinstance(write, ClaimRefused):
         echo(f"{node.name}: {write.because}", err=True)
         return False
     if write is None:
         echo(f"{node.name}: goes on")
         return True
-    try:
-        cluster.patch_node(write)
-    except ClusterError as error:
-        echo(f"{node.name}: {error}", err=True)
-        return False
     if write.unschedulable:
         told.add(node, "MaintenanceCordon", f"cordoned by {told.who}, to drain it by hand")
     echo(f"{node.name}: {'cordoned' if write.unschedulable else 'was cordoned already'}")

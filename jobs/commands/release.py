@@ -9,7 +9,7 @@ import click
 from msgspec import Struct
 
 from jobs import options
-from jobs.runtime.by_hand import EventsByHand, objects_of_ours, person, prefix_in_use
+from jobs.runtime.by_hand import EventsByHand, objects_of_ours, person, prefix_in_use, write_decided
 from jobs.runtime.environment import Target, connected
 from jobs.runtime.output import echo
 from reconciler.kubernetes.cluster import Cluster
@@ -20,7 +20,8 @@ from reconciler.model.keys import Writer, keys_of
 from reconciler.model.node import Node, Wanted
 from reconciler.model.plan import Notice
 from reconciler.model.selector import LabelSelector
-from reconciler.model.writes import NAMES, MaintenanceWrite, other_prefixes
+from reconciler.model.writes import NAMES, MaintenanceWrite, NodeWrite, other_prefixes
+from reconciler.passes.plugin import NodeSigns
 from reconciler.passes.release import left_on, ours_on, why_left
 from reconciler.passes.release import release as released
 from reconciler.run import PARTS
@@ -118,9 +119,7 @@ def release(which: _Which, target: Target, *, reset: bool, prefix: str | None, d
         prefix = prefix_in_use(prefix, connection, target.namespace)
         # A person needs no lock: a write changes only a node on which no pass has written in between.
         cluster = Cluster(connection, guard=lambda: None, namespace=target.namespace)
-        read = PARTS.wants(Settings())
-        wanted = Wanted(read.conditions, prefix, annotations=read.annotations, labels=None, names=NAMES)
-        nodes = {node.name: node for node in cluster.nodes(wanted)}
+        nodes = {node.name: node for node in cluster.nodes(_wanted(prefix))}
         asked = _Asked(prefix, _writers(which, cluster), reset, dry_run, which.selector)
         results = {name: _release_one(name, nodes.get(name), cluster, asked) for name in which.of(nodes)}
         objects_ok, about_objects = _objects(cluster, asked) if which.everything else (True, [])
@@ -143,6 +142,11 @@ def release(which: _Which, target: Target, *, reset: bool, prefix: str | None, d
         return 0 if objects_ok and all(done.ok for done in results.values()) else 1
 
 
+def _wanted(prefix: str) -> Wanted:
+    read = PARTS.wants(Settings())
+    return Wanted(read.conditions, prefix, annotations=read.annotations, labels=None, names=NAMES)
+
+
 def _writers(which: _Which, cluster: Cluster) -> tuple[Writer, ...]:
     """Return whose keys are removed also outside of a case. An agent that runs writes its key again."""
     if not which.everything:
@@ -154,21 +158,30 @@ def _writers(which: _Which, cluster: Cluster) -> tuple[Writer, ...]:
 def _release_one(name: str, node: Node | None, cluster: Cluster, asked: _Asked) -> _Done:
     if node is None:
         return _Done(f"{name}: there is no such node", ok=False)
-    prefix, remarks = asked.prefix, []
-    left = left_on(node, prefix, asked.writers)
+    prefix, remarks = asked.prefix, list[str]()
+    decided: list[tuple[Node, NodeSigns, NodeWrite | None]] = []
+
+    def decide(now: Node) -> NodeWrite | None:
+        signs = PARTS.removed(now, prefix)
+        write = released(now, prefix, signs, reset=asked.reset, writers=asked.writers)
+        decided.append((now, signs, write))
+        return write
+
     try:
-        signs = PARTS.removed(node, prefix)
-        write = released(node, prefix, signs, reset=asked.reset, writers=asked.writers)
-        if not asked.dry_run:
-            if write is not None:
-                remarks.append(cluster.patch_node(write).said)
-            remarks += [sign.send(cluster) or "" for sign in signs.writes]
+        if asked.dry_run:
+            decide(node)
+        else:
+            answer = write_decided(cluster, node, _wanted(prefix), decide)
+            remarks += [answer.said] if answer is not None else []
+            remarks += [sign.send(cluster) or "" for sign in decided[-1][1].writes]
     except RecordUnreadable as error:
         would = "would not be released" if asked.dry_run else "not released"
         line = f"{name}: {would}, because of its record: {error}; --reset removes it"
         return _Done(line, ok=False, left=ours_on(node, prefix))
     except ClusterError as error:
         return _Done(f"{name}: {error}", ok=False, left=ours_on(node, prefix))
+    node, signs, write = decided[-1]
+    left = left_on(node, prefix, asked.writers)
     done = "would be released" if asked.dry_run else "released"
     if write is None:
         return _Done(f"{name}: {done}" if signs.writes else "", left=left)

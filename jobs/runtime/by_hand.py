@@ -25,7 +25,7 @@ from reconciler.model.limits import excerpt, is_object_name
 from reconciler.model.node import POOL_ANNOTATIONS, Node, Wanted
 from reconciler.model.plan import Notice
 from reconciler.model.ports import Notification
-from reconciler.model.writes import NAMES, NodeWrite, other_prefixes, own_keys
+from reconciler.model.writes import NAMES, NodeWrite, WriteAnswer, other_prefixes, own_keys
 
 if TYPE_CHECKING:
     from jobs.runtime.settings_source import SettingsInUse
@@ -74,8 +74,12 @@ class ByHand:
 
     def nodes(self, prefix: str) -> dict[str, Node]:
         """Return all nodes by name, with the keys of this prefix and the names of all keys."""
-        wanted = Wanted(frozenset(), prefix, annotations=POOL_ANNOTATIONS, labels=None, names=NAMES)
-        return {node.name: node for node in self.cluster.nodes(wanted)}
+        return {node.name: node for node in self.cluster.nodes(read_by_hand(prefix))}
+
+
+def read_by_hand(prefix: str) -> Wanted:
+    """Return which parts of nodes commands read: the keys of this prefix, and the names of all keys."""
+    return Wanted(frozenset(), prefix, annotations=POOL_ANNOTATIONS, labels=None, names=NAMES)
 
 
 @contextmanager
@@ -105,8 +109,34 @@ def why_not(error: ClusterError) -> str:
     return f"needs {error.needs}" if error.needs else str(error)
 
 
+AGAIN = 2
+"""How often a command decides again about a node that others change between its read and its write."""
+
+Decide = Callable[[Node], NodeWrite | None]
+"""Says what to write on a node as it is now, None for nothing."""
+
+
+def write_decided(cluster: Cluster, node: Node, wanted: Wanted, decide: Decide) -> WriteAnswer | None:
+    """Write what is decided for the node, None if that is nothing.
+
+    A node that somebody has changed since is read again, with the parts that are wanted, and decided again.
+    Raises Conflict if that does not end, or the node was created again, and the other errors of ClusterError.
+    """
+    tries = 0
+    while (write := decide(node)) is not None:
+        try:
+            return cluster.patch_node(write)
+        except Conflict:
+            tries += 1
+            changed = cluster.node(node.name, wanted)
+            if tries > AGAIN or changed.uid != node.uid:
+                raise
+            node = changed
+    return None
+
+
 def write_nodes(
-    cluster: Cluster, writes: Iterable[tuple[Node, NodeWrite | None]]
+    cluster: Cluster, nodes: Iterable[Node], wanted: Wanted, decide: Decide
 ) -> Iterator[tuple[Node, str]]:
     """Write to each node, and yield why it is not written: empty if it is, or has nothing to write.
 
@@ -114,13 +144,13 @@ def write_nodes(
     whole time for retries.
     """
     silent = False
-    for node, write in writes:
+    for node in nodes:
         problem = ""
-        if write is not None and silent:
-            problem = "not written"
-        elif write is not None:
+        if silent:
+            problem = "not written" if decide(node) is not None else ""
+        else:
             try:
-                cluster.patch_node(write)
+                write_decided(cluster, node, wanted, decide)
             except ClusterError as error:
                 silent = isinstance(error, Unreachable | Unauthorized)
                 problem = f"not written: {why_not(error)}"

@@ -157,6 +157,9 @@ class NodeWrite(Struct, frozen=True):
         the node did not have. A write depends on them, on the UID and on the cordon, and on nothing else.
         """
         absent = dict.fromkeys((*self.keys.texts, *(f"label:{key}" for key in self.labels)))
+        if f"label:{self.keys.record_kept}" in self.seen_own:
+            # The label names the text that counts, wherever it is.
+            del absent[f"annotation:{self.keys.record}"]
         return {**absent, **self.seen_own, **self.seen_by_checks}
 
     @property

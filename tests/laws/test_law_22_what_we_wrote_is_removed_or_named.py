@@ -130,6 +130,14 @@ others = st.sampled_from(({}, {f"{OTHER}/hold": A_HOLD}, {f"{OTHER}/record": OUR
     reset=st.booleans(),
 )
 @example(labels={KEYS.ignore: "x"}, annotations={}, taints=[], more=({}, {}, {}), agent=False, reset=False)
+@example(
+    labels={KEYS.record_kept: "x"},
+    annotations={},
+    taints=[],
+    more=({KEYS.record: OURS}, {}, {}),
+    agent=False,
+    reset=False,
+)
 @settings(max_examples=examples(100), deadline=None, suppress_health_check=list(HealthCheck))
 def test_no_key_that_we_wrote_stays_and_each_that_stays_is_named(
     cluster: Cluster,

@@ -14,11 +14,13 @@ from msgspec import Struct
 from jobs import options
 from jobs.completion import values
 from jobs.runtime.by_hand import (
+    ByHand,
     EventsByHand,
     by_hand,
     check_nodes,
     check_prefix,
     person,
+    read_by_hand,
     why_not,
     write_nodes,
 )
@@ -38,6 +40,7 @@ from reconciler.model.keys import keys_of
 from reconciler.model.node import Node
 from reconciler.model.plan import NodePlan, Notice
 from reconciler.model.selector import LabelSelector
+from reconciler.model.writes import NodeWrite
 from reconciler.report.acting import reconciler_value
 from reconciler.report.lines import first_of
 from reconciler.report.people import for_any
@@ -293,7 +296,7 @@ def _carry_out(given: Given, instructed: Callable[[Scene], Asked], event: str) -
         events = EventsByHand(hand.connection, settings.time_zone)
         if asked.changed:
             events.write_about_all(target.namespace, Notice(event, _with_person(asked.done)))
-        results = _write_all(nodes, asked.on, hand.cluster, events, event)
+        results = _write_all(nodes, asked, hand, scene.prefix, events, event)
         meant = _consequences(asked.keeps, nodes, scene) if asked.keeps is not None else []
     # Thousands of nodes may have nothing to change.
     results = [result for result in results if not result.pop("idle") or which.names]
@@ -389,11 +392,16 @@ def _print(done: str, results: list[dict[str, Any]], meant: list[dict[str, str]]
 
 
 def _write_all(
-    nodes: list[Node], on: Callable[[Node], Instructed], cluster: Cluster, events: EventsByHand, event: str
+    nodes: list[Node], asked: Asked, hand: ByHand, prefix: str, events: EventsByHand, event: str
 ) -> list[dict[str, Any]]:
-    instructed = {node.name: on(node) for node in nodes}
+    instructed: dict[str, Instructed] = {}
     results: list[dict[str, Any]] = []
-    for node, problem in write_nodes(cluster, ((node, instructed[node.name].write) for node in nodes)):
+
+    def decide(node: Node) -> NodeWrite | None:
+        instructed[node.name] = done = asked.on(node)
+        return done.write
+
+    for node, problem in write_nodes(hand.cluster, nodes, read_by_hand(prefix), decide):
         done = instructed[node.name]
         changed = done.write is not None and not problem
         if changed:

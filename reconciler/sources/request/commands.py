@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 
@@ -9,7 +10,15 @@ import click
 from msgspec import Struct
 
 from jobs import options
-from jobs.runtime.by_hand import ByHand, by_hand, check_nodes, check_prefix, why_not, write_nodes
+from jobs.runtime.by_hand import (
+    ByHand,
+    by_hand,
+    check_nodes,
+    check_prefix,
+    read_by_hand,
+    why_not,
+    write_nodes,
+)
 from jobs.runtime.environment import Target
 from jobs.runtime.looks import echo_lines
 from jobs.runtime.output import echo, width
@@ -140,10 +149,15 @@ def request(
         found = _chosen(selector or nodes, hand.nodes(settings.keys.prefix))
         if policy.defaults:
             check_prefix(found, policy)
-        writes = _writes(found, wish, settings, replace=asked.replace)
-        if writes is None:
+
+        def decided(node: Node) -> NodeWrite | RequestRefused | None:
+            if wish is None:
+                return cancelled(node, settings)
+            return requested(node, wish, settings, replace=asked.replace)
+
+        if _is_refused(found, decided, settings):
             return 1
-        done = _write_all(writes, wish, settings, hand)
+        done = _write_all(found, decided, wish, settings, hand)
         if not policy.defaults:
             _print_next(tuple(node.name for node in found), hand, settings)
         return 0 if done else 1
@@ -159,34 +173,42 @@ def _chosen(which: tuple[str, ...] | LabelSelector, nodes: dict[str, Node]) -> l
     return [nodes[name] for name in dict.fromkeys(which)]
 
 
-def _writes(
-    nodes: list[Node], wish: Request | None, settings: Settings, *, replace: bool
-) -> list[tuple[Node, NodeWrite | None]] | None:
-    """Return the write for each node (None: nothing to do); print every refusal and return None if any."""
-    writes, refused = [], False
-    for node in nodes:
-        write = (
-            cancelled(node, settings) if wish is None else requested(node, wish, settings, replace=replace)
-        )
-        if isinstance(write, RequestRefused):
-            refused = True
-            # A request of somebody else may have lines of its own; here it is one line.
-            echo(shown([f"{node.name}: {write.because}"], settings.time_zone, None), err=True, nl=False)
-        else:
-            writes.append((node, write))
-    if refused:
+Decided = Callable[[Node], NodeWrite | RequestRefused | None]
+
+
+def _print_refusal(node: str, refused: RequestRefused, settings: Settings) -> None:
+    # A request of somebody else may have lines of its own; here it is one line.
+    echo(shown([f"{node}: {refused.because}"], settings.time_zone, None), err=True, nl=False)
+
+
+def _is_refused(nodes: list[Node], decided: Decided, settings: Settings) -> bool:
+    """Whether the request is refused on any of the nodes; print every refusal."""
+    refusals = [(node.name, write) for node in nodes if isinstance(write := decided(node), RequestRefused)]
+    for node, refused in refusals:
+        _print_refusal(node, refused, settings)
+    if refusals:
         echo("nothing was written", err=True)
-    return None if refused else writes
+    return bool(refusals)
 
 
 def _write_all(
-    writes: list[tuple[Node, NodeWrite | None]], wish: Request | None, settings: Settings, hand: ByHand
+    nodes: list[Node], decided: Decided, wish: Request | None, settings: Settings, hand: ByHand
 ) -> bool:
     """Write to each node, and print each result; return whether all nodes are as wanted."""
-    idle = {node.name for node, write in writes if write is None}
+    last: dict[str, NodeWrite | RequestRefused | None] = {}
     failed = False
-    for node, problem in write_nodes(hand.cluster, writes):
-        if node.name in idle:
+
+    def decide(node: Node) -> NodeWrite | None:
+        last[node.name] = write = decided(node)
+        return None if isinstance(write, RequestRefused) else write
+
+    for node, problem in write_nodes(hand.cluster, nodes, read_by_hand(settings.keys.prefix), decide):
+        write = last[node.name]
+        if isinstance(write, RequestRefused):
+            # Somebody was faster.
+            failed = True
+            _print_refusal(node.name, write, settings)
+        elif write is None:
             echo(f"{node.name}: {'has no request' if wish is None else 'has this request already'}")
         elif problem:
             failed = True

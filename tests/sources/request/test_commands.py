@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from jobs.runtime.by_hand import AGAIN
 from tests.jobs.stub_cluster import StubCluster, node
-from tests.support.builders import REQUEST, UID
+from tests.support.builders import PREFIX, REQUEST, UID
 from tests.support.stub import Answer, Asked, status
 
 
@@ -71,8 +72,24 @@ def test_a_node_that_somebody_changed_is_not_written_and_the_others_are(
     assert code == 1
     assert cluster.tried == ["a", "b", "c"]
     assert told.out.splitlines()[2:] == ["a: requested: Reboot", "c: requested: Reboot"]
-    assert "b: not written: node b is not as it was seen: someone changed the keys of" in told.err
-    assert told.err.endswith("; run the command again\n")
+    # It has been read again, and another request is there by now.
+    assert told.err.startswith("b: it has another request: Redeploy; --replace overwrites it")
+
+
+def test_a_node_that_somebody_changes_all_the_time_is_not_written(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def change(name: str) -> Answer | None:
+        cluster.annotations(name)[f"{PREFIX}/hold"] = f"{len(cluster.patches)}"
+        return status(409, "Conflict", "changed")
+
+    cluster.refuse = change
+
+    assert cluster.run("request", "a", "--kind", "Reboot", "--replace") == 1
+    assert cluster.tried == ["a"] * (1 + AGAIN)
+    told = capsys.readouterr().err
+    assert "a: not written: node a is not as it was seen: someone changed the keys of" in told
+    assert told.endswith("; run the command again\n")
 
 
 def test_after_a_refusal_of_the_credentials_no_other_node_is_tried(
