@@ -16,11 +16,12 @@ import urllib3
 
 from reconciler.kubernetes import lease
 from reconciler.kubernetes.cluster import NAMESPACE
-from tests.hostile import attacks, requests
+from tests.hostile import attacks
 from tests.hostile.instances import Instance, Instances
 from tests.hostile.streams import Bender
 from tests.support.controlplane.api import ApiError
 from tests.support.controlplane.server import ControlPlane
+from tests.support.fakes.faulty import ANSWERS, BESIDE, NEEDED, Faulty
 from tests.support.fakes.proxy import Proxy, faces
 
 LEASE = lease.DURATION
@@ -69,7 +70,7 @@ class Faults:
         self._random, self._lock = Random(f"answers {seed}"), threading.Lock()
         self._controlplane, self._api = controlplane, controlplane.api
         self._instances, self._busy, self._note = instances, busy, note
-        self._kinds = requests.Faulty()
+        self._kinds = Faulty()
         self._spoils = self._bends = self._holds_back = False
         self._proxy = proxy
         self._met = 0
@@ -81,8 +82,8 @@ class Faults:
 
     def of_round(self, number: int) -> list[Fault]:
         """Return all faults; in the next round, each kind of request has another answer."""
-        kinds = {**requests.BESIDE, **requests.NEEDED}
-        answers = list(requests.ANSWERS)
+        kinds = {**BESIDE, **NEEDED}
+        answers = list(ANSWERS)
         return [
             Fault("none", readable=True),
             *(
@@ -98,9 +99,9 @@ class Faults:
     def _kind(self, kind: str, pattern: str, answer: str) -> Fault:
         return Fault(
             f"{kind}: {answer}",
-            partial(self._kinds.begin, pattern, requests.ANSWERS[answer]),
+            partial(self._kinds.begin, pattern, ANSWERS[answer]),
             self._kinds.end,
-            readable=kind in requests.BESIDE,
+            readable=kind in BESIDE,
             met=lambda: self._kinds.met,
         )
 
@@ -180,11 +181,10 @@ class Faults:
     # What happens.
 
     def _switch(self, name: str, value: bool) -> None:
-        self._met = 0
-        setattr(self, name, value)
         if value:
-            self._over = threading.Event()
-        else:
+            self._met, self._over = 0, threading.Event()
+        setattr(self, name, value)
+        if not value:
             self._over.set()
 
     def _instead(self, method: str, path: str) -> bytes | Iterator[bytes] | None:

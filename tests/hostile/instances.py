@@ -20,7 +20,14 @@ from tests.support.controlplane.api import Api
 from tests.support.controlplane.processes import wait_for
 
 # Neither a budget nor a time-out is what a healthy node waits for.
-_SETTINGS = ENFORCE + "budget: {maxUnavailable: 100%}\ndrain: {timeout: 1d}\npublish: [node-conditions]\n"
+_SETTINGS = f"""{ENFORCE}
+budget: {{maxUnavailable: 100%}}
+publish: [node-conditions]
+drain:
+  timeout: 1d
+  rules:
+  - {{name: kept, namespaces: {{matchLabels: {{keep: "yes"}}}}, behavior: Skip}}
+"""
 _NO_THREADS = """
 from pathlib import Path
 from tests.support.fakes.threads import refused

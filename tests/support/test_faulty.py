@@ -1,4 +1,4 @@
-"""The faults of a session are what they say."""
+"""The faults of requests are what they say."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from itertools import islice
 
 import pytest
 
-from tests.hostile import requests
-from tests.hostile.requests import ANSWERS, BESIDE, NEEDED, Faulty
+from tests.support.fakes.faulty import ANSWERS, BESIDE, NEEDED, Faulty, silent, slow
 
 ASKED = {
     "GET /api/v1/nodes?limit=500": {"lists of nodes"},
@@ -23,7 +22,6 @@ ASKED = {
     "GET /api/v1/namespaces/n/configmaps/node-maintenance-ledger": {"the ledger"},
     "PATCH /api/v1/namespaces/n/configmaps/node-maintenance-ledger": {"writes of the ledger"},
     "PATCH /apis/coordination.k8s.io/v1/namespaces/n/leases/reconciler-lock": {"the lock"},
-    "GET /apis/coordination.k8s.io/v1/leases?fieldSelector=x": {"Leases of others"},
 }
 
 
@@ -42,7 +40,7 @@ def test_a_request_is_of_one_kind(request_line: str) -> None:
 def test_a_fault_counts_requests_and_ends() -> None:
     faulty = Faulty()
     before = faulty.instead("GET", "/api/v1/pods")
-    faulty.begin("GET .*/pods", requests.silent)
+    faulty.begin("GET .*/pods", silent)
     during = faulty.instead("GET", "/api/v1/pods"), faulty.instead("GET", "/api/v1/nodes")
     faulty.end()
 
@@ -61,7 +59,7 @@ def test_a_refusal_is_a_whole_answer(status: str) -> None:
 
 def test_a_slow_answer_goes_on_until_the_fault_is_over() -> None:
     over = threading.Event()
-    answer: Iterator[bytes] = requests.slow(over)
+    answer: Iterator[bytes] = slow(over)
     begin = list(islice(answer, 1))
     over.set()
 

@@ -18,7 +18,6 @@ BESIDE = {
     "Events": "(GET|POST|PATCH) .*/events",
     "conditions of nodes": "PATCH .*/nodes/.*/status",
     "evictions": "POST .*/eviction",
-    "Leases of others": "GET /apis/coordination.k8s.io/v1/leases",
 }
 """Requests that no cordon waits for, as patterns of method and path."""
 
