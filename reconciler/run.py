@@ -59,7 +59,12 @@ def run_pass(
         nodes = {node.node: node for node in later.nodes if node.node in changed}
         if not nodes:
             break
-        plan = replace(plan, nodes=tuple(nodes.get(node.node, node) for node in plan.nodes))
+        moments = [moment for moment in (plan.next_change, later.next_change) if moment is not None]
+        plan = replace(
+            plan,
+            nodes=tuple(nodes.get(node.node, node) for node in plan.nodes),
+            next_change=min(moments, default=None),
+        )
         done = (outcome for outcome in outcomes if not (outcome.changed and outcome.node in nodes))
         later = replace(later, nodes=tuple(nodes.values()), publications=())
         outcomes = (*done, *act(later, outside))

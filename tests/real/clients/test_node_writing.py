@@ -12,6 +12,7 @@ from reconciler import USER_AGENT
 from reconciler.http.retrying import TRIES, UNANSWERED
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import Connection
+from reconciler.kubernetes.node_store import NodeStore
 from reconciler.model import limits
 from reconciler.model.errors import Conflict, Forbidden, LockLost, NotFound, Rejected, Unreachable
 from reconciler.model.node import Node, Taint
@@ -504,3 +505,18 @@ def test_lists_of_a_node_whose_record_has_changed_are_not_written(
         ours.patch_node(node_write(node, PREFIX, lists=ListChanges(("example.com/keep",))))
 
     assert "finalizers" not in cluster.api.get("nodes", NAME)["metadata"]
+
+
+def test_what_a_refused_write_has_read_is_known_to_the_next_decision(
+    cluster: ControlPlane, connection: Connection, node: Node
+) -> None:
+    """A pass decides again at once, and no watch may have shown the change by then."""
+    store = NodeStore()
+    store.begin(WANTED)
+    assert [*store.listed([node], node.resource_version)] == []
+    cluster.api.patch("nodes", NAME, {"metadata": {"annotations": {f"{PREFIX}/hold": "{}"}}})
+
+    with pytest.raises(Conflict):
+        Cluster(connection, guard=lambda: None, store=store).patch_node(cordon(node))
+
+    assert store.newest()[NAME].annotations == {f"{PREFIX}/hold": "{}"}
