@@ -215,12 +215,7 @@ def delivery_of(
 ) -> Delivery:
     """Return the delivery of these messages; those that are late at `now` (aware) say from when they are."""
     zone = entry.at.time_zone or zone if entry.at is not None else zone
-    texts = {one.id: one.text for one in messages}
-    if now is not None:
-        for one in messages:
-            if shifted(ripe_at(entry, one, now, zone), _LATE) < now:
-                texts[one.id] = f"{one.text} (this is from {to_text(one.at)}, and could not be sent before)"
-    said = tuple(replace(one, text=texts[one.id]) for one in messages)
+    said = messages if now is None else tuple(_dated(entry, one, now, zone) for one in messages)
     lines = [] if len(said) == 1 else list(_lines(said, zone))
     if len(said) == 1:
         lines = [safe.line(in_zone(said[0].text, zone))]
@@ -231,6 +226,15 @@ def delivery_of(
     return Delivery(
         entry.name, said, limits.text(title, _TITLE), tuple(lines), safe.line(entry.cluster), zone=zone
     )
+
+
+def _dated(entry: Notify, message: Message, now: datetime, zone: tzinfo) -> Message:
+    """Return the message, with its own moment if it is late."""
+    if shifted(ripe_at(entry, message, now, zone), _LATE) >= now:
+        return message
+    late = f" (this is from {to_text(message.at)}, and could not be sent before)"
+    anyone = f"{message.anyone}{late}" if message.anyone else ""
+    return replace(message, text=f"{message.text}{late}", anyone=anyone)
 
 
 def letter_of(message: WorkflowMessage, dropped: int) -> Delivery:

@@ -33,6 +33,9 @@ from reconciler.model.values import replace
 _KEPT_AT_THE_END = (Topic.DONE, Topic.MISSED, Topic.FAILED)
 _LOST = "the case has ended, such as by `reconciler release`; no pass of this process saw how"
 _DELETED = "the node was deleted"
+_OF_CLUSTER = ""
+"""What owners read about the whole cluster: no such message goes to them."""
+
 _NO_CASE = "nothing is announced for the node any more, and it has no case"
 _COME_BACK = ("Held", "Blocked")
 """The keys of what ends within a case, and can come back."""
@@ -134,7 +137,7 @@ class _News:
         before = self._before.cases.get(_CLUSTER)
         if not reconciler.others:
             if before is not None:
-                over = Fact(Topic.DONE, "no other reconciler acts on the same nodes any more")
+                over = Fact(Topic.DONE, "no other reconciler acts on the same nodes any more", _OF_CLUSTER)
                 self._messages.append((self._message(before, ENDING, over), before.audience))
                 self._ended.add(before.case)
             return
@@ -146,7 +149,7 @@ class _News:
             said=before.said if before is not None else {},
         )
         text = f"another reconciler acts on the same nodes: {reconciler.beside}. Find both: {FIND}"
-        fact = Fact(Topic.TWO_RECONCILERS, text, lasts=True)
+        fact = Fact(Topic.TWO_RECONCILERS, text, _OF_CLUSTER, lasts=True)
         self._cases[_CLUSTER] = self._say(known, {f"{fact.topic} {' '.join(reconciler.others)}": fact})
 
     def gone(self, known: Known, *, exists: bool) -> None:
@@ -158,7 +161,8 @@ class _News:
             stopped = "" if exists else CaseOutcome(CaseResult.STOPPED).words
             parts = (known.result or stopped, _LOST if exists else _DELETED)
             text = "; ".join(part for part in parts if part) if known.open else _NO_CASE
-            message = self._message(known, ENDING, Fact(Topic.DONE, text))
+            anyone = "the case has ended" if exists else _DELETED
+            message = self._message(known, ENDING, Fact(Topic.DONE, text, anyone))
             self._messages.append((message, known.audience if known.open else ()))
         self._over |= {(known.case, self._key(known, key)) for key in _COME_BACK}
         self._ended.add(known.case)
@@ -302,6 +306,7 @@ class _News:
         return replace(known, said={key: at for key, at in known.said.items() if key not in over})
 
     def _message(self, known: Known, key: str, fact: Fact) -> Message:
+        for_owners = any(entry.to is not None for entry in self._entries)
         return Message(
             topic=fact.topic,
             node=known.node,
@@ -313,6 +318,8 @@ class _News:
             pool=known.pool,
             zone=known.zone,
             namespaces=known.namespaces,
+            anyone=fact.anyone if for_owners else "",
+            named=fact.named if for_owners else (),
         )
 
     def _key(self, known: Known, key: str) -> str:

@@ -33,6 +33,12 @@ SAID = 100
 TEXT = 600
 """Characters of a message's text."""
 
+OWN_TEXT = 300
+"""Characters of what a message says of the pods of one namespace."""
+
+NAMESPACES = 50
+"""Namespaces of which a message says something."""
+
 RESULT = 200
 """Characters of the result of a case."""
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Collection
 from datetime import timedelta
 from enum import StrEnum
 
 from msgspec import Struct
 
-from reconciler.model.values import Names, UnixMoment
+from reconciler.model.values import Names, UnixMoment, replace
 
 
 class Topic(StrEnum):
@@ -79,6 +80,14 @@ _BAD = frozenset(
 )
 
 
+class OfNamespace(Struct, frozen=True):
+    """What a message says of one namespace: a text that only its owners read, and how many pods that is."""
+
+    namespace: str
+    text: str
+    pods: int = 0
+
+
 class Message(Struct, frozen=True):
     """One message about one node, or about the whole cluster: then `node` is empty.
 
@@ -86,7 +95,9 @@ class Message(Struct, frozen=True):
     `kind` is the most disruptive event of the case, or its condition. `at` is when a pass saw it (UTC).
     `text` has its moments in RFC 3339 and UTC. `repeats` is whether it was sent before and still holds.
     `namespaces` are those of the pods on the node, as far as they were needed before. `patience` is how long
-    it may wait at most for the end of what it says, None if there is no limit.
+    it may wait at most for the end of what it says, None if there is no limit. `anyone` is what every owner
+    of pods on the node may read, so it names nothing of a namespace. `named` is what only the owners of a
+    namespace may read.
     """
 
     topic: Topic
@@ -101,6 +112,17 @@ class Message(Struct, frozen=True):
     repeats: bool = False
     namespaces: Names = ()
     patience: timedelta | None = None
+    anyone: str = ""
+    named: tuple[OfNamespace, ...] = ()
+
+    def for_owners(self, namespaces: Collection[str]) -> Message:
+        """Return the message for the owners of these namespaces: of others it has only a number of pods."""
+        own = [one.text for one in self.named if one.namespace in namespaces]
+        others = sum(one.pods for one in self.named if one.namespace not in namespaces)
+        counted = f"{others} {'pod' if others == 1 else 'pods'} of others"
+        rest = "; ".join((*own, *([counted] if others else ())))
+        text = ": ".join(part for part in (self.anyone or self.topic.value, rest) if part)
+        return replace(self, text=text, namespaces=(), anyone=text, named=())
 
     @property
     def about(self) -> str:

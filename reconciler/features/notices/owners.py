@@ -74,12 +74,14 @@ def for_owners(
 ) -> ForOwners:
     """Return one delivery for each owner, with the messages about nodes on which they have pods.
 
-    `on_node` has the namespaces of the pods of each node. Each namespace has a few addresses at most, and no
-    namespace gets a second one before each of the others has its first.
+    Their texts name only what is in the namespaces of this owner. `on_node` has the namespaces of the pods of
+    each node. Each namespace has a few addresses at most, and no namespace gets a second one before each of
+    the others has its first.
     """
     own = set(entry.mail.to) if entry.mail is not None else {entry.slack.channel if entry.slack else ""}
     wanted: dict[str, list[str]] = {}
     nodes: dict[str, set[str]] = {}
+    theirs: dict[str, set[str]] = {}
     for node, names in on_node.items():
         for name in names:
             if name not in wanted:
@@ -87,12 +89,14 @@ def for_owners(
                 wanted[name] = [one for one in dict.fromkeys(given) if one not in own]
             for address in wanted[name][:ADDRESSES]:
                 nodes.setdefault(address, set()).add(node)
+                theirs.setdefault(address, set()).add(name)
     turns = ((turn, wanted[name][turn]) for name in sorted(wanted) for turn in range(len(wanted[name])))
     chosen = [address for turn, address in sorted(turns, key=itemgetter(0)) if turn < ADDRESSES]
     served = list(dict.fromkeys(chosen))[:MOST]
     found = []
     for address in served:
-        messages = tuple(one for one in delivery.messages if one.node in nodes[address])
+        about = (one for one in delivery.messages if one.node in nodes[address])
+        messages = tuple(one.for_owners(theirs[address]) for one in about)
         found.append(replace(delivery_of(entry, messages, zone), recipient=address))
     cut = (name for name, given in wanted.items() if not set(given) <= set(served))
     return ForOwners(tuple(found), tuple(sorted(cut)))
