@@ -23,7 +23,7 @@ from jobs.agent.figures import Figures
 from jobs.agent.imds import DEFAULT_ADDRESS, Imds, ImdsError
 from jobs.agent.own_node import Access, OwnNode, OwnNodeClient, in_cluster
 from jobs.runtime.health import HealthServer, place_of
-from jobs.runtime.log_line import Level, LogEvent, log_line, write_lines, write_utf8
+from jobs.runtime.log_line import Level, LogEvent, begin_log, log_line, write_lines
 from reconciler import USER_AGENT
 from reconciler.model import scheduled_events
 from reconciler.model.errors import ClusterError, NoThread, ReconcilerError
@@ -313,7 +313,7 @@ class Agent:
 
 def main(argv: list[str] | None = None) -> int:
     """Run until SIGTERM, or one step with --once. Return the exit code."""
-    write_utf8()
+    begin_log()
     arguments = _arguments(sys.argv[1:] if argv is None else argv)
     stop = threading.Event()
 

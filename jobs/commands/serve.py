@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
@@ -18,7 +19,7 @@ import click
 from jobs import options
 from jobs.runtime.acting import Acting, Following, Yields, acting_now
 from jobs.runtime.clock import ServerClock, SystemClock
-from jobs.runtime.environment import Target
+from jobs.runtime.environment import Target, is_our_place
 from jobs.runtime.health import HealthServer, place_of
 from jobs.runtime.log_line import LogEvent
 from jobs.runtime.logs import PassLog, log_as_json
@@ -36,6 +37,7 @@ from jobs.runtime.settings_source import Look, SettingsFile, SettingsWarning, wa
 from jobs.runtime.supervised import Ending, LastRead, ended_by_signals, wait_until_set
 from reconciler.kubernetes.beside import ThreadsBeside
 from reconciler.kubernetes.connection import Connection
+from reconciler.kubernetes.lease import Sighting
 from reconciler.kubernetes.node_store import NodeStore
 from reconciler.model.coverage import SettingsSeen
 from reconciler.model.drains import DrainProgress, Phase
@@ -60,8 +62,9 @@ from reconciler.settings.schema import Mode, Settings
 
 log = logging.getLogger(__name__)
 
-# Seconds: pauses after the lock was lost, and as a standby or after an error of the API server.
+# Seconds: pauses after the lock was lost, as a standby, and after an error of the API server.
 _SOON = 0.2
+_STANDBY = 2.0
 _AGAIN = 5.0
 
 
@@ -205,8 +208,7 @@ class Serving:
         self._clock = ServerClock(connection)
         self._file = SettingsFile(config, SystemClock().now, shows_rejected=shows_rejected)
         self._acting: Acting | None = None
-        self._lost = ""
-        """The identity under which this process has lost the lock, until it acquires it again."""
+        self._entering, self._left = threading.Lock(), False
         self._followed = NodeStore()
         self._only_looking = Wiring(connection, target, nodes=self._followed)
         self._cluster = connection, target
@@ -225,8 +227,14 @@ class Serving:
         self._began = time.monotonic()
         self._every = every
         self._loop = PassLoop(self._run, every.total_seconds(), self._unexpected, ending)
-        came = partial(self._loop.wake, Cause("an answer that came late"))
-        self._following = Following(Store(PARTS), self._loop.wait_for_calm, self._loop.wait_for_rest, came)
+        self._following = Following(
+            Store(PARTS),
+            self._loop.watchdog,
+            Sighting(),
+            self._loop.wait_for_calm,
+            self._loop.wait_for_rest,
+            partial(self._loop.wake, Cause("an answer that came late")),
+        )
         self.observers = Observers(_Own(self._loop.wake), *observers)
         self._files = FileWatcher(config, self._loop.wake, ending)
         self._nodes = NodeWatcher(
@@ -253,10 +261,19 @@ class Serving:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Stop: wait for the running pass, stop evictions, and release the lock."""
+        """Stop: wait for the running pass, stop evictions, and release the lock.
+
+        The lock is given back in time, also if the pass or an eviction hangs.
+        """
+        with self._entering:
+            self._left = True
+            if self._acting is not None:
+                self._acting.gives_back()
         with ExitStack() as things:
-            things.callback(self._leave)
             things.push(self._nodes)
+            # Ends the requests that hang.
+            things.callback(self._only_looking.connection.close)
+            things.callback(self._leave)
             things.push(self._loop)
             things.push(self._files)
 
@@ -275,7 +292,8 @@ class Serving:
         shows the page would else have no endpoint. Without earlier settings it is not: it must not replace a
         Pod that has some.
         """
-        reasons = [self._loop.success.unready(), self._nodes.trouble(), self._files.trouble()]
+        passes = self._loop.success.unready() or self._loop.watchdog.stands_still()
+        reasons = [passes, self._nodes.trouble(), self._files.trouble()]
         if self._settings.rejected:
             names = f"; unguarded nodes: {first_of(self._unguarded)}" if self._unguarded else ""
             reasons[0] = f"the settings are rejected, and there are no earlier ones, so nobody acts{names}"
@@ -329,11 +347,20 @@ class Serving:
         try:
             change = self._pass()
         except LockHeld as held:
+            again = min(_STANDBY, held.again)
+            if is_our_place(held.holder):
+                # It ended without a word, such as by a kill. Nobody acts, so this is no standby.
+                before = f"an earlier run of this container still has the lock: {held.holder}"
+                self._failed(LockLost(f"{before}; it is taken once nobody has renewed it for some seconds"))
+                return again
             self._log.standby(held.holder)
             self.observers.stands_by(held.holder)
-            self._loop.success.good()
-            return _AGAIN
+            # A holder that is dead is not known to act.
+            if held.alive:
+                self._loop.success.good()
+            return again
         except LockLost as error:
+            self._loop.watchdog.acted()
             if self._acting is not None and self._acting.gave_back:
                 # It waits as a standby does: the process on another node goes on with the drains.
                 PassLog.write(LogEvent.GAVE_BACK, because="our own Pod is evicted from its node")
@@ -341,7 +368,6 @@ class Serving:
                 self._loop.success.good()
                 return _AGAIN
             self._failed(error)
-            self._lost = self._acting.identity if self._acting is not None else self._lost
             self._leave()
             # Take the lock again at once, or stand by. Writes wait until then.
             return _SOON
@@ -353,6 +379,7 @@ class Serving:
             self.observers.failed(self._took())
             return _AGAIN
         self._loop.success.good()
+        self._loop.watchdog.acted()
         self.observers.succeeded(self._took(), self._clock.now())
         # What has no answer yet is asked for again soon, also if it fails meanwhile.
         soon = [_AGAIN] if self._acting is not None and self._acting.late else []
@@ -414,16 +441,24 @@ class Serving:
 
     def _enter(self) -> Acting:
         if self._acting is None:
-            looking = self._only_looking
             acting = Acting(
-                looking, self._settings, self._clock, self.observers, self._following, self._lost, self._every
+                self._only_looking, self._settings, self._clock, self.observers, self._following, self._every
             )
-            acting.__enter__()
-            self._acting, self._lost = acting, ""
+            with self._entering:
+                if self._left:
+                    raise LockLost("the process ends")
+                # Before the lock is ours: the end of the process gives it back also then.
+                self._acting = acting
+            try:
+                acting.__enter__()
+            except BaseException:
+                self._acting = None
+                raise
             PassLog.write(LogEvent.LEADING)
         return self._acting
 
     def _leave(self) -> None:
-        if self._acting is not None:
+        with self._entering:
             acting, self._acting = self._acting, None
+        if acting is not None:
             acting.__exit__(None, None, None)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
@@ -16,12 +17,14 @@ from jobs import options
 from jobs.runtime.acting import Acting, Yields
 from jobs.runtime.clock import ServerClock, SystemClock
 from jobs.runtime.environment import Target, connected
+from jobs.runtime.log_line import lines_dropped
 from jobs.runtime.looks import echo_lines
 from jobs.runtime.output import echo, echo_document, echo_for_programs, for_programs, width
 from jobs.runtime.outside import Wiring, reconciler_of
 from jobs.runtime.process import Observers, Surroundings, options_of_features
 from jobs.runtime.settings_source import SettingsSource, settings_from
 from jobs.runtime.supervised import ended_by_signals
+from jobs.runtime.unblocked import unblock
 from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.errors import LockHeld
 from reconciler.model.outcome import ActionName, HoldCode, Outcome, Result
@@ -36,6 +39,10 @@ from reconciler.settings.schema import Mode
 
 # While drains run, the cluster is read again at this interval, because an event may be cancelled.
 LOOK_AGAIN = timedelta(seconds=10)
+# Seconds between two looks at a lock of which it is not known whether its holder lives.
+LOOK_AT_LOCK = 0.5
+# Seconds after which a person is told of it: one that lives renews the lock every 2 seconds.
+SILENT = 4.0
 # How soon SIGTERM is noticed.
 GLANCE = timedelta(seconds=0.5)
 STRUCK = 4
@@ -93,6 +100,8 @@ def sweep(
     and in a dry run, nothing is written and no lock is taken. `given` are the values of options of features;
     raises OutputError if one can't be followed.
     """
+    # Its report on standard output is written when the lock is given back.
+    unblock(("stderr",), lines_dropped)
     with Observers().add(Surroundings("sweep", given, _warn, target)) as observers:
         settings = settings_from(config, target, SystemClock().now())
         try:
@@ -124,7 +133,7 @@ def _act(
     stop = threading.Event()
     began = time.monotonic()
     try:
-        with ended_by_signals(stop), acting:
+        with ended_by_signals(stop), _entered(acting, stop):
             # By now an answer has told the time. The wait for the lock counts.
             until = clock.now() + patience - timedelta(seconds=time.monotonic() - began)
             try:
@@ -138,6 +147,27 @@ def _act(
         if (report := story.report()) is not None:
             _print(report, output)
     return _exit_code(failed=story.failed, struck=story.struck)
+
+
+@contextmanager
+def _entered(acting: Acting, stop: threading.Event) -> Iterator[None]:
+    """Enter once the lock is free, and leave at the end.
+
+    Raises LockHeld as soon as its holder is seen to live, or once `stop` is set.
+    """
+    silent, said = time.monotonic() + SILENT, False
+    with ExitStack() as left:
+        while True:
+            try:
+                left.enter_context(acting)
+                break
+            except LockHeld as held:
+                if held.alive or stop.wait(min(held.again, LOOK_AT_LOCK)):
+                    raise
+                if not said and time.monotonic() >= silent:
+                    said = True
+                    _warn(f"{held.holder} has the lock; this sweep begins if it does not renew it")
+        yield
 
 
 def _passes(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from datetime import datetime, timedelta
 from functools import partial
 from types import TracebackType
@@ -12,16 +12,17 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from jobs.runtime.behind import Behind, OnceBeside
-from jobs.runtime.environment import identity
+from jobs.runtime.environment import identity, this_process
 from jobs.runtime.outside import Wiring
 from jobs.runtime.process import Leading, Observers, Passed, companions_of, evicted
+from jobs.runtime.watchdog import Watchdog
 from reconciler import __version__
 from reconciler.drain.drainer.requests import refusal_reason
 from reconciler.kubernetes.beside import PATIENCE
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.eviction import Evictions
-from reconciler.kubernetes.lease import Lock, read_rivals
+from reconciler.kubernetes.lease import Lock, Sighting, read_rivals
 from reconciler.kubernetes.side_by_side import SideBySide
 from reconciler.model.drains import DrainOrder, DrainProgress, Phase
 from reconciler.model.ended_case import EndedCase, ended_case
@@ -42,14 +43,21 @@ if TYPE_CHECKING:
     from reconciler.drain.drainer import Drainer
 
 
+GIVEN_BACK = 4.0
+"""Seconds after which a process that ends, or stands by, has given the lock back, whatever hangs."""
+
+
 class Following(Struct, frozen=True):
     """What a process has whose passes follow each other without end.
 
-    `store` is what they remember. `calm` waits for some seconds while the cordons of a burst are due, `rest`
-    for moments while any pass runs. `came` begins a pass for an answer that one went on without.
+    `store` is what they remember. `watchdog` says whether they end. `sighting` is what was seen of other
+    holders of the lock. `calm` waits for some seconds while the cordons of a burst are due, `rest` for
+    moments while any pass runs. `came` begins a pass for an answer that one went on without.
     """
 
     store: Store
+    watchdog: Watchdog
+    sighting: Sighting
     calm: Callable[[], None]
     rest: Callable[[], object]
     came: Callable[[], object] = lambda: None
@@ -58,8 +66,9 @@ class Following(Struct, frozen=True):
 class Acting:
     """The lock, and what may write only while it is held.
 
-    Entering raises LockHeld if another pass has it. Leaving first ends the drains and then releases the
-    lock; the record on each node says where the next pass continues.
+    Entering raises LockHeld if another pass has it, and is all or nothing: after any other error the lock is
+    given back. Leaving first ends the drains and then releases the lock, in time whatever hangs; the record
+    on each node says where the next pass continues.
     """
 
     def __init__(
@@ -69,14 +78,12 @@ class Acting:
         clock: Clock,
         observers: Observers,
         following: Following | None = None,
-        earlier: str = "",
         every: timedelta | None = None,
     ) -> None:
         """Write where `looking` only reads, by these settings, which may be replaced between passes.
 
-        With `following`, a pass decides about what changed since the last one. `earlier` is the identity of
-        an Acting of this process that has lost the lock and was left. `every` is the longest time between two
-        passes, None for a sweep.
+        With `following`, a pass decides about what changed since the last one. `every` is the longest time
+        between two passes, None for a sweep.
         """
         connection, target = looking.connection, looking.target
         self.settings, self._following = settings, following
@@ -84,13 +91,22 @@ class Acting:
         self._open_cases = OpenCases()
         self._clock = clock
         self.identity = identity()
-        self._lock = Lock(connection, namespace=target.namespace, identity=self.identity, earlier=earlier)
+        # A sweep waits between its passes, and in each wait for a short time only.
+        self._watchdog = following.watchdog if following is not None else Watchdog()
+        self._lock = Lock(
+            connection,
+            namespace=target.namespace,
+            identity=self.identity,
+            process=this_process(),
+            sighting=following.sighting if following is not None else None,
+            stands_still=self._watchdog.stands_still,
+        )
         self._every = every
         self._lock.says(self._begins)
         came = following.came if following is not None else lambda: None
         self._wiring = Wiring(connection, target, self._lock.check, looking.nodes, came)
         self._itself = self._wiring.itself
-        self._side_by_side = SideBySide(lambda: connection.throttled)
+        self._side_by_side = SideBySide(lambda: connection.throttled, self._watchdog.wrote)
         self._behind = Behind(following.rest) if following is not None else None
         self._hooks: HookRunner | None = None
         self._rivals: tuple[Reconciler, ...] | None = None
@@ -122,16 +138,27 @@ class Acting:
     def __enter__(self) -> Acting:
         """Acquire the lock; LockHeld if another pass has it."""
         self._lock.acquire()
-        self._itself = replace(self._wiring.itself, leads_since=self._clock.now())
-        self._observers.leads(leads=True)
-        for companion in self._companions:
-            companion.before(self.settings)
+        try:
+            self._itself = replace(self._wiring.itself, leads_since=self._clock.now())
+            self._observers.leads(leads=True)
+            for companion in self._companions:
+                companion.before(self.settings)
+        except BaseException:
+            # First, so that another process can act while this one cleans up.
+            self._lock.release()
+            self.__exit__(None, None, None)
+            raise
         return self
+
+    def gives_back(self) -> None:
+        """Give the lock back in `GIVEN_BACK` seconds at the latest; leave this as soon as possible."""
+        self._lock.release_within(GIVEN_BACK)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """End the drains, send the notices that are due, then release the lock."""
+        self.gives_back()
         self._lock.turns_to(self.settings.mode.value)
         with ExitStack() as last:
             last.callback(self._lock.release)
@@ -154,12 +181,26 @@ class Acting:
         With `waits`, it waits for each answer as long as it takes.
         """
         self._wiring.beside.begins(None if waits else PATIENCE)
-        with self._observers.passing() as seen:
+        # The deadlines of the answers end a pass that waits for them.
+        ends = nullcontext() if waits else self._ends()
+        with self._observers.passing() as seen, ends:
             plan, outcomes = self._run_pass()
             seen(plan, outcomes)
         drains = self.drainer.progress()
         self._observers.after(Passed(plan, self.settings, outcomes, rehearsed=False, drains=drains))
         return plan, outcomes
+
+    @contextmanager
+    def _ends(self) -> Iterator[None]:
+        """Let the watchdog see the passes of a sweep; the loop of `serve` shows its own."""
+        if self._following is not None:
+            yield
+            return
+        self._watchdog.begins()
+        try:
+            yield
+        finally:
+            self._watchdog.ends()
 
     def _run_pass(self) -> tuple[Plan, tuple[Outcome, ...]]:
         # A pass that has nothing to write would not notice that the lock is lost.

@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from itertools import count
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -100,9 +101,31 @@ def itself() -> Self:
 
 
 def identity() -> str:
-    """Return the identity for the lock: unique text that helps a person find this process.
+    """Return a new identity for a lock: unique text that helps a person find this process."""
+    return f"{this_process()}{next(_locks)}"
+
+
+def this_process() -> str:
+    """Return how the identities of all locks of this process begin.
 
     A restarted container has the same pod name and process number, hence the random part.
     """
-    where = os.environ.get("POD_NAME") or socket.gethostname()
-    return f"{where}/{os.getpid()}/{uuid.uuid4().hex[:8]}"
+    return f"{_place()}/{_random(os.getpid())}."
+
+
+def is_our_place(holder: str) -> bool:
+    """Whether a holder of the lock has our host and process number: it is this process, or an earlier one."""
+    return holder.rpartition("/")[0] == _place()
+
+
+def _place() -> str:
+    return f"{os.environ.get('POD_NAME') or socket.gethostname()}/{os.getpid()}"
+
+
+_locks = count(1)
+
+
+@cache
+def _random(process: int) -> str:
+    """Return a text of its own for each process, also for one that was forked."""
+    return uuid.uuid4().hex[:8]

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
 
+from jobs.runtime.unblocked import unblock
 from reconciler.model.limits import escaped_json
 from reconciler.model.moments import to_micro_text
 
@@ -43,16 +44,26 @@ def to_line(fields: Mapping[str, object]) -> str:
     return _encoded({key: _flat(value) for key, value in _first(fields.items(), _TOP)})
 
 
-def write_utf8() -> None:
-    """Let standard output write UTF-8 in every locale, and replace what it cannot encode."""
+def begin_log() -> None:
+    """Let a log on standard output block nobody, and write UTF-8 in every locale.
+
+    What cannot be encoded is replaced. Standard error blocks nobody either: Python writes there, too.
+    """
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")
+    unblock(("stdout",), lambda lines: log_line(LogEvent.LINES_DROPPED, Level.WARNING, lines=lines))
+    unblock(("stderr",), lines_dropped)
+
+
+def lines_dropped(lines: int) -> str:
+    """Return the line for a person that says how many were dropped."""
+    return f"warning: {lines} lines were dropped, because nobody read them"
 
 
 def write_lines(*lines: str) -> None:
     """Write lines to standard output in one piece, so that no line of another thread comes into one of them.
 
-    `print` writes the end of a line on its own.
+    `print` writes the end of a line on its own. After `begin_log` this waits for nothing.
     """
     sys.stdout.write("".join(f"{line}\n" for line in lines))
     sys.stdout.flush()
@@ -118,6 +129,7 @@ class LogEvent(StrEnum):
     # Both
     LISTENING = "listening"
     PROBE_FAILED = "probe failed"
+    LINES_DROPPED = "log lines dropped"
 
     # The reconciler
     NODE = "node"
@@ -165,6 +177,7 @@ class LogField(StrEnum):
     TRACEBACK = "traceback"
     ADDRESS = "address"
     LOGGER = "logger"
+    LINES = "lines"
     # The reconciler
     ACTION = "action"
     DEADLINE = "deadline"

@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from jobs.runtime.log_line import LARGEST_TRACEBACK, Level, LogEvent, log_line, write_lines, write_utf8
+from jobs.runtime.log_line import LARGEST_TRACEBACK, Level, LogEvent, begin_log, log_line, write_lines
 from reconciler.model.content import SettingsVersion
 from reconciler.model.ended_case import EndedCase, to_fields
 from reconciler.model.errors import ReconcilerError
@@ -39,7 +39,7 @@ class _JsonLines(logging.Formatter):
 
 def log_as_json() -> None:
     """Write the warnings and errors of libraries to stdout as JSON lines."""
-    write_utf8()
+    begin_log()
     handler = logging.StreamHandler(sys.stdout)
     handler.setFormatter(_JsonLines())
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)

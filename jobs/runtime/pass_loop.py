@@ -18,6 +18,7 @@ from msgspec import Struct
 from watchfiles import watch
 
 from jobs.runtime.supervised import Ending, Supervised, Trouble, can_be_repeated, pause_after
+from jobs.runtime.watchdog import Watchdog
 from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.node_store import NodeStore, follow_nodes
 from reconciler.model.node import Wanted
@@ -172,6 +173,8 @@ class Success:
     def __init__(self, every: float) -> None:
         """`every` is the longest time in seconds between two passes."""
         self._every = every
+        self.longest = every * 3 + 120
+        """Seconds without the end of a pass after which the process should be restarted."""
         self._trouble: Trouble | None = None
         self._last_good: float | None = None
         self.last_end = time.monotonic()
@@ -189,7 +192,7 @@ class Success:
     def stuck(self) -> str:
         """Return that no pass has ended for a long time, or an empty text."""
         silence = time.monotonic() - self.last_end
-        return f"no pass has ended for {silence:.0f} s" if silence > self._every * 3 + 120 else ""
+        return f"no pass has ended for {silence:.0f} s" if silence > self.longest else ""
 
     def unready(self) -> str:
         """Return why the passes do not work, or an empty text."""
@@ -199,6 +202,10 @@ class Success:
             return "no pass has succeeded yet"
         silence = time.monotonic() - self._last_good
         return f"the last successful pass was {silence:.0f} s ago" if silence > self._every * 3 else ""
+
+
+ENDS_WITHIN = 2.0
+"""Seconds for which the end of the loop waits for the running pass. One that hangs is left."""
 
 
 class PassLoop:
@@ -242,6 +249,8 @@ class PassLoop:
         )
         self.success = Success(every)
         """Whether the passes work."""
+        self.watchdog = Watchdog(self.success.longest)
+        """Whether the passes end."""
         self._thread: threading.Thread | None = None
 
     def __enter__(self) -> PassLoop:
@@ -251,13 +260,13 @@ class PassLoop:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Wait for the running pass, and run no other."""
+        """Wait for the running pass for a short time, and run no other."""
         self._scheduler.shutdown(wait=False)
         with self._changed:
             self._leaving = True
             self._changed.notify_all()
         if self._thread is not None:
-            self._thread.join()
+            self._thread.join(ENDS_WITHIN)
 
     def wake(self, cause: Cause) -> None:
         """Run a pass soon; see Pacer. May be called from any thread."""
@@ -324,11 +333,14 @@ class PassLoop:
     def _once(self) -> None:
         began = time.monotonic()
         again: float | None = None
+        good = True
+        self.watchdog.begins()
         try:
             again = self._run()
         except Exception as error:
             if not can_be_repeated(error):
                 raise
+            good = False
             failures = self.success.failed(error)
             again = min(self._pause(failures), self._every)
             self._failed(error, failures, again)
@@ -346,6 +358,8 @@ class PassLoop:
                 self._next = min(self._next, max(now + again, began + soonest))
             if self._requeue is not None:
                 self._next = min(self._next, began + max(self._requeue, 2 * (now - began)))
+            if good:
+                self.watchdog.ends(max(0.0, self._next - now))
 
 
 Wake = Callable[[Cause], None]

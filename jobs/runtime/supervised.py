@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import random
 import signal
 import threading
@@ -140,9 +141,17 @@ LOOK_EVERY = 1.0
 
 @contextmanager
 def ended_by_signals(stop: threading.Event) -> Iterator[None]:
-    """Inside the context, SIGTERM and SIGINT set the event instead of ending the process."""
+    """Inside the context, SIGTERM and SIGINT set the event instead of ending the process.
 
-    def end(*_: object) -> None:
+    A further signal, while the event is set, ends the process at once: nobody waits for what hangs.
+    """
+    asked = False
+
+    def end(number: int, _: object) -> None:
+        nonlocal asked
+        if asked and stop.is_set():
+            os._exit(128 + number)
+        asked = True
         stop.set()
 
     before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGINT)}

@@ -13,12 +13,13 @@ import ssl
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, cast
+from weakref import WeakSet
 
 from msgspec import Struct
 from urllib3 import BaseHTTPResponse, HTTPConnectionPool, HTTPSConnectionPool, PoolManager, Timeout
@@ -58,9 +59,39 @@ def within_bounds(bounds: Bounds) -> Iterator[None]:
         _bounds.reset(before)
 
 
-def bound(pool: PoolManager, api: str) -> None:
-    """Make every new connection of the pool a bounded one; `api` is what it connects to, for metrics."""
-    classes = {"http": partial(_HttpPool, api=api), "https": partial(_HttpsPool, api=api)}
+class Live:
+    """The connections of pools, also those on which an answer is awaited; safe for threads."""
+
+    def __init__(self) -> None:
+        """Start without any."""
+        self._lock = threading.Lock()
+        self._connections = WeakSet[HTTPConnection]()
+
+    def add(self, connection: HTTPConnection) -> None:
+        """Add one. It is forgotten when nobody has it any more."""
+        with self._lock:
+            self._connections.add(connection)
+
+    def cut(self) -> None:
+        """End every request at once, as if the network was cut: who waits for an answer gets an error."""
+        with self._lock:
+            sockets = [connection.sock for connection in self._connections]
+        for sock in sockets:
+            # Not the one of SSLSocket, which takes the state from the thread that reads.
+            with suppress(OSError, TypeError):
+                socket.socket.shutdown(cast("socket.socket", sock), socket.SHUT_RDWR)
+
+
+def bound(pool: PoolManager, api: str, live: Live | None = None) -> None:
+    """Make every new connection of the pool a bounded one; `api` is what it connects to, for metrics.
+
+    `live` gets the connections.
+    """
+    live = live or Live()
+    classes = {
+        "http": partial(_HttpPool, api=api, live=live),
+        "https": partial(_HttpsPool, api=api, live=live),
+    }
     pool.pool_classes_by_scheme = cast("Any", classes)
     pool.clear()
 
@@ -256,9 +287,14 @@ class _Https(HTTPSConnection):
 
 
 class _Reported(HTTPConnectionPool):
-    def __init__(self, *arguments: Any, api: str, **named: Any) -> None:
+    def __init__(self, *arguments: Any, api: str, live: Live, **named: Any) -> None:
         super().__init__(*arguments, **named)
-        self._api = api
+        self._api, self._live = api, live
+
+    def _new_conn(self) -> Any:
+        connection = super()._new_conn()
+        self._live.add(cast("HTTPConnection", connection))
+        return connection
 
     def urlopen(self, method: str, url: str, *arguments: Any, **named: Any) -> Any:
         began, status = time.monotonic(), None

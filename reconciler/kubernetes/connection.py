@@ -18,7 +18,7 @@ from msgspec import Struct, field
 from msgspec.structs import force_setattr
 
 from reconciler import USER_AGENT
-from reconciler.http.bounded import Bounds, bound, fingerprint, within_bounds
+from reconciler.http.bounded import Bounds, Live, bound, fingerprint, within_bounds
 from reconciler.http.failures import decode_json
 from reconciler.http.plain import retry_after
 from reconciler.kubernetes.access import load_access
@@ -344,6 +344,7 @@ class Connection:
         """How often the API server has asked for fewer requests."""
         self.sleep = sleep
         self._reload_lock = threading.Lock()
+        self._live = Live()
         self._load()
 
     @property
@@ -366,8 +367,9 @@ class Connection:
         return self.origin.cluster or self._host.partition("://")[2]
 
     def close(self) -> None:
-        """Close all idle connections."""
+        """Close all connections: a request that still waits for its answer ends with Unreachable."""
         self._pool.clear()
+        self._live.cut()
 
     def send(self, request: Request) -> bytes:
         """Return the body of the answer; raises the errors of ClusterError."""
@@ -463,7 +465,7 @@ class Connection:
             # It would come with every request. `insecure` says it once.
             urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
         self._authority, self._seen = access.authority, fingerprint(access.authority)
-        bound(self._pool, "kubernetes")
+        bound(self._pool, "kubernetes", self._live)
 
     def _notice_authority(self) -> None:
         """Close the idle connections if the authority's file has changed.

@@ -1,9 +1,11 @@
 """The lock, a Lease in our namespace: two passes never act at once.
 
-A process takes it over only after it has seen the Lease unchanged for its whole duration, by its own clock;
-it trusts no time that is written in the Lease. Before each write the holder checks how long ago its last
-successful renewal began, by a clock that counts through suspend. So a process that was stopped for long
+A process takes it over only after it has seen no renewal of the Lease for its whole duration, by its own
+clock; it trusts no time that is written in the Lease. Before each write the holder checks how long ago its
+last successful renewal began, by a clock that counts through suspend. So a process that was stopped for long
 notices before it writes. Only a request that it sent before it was stopped can still arrive.
+
+The lock is renewed only while passes end. A process whose passes stand still loses it to another one.
 
 Renewals do not wait for each other, because an API server may take longer for an answer than the time between
 two of them. Each is a patch that the server applies only while the Lease names us as its holder.
@@ -27,7 +29,6 @@ import msgspec
 from reconciler.kubernetes import objects
 from reconciler.kubernetes.connection import CORE, JSON_PATCH, ApiPath, Connection, Request, api
 from reconciler.kubernetes.server_time import boottime
-from reconciler.kubernetes.watching import events
 from reconciler.kubernetes.wire.lists import json_format, list_all
 from reconciler.kubernetes.wire.shapes import ObjectMeta, decode
 from reconciler.model import limits
@@ -63,12 +64,23 @@ TRUSTED = 0.6
 So the lock is kept, and a write is over before another process acts, while answers come within 8 s.
 """
 
+LONGEST = 60.0
+"""Seconds without a renewal after which the lock is free, whatever duration is written in the Lease."""
+
+TRANSITIONS = 1 << 31
+"""The API server refuses this number of changes of the holder, and all above it."""
+
+TRIES = 5
+"""How often the lock is read again at once after another process has changed it."""
+
 
 class LeaseSpec(msgspec.Struct):
-    """coordination.k8s.io/v1 LeaseSpec; its times are for people, and never read."""
+    """coordination.k8s.io/v1 LeaseSpec; its times are for people: of them only a change counts."""
 
     holderIdentity: str | None = None
     leaseDurationSeconds: int | None = None
+    acquireTime: str | None = None
+    renewTime: str | None = None
     leaseTransitions: int | None = None
 
 
@@ -131,32 +143,15 @@ class LeaseClient:
         """Return the Lease as it is now, None without one; raises the errors of ClusterError."""
         return objects.find(self.connection, self.path, Lease)
 
-    def next_change(self, seen: Lease, seconds: float) -> Lease:
-        """Wait up to `seconds` for an event of the Lease, and return it; without a UID if it was deleted."""
-        query = {
-            "watch": "true",
-            "fieldSelector": f"metadata.name={self._name}",
-            "resourceVersion": seen.metadata.resourceVersion,
-            "timeoutSeconds": str(max(1, math.ceil(seconds))),
-        }
-        request = Request("GET", self._place, query=query, read_timeout=max(seconds, 0.1), total=seconds + 5)
-        try:
-            with self.connection.stream(request) as stream:
-                for event in events(stream):
-                    if event.type == "DELETED":
-                        return Lease(ObjectMeta(), LeaseSpec())
-                    if event.type in ("ADDED", "MODIFIED"):
-                        return decode(Lease, event.object)
-                    break
-        except Unreachable:
-            # No byte came in all that time, or the server went away: the Lease as it is now says which.
-            pass
-        return self.read() or Lease(ObjectMeta(), LeaseSpec())
-
     def create(self) -> None:
         """Create the Lease, and its namespace if there is none; Conflict if there is one by now."""
         self.passes = self._begin(Passes())
-        body = self._body({"name": self._name}, 0)
+        body = {
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": {"name": self._name, "annotations": self._annotations()},
+            "spec": self._spec(0),
+        }
         request = Request("POST", self._place, body=body, total=self.trusted)
         try:
             made = self.connection.send(request)
@@ -168,16 +163,24 @@ class LeaseClient:
             made = self.connection.send(request)
         self.since = _made_at(decode(Lease, made))
 
-    def put(self, lease: Lease) -> None:
-        """Replace the Lease as it was seen; Conflict if it has changed since then."""
+    def take(self, lease: Lease) -> None:
+        """Become the holder of the Lease; Rejected if it was renewed or taken since it was seen.
+
+        Other changes of it keep nobody from taking it.
+        """
         self.passes, self.since = self._begin(said(lease)), _made_at(lease)
-        metadata = {
-            "name": self._name,
-            "uid": lease.metadata.uid,
-            "resourceVersion": lease.metadata.resourceVersion,
+        seen = {
+            "/metadata/uid": lease.metadata.uid,
+            "/spec/holderIdentity": lease.spec.holderIdentity,
+            "/spec/renewTime": lease.spec.renewTime,
         }
-        body = self._body(metadata, (lease.spec.leaseTransitions or 0) + 1)
-        self.connection.send(Request("PUT", self.path, body=body, total=self.trusted))
+        transitions = ((lease.spec.leaseTransitions or 0) + 1) % TRANSITIONS
+        changes = [
+            *({"op": "test", "path": path, "value": value} for path, value in seen.items()),
+            {"op": "add", "path": "/spec", "value": self._spec(transitions)},
+            {"op": "add", "path": "/metadata/annotations", "value": self._annotations()},
+        ]
+        self._send(changes)
 
     def patch(self, holder: str) -> None:
         """Renew the Lease, or name another holder; Rejected if we are no longer its holder."""
@@ -188,9 +191,7 @@ class LeaseClient:
             # Also where somebody has removed all annotations.
             {"op": "add", "path": "/metadata/annotations", "value": self._annotations()},
         ]
-        self.connection.send(
-            Request("PATCH", self.path, body=changes, content_type=JSON_PATCH, total=self.trusted)
-        )
+        self._send(changes)
 
     def renew(self) -> str:
         """Renew the Lease; return why it can't be, empty if it was. Raises ClusterError without an answer."""
@@ -205,26 +206,57 @@ class LeaseClient:
             return "another process took it"
         return ""
 
+    def _send(self, changes: list[Any]) -> None:
+        self.connection.send(
+            Request("PATCH", self.path, body=changes, content_type=JSON_PATCH, total=self.trusted)
+        )
+
     def _annotations(self) -> dict[str, str]:
         return {PASSES: passes_text(self.passes)}
 
     def _time(self) -> str:
         return to_micro_text(datetime.fromtimestamp(self._wall(), UTC))
 
-    def _body(self, metadata: dict[str, str], transitions: int) -> dict[str, Any]:
+    def _spec(self, transitions: int) -> dict[str, Any]:
         now = self._time()
         return {
-            "apiVersion": "coordination.k8s.io/v1",
-            "kind": "Lease",
-            "metadata": {**metadata, "annotations": self._annotations()},
-            "spec": {
-                "holderIdentity": self.identity,
-                "leaseDurationSeconds": math.ceil(self.duration),
-                "acquireTime": now,
-                "renewTime": now,
-                "leaseTransitions": transitions,
-            },
+            "holderIdentity": self.identity,
+            "leaseDurationSeconds": math.ceil(self.duration),
+            "acquireTime": now,
+            "renewTime": now,
+            "leaseTransitions": transitions,
         }
+
+
+class Sighting:
+    """Since when the holder of a Lease gives no sign, by a clock of our own. It is kept from try to try."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """Use this clock, which must not run faster than time."""
+        self._clock = clock
+        self._signs: tuple[str | None, ...] | None = None
+        self._since = 0.0
+        self._renewed = False
+
+    def silence(self, lease: Lease) -> float:
+        """Return for how many seconds the Lease, as it was read just now, has been seen without a renewal.
+
+        Annotations, labels and other numbers are no sign: everybody may change them.
+        """
+        spec, now = lease.spec, self._clock()
+        signs = (lease.metadata.uid, spec.holderIdentity, spec.acquireTime, spec.renewTime)
+        if signs != self._signs:
+            self._renewed = self._signs is not None
+            self._signs, self._since = signs, now
+        return now - self._since
+
+    def alive(self, within: float) -> bool:
+        """Whether the holder was seen to renew the Lease in the last `within` seconds."""
+        return self._renewed and self._clock() - self._since < within
+
+    def forget(self) -> None:
+        """Begin again: the lock is ours."""
+        self._signs, self._renewed = None, False
 
 
 class Holding:
@@ -236,7 +268,7 @@ class Holding:
         self._title = title
         self._trusted = trusted
         self._state = threading.Lock()
-        self._held = False
+        self._held = self._ended = False
         self._renewed = -math.inf
         self._lost = self._failure = ""
 
@@ -244,14 +276,17 @@ class Holding:
         """Forget earlier renewals, before new ones begin."""
         self._renewed = -math.inf
 
-    def begin(self, began: float) -> None:
-        """The lock is ours by a write that began at this time, or by a later renewal."""
+    def begin(self, began: float) -> bool:
+        """The lock is ours by a write that began at this time, or by a later renewal; False after `end`."""
         with self._state:
-            self._held, self._renewed, self._lost = True, max(self._renewed, began), ""
+            if not self._ended:
+                self._held, self._renewed, self._lost = True, max(self._renewed, began), ""
+            return not self._ended
 
     def end(self) -> bool:
-        """The lock is not ours any more; return whether it was until now."""
+        """The lock is not ours any more, and does not become ours; return whether it was until now."""
         with self._state:
+            self._ended = True
             held, self._held = self._held and not self._lost, False
             self._lost = self._lost or "it was given back"
             return held
@@ -291,39 +326,46 @@ class Holding:
 
 
 class Lock:
-    """The lock of one process; a context manager that acquires, renews in a thread, and releases."""
+    """The lock of one process; a context manager that acquires, renews in a thread, and releases.
+
+    It is acquired once: after `release` it never becomes ours, also not by an answer that comes later.
+    """
 
     def __init__(
         self,
         connection: Connection,
         *,
         identity: str,
-        earlier: str = "",
+        process: str = "",
         namespace: str = "node-maintenance",
         name: str = NAME,
         duration: float = DURATION,
         renew_every: float = RENEW_EVERY,
+        sighting: Sighting | None = None,
+        stands_still: Callable[[], str] = str,
         held_clock: Callable[[], float] = boottime,
-        watch_clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
     ) -> None:
         """Use an identity that no other lock ever has, such as the pod's name and a random part.
 
-        `earlier` is the identity of a lock that this process has lost and released. If the Lease still names
-        it, nobody else has acted, and this lock takes its place at once.
-        `duration` and `renew_every` are seconds. `held_clock` must count through suspend; `watch_clock`
-        must not run faster than time; `wall` (Unix time) is for the times that people read.
+        `process` is how the identities of all locks of this process begin. If the Lease names one of them,
+        nobody else acts, and this lock takes its place at once.
+        `duration` and `renew_every` are seconds. `sighting` is what this process has seen of other holders.
+        `stands_still` returns why passes do not end, empty while they do: until then the lock is not renewed.
+        `held_clock` must count through suspend; `wall` (Unix time) is for the times that people read.
         """
         path = api("coordination.k8s.io", "v1", namespace) / "leases" / name
         self._lease = LeaseClient(connection, path, identity, duration=duration, wall=wall)
         self._holding = Holding(self._lease.title, self._lease.trusted, held_clock)
-        self._earlier = earlier
+        self._process = process
         self._renew_every = renew_every
-        self._watch_clock = watch_clock
+        self._sighting = sighting or Sighting()
+        self._stands_still = stands_still
         self._ended = threading.Event()
         self._renewer: threading.Thread | None = None
         self._soon = threading.Event()
         self._has_passed = False
+        self._last_moment = math.inf
         self._under_way = threading.BoundedSemaphore(math.ceil(self._lease.trusted / renew_every))
 
     def __enter__(self) -> Self:
@@ -340,15 +382,16 @@ class Lock:
     def acquire(self) -> None:
         """Acquire the lock, and renew it in a thread from now on.
 
-        A free lock is taken at once. If another process holds it, this waits until the holder renews it
-        (LockHeld), or until it has not changed for its whole duration. Raises Unauthorized if we may not use
-        the Lease or create its namespace, Unreachable if the server does not answer.
+        A free lock is taken at once, and so is one that was not renewed for its whole duration, as the tries
+        so far have seen. Else this raises LockHeld, which says when to try again; it waits for nothing but
+        answers. Raises Unauthorized if we may not use the Lease or create its namespace, Unreachable if the
+        server does not answer, LockLost if the lock was released in the meantime.
         """
         try:
             self._acquire()
         except Forbidden as error:
             raise Unauthorized(
-                f"no lock: {error}; the ServiceAccount needs get, watch, create, update and patch of leases"
+                f"no lock: {error}; the ServiceAccount needs get, create and patch of leases"
                 f" in namespace {self._lease.namespace}, which must exist",
                 status=error.status,
                 reason=error.reason,
@@ -389,6 +432,14 @@ class Lock:
     def release(self) -> None:
         """Release the lock if it is still ours. A failure is logged; the lock then expires by itself."""
         self._end_renewals()
+        self._give_back()
+
+    def release_within(self, seconds: float) -> None:
+        """Release the lock after so many seconds at the latest, whatever keeps the caller from `release`."""
+        self._last_moment = min(self._last_moment, time.monotonic() + seconds)
+        self._soon.set()
+
+    def _give_back(self) -> None:
         if not self._holding.end():
             return
         try:
@@ -397,34 +448,29 @@ class Lock:
             log.warning("the lock was not given back: lease=%s error=%s", self._lease.title, error)
 
     def _acquire(self) -> None:
-        free = (None, "", self._earlier)
-        while True:
+        for _ in range(TRIES):
             lease = self._lease.read()
-            if lease is None:
-                if self._take(None):
-                    return
-            elif (lease.spec.holderIdentity in free or self._outlived(lease)) and self._take(lease):
+            if lease is not None:
+                self._refuse_held(lease)
+            if self._take(lease):
+                self._sighting.forget()
                 return
-            # Otherwise it was released, deleted, or taken by another process just now: read it again.
+            # It was released, deleted, or taken by another process just now: read it again.
+        raise Conflict(f"the lock {self._lease.title} changed {TRIES} times while it was taken")
 
-    def _outlived(self, seen: Lease) -> bool:
-        """Watch the Lease; return True if it stays unchanged for its duration, False if it becomes free.
+    def _refuse_held(self, lease: Lease) -> None:
+        """Raise LockHeld unless the Lease is free, ours, or was not renewed for its whole duration.
 
-        Raises LockHeld as soon as its holder, or another one, renews it.
+        A duration that is written in it may be any number: it can only lengthen ours, to `LONGEST` at most.
         """
-        holder = seen.spec.holderIdentity or ""
-        lasts = float(seen.spec.leaseDurationSeconds or math.ceil(self._lease.duration))
-        deadline = self._watch_clock() + lasts
-        while (left := deadline - self._watch_clock()) > 0:
-            now = self._lease.next_change(seen, left)
-            if now.metadata.resourceVersion == seen.metadata.resourceVersion:
-                # A server that ends watches at once must not be asked in a loop without a pause.
-                self._lease.connection.sleep(min(0.2, left))
-                continue
-            if now.metadata.uid != seen.metadata.uid or not now.spec.holderIdentity:
-                return False
-            raise LockHeld(now.spec.holderIdentity or holder)
-        return True
+        holder, ours = lease.spec.holderIdentity or "", self._lease.duration
+        if not holder or (self._process and holder.startswith(self._process)):
+            return
+        lasts = max(ours, min(float(lease.spec.leaseDurationSeconds or 0), LONGEST))
+        left = lasts - self._sighting.silence(lease)
+        if left > 0:
+            alive = self._sighting.alive(self._lease.trusted)
+            raise LockHeld(limits.text(holder, limits.NAME), again=left, alive=alive)
 
     def _take(self, lease: Lease | None) -> bool:
         """Try to become the holder, and renew from now on; return False if another process was faster."""
@@ -437,8 +483,11 @@ class Lock:
         finally:
             if not taken:
                 self._end_renewals()
-        if taken:
-            self._holding.begin(began)
+        if taken and not self._holding.begin(began):
+            self._end_renewals()
+            with suppress(ClusterError):
+                self._lease.patch(holder="")
+            raise LockLost(f"the lock {self._lease.title} was taken while the process ends, and given back")
         return taken
 
     def _is_taken(self, lease: Lease | None) -> bool:
@@ -446,13 +495,17 @@ class Lock:
             if lease is None:
                 self._lease.create()
             else:
-                self._lease.put(lease)
+                self._lease.take(lease)
         except Conflict:
             return False
-        except Unreachable:
-            # The write may have happened: the Lease shows its holder.
-            found = self._lease.read()
-            return found is not None and found.spec.holderIdentity == self._lease.identity
+        except (Rejected, Unreachable) as error:
+            # The write may have happened, or the Lease is no longer as it was seen: it shows its holder.
+            now = self._lease.read()
+            if now is not None and now.spec.holderIdentity == self._lease.identity:
+                return True
+            if lease is not None and now == lease and isinstance(error, Rejected):
+                raise
+            return False
         return True
 
     def _begin_renewals(self) -> None:
@@ -465,21 +518,31 @@ class Lock:
         """Begin no other renewal. One that is under way does no harm, and may take long to end."""
         self._ended.set()
         self._soon.set()
-        if self._renewer is not None:
-            self._renewer.join()
-            self._renewer = None
+        renewer, self._renewer = self._renewer, None
+        if renewer is not None:
+            renewer.join()
 
     def _renew_until(self, ended: threading.Event, soon: threading.Event) -> None:
+        stood_still = False
         while not ended.is_set():
-            if soon.wait(self._renew_every):
+            if soon.wait(max(0.0, min(self._renew_every, self._last_moment - time.monotonic()))):
                 soon.clear()
             if ended.is_set():
+                return
+            if time.monotonic() >= self._last_moment:
+                self._give_back()
                 return
             try:
                 self._holding.check(only_held=True)
             except LockLost as error:
                 log.warning("%s", error)
                 return
+            if because := self._stands_still():
+                if not stood_still:
+                    log.warning("the lock is not renewed, so that another process can act: %s", because)
+                stood_still = True
+                continue
+            stood_still = False
             # A server that answers nothing does not get more and more requests.
             if self._under_way.acquire(blocking=False):
                 try:

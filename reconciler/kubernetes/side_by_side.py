@@ -60,9 +60,9 @@ class SideBySide:
     how long it has to wait (Retry-After).
     """
 
-    def __init__(self, throttled: Callable[[], int]) -> None:
-        """Take the counter, which any thread may call."""
-        self._throttled = throttled
+    def __init__(self, throttled: Callable[[], int], done: Callable[[], object] = lambda: None) -> None:
+        """Take the counter, and what is called after each work; any thread may call both."""
+        self._throttled, self._done = throttled, done
         self._seen = throttled()
         self._most = float(FIRST)
 
@@ -85,6 +85,7 @@ class SideBySide:
 
     def _at_once(self) -> float:
         """Return how many works may be done at once, after another one was done."""
+        self._done()
         count = self._throttled()
         if count > self._seen:
             self._seen, self._most = count, max(1.0, self._most / 2)

@@ -25,6 +25,8 @@ ReconcilerError
 
 from __future__ import annotations
 
+import math
+
 FIRST_SERVER_ERROR = 500
 """The first HTTP status that says that the server failed. Any below is a refusal."""
 
@@ -168,14 +170,17 @@ class TooLate(ReconcilerError):
 
 
 class LockHeld(ReconcilerError):
-    """Another pass holds the lease; `holder` names it."""
+    """Another pass holds the lease; `holder` names it.
+
+    `alive`: it was seen to renew the lease. `again` is in how many seconds the lock is free if it does not.
+    """
 
     exit_code = 0
 
-    def __init__(self, holder: str) -> None:
+    def __init__(self, holder: str, *, again: float = math.inf, alive: bool = True) -> None:
         """Create it with the identity of the holder."""
         super().__init__(f"another pass holds the lock: {holder}")
-        self.holder = holder
+        self.holder, self.again, self.alive = holder, again, alive
 
 
 class RecordUnreadable(ReconcilerError):

@@ -24,8 +24,10 @@ OURS = {
     "jobs.runtime",
     "jobs.runtime.health",
     "jobs.runtime.log_line",
+    "jobs.runtime.unblocked",
     "reconciler",
     "reconciler.http",
+    "reconciler.threads",
     "jobs.agent.imds",
     "jobs.agent.own_node",
     "jobs.agent.plain_http",
@@ -39,7 +41,6 @@ OURS = {
     "reconciler.sources",
     "reconciler.sources.imds",
     "reconciler.model.scheduled_events",
-    "reconciler.threads",
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import signal
 import subprocess
 import sys
 import textwrap
@@ -144,6 +145,27 @@ def test_a_signal_that_another_thread_gets_ends_the_wait_of_the_main_thread() ->
     done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=60, check=True)
 
     assert done.stdout == "ended\n"
+
+
+HANGING = """
+    import os, signal, threading, time
+    from jobs.runtime.supervised import ended_by_signals
+
+    stop = threading.Event()
+    with ended_by_signals(stop):
+        for _ in range(2):
+            os.kill(os.getpid(), signal.SIGTERM)
+        print("goes on", flush=True)
+        while True:
+            time.sleep(1)
+"""
+
+
+def test_a_further_signal_ends_a_process_that_hangs_at_its_end() -> None:
+    command = [sys.executable, "-c", textwrap.dedent(HANGING)]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=60, check=False)
+
+    assert (done.returncode, done.stdout) == (128 + signal.SIGTERM, "")
 
 
 SHUTDOWN = 5.0

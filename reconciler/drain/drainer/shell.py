@@ -60,8 +60,8 @@ READERS = 200
 LOOKERS = 10
 """Reads of nodes in flight. Evictions wait for them, so nothing else keeps them waiting."""
 
-CLOSED_WITHIN = timedelta(seconds=5)
-"""How long `close` waits for the threads of the watches. A request for a list can't be interrupted."""
+CLOSED_WITHIN = timedelta(seconds=2)
+"""How long `close` waits for requests in flight and for watches. A webhook may keep an eviction for 30 s."""
 
 _log = logging.getLogger(__name__)
 _Item = TypeVar("_Item")
@@ -108,13 +108,11 @@ class WatchThreads:
         for number in list(self._watches):
             self.leave(number)
 
-    def join(self) -> None:
-        """Wait for the threads of watches that were left, but not for ever."""
+    def join(self, left: Callable[[], float]) -> None:
+        """Wait for the threads of watches that were left, for as many seconds as `left` returns."""
         # A thread in the middle of the network's code may crash the interpreter at its end.
-        until = self._clock.now() + CLOSED_WITHIN
         for thread in self._threads:
-            left = min(until - self._clock.now(), CLOSED_WITHIN)
-            thread.join(max(left.total_seconds(), 0.0))
+            thread.join(left())
             if thread.is_alive():
                 _log.info("a watch of the drainer has not ended yet", extra={"thread": thread.name})
 
@@ -231,10 +229,10 @@ class _Senders:
             return self.writers
         return self.lookers if isinstance(command, CheckNode) else self.readers
 
-    def close(self) -> None:
-        """Return when no request is in flight."""
+    def close(self, left: Callable[[], float]) -> None:
+        """Begin no other request, and wait for those in flight, for as many seconds as `left` returns."""
         for pool in (self.writers, self.readers, self.lookers):
-            pool.close()
+            pool.close(left())
 
 
 class _Counts(Struct):
@@ -360,17 +358,24 @@ class Drainer:
     def close(self) -> None:
         """Stop everything, and return when no request is in flight and no thread runs.
 
-        A watch that does not end within `CLOSED_WITHIN` is left to the end of the process.
+        What does not end within `CLOSED_WITHIN` is left: it goes on until it has its answer, or until the
+        connection is closed. An eviction names the UID of its pod, so a late one evicts no other pod.
         """
+        until = self._clock.now() + CLOSED_WITHIN
+
+        def left() -> float:
+            # The clock may be set back meanwhile.
+            return max(min(until - self._clock.now(), CLOSED_WITHIN).total_seconds(), 0.0)
+
         with self._changed:
             self._closing = True
             thread = self._thread
             self._changed.notify_all()
         if thread is not None:
-            thread.join()
+            thread.join(left())
         self._watches.leave_all()
-        self._senders.close()
-        self._watches.join()
+        self._senders.close(left)
+        self._watches.join(left)
 
     def _put(self, event: Event) -> None:
         with self._changed:

@@ -178,6 +178,7 @@ API_REQUEST_DURATION = _histogram(
 NOTICES = _counter("notices_total", "Attempts to send notices.", "transport", "result")
 NOTICES_WAITING = _gauge("notices_waiting", "Messages that wait to be sent.")
 UNEXPECTED_ERRORS = _counter("unexpected_errors_total", "Errors in this program, see its log.")
+LOG_LINES_DROPPED = _counter("log_lines_dropped_total", "Lines of the log that nobody read in time.")
 
 FAMILIES = tuple(_OURS)
 """All of them, in the order of docs/metrics.md."""

@@ -18,6 +18,7 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 
 from jobs.runtime.health import Document
 from jobs.runtime.process import Observer, Passed
+from jobs.runtime.unblocked import dropped
 from reconciler import __version__
 from reconciler.drain.drainer.requests import REASONS
 from reconciler.features.metrics import catalogue
@@ -84,6 +85,7 @@ class Meter(Observer):
         self._pass: PassView | None = None
         self._holds = holds
         self._shuffles: Sequence[ShuffleRow] = ()
+        self._dropped = 0
         self._failures: Counter[str] = Counter()
         self._began: dict[str, datetime] = {}
         self._ended: dict[str, _Counted] = {}
@@ -115,11 +117,18 @@ class Meter(Observer):
 
     def text(self) -> bytes:
         """Return all metrics as the text that Prometheus reads."""
-        return to_text(self._registry)
+        return to_text(self._up_to_date())
 
     def take(self) -> Taken:
         """Return all metrics as they are now."""
-        return Taken(self._registry)
+        return Taken(self._up_to_date())
+
+    def _up_to_date(self) -> CollectorRegistry:
+        with self._lock:
+            lines = dropped()
+            self._counters.add(catalogue.LOG_LINES_DROPPED, by=lines - self._dropped)
+            self._dropped = lines
+        return self._registry
 
     @property
     def has_plan(self) -> bool:

@@ -406,6 +406,38 @@ def test_close_ends_every_thread_although_a_budget_blocks(monkeypatch: pytest.Mo
     assert not alive.scene.requests
 
 
+class _NoAnswer(ThreadedApi):
+    """Evictions get no answer until `over`, as behind a webhook that hangs."""
+
+    asked: threading.Event
+    over: threading.Event
+
+    def evict(self, pod: Pod, *, grace: int | None) -> None:
+        self.asked.set()
+        self.over.wait(_PATIENCE)
+        raise Unreachable("no answer")
+
+
+def test_close_does_not_wait_for_ever_for_an_eviction(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("reconciler.drain.drainer.shell.CLOSED_WITHIN", timedelta(seconds=0.05))
+    alive = _Alive()
+    alive.api = hangs = _NoAnswer(alive.scene.api)
+    hangs.asked, hangs.over = threading.Event(), threading.Event()
+    alive.scene.deployment("web", "a", 3)
+    with alive.running():
+        drainer = Drainer(alive.api, SystemClock())
+        drainer.start(order_for("a", since=datetime.now(UTC)))
+        assert hangs.asked.wait(_PATIENCE)
+        closing = threading.Thread(target=drainer.close)
+        closing.start()
+        closing.join(_PATIENCE / 2)
+        closed = not closing.is_alive()
+        hangs.over.set()
+        closing.join()
+
+    assert closed
+
+
 def test_close_does_not_wait_for_ever_for_a_watch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("reconciler.drain.drainer.shell.CLOSED_WITHIN", timedelta(seconds=0.05))
     before = set(threading.enumerate())

@@ -1,6 +1,5 @@
 """The lock: one holder at a time, no trust in clocks of others, and none in our own after a long sleep."""
 
-import json
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -9,11 +8,11 @@ from datetime import datetime
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 
 from reconciler.kubernetes.connection import Connection
-from reconciler.kubernetes.lease import Lock
-from reconciler.kubernetes.server_time import boottime
+from reconciler.kubernetes.lease import Lock, Sighting
 from reconciler.model.errors import LockHeld, LockLost, NoThread, Unauthorized
 from tests.support.controlplane.api import Object
 from tests.support.controlplane.processes import wait_for
@@ -74,37 +73,109 @@ def _failure(acquire: Callable[[], None]) -> LockHeld | None:
     return None
 
 
-def test_times_in_the_lease_are_not_trusted(cluster: ControlPlane, connection: Connection) -> None:
+def others(cluster: ControlPlane, **spec: Any) -> None:
+    """A Lease that others have written."""
     cluster.api.create_namespace(NAMESPACE)
-    old = "2020-01-01T00:00:00.000000Z"
-    spec = {"holderIdentity": "other", "leaseDurationSeconds": 1, "renewTime": old, "acquireTime": old}
     cluster.api.create("leases", {"metadata": {"name": NAME, "namespace": NAMESPACE}, "spec": spec})
-    waited: list[float] = []
 
-    def clock() -> float:
-        waited.append(boottime())
-        return waited[-1]
 
-    with make(connection, watch_clock=clock) as lock:
+def held(lock: Lock) -> LockHeld:
+    """How another holder keeps the lock from being ours."""
+    with pytest.raises(LockHeld) as caught:
+        lock.acquire()
+    return caught.value
+
+
+OLD = "2020-01-01T00:00:00.000000Z"
+COMING = "2099-01-01T00:00:00.000000Z"
+
+
+@pytest.mark.parametrize(
+    ("written", "lasts"), [(None, 20), (1, 20), (21, 21), (60, 60), (3600, 60), (2**31 - 1, 60)]
+)
+@pytest.mark.parametrize("renewed", [OLD, COMING, None])
+def test_no_time_that_is_written_in_the_lease_is_believed(
+    cluster: ControlPlane, connection: Connection, written: int | None, lasts: int, renewed: str | None
+) -> None:
+    others(cluster, holderIdentity="other", leaseDurationSeconds=written, renewTime=renewed)
+    now = SimpleNamespace(seconds=100.0)
+    lock = Lock(connection, identity="me", sighting=Sighting(lambda: now.seconds))
+
+    assert (held(lock).again, held(lock).alive) == (lasts, False)
+    now.seconds += lasts - 0.5
+    assert held(lock).again == 0.5
+    now.seconds += 0.5
+    with lock:
         lock.check()
-    assert waited[-1] - waited[0] >= 1
+        assert lease(cluster)["holderIdentity"] == "me"
 
 
-def test_a_holder_that_is_seen_to_live_refuses_at_once(cluster: ControlPlane, connection: Connection) -> None:
-    cluster.api.create_namespace(NAMESPACE)
-    spec = {"holderIdentity": "other", "leaseDurationSeconds": 3600}
-    cluster.api.create("leases", {"metadata": {"name": NAME, "namespace": NAMESPACE}, "spec": spec})
-    renewed: list[int] = []
+def test_a_renewal_that_was_seen_shows_a_holder_that_lives(
+    cluster: ControlPlane, connection: Connection
+) -> None:
+    others(cluster, holderIdentity="other", leaseDurationSeconds=20, renewTime=OLD)
+    now = SimpleNamespace(seconds=100.0)
+    lock = Lock(connection, identity="me", sighting=Sighting(lambda: now.seconds))
+    assert not held(lock).alive
+    now.seconds += 19
+    cluster.api.patch("leases", NAME, {"spec": {"renewTime": COMING}}, NAMESPACE)
+    assert (held(lock).again, held(lock).alive) == (20, True)
+    now.seconds += 13
+    assert (held(lock).again, held(lock).alive) == (7, False)
 
-    def clock() -> float:
-        # The first look is when the watch is about to begin.
-        if len(renewed) == 1:
-            cluster.api.patch("leases", NAME, {"spec": {"leaseTransitions": 5}}, NAMESPACE)
-        renewed.append(1)
-        return float(len(renewed))
 
-    with pytest.raises(LockHeld, match="other"):
-        make(connection, watch_clock=clock).acquire()
+def test_what_everybody_changes_in_the_lease_is_no_renewal(
+    cluster: ControlPlane, connection: Connection
+) -> None:
+    others(cluster, holderIdentity="other", leaseDurationSeconds=20, renewTime=OLD)
+    now = SimpleNamespace(seconds=100.0)
+    lock = Lock(connection, identity="me", sighting=Sighting(lambda: now.seconds))
+    held(lock)
+    for number in range(2):
+        now.seconds += 10
+        changed = {"metadata": {"annotations": {"a": str(number)}}, "spec": {"leaseTransitions": number}}
+        cluster.api.patch("leases", NAME, changed, NAMESPACE)
+    with lock:
+        lock.check()
+
+
+def test_a_lease_that_others_change_all_the_time_is_taken(
+    cluster: ControlPlane, connection: Connection
+) -> None:
+    others(cluster, holderIdentity="", leaseDurationSeconds=20)
+    ended = threading.Event()
+
+    def change() -> None:
+        number = 0
+        while not ended.wait(0.005):
+            number += 1
+            cluster.api.patch("leases", NAME, {"metadata": {"annotations": {"n": str(number)}}}, NAMESPACE)
+
+    thread = threading.Thread(target=change)
+    thread.start()
+    try:
+        with make(connection) as lock:
+            lock.check()
+    finally:
+        ended.set()
+        thread.join()
+
+
+@pytest.mark.parametrize(("before", "after"), [(None, 1), (2**31 - 2, 2**31 - 1), (2**31 - 1, 0)])
+def test_the_number_of_holders_begins_again_before_the_server_refuses_it(
+    cluster: ControlPlane, connection: Connection, before: int | None, after: int
+) -> None:
+    others(cluster, leaseTransitions=before)
+    with make(connection) as lock:
+        lock.check()
+        assert lease(cluster)["leaseTransitions"] == after
+
+
+def test_a_holder_with_an_endless_name_is_cut(cluster: ControlPlane, connection: Connection) -> None:
+    others(cluster, holderIdentity="x" * 1_000_000, renewTime=OLD)
+    error = held(make(connection))
+    assert len(error.holder) == 253
+    assert len(str(error)) < 300
 
 
 def test_the_namespace_is_made_where_it_is_missing(cluster: ControlPlane, connection: Connection) -> None:
@@ -173,15 +244,11 @@ def test_a_create_whose_answer_was_lost_is_found_to_be_ours(stub: StubMaker) -> 
 
 def test_a_create_whose_answer_was_lost_is_not_ours_if_the_lease_names_another(stub: StubMaker) -> None:
     def answer(asked: Asked) -> Answer:
-        held = {"metadata": {"uid": "u", "resourceVersion": "1"}, "spec": {"holderIdentity": "other"}}
         if asked.method == "POST":
             return Answer(b"{", cut=True)
         if asked.number == 0:
             return status(404)
-        if "watch" in asked.query:
-            held["metadata"]["resourceVersion"] = "2"
-            return Answer(json.dumps({"type": "MODIFIED", "object": held}).encode() + b"\n")
-        return json_answer(held)
+        return json_answer({"metadata": {"uid": "u"}, "spec": {"holderIdentity": "other"}})
 
     _, connection = stub(answer)
     with pytest.raises(LockHeld, match="other"):
@@ -286,19 +353,16 @@ def test_a_lock_that_was_lost_is_taken_again_at_once_by_its_own_process(
     cluster: ControlPlane, connection: Connection
 ) -> None:
     now = SimpleNamespace(seconds=100.0)
-    first = make(connection, held_clock=lambda: now.seconds)
+    first = make(connection, "me/1", held_clock=lambda: now.seconds)
     first.acquire()
     now.seconds += DURATION
     assert lost(first)
     first.release()
 
-    def never() -> float:
-        raise AssertionError("the Lease is watched")
-
-    with make(connection, "me, again", earlier="me", watch_clock=never) as lock:
+    with make(connection, "me/2", process="me/") as lock:
         lock.check()
         assert lost(first)
-        assert lease(cluster)["holderIdentity"] == "me, again"
+        assert lease(cluster)["holderIdentity"] == "me/2"
 
 
 def test_a_loss_says_why_the_renewals_failed(stub: StubMaker) -> None:
@@ -386,3 +450,72 @@ def test_a_lock_that_nothing_would_renew_is_not_taken(connection: Connection) ->
         lock.acquire()
     with make(connection, "other") as other:
         other.check()
+
+
+def renewals(cluster: ControlPlane) -> str:
+    """When the Lease was renewed last."""
+    return str(lease(cluster)["renewTime"])
+
+
+def test_a_lock_is_not_renewed_while_passes_stand_still(
+    cluster: ControlPlane, connection: Connection, caplog: pytest.LogCaptureFixture
+) -> None:
+    asked: list[str] = []
+    because = ""
+
+    def stands_still() -> str:
+        asked.append(because)
+        return because
+
+    lock = Lock(connection, identity="me", duration=DURATION, renew_every=0.02, stands_still=stands_still)
+    with lock:
+        first = renewals(cluster)
+        wait_for("a renewal", lambda: renewals(cluster) != first)
+        because = "no pass has ended for 61 s"
+        wait_for("the end of the renewals", lambda: asked[-1:] == [because])
+        # One may have been under way.
+        wait_for("more looks", lambda: asked.count(because) > 20)
+        last = renewals(cluster)
+        wait_for("more looks", lambda: asked.count(because) > 40)
+        assert renewals(cluster) == last
+        assert caplog.text.count(because) == 1
+        because = ""
+        wait_for("a renewal", lambda: renewals(cluster) != last)
+
+
+def test_the_lock_is_given_back_in_time_whatever_keeps_its_process_from_it(
+    cluster: ControlPlane, connection: Connection
+) -> None:
+    lock = make(connection)
+    lock.acquire()
+    lock.release_within(0.1)
+    wait_for("the end of the lock", lambda: lease(cluster)["holderIdentity"] == "")
+    assert lost(lock)
+    lock.release()
+
+
+def test_an_answer_that_comes_after_the_end_gives_nobody_the_lock(stub: StubMaker) -> None:
+    asked_for, ended = threading.Event(), threading.Event()
+    holders: list[str] = []
+
+    def answer(asked: Asked) -> Answer:
+        if asked.method == "GET":
+            return status(404)
+        if asked.method == "POST":
+            asked_for.set()
+            ended.wait(30)
+        if asked.method == "PATCH":
+            holders.append(msgspec.json.decode(asked.body)[1]["value"])
+        return json_answer({"metadata": {"resourceVersion": "1"}, "spec": {"holderIdentity": "me"}})
+
+    _, connection = stub(answer)
+    lock = make(connection)
+    with ThreadPoolExecutor() as threads:
+        acquiring = threads.submit(lock.acquire)
+        assert asked_for.wait(30)
+        lock.release()
+        ended.set()
+        with pytest.raises(LockLost, match="given back"):
+            acquiring.result(30)
+    assert holders == [""]
+    assert lost(lock)

@@ -228,12 +228,9 @@ class Scene:
         agent = USER_AGENT.split("/")[0]
         return self.controlplane.audit_entries(agent, verbs or None, since)
 
-    def shorten_lock(self, namespace: str = "node-maintenance") -> None:
-        """Let the lock of a process that has ended run out in a second.
-
-        The next process waits for as long as the Lease says, and not for a time of its own.
-        """
-        self.api.patch("leases", lease.NAME, {"spec": {"leaseDurationSeconds": 1}}, namespace)
+    def free_lock(self, namespace: str = "node-maintenance") -> None:
+        """Give the lock of a process that has ended back, so that nobody waits until it runs out."""
+        self.api.patch("leases", lease.NAME, {"spec": {"holderIdentity": ""}}, namespace)
 
     # What the platform and others do.
 

@@ -109,7 +109,7 @@ def killed_everywhere(
     def killed(lane: Lane, cut: Cut) -> None:
         sweep(programs, lane, folder, cut)
         if scene.api.find("leases", lease.NAME, lane.namespace) is not None:
-            scene.shorten_lock(lane.namespace)
+            scene.free_lock(lane.namespace)
 
     def finished(lane: Lane) -> Object:
         sweep(programs, lane, folder)

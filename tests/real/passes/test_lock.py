@@ -112,7 +112,7 @@ def test_a_holder_that_was_stopped_finds_the_lock_lost_and_writes_nothing(
         wait_for("an eviction", lambda: any(one.endswith("/eviction") for one in proxy.writes), seconds=60)
         stopped.signal(signal.SIGSTOP)
         slept.touch()
-        scene.shorten_lock()
+        scene.free_lock()
 
         other = programs.start("serve", "--every", "1h")
         other.wait_for("leading")

@@ -75,7 +75,7 @@ def test_a_process_that_is_killed_while_it_sends_leaves_the_message_to_the_next_
     assert process.wait().code == -9
     first = {one["id"] for one in hook.events}
     hook.before = lambda: None
-    scene.shorten_lock()
+    scene.free_lock()
     assert sweep(programs, hook).code == 0
 
     again = [one["id"] for one in hook.events]

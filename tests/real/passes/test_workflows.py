@@ -91,7 +91,7 @@ def test_a_drain_of_a_workflow_goes_on_after_the_process_was_killed(scene: Scene
     killed = serve(programs)
     killed.does("cordon", lambda: scene.cordoned(node))
     killed.kill()
-    scene.shorten_lock()
+    scene.free_lock()
     scene.api.delete("poddisruptionbudgets", "web")
 
     process = programs.start("serve", "--every", "1h")
