@@ -14,7 +14,7 @@ from reconciler.model.machine import MachineRef
 from reconciler.model.node import Node
 from reconciler.model.polling import AnyMemory
 from reconciler.model.ports import ClusterReader, Outside
-from reconciler.model.problems import Gaps, guarded
+from reconciler.model.problems import Gaps, guarded, internal
 from reconciler.model.values import replace
 from reconciler.model.workflow import ReadForChecks
 from reconciler.passes.node_facts import Decider, NodeFacts, PassContext
@@ -134,10 +134,13 @@ class Parts(Struct, frozen=True):
                 reads = partial(feature.read_nodes, outside, observed)
                 beside = partial(outside.beside.read, ("nodes", "for", feature.name), reads)
                 try:
-                    read[feature.name], problems = guarded(what, beside, nothing)
+                    read[feature.name] = beside()
                 except Late as error:
-                    read[feature.name], problems = nothing, (f"{what}: {error}",)
-                notes += problems
+                    read[feature.name] = nothing
+                    notes.append(f"{what}: {error}")
+                except Exception as error:  # noqa: BLE001 - a feature that can't read nodes harms none
+                    read[feature.name] = nothing
+                    notes.append(f"internal error: {what}: {internal(what, error)}")
         return read, tuple(notes)
 
     def read_checks(self, outside: Outside, settings: Settings) -> ReadForChecks:

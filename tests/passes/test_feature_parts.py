@@ -10,6 +10,7 @@ import pytest
 from msgspec import Struct
 
 import reconciler.run
+from reconciler.model.errors import Late
 from reconciler.model.node import Node
 from reconciler.model.outcome import ActionName, Outcome, Result
 from reconciler.model.plan import Hold, Notice, Plan
@@ -118,6 +119,20 @@ def test_a_feature_that_fails_to_read_is_a_note_and_harms_no_node(monkeypatch: p
 
     assert any("what crane needs of nodes can't be read" in note for note in plan.notes)
     assert all(hold.code != "internal" for node in plan.nodes for hold in node.holds)
+
+
+def test_a_feature_whose_answer_comes_later_is_a_note_and_no_error_of_the_program(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    there = world(2)
+
+    def later(*_: object) -> dict[str, object]:
+        raise Late("no answer yet")
+
+    _, plan, _ = run(there, monkeypatch, read_nodes=later)
+
+    assert "what crane needs of nodes can't be read: no answer yet" in plan.notes
+    assert caplog.records == []
 
 
 def test_the_cordon_of_a_tool_that_a_feature_knows_is_adopted_and_taken_off(
