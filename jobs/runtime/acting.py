@@ -46,6 +46,15 @@ if TYPE_CHECKING:
 GIVEN_BACK = 4.0
 """Seconds after which a process that ends, or stands by, has given the lock back, whatever hangs."""
 
+RESTORED_FOR = 3600.0
+"""Seconds for which each report says `RESTORED`."""
+
+RESTORED = (
+    "somebody restored a backup of the cluster within the last hour: the API server's versions went back."
+    " All nodes were read again. What was written since the backup is lost, also cordons, records, holds and"
+    " approvals. Give holds and approvals again, and restart the other controllers"
+)
+
 
 class Following(Struct, frozen=True):
     """What a process has whose passes follow each other without end.
@@ -248,6 +257,10 @@ class Acting:
             for companion in self._companions
             for note in companion.after(plan, outcomes, outside.notifier)
         ]
+        nodes = self._wiring.nodes
+        restored = nodes.went_back() if nodes is not None else None
+        if restored is not None and restored < RESTORED_FOR:
+            notes.append(RESTORED)
         self._lock.passed(self._clock.now(), self.settings.mode.value, plan.reconciler.seen)
         return (replace(plan, notes=(*plan.notes, *notes)) if notes else plan), outcomes
 

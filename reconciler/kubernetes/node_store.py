@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 from reconciler.kubernetes.connection import NODES, Connection
-from reconciler.kubernetes.watching import Known, Watched, Watching, is_later
+from reconciler.kubernetes.watching import Known, Watched, Watching, is_later, later
 from reconciler.kubernetes.wire import protobuf
 from reconciler.kubernetes.wire.glancing import Glance, NodeForm
 from reconciler.kubernetes.wire.lists import Format
@@ -79,16 +79,31 @@ class NodeStore(Known[Any, NodeChange]):
         self._form: NodeForm | None = None
         self._first = False
         self._counted: tuple[float, int] = (0.0, 0)
+        self._went_back_at: float | None = None
         self.stale = False
 
     def begin(self, wanted: Wanted) -> NodeForm:
         """Forget everything: from now on, a watch shows these parts of nodes, as the result reads them."""
         form = NodeForm(wanted)
         with self._lock:
-            self._nodes, self._wanted, self._heard_at = {}, wanted, None
-            self._form, self._first = form, True
-            self._changed, self._shown, self._marks, self._written = None, {}, {}, set()
+            self._wanted, self._form = wanted, form
+            self._forget()
         return form
+
+    def forget(self) -> None:
+        """See Known. No pass sees a node before the next list, and then it looks at all."""
+        with self._lock:
+            self._went_back_at = self._clock()
+            self._forget()
+
+    def went_back(self) -> float | None:
+        """Return the seconds since the versions of the API server went back, None if they never did."""
+        at = self._went_back_at
+        return None if at is None else self._clock() - at
+
+    def _forget(self) -> None:
+        self._nodes, self._heard_at, self._first, self.version = {}, None, True, ""
+        self._changed, self._shown, self._marks, self._written = None, {}, {}, set()
 
     def followed(self, wanted: Wanted) -> Followed | None:
         """See FollowingReader. None if the watch can't list, or after `FRESH` silent seconds.
@@ -155,6 +170,7 @@ class NodeStore(Known[Any, NodeChange]):
     def note_written(self, node: Node) -> None:
         """Note a node as an answer to a write shows it."""
         with self._lock:
+            self.version = later(self.version, node.resource_version)
             before = self._nodes.get(node.name)
             # A node that is gone must not come back.
             if before is not None and before.uid == node.uid and _is_newer(node, before):

@@ -25,7 +25,7 @@ from reconciler.kubernetes.connection import (
     read_status,
 )
 from reconciler.kubernetes.wire import protobuf
-from reconciler.kubernetes.wire.lists import Format, list_all
+from reconciler.kubernetes.wire.lists import Format, list_all, newest
 from reconciler.model.errors import ClusterError, Rejected, TooManyRequests, Unreachable
 
 log = logging.getLogger(__name__)
@@ -100,6 +100,10 @@ class Watched(Generic[Value]):
         listed = list_all(self._connection, self.path, self._form, fields=self._fields, patience=AT_ONCE)
         return listed.items, listed.resource_version
 
+    def newest(self) -> str:
+        """Return the resourceVersion that a list would have now, at the price of one object."""
+        return newest(self._connection, self.path, fields=self._fields)
+
     def read(self, encoded: bytes) -> Value:
         """Return the object of an event."""
         return self._form.read(protobuf.unwrapped(encoded))
@@ -122,11 +126,15 @@ class Known(Generic[Value, Change]):
 
     `listed` gets all objects, and the resourceVersion of the list; it yields the changes since then. `saw`
     gets the object of an event, and whether it is gone; None is no change. `heard` is called for every sign
-    of life of the watch, `lost` for what can't be read: what is known is not right any more. While it is
-    `stale`, the watch lists again, and otherwise after `relist_every` seconds, or later with many objects.
+    of life of the watch, `lost` for what can't be read: what is known is not right any more. `forget` is
+    called before the list of an API server whose versions went back. While it is `stale`, the watch lists
+    again, and otherwise after `relist_every` seconds, or later with many objects.
+
+    `version` is the newest resourceVersion that is known from others than the watch, empty without one.
     """
 
     stale = False
+    version = ""
 
     @property
     def relist_every(self) -> float:
@@ -147,6 +155,9 @@ class Known(Generic[Value, Change]):
     def lost(self) -> None:
         """Note that an object can't be read."""
 
+    def forget(self) -> None:
+        """Compare nothing of what is known with what comes: equal versions may be different objects."""
+
 
 class KnownObjects(Known[Value, tuple[bool, Value]]):
     """All objects. A change is `(True, object)` as listed or changed, or `(False, object)` that is gone."""
@@ -159,8 +170,7 @@ class KnownObjects(Known[Value, tuple[bool, Value]]):
     def listed(self, values: Iterable[Value], version: str) -> Iterator[tuple[bool, Value]]:
         """See Known."""
         del version
-        source = self._source
-        now = {source.uid(value): value for value in values}
+        now = {self._source.uid(value): value for value in values}
         for uid, value in list(self._values.items()):
             if uid not in now:
                 del self._values[uid]
@@ -168,7 +178,8 @@ class KnownObjects(Known[Value, tuple[bool, Value]]):
         for uid, value in now.items():
             before = self._values.get(uid)
             self._values[uid] = value
-            if before is None or source.version(before) != source.version(value):
+            # Not by their versions, which may be equal after these went back.
+            if before != value:
                 yield True, value
 
     def saw(self, value: Value, *, gone: bool) -> tuple[bool, Value]:
@@ -185,6 +196,11 @@ def is_later(version: str, other: str) -> bool | None:
     return int(version) > int(other) if version.isdecimal() and other.isdecimal() else None
 
 
+def later(version: str, other: str) -> str:
+    """Return the newer one of two resourceVersions, each of which may be empty."""
+    return version if not other or is_later(version, other) else other
+
+
 class Watching(Generic[Value, Change]):
     """Lists, then follows. A context manager; its iterator ends when any thread leaves the context.
 
@@ -193,6 +209,13 @@ class Watching(Generic[Value, Change]):
     what is not an outage (Forbidden, Unauthorized). It lists again every `RELIST_EVERY` seconds, or a minute
     later on a watch without events. An object that can't be read is skipped, logged, and listed again after
     `REREAD_AFTER` seconds.
+
+    All lists are consistent reads, so none is older than what was known when it was requested, whichever API
+    server answers: one that lags behind waits, or asks etcd (only `resourceVersion=0`, which nothing here
+    sends, may be answered from an old cache). Where the version of a list is lower all the same, somebody has
+    restored a backup of etcd. Then what is known is forgotten, and the objects are listed again. A watch from
+    a version that does not exist yet would be silent until it does, maybe for hours. So before a watch goes
+    on, it asks for the newest version.
     """
 
     def __init__(self, connection: Connection, source: Watched[Value], known: Known[Value, Change]) -> None:
@@ -203,7 +226,7 @@ class Watching(Generic[Value, Change]):
         self._left = threading.Event()
         self._lock = threading.Lock()
         self._stream: Stream | None = None
-        self._version = ""
+        self._version = self._newest = ""
         self._list_at = 0.0
         self._turn = threading.Lock()
         self._iterator = self._events()
@@ -246,6 +269,8 @@ class Watching(Generic[Value, Change]):
         while not self._left.is_set():
             wish = 0.0
             try:
+                if not self._is_due() and is_later(self._newest, self._source.newest()):
+                    self._list_at = 0.0
                 if self._is_due():
                     yield from self._list()
                     yield None
@@ -274,11 +299,24 @@ class Watching(Generic[Value, Change]):
         return self._known.stale or time.monotonic() >= self._list_at
 
     def _list(self) -> Iterator[Change]:
+        known = later(self._newest, self._known.version)
         try:
-            values, self._version = self._source.list()
+            values, version = self._source.list()
+            if is_later(known, version):
+                log.warning(
+                    "the versions of the API server went back, as after a restore of etcd; all is read again:"
+                    " path=%s from=%s to=%s",
+                    self._source.path,
+                    known,
+                    version,
+                )
+                self._known.forget()
+                # Of the first list, an object may have been taken for one that is known.
+                values, version = self._source.list()
         except ClusterError:
             self._known.lost()
             raise
+        self._version = self._newest = version
         # A list of very many objects costs more than what it finds.
         self._list_at = time.monotonic() + max(self._known.relist_every, len(values) * RELIST_FOR_EACH)
         yield from self._known.listed(values, self._version)
@@ -306,6 +344,7 @@ class Watching(Generic[Value, Change]):
                     try:
                         value = source.read(event.object)
                         self._version = source.version(value)
+                        self._newest = later(self._newest, self._version)
                         if event.type != "BOOKMARK":
                             change = self._known.saw(value, gone=event.type == "DELETED")
                     except Exception as error:  # noqa: BLE001 - one object must not end the watch of all

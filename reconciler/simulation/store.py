@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import copy
 from datetime import datetime
+from typing import Any
 
 from msgspec import Struct, field
 
-from reconciler.model.errors import ReconcilerError
+from reconciler.model.errors import ReconcilerError, Unreachable
 from reconciler.model.node import Node
 from reconciler.model.plan import Notice
 from reconciler.model.pod import Pod, PodDisruptionBudget
@@ -32,6 +34,17 @@ class _Watches(Struct):
 
     of_pods: dict[str, list[SimulatedWatch[PodChange]]] = field(default_factory=dict)
     of_budgets: list[SimulatedWatch[BudgetChange]] = field(default_factory=list)
+
+
+class Backup(Struct, frozen=True):
+    """What was stored at a moment: `parts` are the attributes of the store, by name."""
+
+    revision: str
+    parts: Mapping[str, Any]
+
+
+BACKED_UP = ("nodes", "pods", "budgets", "namespaces", "maintenances", "leases", "hypervisors", "our_cordons")
+"""The attributes that a backup has."""
 
 
 class ObjectStore:
@@ -59,6 +72,26 @@ class ObjectStore:
         """How changes arrive at watches that are opened from now on."""
         self._watches = _Watches()
         self._revision = 0
+
+    @property
+    def revision(self) -> str:
+        """The newest resourceVersion."""
+        return str(self._revision)
+
+    def back_up(self, *more: str) -> Backup:
+        """Return what is stored now, with these attributes more."""
+        return Backup(self.revision, {name: copy(getattr(self, name)) for name in (*BACKED_UP, *more)})
+
+    def restore(self, backup: Backup, *, ends_watches: bool = True) -> None:
+        """Store again what a backup has. The resourceVersions go back with it.
+
+        All watches end, or say nothing of it without `ends_watches`.
+        """
+        for name, value in backup.parts.items():
+            setattr(self, name, copy(value))
+        self._revision = int(backup.revision)
+        if ends_watches:
+            self.break_watches(Unreachable("the API server begins again"))
 
     def note(self, actor: Actor, what: str, node: str = "", subject: str = "", detail: str = "") -> None:
         """Log what happens."""

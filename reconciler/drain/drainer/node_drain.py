@@ -172,7 +172,7 @@ class NodeDrain(Struct):
                     return
                 self.pods.in_this_watch.add(pod.uid)
                 self.pods.seen_since_read.add(pod.uid)
-                self._see_pod(pod, now)
+                self._see_pod(pod, now, listed=not self.pods.listed)
 
     def see_node(self, found: Node | None, now: datetime, at: datetime | None = None) -> None:
         """Handle the answer to CheckNode; `at` is when a read of others was sent, None for its own."""
@@ -212,7 +212,7 @@ class NodeDrain(Struct):
         self.pods.gone -= listed - self.pods.gone_since_read
         for pod in pods:
             if pod.uid not in self.pods.gone:
-                self._see_pod(pod, now)
+                self._see_pod(pod, now, listed=pod.uid not in self.pods.seen_since_read)
         self.pods.listed = True
         # A list that shows a pod that is gone is too old to show that no other pod is left.
         self.pods.confirmed = not self.pods.remaining() and not listed & self.pods.gone_since_read
@@ -806,11 +806,16 @@ class NodeDrain(Struct):
     def _node_ready(self) -> bool:
         return self.order.node_ready if self.cordon.ready is None else self.cordon.ready
 
-    def _see_pod(self, pod: Pod, now: datetime) -> None:
+    def _see_pod(self, pod: Pod, now: datetime, *, listed: bool) -> None:
         tracked = self.pods.tracked.get(pod.uid)
         if tracked is not None and tracked.pod.deleting_until is not None and pod.deleting_until is None:
-            # A late event. A deletion is never taken back.
-            return
+            if not listed:
+                # A late event. A deletion is never taken back.
+                return
+            # But somebody may have restored a backup from before it, and a list is the truth.
+            self.requests.evicted.discard(pod.uid)
+            if tracked.stage is not Stage.IN_FLIGHT:
+                tracked.stage = Stage.QUEUED
         returns, at_start = self.pods.returns, self.pods.at_start
         if tracked is None:
             returns.arrived(pod, at_start=at_start)

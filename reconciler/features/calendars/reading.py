@@ -28,16 +28,33 @@ _PATIENCE = 5.0
 """Seconds for which a request is repeated. A pass does not wait for a calendar as long as for its nodes."""
 
 
+class _Entry(msgspec.Struct):
+    time: str | None = None
+
+
+class _Metadata(ObjectMeta):
+    managedFields: list[_Entry] | None = None  # noqa: N815 - the API's spelling
+
+    @property
+    def version(self) -> str:
+        """What no two contents of the object have, empty if that is not known.
+
+        After a restore of etcd, a resourceVersion may come again with another content.
+        """
+        times = sorted(entry.time or "" for entry in self.managedFields or ())
+        return " ".join((self.resourceVersion, self.uid, *times)) if self.resourceVersion else ""
+
+
 class _Held(msgspec.Struct):
     """core/v1 ConfigMap or Secret, or the metadata of one."""
 
-    metadata: ObjectMeta
+    metadata: _Metadata
     data: dict[str, str] | None = None
     binaryData: dict[str, str] | None = None  # noqa: N815 - the API's spelling
 
 
 class _Good(Struct, frozen=True):
-    """The content of an object that was read last, with its resourceVersion."""
+    """The content of an object that was read last, with its version."""
 
     place: CalendarPlace
     text: str
@@ -55,7 +72,7 @@ class Calendars:
     def read(self, places: Sequence[CalendarPlace]) -> Mapping[str, CalendarText]:
         """Return the content of each calendar, by its name, without what has no effect. Raises nothing.
 
-        An object is read again only if its resourceVersion has changed. Once the API server does not answer,
+        An object is read again only if its version has changed. Once the API server does not answer,
         no further object is asked for.
         """
         from reconciler.features.calendars.parsing import parse_calendar, without_the_rest
@@ -87,12 +104,12 @@ class Calendars:
             raise ValueError(f"{place} is not read by this command")
         kind = "configmaps" if place.holder is Holder.CONFIG_MAP else "secrets"
         path = core(place.namespace) / kind / place.object
-        version = self._get(path, _ONLY_METADATA).metadata.resourceVersion or ""
+        version = self._get(path, _ONLY_METADATA).metadata.version
         good = self._good.get(place.name)
         if good is not None and good.place == place and version and good.version == version:
             return good.text, version
         held = self._get(path, "application/json")
-        return _text(_value(held, place)), held.metadata.resourceVersion or ""
+        return _text(_value(held, place)), held.metadata.version
 
     def _get(self, path: ApiPath, accept: str) -> _Held:
         connection = self._connection

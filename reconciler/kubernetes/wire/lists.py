@@ -164,6 +164,13 @@ def list_all(
     raise Unreachable(f"GET {path}: the list went stale {RESTARTS} times while it was read")
 
 
+def newest(connection: Connection, path: ApiPath, *, fields: str = "") -> str:
+    """Return the resourceVersion that a list has now, at the price of one object; raises ClusterError."""
+    query = {"limit": "1", **({"fieldSelector": fields} if fields else {})}
+    answer = connection.send(Request("GET", path, query=query, accept=ONLY_METADATA))
+    return shapes.decode(shapes.Page[msgspec.Raw], answer).metadata.resourceVersion
+
+
 class _Counted(msgspec.Struct):
     remainingItemCount: int | None = None  # noqa: N815 - the API's spelling
 

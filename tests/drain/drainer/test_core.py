@@ -85,6 +85,24 @@ def test_law_1_a_cordon_that_goes_away_in_mid_drain_stops_it() -> None:
     assert all(one.cordoned or (one.at - START).total_seconds() < 35 + slack for one in scene.requests)
 
 
+@pytest.mark.parametrize("gone", [False, True], ids=["leave", "are gone"])
+@pytest.mark.parametrize("breaks", [False, True], ids=["lists", "a watch that begins again"])
+def test_pods_that_a_restored_backup_brings_back_are_evicted_again(gone: bool, breaks: bool) -> None:
+    scene = Scene("a", terminates_in=1.0 if gone else 100.0)
+    scene.deployment("web", "a", 3, grace=600)
+    # It keeps the drain going.
+    scene.deployment("kept", "a", 1, allowed=0)
+    backup = scene.cluster.back_up()
+    drive = Drive(scene).start("a", timeout=timedelta(minutes=9))
+    drive.at(20, lambda: scene.cluster.restore(backup, ends_watches=breaks))
+    drive.run(60)
+
+    evicted = [(one.at - START).total_seconds() for one in scene.requests if one.granted]
+    assert len(evicted) == 6
+    assert all(at < 5 for at in evicted[:3])
+    assert all(20 < at < 55 for at in evicted[3:])
+
+
 def test_no_pod_is_evicted_once_a_hold_with_now_was_seen_and_the_drain_goes_on_after_it() -> None:
     scene = Scene("a", ready_after=10)
     scene.deployment("web", "a", 20, allowed=1)

@@ -138,8 +138,9 @@ def server(stub: StubMaker) -> Server:
     return Server(stub)
 
 
-def held(version: str, **data: str) -> Answer:
-    return json_answer({"metadata": {"name": "m", "resourceVersion": version}, "data": data})
+def held(version: str, at: str = "2026-05-11T12:00:00Z", **data: str) -> Answer:
+    metadata = {"name": "m", "resourceVersion": version, "managedFields": [{"manager": "ann", "time": at}]}
+    return json_answer({"metadata": metadata, "data": data})
 
 
 MAP = CalendarPlace("c", Holder.CONFIG_MAP, namespace="ns", object="m")
@@ -154,6 +155,15 @@ def test_an_object_is_read_again_only_after_a_change(server: Server) -> None:
     assert server.asked == [("m", "metadata"), ("m", "all"), ("m", "metadata")]
 
     server.answers[AT] = held("2", a=OTHER)
+    assert reader.read([MAP])["c"].text == OTHER
+
+
+def test_a_version_that_comes_again_after_a_restore_of_etcd_is_another_one(server: Server) -> None:
+    reader = Calendars(server.connection)
+    server.answers[AT] = held("7", a=GOOD)
+    reader.read([MAP])
+
+    server.answers[AT] = held("7", at="2026-05-11T12:30:00Z", a=OTHER)
     assert reader.read([MAP])["c"].text == OTHER
 
 

@@ -130,6 +130,27 @@ def pod_list(*pods: dict[str, Any], version: str = "1") -> Answer:
     return json_answer({"kind": "PodList", "metadata": {"resourceVersion": version}, "items": pods})
 
 
+class Script:
+    """Gives these answers one after the other. `asked` are the lists and watches so far.
+
+    Who only asks for the newest version is told a late one, or `newest`.
+    """
+
+    newest = "99"
+
+    def __init__(self, *answers: Answer) -> None:
+        """Use these answers."""
+        self.answers = answers
+        self.asked: list[Asked] = []
+
+    def __call__(self, asked: Asked) -> Answer:
+        """Answer a request."""
+        if asked.query.get("limit") == "1":
+            return pod_list(version=self.newest)
+        self.asked.append(asked)
+        return self.answers[len(self.asked) - 1]
+
+
 def events(*them: tuple[str, dict[str, Any]]) -> Answer:
     """A watch's whole answer."""
     return Answer(b"".join(json.dumps({"type": kind, "object": it}).encode() + b"\n" for kind, it in them))
@@ -137,23 +158,23 @@ def events(*them: tuple[str, dict[str, Any]]) -> Answer:
 
 def test_after_a_410_what_vanished_meanwhile_is_reported(stub: StubMaker) -> None:
     gone = {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old"}
-    script = [
+    script = Script(
         pod_list(pod("a", "1"), pod("b", "1")),
         events(("ERROR", gone)),
         pod_list(pod("b", "1"), pod("c", "5"), version="6"),
         Answer(hang=True),
-    ]
-    server, connection = stub(lambda asked: script[asked.number])
+    )
+    server, connection = stub(script)
     with Evictions(connection, prefix=PREFIX).watch_pods("n") as changes:
         reported = [next(changes) for _ in range(6)]
         seen, thread = follow(changes)
-        wait_for("the second watch", lambda: len(server.asked) == 4)
+        wait_for("the second watch", lambda: len(script.asked) == 4)
         server.closed.set()
     thread.join(60)
 
     assert seen.get() is None
     assert [name_of(change) for change in reported] == ["a", "b", "listed", "gone a", "c", "listed"]
-    assert server.asked[3].query["resourceVersion"] == "6"
+    assert script.asked[3].query["resourceVersion"] == "6"
 
 
 def name_of(change: Any) -> str:
@@ -170,19 +191,40 @@ def name_of(change: Any) -> str:
 def test_a_watch_goes_on_where_it_was_cut(stub: StubMaker) -> None:
     bookmark = {"metadata": {"resourceVersion": "9"}}
 
-    def answer(asked: Asked) -> Answer:
-        if asked.number == 0:
-            return pod_list(pod("a", "1"))
-        if asked.number == 1:
-            return events(("MODIFIED", pod("a", "4")), ("BOOKMARK", bookmark))
-        return events(("DELETED", pod("a", "12"))) if asked.number == 2 else Answer(hang=True)
-
-    server, connection = stub(answer)
+    script = Script(
+        pod_list(pod("a", "1")),
+        events(("MODIFIED", pod("a", "4")), ("BOOKMARK", bookmark)),
+        events(("DELETED", pod("a", "12"))),
+        Answer(hang=True),
+    )
+    _, connection = stub(script)
     with Evictions(connection, prefix=PREFIX).watch_pods("n") as changes:
         reported = [next(changes) for _ in range(4)]
 
     assert [name_of(change) for change in reported] == ["a", "listed", "a", "gone a"]
-    assert [asked.query.get("resourceVersion") for asked in server.asked[1:3]] == ["1", "9"]
+    assert [asked.query.get("resourceVersion") for asked in script.asked[1:3]] == ["1", "9"]
+
+
+def test_a_watch_whose_server_has_an_older_version_lists_again_at_once(stub: StubMaker) -> None:
+    """A watch from a version that does not exist yet would be silent, maybe for hours."""
+    script = Script(
+        pod_list(pod("a", "1"), version="7"),
+        events(("MODIFIED", pod("a", "8")), ("ADDED", pod("b", "9"))),
+        # A backup from before b, in which a has changed since, to the same version.
+        pod_list({**pod("a", "8"), "status": {"phase": "Failed"}}, version="8"),
+        pod_list({**pod("a", "8"), "status": {"phase": "Failed"}}, version="8"),
+        Answer(hang=True),
+    )
+    script.newest = "8"
+    server, connection = stub(script)
+    with Evictions(connection, prefix=PREFIX).watch_pods("n") as changes:
+        seen, thread = follow(changes)
+        reported = [seen.get(timeout=60) for _ in range(7)]
+        server.closed.set()
+    thread.join(60)
+
+    assert [name_of(change) for change in reported] == ["a", "listed", "a", "b", "gone b", "a", "listed"]
+    assert "watch" not in script.asked[2].query
 
 
 def test_objects_are_listed_again_after_a_bounded_time_so_that_a_lost_event_is_found(
@@ -191,14 +233,14 @@ def test_objects_are_listed_again_after_a_bounded_time_so_that_a_lost_event_is_f
     monkeypatch.setattr(watching, "RELIST_EVERY", 0.0)
     monkeypatch.setattr(watching, "RELIST_FOR_EACH", 0.0)
     bookmark = events(("BOOKMARK", {"metadata": {"resourceVersion": "3"}}))
-    script = [
+    script = Script(
         pod_list(pod("a", "1"), pod("b", "1")),
         bookmark,
         # Between the two lists, a was deleted and b has changed. The watch got neither event.
         pod_list(pod("b", "2"), version="4"),
         Answer(hang=True),
-    ]
-    server, connection = stub(lambda asked: script[asked.number])
+    )
+    server, connection = stub(script)
     with Evictions(connection, prefix=PREFIX).watch_pods("n") as changes:
         seen, thread = follow(changes)
         reported = [seen.get(timeout=60) for _ in range(6)]
@@ -216,13 +258,13 @@ def test_an_object_that_can_not_be_read_stops_no_other_and_is_listed_again(
     broken = {"metadata": {"uid": "bad", "labels": {"BROKEN": "x"}}}
     some = events(("MODIFIED", broken), ("ADDED", pod("good", "5")), ("ADDED", pod("other", "6")))
     changed = negotiated("/api/v1/pods", some.body, watch=True) or b""
-    script = [
+    script = Script(
         pod_list(pod("bad", "1")),
         Answer(changed.replace(b"BROKEN", b"BRO\xffEN"), content_type=PROTOBUF),
         pod_list(pod("bad", "7"), pod("good", "5"), version="8"),
         Answer(hang=True),
-    ]
-    server, connection = stub(lambda asked: script[asked.number])
+    )
+    server, connection = stub(script)
     with Evictions(connection, prefix=PREFIX).watch_pods("n") as changes:
         seen, thread = follow(changes)
         reported = [seen.get(timeout=60) for _ in range(5)]
@@ -245,11 +287,13 @@ def test_a_server_that_ends_every_watch_at_once_is_asked_with_pauses(
 
     monkeypatch.setattr(Watching, "_pause", pause)
     gone = events(("ERROR", {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old"}))
-    script = [pod_list(), Answer(b""), Answer(b""), gone, pod_list(), gone, pod_list(), Answer(hang=True)]
-    server, connection = stub(lambda asked: script[asked.number])
+    script = Script(
+        pod_list(), Answer(b""), Answer(b""), gone, pod_list(), gone, pod_list(), Answer(hang=True)
+    )
+    server, connection = stub(script)
     with Evictions(connection, prefix=PREFIX).watch_pods("n") as changes:
         _, thread = follow(changes)
-        wait_for("the last watch", lambda: len(server.asked) == len(script))
+        wait_for("the last watch", lambda: len(script.asked) == len(script.answers))
         server.closed.set()
     thread.join(60)
 
