@@ -238,13 +238,13 @@ def test_no_drain_begins_by_the_last_ledger_which_has_a_bounded_age(
 
 
 class _Silent:
-    """A port that answers once the test is over."""
+    """A port that answers once the test is over, or too late."""
 
     def __init__(self, over: Event) -> None:
         self._over = over
 
     def _wait(self, *_: object) -> Any:
-        self._over.wait()
+        self._over.wait(SOON + 1)
         raise Unreachable("over")
 
     ask = read = machines = answers = run = _wait
@@ -263,7 +263,7 @@ def _silent_write(what: str) -> Callable[[WritableOutside, World, Event], Writab
     def change(outside: WritableOutside, world: World, over: Event) -> WritableOutside:
         def hang(call: Call) -> None:
             if call.what == what:
-                over.wait()
+                over.wait(SOON + 1)
                 raise Unreachable("over")
 
         world.api.before_write = hang
