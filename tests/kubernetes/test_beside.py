@@ -164,8 +164,9 @@ def test_an_answer_that_was_asked_for_before_does_not_count_once_it_is_forgotten
 
 def test_what_is_read_ahead_is_asked_for_once(server: _Server) -> None:
     for _ in range(2):
-        server.open.set()
+        server.open.clear()
         server.beside.begin(PODS, server.read)
+        server.open.set()
         wait_for("the threads to end", lambda: not _threads())
         assert server.ask() == "new"
     assert server.asked == 2

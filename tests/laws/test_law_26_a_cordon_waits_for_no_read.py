@@ -278,32 +278,32 @@ events: {Preempt: {replace: true}}
 sources: {arm: {enabled: true}}
 publish: [node-conditions, nodemaintenances]
 hooks: {preDrain: [{name: backup, webhook: {url: "https://backup.example/run"}}]}
-calendars: [{name: freeze, file: /f.ics}]
 """
+
+CALENDAR = "calendars: [{name: freeze, file: /f.ics}]\n"
+"""While it is not known, nothing starts before its deadline."""
 
 
 @pytest.mark.parametrize(
-    "silence",
+    ("silence", "more"),
     [
+        pytest.param(_silent_port("calendars"), CALENDAR, id="calendars"),
+        *(pytest.param(_silent_port(name), "", id=name) for name in ("clients", "machines", "hooks")),
         *(
-            pytest.param(_silent_port(name), id=name)
-            for name in ("clients", "machines", "calendars", "hooks")
-        ),
-        *(
-            pytest.param(_silent_write(what), id=what)
+            pytest.param(_silent_write(what), "", id=what)
             for what in ("write_ledger", "write_maintenance", "patch_conditions")
         ),
     ],
 )
 def test_no_port_and_no_other_write_holds_a_cordon(
-    silence: Callable[[WritableOutside, World, Event], WritableOutside],
+    silence: Callable[[WritableOutside, World, Event], WritableOutside], more: str
 ) -> None:
     world, over = world_of(), Event()
     in_pool(world, "a", "b", "c", "x")
     for number, name in enumerate("abcx"):
         world.cluster.put_node(builders.on_vm(world.cluster.nodes[name], number))
     beside, store = ThreadsBeside(), store_of(world)
-    chosen = builders.settings(ALL)
+    chosen = builders.settings(ALL + more)
     # The start of this one is to be noted in the ledger.
     world.cluster.annotate("x", REQUEST, builders.DRAIN_NOW)
     try:
