@@ -77,3 +77,39 @@ def test_each_of_three_notices_is_cordoned_soon_whatever_other_request_fails(
                 slow[kind] = took
         assert serving.said("pass failed") == []
     assert slow == {}
+
+
+ALL_ELSE = (
+    "(?!.* /api/v1/nodes)(?!.*/configmaps/node-maintenance-ledger)"
+    "(?!.*/namespaces/node-maintenance/(leases|configmaps))"
+)
+"""All requests but those of nodes, the ledger, and the own lock."""
+
+
+@pytest.mark.parametrize(
+    "command", [("serve", "--every", "1h"), ("sweep", "--for", "1s")], ids=lambda each: each[0]
+)
+def test_a_process_that_begins_cordons_soon_though_nothing_else_answers(
+    scene: Scene, programs: Programs, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    programs.configure(SETTINGS)
+    by_condition, by_agent = scene.node(0), scene.node(1)
+    scene.condition_tells(by_condition, kind="Preempt", minutes=0.5)
+    scene.imds_tells(1, scene.event(1, "Preempt", minutes=0.5))
+    scene.api.create_namespace("node-maintenance")
+    faults = Faulty()
+    faults.begin(ALL_ELSE, ANSWERS["silent"])
+    with Proxy(programs.kubeconfig) as proxy:
+        proxy.instead = faults.instead
+        kubeconfig = proxy.write_kubeconfig(tmp_path / "proxy.kubeconfig")
+        began = time.monotonic()
+        process = programs.start(*command, kubeconfig=kubeconfig)
+        for node in (by_condition, by_agent):
+            process.does("a cordon", partial(scene.cordoned, node), seconds=60)
+        took = time.monotonic() - began
+        faults.end()
+        if command[0] == "sweep":
+            assert process.wait().code == 0
+    # With the start of the process, and its lock.
+    assert took < 2 * SOON
+    assert faults.met
