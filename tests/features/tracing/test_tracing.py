@@ -147,10 +147,13 @@ def test_where_no_thread_can_start_the_process_ends_without_its_last_spans(
 ) -> None:
     receiver = Stub(lambda _: Answer())
     monkeypatch.setenv(ENDPOINT, receiver.url)
-    refuses = Once("last-spans")
-    with refused(refuses), traced(receiver, print):
+    refuses, tracing = Once("last-spans"), traced(receiver, print)
+    with refused(refuses), tracing:
         pass
     assert refuses.left == []
+    # Ends the thread of the library.
+    with tracing:
+        pass
     receiver.close()
 
 
