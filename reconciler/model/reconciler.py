@@ -25,6 +25,11 @@ OBSERVE = "Observe"
 OVERDUE_AFTER = 3
 """How many times the interval of the passes may go by without one."""
 
+_SAID_WITHIN = timedelta(seconds=4)
+"""How much older than the last pass what the lock says may be: it is renewed every 2 seconds, and moments are
+whole seconds.
+"""
+
 LOOK = "kubectl get pods,cronjobs -A -l app.kubernetes.io/name=node-maintenance-reconciler"
 """The command that shows where a reconciler should run."""
 
@@ -177,7 +182,8 @@ class Passes(Struct, frozen=True):
             return Running.UNKNOWN, "its last pass has a time in the future"
         if self.interval is None:
             return Running.UNKNOWN, "only one sweep has run, so how often passes come is not known"
-        return (Running.RUNNING if now - at <= OVERDUE_AFTER * self.interval else Running.OVERDUE), ""
+        overdue = now - at > OVERDUE_AFTER * self.interval + _SAID_WITHIN
+        return (Running.OVERDUE if overdue else Running.RUNNING), ""
 
 
 def passes_text(passes: Passes) -> str:

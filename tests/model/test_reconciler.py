@@ -31,6 +31,9 @@ def sweeps(*apart: timedelta) -> Passes:
         (Passes().of_serve(MINUTE / 2, "Enforce", "1"), timedelta(), Running.UNKNOWN),
         (Passes().of_serve(MINUTE / 2, "Enforce", "1").passed(NOW, "Enforce"), MINUTE * 1.5, Running.RUNNING),
         (Passes().of_serve(MINUTE / 2, "Enforce", "1").passed(NOW, "Enforce"), MINUTE * 1.6, Running.OVERDUE),
+        # What the lock says is up to two seconds old, and moments are whole seconds.
+        (Passes().of_serve(MINUTE / 60, "Enforce", "1").passed(NOW, "Enforce"), MINUTE / 10, Running.RUNNING),
+        (Passes().of_serve(MINUTE / 60, "Enforce", "1").passed(NOW, "Enforce"), MINUTE / 8, Running.OVERDUE),
         # One sweep says nothing about the next one.
         (sweeps(), timedelta(days=7), Running.UNKNOWN),
         (sweeps(MINUTE), MINUTE * 3, Running.RUNNING),
