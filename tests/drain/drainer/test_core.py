@@ -85,6 +85,22 @@ def test_law_1_a_cordon_that_goes_away_in_mid_drain_stops_it() -> None:
     assert all(one.cordoned or (one.at - START).total_seconds() < 35 + slack for one in scene.requests)
 
 
+def test_law_1_a_restored_backup_from_before_the_cordon_stops_the_drain() -> None:
+    scene = Scene("a", ready_after=10)
+    scene.cluster.cordon("a", on=False)
+    scene.deployment("web", "a", 20, allowed=1)
+    backup = scene.cluster.back_up()
+    scene.cluster.cordon("a")
+    drive = Drive(scene).start("a")
+    drive.at(35, lambda: scene.cluster.restore(backup, ends_watches=False))
+    progress = drive.run()["a"]
+
+    assert progress.phase is Phase.STOPPED
+    slack = Limits().cordon.within.total_seconds()
+    assert all(one.cordoned or (one.at - START).total_seconds() < 35 + slack for one in scene.requests)
+    assert any(one.cordoned for one in scene.requests)
+
+
 @pytest.mark.parametrize("gone", [False, True], ids=["leave", "are gone"])
 @pytest.mark.parametrize("breaks", [False, True], ids=["lists", "a watch that begins again"])
 def test_pods_that_a_restored_backup_brings_back_are_evicted_again(gone: bool, breaks: bool) -> None:
