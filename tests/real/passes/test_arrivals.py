@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
+from typing import Any
 
 from tests.real.passes.scene import Scene
 from tests.support.controlplane.processes import wait_for
@@ -21,7 +22,7 @@ COMING = f"new pods keep coming from namespace {TENANT}"
 
 
 @contextmanager
-def _pods_keep_coming(scene: Scene, node: str) -> Iterator[None]:
+def _pods_keep_coming(scene: Scene, node: str, **shape: Any) -> Iterator[None]:
     """Create a pod on the node several times a second, each time with another name."""
     over = threading.Event()
 
@@ -29,7 +30,7 @@ def _pods_keep_coming(scene: Scene, node: str) -> Iterator[None]:
         for number in count():
             if over.wait(0.2):
                 return
-            scene.api.create("pods", pod(f"try-{number}", namespace=TENANT, node_name=node))
+            scene.api.create("pods", pod(f"try-{number}", namespace=TENANT, node_name=node, **shape))
 
     tenant = threading.Thread(target=create, daemon=True)
     tenant.start()
@@ -68,6 +69,29 @@ def test_a_tenant_whose_new_pods_keep_coming_keeps_no_other_node_from_its_drain(
     assert record["drain"]["kept"]["coming"][0]["namespace"] == TENANT
     events = scene.api.list("events")
     assert any(COMING in one["message"] for one in events if one["involvedObject"]["name"] == theirs)
+
+
+def test_new_pods_that_take_long_to_leave_keep_no_slot(scene: Scene) -> None:
+    scene.set(SETTINGS)
+    scene.api.create("namespaces", {"metadata": {"name": TENANT}})
+    theirs, other = scene.node(), scene.node(1)
+    scene.workload("mine", theirs)
+    scene.workload("web", other)
+    scene.condition_tells(theirs, minutes=16)
+    scene.condition_tells(other, minutes=17)
+    # Each pod leaves in time until the next one does: together they never end.
+    with _pods_keep_coming(scene, theirs, grace=30, finalizers=["example.com/slow"]):
+        report = scene.run()
+
+        def drained() -> bool:
+            nonlocal report
+            report = scene.run()
+            return _done(scene, other) and COMING in report.holds(theirs).get("drain", "")
+
+        wait_for("the end of the other drain", drained, seconds=60, instead=lambda: report.text)
+
+    assert not _done(scene, theirs)
+    assert "drainSlot" not in report.holds(other)
 
 
 def _done(scene: Scene, node: str) -> bool:
