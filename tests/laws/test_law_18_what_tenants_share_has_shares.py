@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from reconciler.drain.drainer import Limits
@@ -140,11 +140,12 @@ def _keeps_coming(play: Play, node: str) -> None:
 
 
 Way = Callable[[Play, str], None]
+KEEP_COMING = "slot and tier: new pods that keep coming"
 WAYS: dict[str, Way] = {
     "slot: a long grace period": _long_grace,
     "slot: a pod that comes back": _comes_back,
     "slot: a pod that its template binds": _is_bound,
-    "slot and tier: new pods that keep coming": _keeps_coming,
+    KEEP_COMING: _keeps_coming,
     "tier: a budget that never allows": _never_allowed,
     "tier: two budgets": _two_budgets,
     "tier: a pod that asks to wait": _asks_to_wait,
@@ -216,6 +217,7 @@ TAKEN = Hits()
     ),
     slots=st.sampled_from((None, 1, 1, 2)),
 )
+@example(ways=[(KEEP_COMING, node) for node in ("e0", "e1", SHARED)], slots=1)
 def test_whatever_a_tenant_takes_others_go_within_a_bounded_time(
     ways: list[tuple[str, str]], slots: int | None
 ) -> None:
