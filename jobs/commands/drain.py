@@ -509,6 +509,8 @@ def _print_end(order: DrainOrder, ended: DrainProgress, asked: Asked, *, stopped
     if ended.phase in (Phase.DRAINED, Phase.NODE_GONE):
         for blocker in ended.kept:
             echo(f"{order.node}: {blocker.pod} stays: it {blocker.because}", err=True)
+        for sender in ended.coming:
+            echo(f"{order.node}: {sender.words(order.node)}", err=True)
         echo(f"{order.node}: {ended.phase}, {ended.gone} pods gone")
         return True
     for blocker in ended.blockers:

@@ -230,11 +230,16 @@ def _returned(pod: Pod, around: _Circumstances) -> _Word:
     if not because and since:
         # Also one that has ended: the next one comes after its eviction.
         too_many = any(one.namespace == pod.namespace for one in comebacks.coming)
-        because = keeps_coming(pod.namespace) if too_many else ""
+        because = one_too_many(pod.namespace) if too_many else ""
     back = pod.uid in comebacks.uids or (since and pod.spec.tolerates_cordon)
     if not because and back and not pod.finished:
         because = returns_because(pod)
     return _Word(final=Action.KEEP, because=because) if because else _FINE
+
+
+def one_too_many(namespace: str) -> str:
+    """Return why a pod stays that came late from a namespace that sends too many."""
+    return f"came after the start of the drain; {keeps_coming(namespace)}"
 
 
 def returns_because(pod: Pod) -> str:

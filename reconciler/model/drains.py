@@ -96,9 +96,13 @@ class Coming(Struct, frozen=True):
         return f"{keeps_coming(self.namespace)}: {self.count} or more since the drain began"
 
     def words(self, node: str) -> str:
-        """Return it in words, with who can end it, and a command that shows these pods."""
-        pods = f"kubectl get pods -n {self.namespace} --field-selector spec.nodeName={node}"
-        return f"{self}. They stay until somebody ends what creates them; see their owners: `{pods} -o yaml`"
+        """Return it in words, with who can end it, and how to find them."""
+        shows = self.command(node)
+        return f"{self}. They stay until somebody ends what creates them; see their owners: `{shows}`"
+
+    def command(self, node: str) -> str:
+        """Return the command that shows these pods, and their owners."""
+        return f"kubectl get pods -n {self.namespace} --field-selector spec.nodeName={node} -o yaml"
 
 
 class Comebacks(Struct, frozen=True):

@@ -220,6 +220,11 @@ def _kept(plan: NodePlan, keys: OwnKeys) -> Iterator[Obstacle]:
         # These holds say the same, but not that nobody drains the node.
         found = [hold for hold in found if hold.code not in _SAID_BY_UNGUARDED]
         found.insert(0, Obstacle(UNGUARDED, plan.unguarded.words, plan.unguarded.who))
+    drain = plan.record.drain if plan.record is not None else None
+    for sender in drain.kept.coming if drain is not None else ():
+        # The drain is done, so nothing holds it. Whoever sends these pods loses them all the same.
+        who = f"whoever creates pods in the namespace {sender.namespace}: {sender.command(plan.node)}"
+        found.append(Obstacle(HoldCode.DRAIN, str(sender), who))
     schedule, outcome = plan.schedule, plan.outcome
     if schedule is not None and (schedule.by_pods or schedule.forecast is CaseForecast.AT_RISK):
         for stays in schedule.prospect.obstacles:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 import pytest
 
 from reconciler.drain.workloads import owner_of
+from reconciler.model.drains import ARRIVALS
 from reconciler.model.event import Kind, Status
 from reconciler.model.explanation import Obstacle
 from reconciler.model.keys import OwnKeys
@@ -30,8 +32,8 @@ from reconciler.report.people import people
 from reconciler.simulation.workloads import BudgetSpec
 from tests.report.explaining import Explained
 from tests.support import builders
-from tests.support.builders import DRAIN_NOW, NOW, REQUEST, known, minutes, record, signal
-from tests.support.worlds import world_of
+from tests.support.builders import DRAIN_NOW, NOW, RECORD, REQUEST, known, minutes, record, signal
+from tests.support.worlds import carry_on, look, world_of
 
 NIGHT = 'windows: [{name: night, start: "22:00", end: "05:00"}]'
 ASKED = {REQUEST: DRAIN_NOW}
@@ -335,3 +337,29 @@ def test_whoever_must_act_has_the_same_command_in_every_output() -> None:
     assert "kubectl describe node a shows its pods and conditions" in acted[0].who
     assert all(COMMAND.search(who) for who in asked)
     assert acted[0].who in asked
+
+
+def test_who_keeps_sending_pods_is_explained_while_the_node_is_drained_and_after_it() -> None:
+    world = world_of([builders.node(annotations={REQUEST: DRAIN_NOW})], [builders.pod()])
+    cluster, policy = world.cluster, builders.settings()
+    cluster.add_budget(BudgetSpec("shop", "web", EVERYTHING, min_available=1))
+    look(world, policy)
+    for number in range(3 * ARRIVALS):
+        pod = builders.pod(f"try-{number}", namespace="evil")
+        pod = replace(pod, owner=Owner("Job", f"try-{number}"), created=world.now + minutes(number / 10))
+        world.clock.at(pod.created or NOW, partial(cluster.add_pod, pod))
+    shown = []
+    for least in (1, 0):
+        cluster.add_budget(BudgetSpec("shop", "web", EVERYTHING, min_available=least))
+        for _ in range(3):
+            world.advance(minutes(1))
+            look(world, policy)
+            carry_on(world)
+        shown.append(Explained(world, policy).text())
+
+    command = "kubectl get pods -n evil --field-selector spec.nodeName=a -o yaml"
+    for text in shown:
+        words = " ".join(text.split())
+        assert "new pods keep coming from namespace evil: " in words
+        assert command in words
+    assert '"done"' in cluster.nodes["a"].annotations[RECORD]

@@ -41,7 +41,15 @@ from reconciler.drain.drainer.requests import (
     waits_for,
 )
 from reconciler.drain.drainer.shared import PdbTracker, Places
-from reconciler.drain.filters import Action, PodDeleteStatus, Tier, judge, returns_because, summarise
+from reconciler.drain.filters import (
+    Action,
+    PodDeleteStatus,
+    Tier,
+    judge,
+    one_too_many,
+    returns_because,
+    summarise,
+)
 from reconciler.drain.refusal import asks, may_be_restarted, never_allows, would_refuse
 from reconciler.model.drains import (
     MOST_SEEN,
@@ -51,7 +59,6 @@ from reconciler.model.drains import (
     Phase,
     Seen,
     SlotUse,
-    keeps_coming,
     longest,
 )
 from reconciler.model.errors import Forbidden, NotFound, ReconcilerError, Rejected, Unreachable
@@ -842,7 +849,7 @@ class NodeDrain(Struct):
         if pod.uid in self.pods.returns.left and not pod.finished:
             stays = returns_because(pod)
         elif too_many:
-            stays = keeps_coming(pod.namespace)
+            stays = one_too_many(pod.namespace)
         return judge(
             pod, order.options, now=now, namespaces=order.namespaces, own_pod=order.own_pod, returned=stays
         )

@@ -178,7 +178,9 @@ def _ordered(
         holds += [step.waits] if step.waits is not None else []
         blockers = drained.blockers if drained is not None else ()
         holds += [Hold(node.name, HoldCode.DRAIN, f"{b.pod}: {b.because}") for b in blockers]
-        coming = coming_to(step.record.drain, drained) if step.record.drain is not None else ()
+        recorded = step.record.drain
+        coming = drained.coming if drained is not None else ()
+        coming = coming_to(recorded, drained) if recorded is not None else coming
         holds += [Hold(node.name, HoldCode.DRAIN, one.words(node.name)) for one in coming]
     return _Ordered(order, stopped, tuple(holds))
 
