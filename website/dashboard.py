@@ -199,6 +199,13 @@ ROWS: Mapping[str, Sequence[Panel]] = {
             thresholds=_BAD,
             decimals=0,
         ),
+        _stat(
+            "Lost log lines",
+            "Lines of the log in the time that is shown that nobody read in time, so that they were dropped.",
+            f"sum(increase({m.LOG_LINES_DROPPED}[$__range]))",
+            thresholds=_BAD,
+            decimals=0,
+        ),
     ),
     "What happens next, and what is in the way": (
         _table(

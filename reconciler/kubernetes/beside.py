@@ -33,6 +33,9 @@ PATIENCE = 1.0
 LEAST = 0.05
 """Seconds that each request gets also when these are used up: others may have been slow."""
 
+REMEMBERED = 3600.0
+"""Seconds for which it is known from when on answers count. No request takes so long."""
+
 FRESH = 10.0
 """Seconds for which an answer that came late counts as new: the pass that it wakes takes it."""
 
@@ -80,6 +83,7 @@ class ThreadsBeside:
         with self._lock:
             now = self._seconds()
             self._answers = {what: answer for what, answer in self._answers.items() if now < answer.until}
+            self._since = {what: since for what, since in self._since.items() if now - since < REMEMBERED}
             self._left, self.late = patience, False
 
     def begin(
