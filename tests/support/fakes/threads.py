@@ -46,14 +46,20 @@ class Once:
 
 
 class OnceByFile:
-    """Does the same in another process: a file has the patterns, and loses each line that was used."""
+    """Does the same in another process: a file has the patterns, and loses each line that was used.
+
+    With `*` alone no thread starts for as long as the file says so.
+    """
 
     def __init__(self, file: Path) -> None:
         self._file, self._lock = file, threading.Lock()
 
     def __call__(self, name: str) -> bool:
         with self._lock:
-            once = Once(*self._file.read_text(encoding="utf-8").split("\n"))
+            text = self._file.read_text(encoding="utf-8")
+            if text == "*":
+                return True
+            once = Once(*text.split("\n"))
             if refuses := once(name):
                 self._file.write_text("\n".join(once.left), encoding="utf-8")
             return refuses
