@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import random
 import signal
 import threading
 import time
@@ -15,6 +14,7 @@ from datetime import UTC, datetime
 from msgspec import Struct
 
 from jobs.runtime.health import HealthServer
+from reconciler.http.retrying import CHANCE
 from reconciler.model.errors import ReconcilerError
 from reconciler.threads import start
 
@@ -48,7 +48,7 @@ def can_be_repeated(error: BaseException) -> bool:
 def pause_after(failures: int) -> float:
     """Return the seconds to wait after so many failures in a row: up to a minute, at random in part."""
     longest = min(LONGEST_PAUSE, FIRST_PAUSE * float(2 ** min(failures - 1, 10)))
-    return longest * random.uniform(0.5, 1.0)
+    return longest * CHANCE.uniform(0.5, 1.0)
 
 
 class Trouble(Struct, frozen=True):

@@ -12,6 +12,9 @@ from typing import TypeVar
 
 from reconciler.model.errors import ClusterError, Conflict, TooManyRequests, Unreachable
 
+CHANCE = random.Random()
+"""Gives pauses and choices of threads their random part; the shared one is for who sets its seed."""
+
 PATIENCE = 15.0
 """Seconds that retries may take. The timeout of the last request comes on top."""
 
@@ -120,4 +123,4 @@ def _pause(attempt: int, failure: ClusterError) -> float:
     """Return the pause in seconds: short, growing, and random, so that two writers do not stay in step."""
     longest = 0.2 if isinstance(failure, Conflict) else 1.0
     backoff = min(0.01 * float(2**attempt), longest) if attempt > 1 else 0.0
-    return max(random.uniform(0.5, 1.5) * backoff, failure.retry_after or 0.0)
+    return max(CHANCE.uniform(0.5, 1.5) * backoff, failure.retry_after or 0.0)

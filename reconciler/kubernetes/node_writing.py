@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import random
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -14,7 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from reconciler import USER_AGENT
-from reconciler.http.retrying import Guard, patiently, write_until_settled
+from reconciler.http.retrying import CHANCE, Guard, patiently, write_until_settled
 from reconciler.kubernetes import objects
 from reconciler.kubernetes.connection import NODES, PROTOBUF, STRATEGIC_PATCH, Connection, Request
 from reconciler.kubernetes.json_patch import INVALID, Patch, send_patch
@@ -474,7 +473,7 @@ class CordonOwner:
         }
         unknown = [node for node in nodes if node.uid not in self._known]
         # Each pass of a process that asks about other nodes comes to all of them in the end.
-        for node in random.sample(unknown, min(AT_ONCE, len(unknown))):
+        for node in CHANCE.sample(unknown, min(AT_ONCE, len(unknown))):
             self._known[node.uid] = self._is_ours(node), now
         return frozenset(node.name for node in nodes if self._known.get(node.uid, (False, now))[0])
 

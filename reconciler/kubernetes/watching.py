@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import random
 import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -14,6 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from reconciler.http.failures import decode_json
+from reconciler.http.retrying import CHANCE
 from reconciler.kubernetes.connection import (
     GONE,
     JSON,
@@ -383,7 +383,7 @@ class Watching(Generic[Value, Change]):
 
     def _pause(self, failures: int, wish: float) -> float:
         backoff = min(0.1 * float(2 ** min(failures, 10)), LONGEST_PAUSE)
-        return max(random.uniform(0.5, 1.0) * backoff, min(wish, LONGEST_WISH))
+        return max(CHANCE.uniform(0.5, 1.0) * backoff, min(wish, LONGEST_WISH))
 
 
 def events(stream: Stream, accept: str = JSON) -> Iterator[WatchEvent]:

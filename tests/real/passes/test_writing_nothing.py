@@ -12,7 +12,7 @@ from tests.support.controlplane.audit import AuditEntry
 from tests.support.controlplane.workloads import budget
 
 # Taken by an update, then renewed as often as the time asks for it, and given back.
-LOCK = {("update", "leases"), ("patch", "leases")}
+LOCK = {("patch", "leases")}
 MUTATING = {"create", "update", "patch", "delete", "deletecollection"}
 
 
