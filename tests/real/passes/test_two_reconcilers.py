@@ -35,7 +35,8 @@ def test_of_two_whose_first_starts_fall_into_the_same_pass_the_younger_starts_no
         scene.condition_tells(node)
     wait_for("records", lambda: all(lock_of(scene, node) for node in nodes), seconds=60)
     wait_for("a start", lambda: any(scene.cordoned(node) for node in nodes), seconds=60)
-    assert [lock_of(scene, node) for node in nodes if scene.cordoned(node)] == ["node-maintenance"]
+    # The younger one may begin a record, and the older one goes on with it.
+    assert len([node for node in nodes if scene.cordoned(node)]) == 1
     assert all("cordon" not in line["actions"] for line in younger.said("node"))
 
 
