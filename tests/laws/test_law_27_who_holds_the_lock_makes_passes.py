@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from jobs.runtime import acting as acting_module
@@ -134,6 +134,8 @@ def play(server: LeaseServer, processes: list[Process], steps: list[Step]) -> It
 
 @given(happenings)
 @settings(max_examples=examples(100))
+@example([Step(0, "attempt"), Step(0, "a short duration"), Step(0, "attempt", 1), Step(2, "attempt", 1)])
+@example([Step(0, "attempt"), Step(0, "attempt", 1), *[Step(8, "renew"), Step(0, "attempt", 1)] * 3])
 def test_no_two_processes_ever_hold_it(steps: list[Step]) -> None:
     server = LeaseServer()
     processes = [Process(server, name) for name in "abc"]
