@@ -28,6 +28,7 @@ import msgspec
 
 from reconciler.kubernetes import objects
 from reconciler.kubernetes.connection import CORE, JSON_PATCH, ApiPath, Connection, Request, api
+from reconciler.kubernetes.json_patch import Patch
 from reconciler.kubernetes.server_time import boottime
 from reconciler.kubernetes.wire.lists import json_format, list_all
 from reconciler.kubernetes.wire.shapes import ObjectMeta, decode
@@ -169,18 +170,12 @@ class LeaseClient:
         Other changes of it keep nobody from taking it.
         """
         self.passes, self.since = self._begin(said(lease)), _made_at(lease)
-        seen = {
-            "/metadata/uid": lease.metadata.uid,
-            "/spec/holderIdentity": lease.spec.holderIdentity,
-            "/spec/renewTime": lease.spec.renewTime,
-        }
-        transitions = ((lease.spec.leaseTransitions or 0) + 1) % TRANSITIONS
-        changes = [
-            *({"op": "test", "path": path, "value": value} for path, value in seen.items()),
-            {"op": "add", "path": "/spec", "value": self._spec(transitions)},
-            {"op": "add", "path": "/metadata/annotations", "value": self._annotations()},
-        ]
-        self._send(changes)
+        patch = Patch(lease.metadata.uid)
+        patch.expect(lease.spec.holderIdentity, "spec", "holderIdentity")
+        patch.expect(lease.spec.renewTime, "spec", "renewTime")
+        patch.put(self._spec(((lease.spec.leaseTransitions or 0) + 1) % TRANSITIONS), "spec")
+        patch.put(self._annotations(), "metadata", "annotations")
+        self._send(patch.body)
 
     def patch(self, holder: str) -> None:
         """Renew the Lease, or name another holder; Rejected if we are no longer its holder."""
@@ -206,7 +201,7 @@ class LeaseClient:
             return "another process took it"
         return ""
 
-    def _send(self, changes: list[Any]) -> None:
+    def _send(self, changes: Any) -> None:
         self.connection.send(
             Request("PATCH", self.path, body=changes, content_type=JSON_PATCH, total=self.trusted)
         )

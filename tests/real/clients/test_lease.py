@@ -171,6 +171,18 @@ def test_the_number_of_holders_begins_again_before_the_server_refuses_it(
         assert lease(cluster)["leaseTransitions"] == after
 
 
+def test_a_holder_whose_name_go_encodes_in_another_way_loses_the_lock_too(
+    cluster: ControlPlane, connection: Connection
+) -> None:
+    others(cluster, holderIdentity="<a&b>", renewTime=OLD)
+    now = SimpleNamespace(seconds=100.0)
+    lock = Lock(connection, identity="me", sighting=Sighting(lambda: now.seconds))
+    held(lock)
+    now.seconds += 60
+    with lock:
+        assert lease(cluster)["holderIdentity"] == "me"
+
+
 def test_a_holder_with_an_endless_name_is_cut(cluster: ControlPlane, connection: Connection) -> None:
     others(cluster, holderIdentity="x" * 1_000_000, renewTime=OLD)
     error = held(make(connection))
