@@ -87,7 +87,8 @@ class ServerTime:
             self._forget(self.clock())
             away = self._others(offset)
             # The larger part of those that are ahead and those that are behind.
-            side = max(([one for one in away if one > 0], [one for one in away if one < 0]), key=len)
+            ahead, behind = [by for by in away if by > 0], [by for by in away if by < 0]
+            side = max((ahead, behind), key=len)
             if not side:
                 return None
             answers = len(self._answers)
@@ -114,18 +115,21 @@ class ServerTime:
                 self._contradicted = received
             away = self._others(self._offset)
             other = median(away)
-            agreed = sum(abs(one - other) <= _TOLERANCE for one in away)
+            agreed = sum(abs(by - other) <= _TOLERANCE for by in away)
             if received - self._contradicted >= AGREED and agreed / len(self._answers) > 1 - _MINORITY:
                 self._offset, self._contradicted = self._offset + other, None
 
     def _forget(self, now: float) -> None:
         while self._answers and now - self._answers[0].received >= AGREED:
             self._answers.popleft()
-        if self._offset is not None and not self._others(self._offset):
+        # Each answer of the API server comes here, and nearly all agree: then nothing is looked through.
+        if self._contradicted is None or self._offset is None:
+            return
+        if not self._others(self._offset):
             self._contradicted = None
 
     def _others(self, offset: float) -> list[float]:
-        return [away for one in self._answers if (away := one.away(offset))]
+        return [away for answer in self._answers if (away := answer.away(offset))]
 
 
 class _Answer(NamedTuple):
