@@ -51,19 +51,16 @@ def explain(
     Raises NotFound for a name that does not exist.
     """
 
-    code = 0
-
     def look() -> Shown:
-        nonlocal code
         policy = settings_to_show(config, target, datetime.now(UTC))
         explanation = _explained(name, policy.settings, target)
-        code = policy.exit_code
         document, form = policy.named_in(explanation.document), partial(as_text, explanation)
         plan = explanation.plan
         first = policy.first_lines(output, plan.reconciler, plan.now)
-        return Shown(in_form(document, output, form, width(output)), output, document, first)
+        text = in_form(document, output, form, width(output))
+        return Shown(text, output, document, first, policy.exit_code)
 
-    return show(look, every) or code
+    return show(look, every)
 
 
 def _explained(name: str, settings: Settings, target: Target) -> Explanation:

@@ -129,13 +129,14 @@ Text = str | tuple[Line, ...]
 class Shown(Struct, frozen=True):
     """What a command prints, in which form, and the document that it is made of.
 
-    `first` are lines above the text.
+    `first` are lines above the text. `exit_code` is that of a command that ends with this.
     """
 
     text: Text
     output: str
     document: Document
     first: tuple[Line, ...] = ()
+    exit_code: int = 0
 
     def echo(self) -> None:
         """Print it to stdout."""
@@ -147,11 +148,15 @@ class Shown(Struct, frozen=True):
 
 
 def show(look: Callable[[], Shown], every: timedelta | None) -> int:
-    """Look and print once, or again after each pause of `every` until Ctrl-C; raises what a look raises."""
+    """Look and print once, or again after each pause of `every` until Ctrl-C; raises what a look raises.
+
+    Return the exit code of what was shown last.
+    """
     if every is not None:
         return print_again_and_again(look, every)
-    look().echo()
-    return 0
+    shown = look()
+    shown.echo()
+    return shown.exit_code
 
 
 def print_again_and_again(
@@ -161,7 +166,7 @@ def print_again_and_again(
     sleep: Callable[[float], object] = time.sleep,
     clock: Callable[[], float] = time.monotonic,
 ) -> int:
-    """Look and print until Ctrl-C, with a pause of `every` or longer; return 0 if nobody reads it any more.
+    """Look and print until Ctrl-C, with a pause of `every` or longer; return if nobody reads it any more.
 
     `sleep` and `clock` are in seconds. Raises what the first look raises, and NotFound at any time. Other
     errors are printed, because the API server may come back.
@@ -183,7 +188,7 @@ def print_again_and_again(
             except BrokenPipeError:
                 # As Python's documentation says: the interpreter flushes stdout once more at its end.
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-                return 0
+                return shown.exit_code
         sleep(max(every.total_seconds(), SHARE * (clock() - began)))
 
 

@@ -77,15 +77,12 @@ def plan(
 ) -> int:
     """Print what will start when, as a table and a chart. It only reads the cluster."""
 
-    code = 0
-
     def look() -> Shown:
-        nonlocal code
         policy = settings_to_show(config, target, datetime.now(UTC))
-        code = policy.exit_code
-        return _shown(look_ahead(policy.settings, target, until, selector), policy, way)
+        shown = _shown(look_ahead(policy.settings, target, until, selector), policy, way)
+        return replace(shown, exit_code=policy.exit_code)
 
-    return show(look, way.every) or code
+    return show(look, way.every)
 
 
 def _shown(ahead: PlanAhead, policy: SettingsInUse, way: _Way) -> Shown:
