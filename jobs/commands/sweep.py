@@ -41,7 +41,7 @@ from reconciler.settings.schema import Mode
 LOOK_AGAIN = timedelta(seconds=10)
 # Seconds between two looks at a lock of which it is not known whether its holder lives.
 LOOK_AT_LOCK = 0.5
-# Seconds after which a person is told of it: one that lives renews the lock every 2 seconds.
+# Seconds after which a warning names the holder. A holder that runs renews the lock every 2 seconds.
 SILENT = 4.0
 # How soon SIGTERM is noticed.
 GLANCE = timedelta(seconds=0.5)

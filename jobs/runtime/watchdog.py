@@ -14,10 +14,10 @@ LONGEST = 60.0
 class Watchdog:
     """Counts how long passes stand still; safe for threads.
 
-    A pass stands still if it neither ends nor writes anything for `LONGEST` seconds, or for twice as long as
-    the last pass took that came to its writes: a slow API server must not let pass after pass be in vain. A
-    pass that is due and does not begin stands still as well. So does one that ends with an error of the
-    program, because another process may be better off.
+    A pass stands still if it neither ends nor writes anything for `LONGEST` seconds. If the last pass that
+    reached its writes took long, the limit is twice that time: with a slow API server, no pass would succeed
+    otherwise. A pass that is due and does not begin stands still as well. So does one that ends with an error
+    of the program, because another process may not have that error.
     """
 
     def __init__(self, most: float = math.inf, clock: Callable[[], float] = time.monotonic) -> None:

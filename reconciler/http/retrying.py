@@ -13,7 +13,7 @@ from typing import TypeVar
 from reconciler.model.errors import ClusterError, Conflict, TooManyRequests, Unreachable
 
 CHANCE = random.Random()
-"""Gives pauses and choices of threads their random part; the shared one is for who sets its seed."""
+"""The random part of pauses and choices. Threads do not use the shared generator, whose seed tests set."""
 
 PATIENCE = 15.0
 """Seconds that retries may take. The timeout of the last request comes on top."""

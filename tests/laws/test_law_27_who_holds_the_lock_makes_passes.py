@@ -219,7 +219,7 @@ class Failing(Companion):
 
 
 class Leads(Observer):
-    """What observers are told of the lock; the first time, it may raise."""
+    """Hears whether the process has the lock; the first call may raise."""
 
     def __init__(self, error: BaseException | None) -> None:
         self._error = error

@@ -31,8 +31,8 @@ _UNTOUCHED = frozenset({HoldCode.LOOKED_AFTER, HoldCode.RECORD_READABLE, HoldCod
 class Fact(Struct, frozen=True):
     """One thing to say. While it `lasts`, it can be repeated, and a message that waits for it is kept.
 
-    `text` is for who runs the cluster. `anyone` and `named` are for the owners of pods on the node, see
-    Message: nothing that a source, a person, a server or a webhook has written may stand in `anyone`.
+    `text` is for the people who run the cluster. `anyone` and `named` are for the owners of pods on the node,
+    see Message: nothing that a source, a person, a server or a webhook has written may stand in `anyone`.
     `takes_back` is the key of the message that it takes back, empty if there is none. `before` is the moment
     before which people have to know it (UTC), None if there is none.
     """
