@@ -15,6 +15,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import NODES, PROTOBUF, STRATEGIC_PATCH, Connection, Request
@@ -23,6 +24,7 @@ from reconciler.kubernetes.wire.lists import node_format
 from reconciler.model.errors import Conflict
 from reconciler.model.node import Node, Wanted
 from reconciler.model.writes import NodeWrite, node_write
+from tests.support.beside import meanwhile
 from tests.support.controlplane.fill import Pool, fill
 from tests.support.controlplane.server import ControlPlane
 
@@ -104,24 +106,15 @@ def _strategic(node: Node, write: NodeWrite) -> Request:
 
 @contextmanager
 def _changing(server: ControlPlane) -> Iterator[None]:
-    ended = threading.Event()
-
-    def keep_writing(who: int) -> None:
+    def keep_writing(client: int, ended: threading.Event) -> None:
         count = 0
         while not ended.wait(0.04):
             count += 1
-            body = {"metadata": {"annotations": {f"theirs/{who}": str(count)}}}
+            body = {"metadata": {"annotations": {f"theirs/{client}": str(count)}}}
             server.api.patch("nodes", _NAME, body)
 
-    writers = [threading.Thread(target=keep_writing, args=(who,), daemon=True) for who in range(2)]
-    for writer in writers:
-        writer.start()
-    try:
+    with meanwhile(*(partial(keep_writing, client) for client in range(2))):
         yield
-    finally:
-        ended.set()
-        for writer in writers:
-            writer.join()
 
 
 if __name__ == "__main__":

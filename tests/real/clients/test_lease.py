@@ -14,6 +14,7 @@ import pytest
 from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.lease import Lock, Sighting
 from reconciler.model.errors import LockHeld, LockLost, NoThread, Unauthorized
+from tests.support.beside import meanwhile
 from tests.support.controlplane.api import Object
 from tests.support.controlplane.processes import wait_for
 from tests.support.controlplane.server import ControlPlane
@@ -143,22 +144,15 @@ def test_a_lease_that_others_change_all_the_time_is_taken(
     cluster: ControlPlane, connection: Connection
 ) -> None:
     others(cluster, holderIdentity="", leaseDurationSeconds=20)
-    ended = threading.Event()
 
-    def change() -> None:
+    def change(ended: threading.Event) -> None:
         number = 0
         while not ended.wait(0.005):
             number += 1
             cluster.api.patch("leases", NAME, {"metadata": {"annotations": {"n": str(number)}}}, NAMESPACE)
 
-    thread = threading.Thread(target=change)
-    thread.start()
-    try:
-        with make(connection) as lock:
-            lock.check()
-    finally:
-        ended.set()
-        thread.join()
+    with meanwhile(change), make(connection) as lock:
+        lock.check()
 
 
 @pytest.mark.parametrize(("before", "after"), [(None, 1), (2**31 - 2, 2**31 - 1), (2**31 - 1, 0)])

@@ -5,6 +5,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import pytest
 
@@ -19,6 +20,7 @@ from reconciler.model.node import Node, Taint
 from reconciler.model.values import replace
 from reconciler.model.writes import ListChanges, NodeWrite, node_write, own_keys, used_keys
 from tests.real.clients.conftest import PREFIX, WANTED
+from tests.support.beside import meanwhile
 from tests.support.controlplane.api import ApiError, Object
 from tests.support.controlplane.fill import Pool, fill
 from tests.support.controlplane.processes import wait_for
@@ -157,23 +159,15 @@ THEIRS: dict[str, Callable[[int], tuple[Object, str | None]]] = {
 @contextmanager
 def changing(cluster: ControlPlane, changes: Counter[str]) -> Iterator[None]:
     """Clients that change the node as fast as the API server takes it, and count their changes."""
-    ended = threading.Event()
 
-    def keep_writing(kind: str) -> None:
+    def keep_writing(kind: str, ended: threading.Event) -> None:
         while not ended.is_set():
             body, subresource = THEIRS[kind](changes[kind])
             cluster.api.patch("nodes", NAME, body, subresource=subresource)
             changes[kind] += 1
 
-    writers = [threading.Thread(target=keep_writing, args=(kind,), daemon=True) for kind in THEIRS]
-    for writer in writers:
-        writer.start()
-    try:
+    with meanwhile(*(partial(keep_writing, kind) for kind in THEIRS)):
         yield
-    finally:
-        ended.set()
-        for writer in writers:
-            writer.join()
 
 
 def test_the_first_annotation_of_a_node_does_not_replace_one_that_comes_with_it(

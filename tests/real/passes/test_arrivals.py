@@ -9,6 +9,7 @@ from itertools import count
 from typing import Any
 
 from tests.real.passes.scene import Scene
+from tests.support.beside import meanwhile
 from tests.support.controlplane.processes import wait_for
 from tests.support.controlplane.workloads import pod
 
@@ -24,24 +25,19 @@ COMING = f"new pods keep coming from namespace {TENANT}"
 @contextmanager
 def _pods_keep_coming(scene: Scene, node: str, **shape: Any) -> Iterator[None]:
     """Create a pod on the node several times a second, each time with another name."""
-    over = threading.Event()
 
-    def create() -> None:
+    def create(over: threading.Event) -> None:
         for number in count():
             if over.wait(0.2):
                 return
             scene.api.create("pods", pod(f"try-{number}", namespace=TENANT, node_name=node, **shape))
 
-    tenant = threading.Thread(target=create, daemon=True)
-    tenant.start()
-    try:
+    with meanwhile(create):
         yield
-    finally:
-        over.set()
-        tenant.join()
 
 
-def test_a_tenant_whose_new_pods_keep_coming_keeps_no_other_node_from_its_drain(scene: Scene) -> None:
+def _two_nodes(scene: Scene) -> tuple[str, str]:
+    """A node to which the tenant sends its pods, and another one; both have pods, and maintenance soon."""
     scene.set(SETTINGS)
     scene.api.create("namespaces", {"metadata": {"name": TENANT}})
     theirs, other = scene.node(), scene.node(1)
@@ -49,6 +45,11 @@ def test_a_tenant_whose_new_pods_keep_coming_keeps_no_other_node_from_its_drain(
     scene.workload("web", other)
     scene.condition_tells(theirs, minutes=16)
     scene.condition_tells(other, minutes=17)
+    return theirs, other
+
+
+def test_a_tenant_whose_new_pods_keep_coming_keeps_no_other_node_from_its_drain(scene: Scene) -> None:
+    theirs, other = _two_nodes(scene)
     with _pods_keep_coming(scene, theirs):
         report = scene.run()
 
@@ -72,13 +73,7 @@ def test_a_tenant_whose_new_pods_keep_coming_keeps_no_other_node_from_its_drain(
 
 
 def test_new_pods_that_take_long_to_leave_keep_no_slot(scene: Scene) -> None:
-    scene.set(SETTINGS)
-    scene.api.create("namespaces", {"metadata": {"name": TENANT}})
-    theirs, other = scene.node(), scene.node(1)
-    scene.workload("mine", theirs)
-    scene.workload("web", other)
-    scene.condition_tells(theirs, minutes=16)
-    scene.condition_tells(other, minutes=17)
+    theirs, other = _two_nodes(scene)
     # Each pod leaves in time until the next one does: together they never end.
     with _pods_keep_coming(scene, theirs, grace=30, finalizers=["example.com/slow"]):
         report = scene.run()

@@ -6,11 +6,13 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import pytest
 
 from tests.real.passes.processes import Programs
 from tests.real.passes.scene import Object, Scene
+from tests.support.beside import meanwhile
 from tests.support.controlplane.processes import wait_for
 
 pytestmark = pytest.mark.slow
@@ -28,23 +30,16 @@ CHANGES: dict[str, Callable[[int], tuple[Object, str | None]]] = {
 @contextmanager
 def changing(scene: Scene, node: str) -> Iterator[Counter[str]]:
     """Three clients that change the node; how often each has."""
-    ended, counts = threading.Event(), Counter[str]()
+    counts = Counter[str]()
 
-    def keep_writing(kind: str) -> None:
+    def keep_writing(kind: str, ended: threading.Event) -> None:
         while not ended.wait(EVERY):
             body, subresource = CHANGES[kind](counts[kind])
             scene.api.patch("nodes", node, body, subresource=subresource)
             counts[kind] += 1
 
-    writers = [threading.Thread(target=keep_writing, args=(kind,), daemon=True) for kind in CHANGES]
-    for writer in writers:
-        writer.start()
-    try:
+    with meanwhile(*(partial(keep_writing, kind) for kind in CHANGES)):
         yield counts
-    finally:
-        ended.set()
-        for writer in writers:
-            writer.join()
 
 
 def test_a_node_that_others_change_fifty_times_a_second_is_served_without_a_refused_write(

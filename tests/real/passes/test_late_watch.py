@@ -15,6 +15,7 @@ import pytest
 from reconciler.drain.drainer import Limits
 from tests.real.passes.processes import ENFORCE, Programs
 from tests.real.passes.scene import Scene
+from tests.support.beside import meanwhile
 from tests.support.controlplane.processes import wait_for
 from tests.support.controlplane.workloads import budget
 from tests.support.fakes.proxy import Proxy
@@ -65,35 +66,29 @@ def test_nothing_is_evicted_from_a_node_that_somebody_uncordoned_while_its_watch
     scene.workload("web", replicas=60)
     scene.api.create("poddisruptionbudgets", budget("web", max_unavailable=1))
     other = scene.node(1)
-    late, ended = Late(), threading.Event()
+    late = Late()
 
-    def beat() -> None:
+    def beat(ended: threading.Event) -> None:
         """Write the other node, as its kubelet does: the late watch is never silent."""
         while not ended.wait(0.2):
             scene.api.patch("nodes", other, {"metadata": {"annotations": {"beat": str(monotonic())}}})
 
-    kubelet = threading.Thread(target=beat, daemon=True)
-    kubelet.start()
-    try:
-        with Proxy(programs.kubeconfig) as proxy:
-            proxy.bend = late.bend
-            path = proxy.write_kubeconfig(tmp_path / "proxy.kubeconfig")
-            serving = programs.start("serve", "--every", "1h", kubeconfig=path)
-            serving.wait_for("leading")
-            scene.condition_tells(node)
-            wait_for("an eviction", lambda: _evicted(scene), seconds=60)
-            late.seconds = LATE
-            # What came in time has been handed on.
-            threading.Event().wait(1.0)
-            before = len(_evicted(scene))
-            uncordoned = datetime.now(UTC)
-            scene.api.patch("nodes", node, {"spec": {"unschedulable": False}})
-            threading.Event().wait(LATE)
-            evicted = _evicted(scene)
-            serving.kill()
-    finally:
-        ended.set()
-        kubelet.join()
+    with meanwhile(beat), Proxy(programs.kubeconfig) as proxy:
+        proxy.bend = late.bend
+        path = proxy.write_kubeconfig(tmp_path / "proxy.kubeconfig")
+        serving = programs.start("serve", "--every", "1h", kubeconfig=path)
+        serving.wait_for("leading")
+        scene.condition_tells(node)
+        wait_for("an eviction", lambda: _evicted(scene), seconds=60)
+        late.seconds = LATE
+        # What came in time has been handed on.
+        threading.Event().wait(1.0)
+        before = len(_evicted(scene))
+        uncordoned = datetime.now(UTC)
+        scene.api.patch("nodes", node, {"spec": {"unschedulable": False}})
+        threading.Event().wait(LATE)
+        evicted = _evicted(scene)
+        serving.kill()
 
     last = uncordoned + Limits().cordon.within + ON_THE_WAY
     assert [at - uncordoned for at in evicted if at > last] == []
