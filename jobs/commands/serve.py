@@ -209,6 +209,8 @@ class Serving:
         self._file = SettingsFile(config, SystemClock().now, shows_rejected=shows_rejected)
         self._acting: Acting | None = None
         self._entering, self._left = threading.Lock(), False
+        self._lets_others_until = 0.0
+        """Until when (monotonic seconds) this process leaves the lock, which it gave back, to another one."""
         self._followed = NodeStore()
         self._only_looking = Wiring(connection, target, nodes=self._followed)
         self._cluster = connection, target
@@ -344,6 +346,11 @@ class Serving:
 
     def _try_pass(self) -> float | None:
         """Run one pass. Return in how many seconds the plan changes next, None for the schedule."""
+        waits = self._lets_others_until - time.monotonic()
+        if waits > 0:
+            # A change of a node begins a pass at once, and a standby looks at the lock every 2 seconds.
+            self._loop.success.good()
+            return waits
         try:
             change = self._pass()
         except LockHeld as held:
@@ -366,6 +373,7 @@ class Serving:
                 PassLog.write(LogEvent.GAVE_BACK, because="our own Pod is evicted from its node")
                 self._leave()
                 self._loop.success.good()
+                self._lets_others_until = time.monotonic() + _AGAIN
                 return _AGAIN
             self._failed(error)
             self._leave()
