@@ -21,6 +21,7 @@ from typing import Any
 
 from release.krew.archive import PLATFORMS, archive, archive_name, manifest
 from release.packing import pack
+from release.repository import address
 from release.version import ROOT, places, version
 
 NAME = "node-maintenance-reconciler"
@@ -145,8 +146,8 @@ def _git(*words: str) -> str:
     return done.stdout.strip()
 
 
-BUILD_TYPE = "https://node-maintenance.dev/release/v1"
-BUILDER = "https://node-maintenance.dev/release/nox"
+BUILD_TYPE = f"{address()}/blob/main/docs/release.md"
+BUILDER = f"{address()}/blob/main/noxfile.py"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Make one site of docs/ and of the pages beside it, with the README's lists as its navigation.
 
-MkDocs calls `on_config`, `on_files` and `on_page_markdown`. The pages stay as they are in the repository:
-only their links to files outside of docs/ are changed.
+MkDocs calls the functions whose names begin with `on_`. The pages stay as they are in the repository: only
+their links to files outside of docs/ are changed.
 """
 
 from __future__ import annotations
@@ -107,3 +107,13 @@ def on_page_markdown(markdown: str, page: Any, config: Any, **_: Any) -> str:
     name = page.file.src_uri
     sources = {there: path for path, there in OUTSIDE.items()}
     return linked(markdown, sources.get(name, f"docs/{name}"), config.repo_url or "")
+
+
+def on_post_page(output: str, **_: Any) -> str:
+    """Remove the mark by which a script of the theme asks the repository's host for stars and forks."""
+    return output.replace(' data-md-component="source"', "")
+
+
+def on_post_template(output_content: str, **_: Any) -> str:
+    """Do the same to pages of the theme's own, such as the one for a path that is not there."""
+    return on_post_page(output_content)

@@ -14,6 +14,7 @@ from typing import Any
 import yaml
 
 from charts.generator.values import Agent, Monitoring, NetworkPolicies, Pods
+from release.version import ROOT
 
 
 class NoSuchText(Exception):
@@ -265,8 +266,13 @@ EDITS: dict[str, tuple[Edit, ...]] = {
             "    {{- end }}\n",
         ),
     ),
-    "monitoring/rules.yaml": (
-        Edit(f"{Monitoring().runbooks}/", "{{ $.Values.monitoring.runbooks }}/", everywhere=True),
+    "monitoring/rules.yaml": tuple(
+        Edit(
+            Monitoring().runbooks.replace("{alert}", alert),
+            f'{{{{ $.Values.monitoring.runbooks | replace "{{alert}}" "{alert}" }}}}',
+            everywhere=True,
+        )
+        for alert in sorted(page.stem for page in (ROOT / "docs" / "runbooks").glob("*.md"))
     ),
 }
 """What the values change, by file."""

@@ -7,6 +7,8 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
+from release.repository import address
+
 Objects = list[dict[str, Any]]
 
 
@@ -201,10 +203,10 @@ class Monitoring(Part):
     )
     rules: bool = Field(default=False, description="A PrometheusRule with the alerts.")
     runbooks: str = Field(
-        default="https://node-maintenance.dev/docs/runbooks",
+        default=f"{address()}/blob/main/docs/runbooks/{{alert}}.md",
         min_length=1,
         description="Where the links in the alerts lead: the address at which your people on call read the "
-        "folder runbooks of the site that `nox -s site` builds, without the slash at the end.",
+        "page of an alert. `{alert}` stands for its name.",
     )
     labels: dict[str, str] = Field(
         default={}, description="Labels by which your Prometheus selects them, for example `release`."

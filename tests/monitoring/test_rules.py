@@ -12,6 +12,7 @@ from reconciler.model import scheduled_events as imds
 from reconciler.model.case_outcome import ENDS
 from reconciler.model.record import State
 from reconciler.profiles.checks import CHECKS
+from release.repository import address
 from tests.monitoring.rules import (
     RUNBOOKS,
     Rule,
@@ -41,7 +42,7 @@ def test_an_alert_has_a_severity_and_all_its_texts(rule: Rule) -> None:
     assert rule["labels"]["severity"] in ("critical", "warning")
     assert set(rule["annotations"]) == {"summary", "description", "runbook_url"}
     assert rule["annotations"]["summary"].endswith(".")
-    assert rule["annotations"]["runbook_url"].endswith(f"/docs/runbooks/{rule['alert']}.html")
+    assert rule["annotations"]["runbook_url"] == f"{address()}/blob/main/docs/runbooks/{rule['alert']}.md"
 
 
 @pytest.mark.parametrize("rule", RULES, ids=name_of)

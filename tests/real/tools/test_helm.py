@@ -206,7 +206,9 @@ def test_the_managed_prometheus_of_azure_gets_a_pod_monitor_of_its_own_kind(helm
 
 
 def test_the_links_of_alerts_lead_where_the_values_say(helm: Helm) -> None:
-    found = helm.template({"monitoring": {"rules": True, "runbooks": "https://wiki.example.com/nodes"}})
+    found = helm.template(
+        {"monitoring": {"rules": True, "runbooks": "https://wiki.example.com/nodes/{alert}.html"}}
+    )
     (rules,) = [one for one in found if one["kind"] == "PrometheusRule"]
     alerts = [alert for group in rules["spec"]["groups"] for alert in group["rules"] if "alert" in alert]
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
+from release.repository import address
 from tests.monitoring.rules import Rule, rules
 from tests.support.tools.building import OF_DOCS, NoTool, find_environment
 from website.pages import OUTSIDE
@@ -22,8 +23,6 @@ DOCS = ROOT / "docs"
 # Each page's file, by its place on the site.
 PAGES = {str(path.relative_to(DOCS)): path for path in sorted(DOCS.rglob("*.md"))}
 PAGES |= {there: ROOT / path for path, there in OUTSIDE.items()}
-# Where the links of alerts find the site.
-SITE = "https://node-maintenance.dev/docs"
 SHAPES = ("li", "ol", "pre", "table", "tr", "h1", "h2", "h3", "h4", "img")
 
 
@@ -81,7 +80,8 @@ def test_each_path_for_readers_is_in_the_navigation(site: Path) -> None:
 def test_the_link_of_an_alert_leads_to_a_page(site: Path, rule: Rule) -> None:
     link = rule["annotations"]["runbook_url"]
 
-    page = site / link.removeprefix(f"{SITE}/")
+    # It leads to the repository. The site has the same page.
+    page = site / Path(link.removeprefix(f"{address()}/blob/main/docs/")).with_suffix(".html")
     assert f">{rule['alert']}" in page.read_text(encoding="utf-8").partition("<h1")[2].partition("</h1>")[0]
 
 
@@ -94,3 +94,6 @@ def test_the_site_loads_nothing_from_elsewhere(site: Path) -> None:
         re.findall(r'<(?:script|img|iframe|link rel="stylesheet")[^>]* (?:src|href)="(?:https?:)?//', text)
         == []
     )
+    # With this mark, a script of the theme asks the repository's host for stars and forks.
+    assert f'<a href="{address()}"' in text
+    assert 'data-md-component="source"' not in text
