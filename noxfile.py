@@ -140,6 +140,12 @@ def hostile(session: nox.Session) -> None:
 
 
 @nox.session(default=False)
+def nodes(session: nox.Session) -> None:
+    """Play scenarios on real kubelets, as root; `-- NAME` plays one, `-- --write` keeps the result."""
+    session.run(PYTHON, "-m", "tests.nodes", *session.posargs)
+
+
+@nox.session(default=False)
 def explore(session: nox.Session) -> None:
     """Play random histories on the simulation and check every law; `-- --days 10000 --seed N --jobs 2`."""
     session.run(PYTHON, "-m", "tests.explore", *session.posargs)

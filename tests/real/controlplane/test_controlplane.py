@@ -1,8 +1,10 @@
 """The control plane keeps its promises: version, running pods, budgets, identities, restarts, no orphans."""
 
+import os
 import signal
 import subprocess
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,7 +15,7 @@ from tests.support.controlplane.api import CLUSTER_WIDE, NAMESPACED, Api, Object
 from tests.support.controlplane.binaries import kubernetes_version
 from tests.support.controlplane.fill import Pool
 from tests.support.controlplane.processes import alive, wait_for
-from tests.support.controlplane.server import ControlPlane, remove_stale_folders
+from tests.support.controlplane.server import ControlPlane, lock_folder, remove_stale_folders
 from tests.support.controlplane.workloads import deployment, pod
 
 POOL = Pool("np")
@@ -122,6 +124,23 @@ with ControlPlane() as server:
     remove_stale_folders()
     assert not Path(folder).exists()
     assert controlplane.folder.exists()
+
+
+def test_a_folder_stays_while_its_owner_runs_in_another_container(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Such an owner has an id that nobody has here."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    folder = tmp_path / "node-maintenance-controlplane-0-x"
+    folder.mkdir()
+    lock = lock_folder(folder)
+
+    remove_stale_folders()
+    assert folder.exists()
+
+    os.close(lock)
+    remove_stale_folders()
+    assert not folder.exists()
 
 
 def running(cluster: ControlPlane, name: str) -> bool:

@@ -24,6 +24,7 @@ class AuditEntry:
     uri: str
     timestamp: datetime  # when the request came
     stage: str  # ResponseComplete; a watch has ResponseStarted as well, and Panic is a bug of the server
+    body: Any = None  # what was sent, where the policy keeps it
 
 
 def read_audit_log(
@@ -83,4 +84,5 @@ def _entry(event: dict[str, Any]) -> AuditEntry:
         uri=event["requestURI"],
         timestamp=datetime.fromisoformat(event["requestReceivedTimestamp"]),
         stage=event["stage"],
+        body=event.get("requestObject"),
     )

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +19,10 @@ MODULES = Path(__file__).parent / "build"
 # Other versions of Kubernetes, by their minors. `nox -s versions` names one in this variable.
 MINORS = Path(__file__).parent / "minors"
 CHOSEN = "CONTROLPLANE_KUBERNETES"
+
+# What a node runs. Only `nox -s nodes` needs it, so an ordinary test run does not build it.
+NODES = Path(__file__).parent / "nodes"
+ON_NODES = ("kubelet", "kube-proxy")
 
 USUAL_FOLDER = Path("/usr/local/kubebuilder/bin")
 GO = ("go", "/usr/local/go/bin/go")  # the second is where Go's own archive is unpacked
@@ -82,6 +86,14 @@ def find_binaries() -> Binaries:
     return Binaries({**ours, **paths}, given)
 
 
+def find_node_binaries() -> Mapping[str, Path]:
+    """kubelet and kube-proxy of our version, built where they are missing; NoControlPlane if that fails."""
+    cache = _cache(NODES, NODES.glob("*"))
+    if not all(_is_program(cache / name) for name in ON_NODES):
+        _build(list(ON_NODES), cache)
+    return {name: cache / name for name in ON_NODES}
+
+
 def _given_folder() -> Path | None:
     for folder in (os.environ.get("KUBEBUILDER_ASSETS"), USUAL_FOLDER):
         if folder and all(_is_program(Path(folder) / name) for name in ("kube-apiserver", "etcd")):
@@ -94,17 +106,22 @@ def _is_program(path: Path) -> bool:
 
 
 def _module_folder(name: str) -> Path:
+    if name in ON_NODES:
+        return NODES
     chosen, module = os.environ.get(CHOSEN), PACKAGES[name][0]
     return MINORS / chosen if chosen and module == "kubernetes" else MODULES / module
 
 
 def _cache_folder(name: str) -> Path:
+    module = _module_folder(name)
+    if module.parent == MINORS:
+        return _cache(MINORS, module.glob("*"))
+    return _cache(MODULES, MODULES.glob("*/*"))
+
+
+def _cache(root: Path, sources: Iterable[Path]) -> Path:
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     digest = hashlib.sha256()
-    module = _module_folder(name)
-    root, sources = MODULES, MODULES.glob("*/*")
-    if module.parent == MINORS:
-        root, sources = MINORS, module.glob("*")
     for source in sorted(sources):
         if source.name in ("go.mod", "go.sum", "main.go"):
             digest.update(f"{source.relative_to(root)}\0".encode() + source.read_bytes())
@@ -132,7 +149,7 @@ def _build(names: list[str], cache: Path) -> None:
 
 
 def _build_one(go: str, name: str, cache: Path) -> None:
-    package = PACKAGES[name][1]
+    package = f"k8s.io/kubernetes/cmd/{name}" if name in ON_NODES else PACKAGES[name][1]
     with tempfile.TemporaryDirectory(dir=cache, prefix=".building-") as folder:
         made = Path(folder) / name
         flags = ["-trimpath", "-buildvcs=false", "-ldflags", _link_flags()]

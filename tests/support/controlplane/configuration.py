@@ -27,7 +27,7 @@ class Certificates:
 
 
 def make_certificates(folder: Path) -> Certificates:
-    """An authority, a serving certificate for 127.0.0.1 and the key that signs ServiceAccount tokens."""
+    """An authority, a serving certificate and the key that signs ServiceAccount tokens."""
     now = datetime.now(UTC)
     authority_key = ec.generate_private_key(ec.SECP256R1())
     serving_key = ec.generate_private_key(ec.SECP256R1())
@@ -54,6 +54,7 @@ def make_certificates(folder: Path) -> Certificates:
     )
     names = [
         x509.IPAddress(ipaddress.ip_address("127.0.0.1")),
+        x509.IPAddress(ipaddress.ip_address(SERVICE)),
         x509.DNSName("localhost"),
         x509.DNSName("kubernetes.default.svc"),
     ]
@@ -114,6 +115,10 @@ DELETED_AFTER = "test/deleted-after"
 DONE_AFTER = "test/done-after"  # of a job's pod
 STUCK_TERMINATING = "test/stuck-terminating"  # label: "true" keeps a deleted pod terminating
 
+SERVICES = "10.96.0.0/16"
+SERVICE = "10.96.0.1"
+"""The first of these addresses: that of the Service `kubernetes`, which the kubelet gives to each Pod."""
+
 AUDIT_POLICY = """\
 apiVersion: audit.k8s.io/v1
 kind: Policy
@@ -124,6 +129,16 @@ rules:
   users: [system:apiserver, kube-controller-manager, kube-scheduler]
 - level: Metadata
 """
+
+# Of a cluster with real nodes, where a test asks what the reconciler changed on them.
+AUDIT_POLICY_OF_NODES = AUDIT_POLICY.replace(
+    "- level: Metadata",
+    """\
+- level: Request
+  verbs: [patch, update]
+  resources: [{group: "", resources: [nodes]}]
+- level: Metadata""",
+)
 
 
 def write_kubeconfig(

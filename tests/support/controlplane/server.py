@@ -1,6 +1,7 @@
 """Starts and stops etcd, the API server, controller manager, scheduler and kwok on loopback."""
 
 import atexit
+import fcntl
 import os
 import re
 import secrets
@@ -20,7 +21,10 @@ from tests.support.controlplane.binaries import Binaries, find_binaries
 from tests.support.controlplane.cleaning import clean, first_keys
 from tests.support.controlplane.configuration import (
     AUDIT_POLICY,
+    AUDIT_POLICY_OF_NODES,
     KWOK_NODE,
+    SERVICE,
+    SERVICES,
     Certificates,
     kwok_configuration,
     make_certificates,
@@ -30,7 +34,6 @@ from tests.support.controlplane.processes import MOST_AT_ONCE, Etcd, Processes, 
 
 _FOLDER = "node-maintenance-controlplane"
 _CLIENTS = ("kube-controller-manager", "kube-scheduler", "kwok")
-_USERS = ("admin", *_CLIENTS)
 
 
 class ControlPlane:
@@ -44,6 +47,9 @@ class ControlPlane:
         empties_namespaces: whether what is in a deleted namespace is deleted, and the namespace after it.
         cores: how many cores each of its programs may use at a time, None for all. Where several control
             planes share a machine, one core each costs a sixth less CPU time.
+        nodes: names of nodes with kubelets, for which `kubeconfig_of` has identities. Nothing is simulated
+            then: a controller watches these nodes, and the API server has the address of the Service
+            `kubernetes`, which this network namespace must have.
     """
 
     url: str
@@ -61,11 +67,14 @@ class ControlPlane:
         deleted_after: float = 0.5,
         empties_namespaces: bool = True,
         cores: int | None = None,
+        nodes: Collection[str] = (),
     ) -> None:
         self._ready_after = ready_after
         self._deleted_after = deleted_after
         self._empties_namespaces = empties_namespaces
         self._cores = cores
+        self._nodes = tuple(nodes)
+        self._clients = tuple(name for name in _CLIENTS if not (nodes and name == "kwok"))
         self._started = False
         self._log_began = 0
         self._cleaned = datetime.min.replace(tzinfo=UTC)
@@ -86,6 +95,7 @@ class ControlPlane:
         self.given_binaries = self._binaries.given
         remove_stale_folders()
         self.folder = Path(tempfile.mkdtemp(prefix=f"{_FOLDER}-{os.getpid()}-"))
+        self._folder_lock = lock_folder(self.folder)
         self.audit_log = self.folder / "audit.log"
         # Go's threads look for work on every core that they may use, whether or not there is any.
         cores = {} if self._cores is None else {"GOMAXPROCS": str(self._cores)}
@@ -113,10 +123,11 @@ class ControlPlane:
         if hasattr(self, "_objects"):
             self._objects.close()
         shutil.rmtree(self.folder, ignore_errors=True)
+        os.close(self._folder_lock)
 
     def stop_apiserver(self) -> None:
         """As if its machine were gone, with the controllers that run there; etcd goes on."""
-        self._processes.stop("kube-apiserver", *_CLIENTS)
+        self._processes.stop("kube-apiserver", *self._clients)
 
     def start_apiserver(self) -> None:
         """On the same port, with the same data; returns when it is ready. One that runs is left alone.
@@ -125,10 +136,10 @@ class ControlPlane:
         notice its end only many seconds later.
         """
         if not self._processes.running("kube-apiserver"):
-            self._processes.stop("kube-apiserver", *_CLIENTS)
+            self._processes.stop("kube-apiserver", *self._clients)
             self._processes.start("kube-apiserver", self._apiserver_command())
         self._await_healthy("kube-apiserver", self.url + "/readyz")
-        if not all(self._processes.running(name) for name in _CLIENTS):
+        if not all(self._processes.running(name) for name in self._clients):
             self._start_clients()
 
     def keep(self) -> None:
@@ -167,6 +178,10 @@ class ControlPlane:
         token = self.api.request("POST", path, token_request)["status"]["token"]
         return self._write_kubeconfig(f"{namespace}-{service_account}", token, namespace)
 
+    def kubeconfig_of(self, node: str) -> Path:
+        """For the kubelet of one of `nodes`."""
+        return self.folder / f"{node}.kubeconfig"
+
     def audit_entries(
         self,
         user_agent: str | None = None,
@@ -183,10 +198,14 @@ class ControlPlane:
         )
 
     def _start_all(self) -> None:
-        self._etcd, self._etcd_peer, self._port, *others = free_ports(3 + len(_CLIENTS))
-        self._client_ports = dict(zip(_CLIENTS, others, strict=True))
+        self._etcd, self._etcd_peer, self._port, *others = free_ports(3 + len(self._clients))
+        self._client_ports = dict(zip(self._clients, others, strict=True))
         self._objects = Etcd(f"http://127.0.0.1:{self._etcd}")
-        self.url = f"https://127.0.0.1:{self._port}"
+        self._address = "127.0.0.1"
+        if self._nodes:
+            # Pods know no other port.
+            self._address, self._port = SERVICE, 443
+        self.url = f"https://{self._address}:{self._port}"
         self._data, self._kept = self.folder / "etcd", self.folder / "kept"
         self._processes.start("etcd", self._etcd_command())
         self._certificates: Certificates = make_certificates(self.folder)
@@ -207,20 +226,32 @@ class ControlPlane:
 
     def _start_clients(self) -> None:
         """Start what works through the API server; returns when all of it is healthy."""
-        commands = (self._controllers_command, self._scheduler_command, self._kwok_command)
-        for (name, port), command in zip(self._client_ports.items(), commands, strict=True):
+        commands = {
+            "kube-controller-manager": self._controllers_command,
+            "kube-scheduler": self._scheduler_command,
+            "kwok": self._kwok_command,
+        }
+        for name, port in self._client_ports.items():
             self._processes.stop(name)
-            self._processes.start(name, command(port))
-        for name, path in zip(_CLIENTS, ("healthz", "readyz", "healthz"), strict=True):
+            self._processes.start(name, commands[name](port))
+        for name, port in self._client_ports.items():
             scheme = "http" if name == "kwok" else "https"
-            self._await_healthy(name, f"{scheme}://127.0.0.1:{self._client_ports[name]}/{path}")
+            path = "readyz" if name == "kube-scheduler" else "healthz"
+            self._await_healthy(name, f"{scheme}://127.0.0.1:{port}/{path}")
 
     def _write_files(self) -> None:
-        self._tokens = {user: secrets.token_urlsafe(24) for user in _USERS}
-        # Each by its own name in the audit log, all with every right: what they may do is not what we test.
-        lines = [f'{token},{user},{user},"system:masters"\n' for user, token in self._tokens.items()]
+        self._tokens = {user: secrets.token_urlsafe(24) for user in ("admin", *self._clients, *self._nodes)}
+        # Each by its own name in the audit log. All have every right, because what they may do is not what we
+        # test, but nodes are who they are in every cluster: a policy of ours is about them.
+        lines = [
+            f'{token},system:node:{user},{user},"system:nodes"\n'
+            if user in self._nodes
+            else f'{token},{user},{user},"system:masters"\n'
+            for user, token in self._tokens.items()
+        ]
         (self.folder / "tokens.csv").write_text("".join(lines), encoding="utf-8")
-        (self.folder / "audit.yaml").write_text(AUDIT_POLICY, encoding="utf-8")
+        policy = AUDIT_POLICY_OF_NODES if self._nodes else AUDIT_POLICY
+        (self.folder / "audit.yaml").write_text(policy, encoding="utf-8")
         (self.folder / "kwok.yaml").write_text(
             kwok_configuration(ready_after=self._ready_after, deleted_after=self._deleted_after),
             encoding="utf-8",
@@ -279,7 +310,7 @@ class ControlPlane:
         return [
             self._binaries["kube-apiserver"],
             f"--etcd-servers=http://127.0.0.1:{self._etcd}",
-            "--bind-address=127.0.0.1",
+            f"--bind-address={self._address}",
             "--advertise-address=127.0.0.1",
             f"--secure-port={self._port}",
             "--endpoint-reconciler-type=none",
@@ -292,7 +323,7 @@ class ControlPlane:
             f"--service-account-key-file={certificates.service_account_key}",
             f"--service-account-signing-key-file={certificates.service_account_key}",
             "--service-account-issuer=https://kubernetes.default.svc",
-            "--service-cluster-ip-range=10.96.0.0/16",
+            f"--service-cluster-ip-range={SERVICES}",
             "--allow-privileged",
             f"--audit-policy-file={self.folder / 'audit.yaml'}",
             f"--audit-log-path={self.audit_log}",
@@ -301,7 +332,7 @@ class ControlPlane:
             "--delete-collection-workers=8",
             "--profiling=false",
             # It taints every new node as not ready, and only the controller that is off would take that away.
-            "--disable-admission-plugins=TaintNodesByCondition",
+            *([] if self._nodes else ["--disable-admission-plugins=TaintNodesByCondition"]),
         ]
 
     def _controllers_command(self, port: int) -> list[str]:
@@ -313,12 +344,17 @@ class ControlPlane:
             "--controllers=" + ",".join(self._controllers()),
             "--kube-api-qps=2000",
             "--kube-api-burst=4000",
+            # A node is NotReady within 20 seconds instead of 50, so that tests need not wait for it.
+            "--node-monitor-grace-period=20s",
+            "--node-monitor-period=2s",
         ]
 
     def _controllers(self) -> list[str]:
         # ttl-controller annotates every node whenever there are some hundreds more of them, and tests say
         # themselves which node is Ready.
-        chosen = ["*", "-ttl-controller", "-node-lifecycle-controller"]
+        chosen = ["*", "-ttl-controller"]
+        if not self._nodes:
+            chosen.append("-node-lifecycle-controller")
         if not self._empties_namespaces:
             chosen.append("-namespace-controller")
         return chosen
@@ -362,4 +398,20 @@ def remove_stale_folders() -> None:
     for folder in Path(tempfile.gettempdir()).glob(f"{_FOLDER}-*"):
         owner = re.match(rf"{_FOLDER}-(\d+)-", folder.name)
         if owner and not alive(int(owner[1])):
+            # A container sees only its own processes, but every lock.
+            try:
+                os.close(lock_folder(folder))
+            except OSError:
+                continue
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def lock_folder(folder: Path) -> int:
+    """Lock a folder until what this returns is closed, or this process ends; OSError if another has it."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor

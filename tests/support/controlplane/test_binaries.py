@@ -79,6 +79,29 @@ def test_another_minor_has_programs_of_its_own_and_the_rest_is_shared(
     assert version != binaries.kubernetes_version()
 
 
+def test_what_nodes_run_is_built_only_when_it_is_wanted_and_in_the_same_version(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    go = tmp_path / "go"
+    go.write_text(
+        '#!/bin/sh\nwhile [ "$1" != -o ]; do shift; done\necho x > "$2"\nchmod +x "$2"\n', encoding="utf-8"
+    )
+    go.chmod(0o755)
+    monkeypatch.delenv("KUBEBUILDER_ASSETS", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(binaries, "USUAL_FOLDER", tmp_path / "usual")
+    monkeypatch.setattr(binaries, "GO", (str(go),))
+
+    binaries.find_binaries()
+    assert not list(tmp_path.glob("cache/**/kubelet"))
+
+    assert {path.name for path in binaries.find_node_binaries().values() if path.is_file()} == {
+        "kubelet",
+        "kube-proxy",
+    }
+    assert binaries.version_of(binaries.NODES) == binaries.kubernetes_version()
+
+
 def test_a_minor_without_a_module_is_refused_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(binaries.CHOSEN, "1.99")
 

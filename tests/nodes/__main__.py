@@ -1,0 +1,47 @@
+"""Plays scenarios on real nodes, and prints what was seen; the exit code is 1 if one of them failed."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from tests.nodes import images, requirements, session, supervision
+from tests.nodes.scenarios import SCENARIOS
+from tests.support.controlplane.binaries import NoControlPlane, find_binaries, find_node_binaries
+
+CANNOT_RUN = 2
+"""The exit code where the machine lacks something."""
+
+
+def main() -> int:
+    """Check the machine, prepare what needs the outside, and run the session apart from it."""
+    parser = argparse.ArgumentParser(prog="python -m tests.nodes", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"all by default: {', '.join(SCENARIOS)}")
+    parser.add_argument("--keep", type=Path, default=Path("build/nodes"), help="logs, if a scenario fails")
+    parser.add_argument("--write", action="store_true", help="write the result into docs/reliability.md")
+    chosen = parser.parse_args()
+    if unknown := [name for name in chosen.names if name not in SCENARIOS]:
+        parser.error(f"no such scenario: {', '.join(unknown)}. There are: {', '.join(SCENARIOS)}")
+    if missing := requirements.missing():
+        print("Real nodes can't run here.", *missing, sep="\n", file=sys.stderr)
+        return CANNOT_RUN
+    try:
+        find_binaries()
+        programs = find_node_binaries()
+        image = images.image()
+    except (NoControlPlane, images.NoImage) as error:
+        print(error, file=sys.stderr)
+        return CANNOT_RUN
+    plan = session.Plan(
+        names=tuple(chosen.names or SCENARIOS),
+        kubelet=str(programs["kubelet"]),
+        image=str(image),
+        keep=str(chosen.keep.absolute()),
+        write=chosen.write,
+    )
+    return supervision.run_apart("tests.nodes.session", plan.text())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,13 @@
+"""What is tried on real nodes, each in a module of its name; SCENARIOS has the order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from tests.nodes.cluster import Cluster
+from tests.nodes.scenarios import deployment
+
+Scenario = Callable[[Cluster], str]
+"""Plays on the cluster, and returns what was seen, in a line. AssertionError or TimeoutError: it failed."""
+
+SCENARIOS: Mapping[str, Scenario] = {"deployment": deployment.play}
