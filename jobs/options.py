@@ -222,13 +222,6 @@ _context = click.option(
 )
 
 
-def _for_settings(kubeconfig: str | None, context: str | None) -> Target:
-    return Target(kubeconfig, context)
-
-
-access = as_one("target", _for_settings, _kubeconfig, _context)
-"""The options for the API server, as the argument `target`, for a command that only reads settings there."""
-
 cluster = as_one(
     "target",
     Target,

@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from charts.generator.values import Agent, Monitoring, NetworkPolicies, Pods
+from charts.generator.values import PRIORITY_CLASS, RESOURCES, Agent, Monitoring, NetworkPolicies
 from release.version import ROOT
 
 
@@ -37,6 +37,27 @@ class Edit:
                 f"k8s/{name} has {count} times what an edit in charts/generator replaces:\n{self.old}"
             )
         return text.replace(self.old, self.new)
+
+
+@dataclass(frozen=True, slots=True)
+class Instead:
+    """Puts the value at `path`, unless it is empty, in the place of the block below `key`, at this column."""
+
+    key: str
+    path: str
+    column: int
+
+    def on(self, text: str, name: str) -> str:
+        """Return the text of the manifest `name` with this edit; NoSuchText without one such block."""
+        space = " " * self.column
+        inner = rf"(?:{space}(?:  |- ).*\n)+"
+        whole = re.compile(rf"^{space}{self.key}:\n{inner}", re.MULTILINE)
+        count = len(whole.findall(text))
+        if count != 1:
+            raise NoSuchText(f"k8s/{name} has {count} times the key {self.key} at column {self.column}")
+        values = f"{space}{self.key}: {{{{- toYaml . | nindent {self.column + 2} }}}}\n"
+        first, last = f"{space}{{{{- with {self.path} }}}}\n{values}{space}{{{{- else }}}}\n", "{{- end }}\n"
+        return whole.sub(lambda block: f"{first}{block.group()}{space}{last}", text)
 
 
 def after(old: str, new: str) -> Edit:
@@ -90,9 +111,9 @@ CONDITIONS = {
     "base": "",
     "base/admission-nodes.yaml": ".Values.admissionPolicies.enabled",
     "base/admission-reconciler.yaml": ".Values.admissionPolicies.enabled",
-    # Helm has created the namespace of the release itself.
-    "base/namespace.yaml": 'ne .Release.Namespace "node-maintenance"',
     "base/network-policy.yaml": ".Values.networkPolicies.enabled",
+    "base/priority-class.yaml": f'eq .Values.priorityClassName "{PRIORITY_CLASS}"',
+    "base/service-account.yaml": ".Values.serviceAccount.create",
     "crd": ".Values.crd.enabled",
     "cronjob": 'eq .Values.runAs "CronJob"',
     "deployment": 'eq .Values.runAs "Deployment"',
@@ -109,6 +130,7 @@ CONDITIONS = {
     "report": "or .Values.permissions.report .Values.report.enabled",
     "report-job": ".Values.report.enabled",
     "report-job/network-policy.yaml": "and .Values.report.enabled .Values.networkPolicies.enabled",
+    "service": 'and (eq .Values.runAs "Deployment") .Values.service.enabled',
     "shuffles": ".Values.permissions.shuffles",
 }
 """When a file is rendered, by its folder or by its own name. Empty: always."""
@@ -116,6 +138,7 @@ CONDITIONS = {
 ELSEWHERE = {
     "azure": "a component of kustomize: the value `azure.workloadIdentity` takes its place",
     "base/maintenance.yaml": "the value `settings`",
+    "base/namespace.yaml": "the namespace is that of the release",
 }
 """What of k8s/ has no template, and why."""
 
@@ -127,6 +150,24 @@ _FROM_VALUES = r"""\1image: {{ include "node-maintenance.image" . }}
 """
 
 
+_NAMESPACE, _ACCOUNT = "{{ $.Release.Namespace }}", "{{ $.Values.serviceAccount.name }}"
+_FREE = (
+    (re.compile(r"\bnamespace: node-maintenance$", re.MULTILINE), f"namespace: {_NAMESPACE}"),
+    (re.compile(r"\bnamespaces: \[node-maintenance\]"), f"namespaces: [{_NAMESPACE}]"),
+    (re.compile(r"-n node-maintenance\b(?!-)"), f"-n {_NAMESPACE}"),
+    (
+        re.compile(r"system:serviceaccount:node-maintenance:reconciler\b"),
+        f"system:serviceaccount:{_NAMESPACE}:{_ACCOUNT}",
+    ),
+    (re.compile(r"^( *)serviceAccountName: reconciler$", re.MULTILINE), rf"\1serviceAccountName: {_ACCOUNT}"),
+    # A subject of a binding, and one of a FlowSchema.
+    (re.compile(r"^(- kind: ServiceAccount\n  name: )reconciler$", re.MULTILINE), rf"\1{_ACCOUNT}"),
+    (re.compile(r"^( *namespace: .*\n *name: )reconciler$", re.MULTILINE), rf"\1{_ACCOUNT}"),
+    (re.compile(r"^(kind: ServiceAccount\nmetadata:\n  name: )reconciler$", re.MULTILINE), rf"\1{_ACCOUNT}"),
+)
+"""The namespace of the release and the name of the ServiceAccount, in whatever manifest they are."""
+
+
 def _pull_secrets(column: int) -> Edit:
     space = " " * column
     return extended(
@@ -134,43 +175,90 @@ def _pull_secrets(column: int) -> Edit:
     )
 
 
-def _reconciler(space: int, last: str) -> tuple[Edit, ...]:
-    """Return the edits of the reconciler's Pod: the column of its spec's keys, and its last argument."""
+_OF_ALL = 'include "node-maintenance.commonLabels" .'
+_OF_RECONCILER = 'include "node-maintenance.podLabels" .'
+
+
+def _labels(space: int, name: str, component: str, values: str, more: str = "") -> Edit:
+    """Return the edit that adds the labels of `values`, and then lines, to a Pod's `labels:`."""
     indent = " " * space
-    labels = f"{indent}labels:\n{indent}  app.kubernetes.io/name: node-maintenance-reconciler\n"
+    labels = (
+        f"{indent}labels:\n"
+        f"{indent}  app.kubernetes.io/name: {name}\n"
+        f"{indent}  app.kubernetes.io/component: {component}\n"
+    )
+    added = (
+        f"{indent}  {{{{- with {values} }}}}\n"
+        f"{indent}  {{{{- . | nindent {space + 2} }}}}\n"
+        f"{indent}  {{{{- end }}}}\n"
+    )
+    return Edit(f"{labels}{indent[2:]}spec:\n", f"{labels}{added}{more}{indent[2:]}spec:\n")
+
+
+def _placed(space: int) -> tuple[Edit, ...]:
+    """Return the edits of a Pod that say where it runs, with how much and with which image."""
+    indent = " " * space
     return (
-        Edit(
-            f"{labels}{indent[2:]}spec:\n",
-            f"{labels}"
-            f"{indent}  {{{{- if .Values.azure.workloadIdentity }}}}\n"
-            f'{indent}  azure.workload.identity/use: "true"\n'
-            f"{indent}  {{{{- end }}}}\n"
-            f"{indent}  {{{{- with .Values.pods.labels }}}}\n"
-            f"{indent}  {{{{- toYaml . | nindent {space + 2} }}}}\n"
-            f"{indent}  {{{{- end }}}}\n"
-            f"{indent}{{{{- with .Values.pods.annotations }}}}\n"
-            f"{indent}annotations: {{{{- toYaml . | nindent {space + 2} }}}}\n"
-            f"{indent}{{{{- end }}}}\n"
-            f"{indent[2:]}spec:\n",
-        ),
         _pull_secrets(space),
-        extended(f"{indent}  kubernetes.io/os: linux\n", ".Values.pods.nodeSelector", space + 2),
+        extended(f"{indent}  kubernetes.io/os: linux\n", ".Values.nodeSelector", space + 2),
         extended(
             f"{indent}- key: CriticalAddonsOnly # system pools of AKS\n{indent}  operator: Exists\n",
-            ".Values.pods.tolerations",
+            ".Values.tolerations",
             space,
         ),
-        extended(f"{indent}  - {last}\n", ".Values.pods.args", space + 2),
-        extended(f"{indent}        fieldPath: spec.nodeName\n", ".Values.pods.env", space + 2),
-        replaced("resources", Pods().resources, ".Values.pods.resources", space + 2),
-        extended(f"{indent}    readOnly: true\n", ".Values.pods.volumeMounts", space + 2),
-        extended(f"{indent}    name: maintenance-policy\n", ".Values.pods.volumes", space),
+        replaced("resources", RESOURCES, ".Values.resources", space + 2),
+    )
+
+
+def _affinity(space: int) -> Edit:
+    """Return the edit that gives a Pod without an affinity of its own the one of the values."""
+    indent = " " * space
+    return Edit(
+        f"{indent}tolerations:\n",
+        f"{indent}{{{{- with .Values.affinity }}}}\n"
+        f"{indent}affinity: {{{{- toYaml . | nindent {space + 2} }}}}\n"
+        f"{indent}{{{{- end }}}}\n"
+        f"{indent}tolerations:\n",
+    )
+
+
+def _reconciler(space: int, component: str, last: str) -> tuple[Edit, ...]:
+    """Return the edits of the reconciler's Pod: the column of its spec's keys, and its last argument."""
+    indent = " " * space
+    annotations = (
+        f"{indent}{{{{- with .Values.podAnnotations }}}}\n"
+        f"{indent}annotations: {{{{- toYaml . | nindent {space + 2} }}}}\n"
+        f"{indent}{{{{- end }}}}\n"
+    )
+    return (
+        _labels(space, "node-maintenance-reconciler", component, _OF_RECONCILER, annotations),
+        *_placed(space),
+        Edit(
+            f"{indent}priorityClassName: {PRIORITY_CLASS}\n",
+            f"{indent}{{{{- with .Values.priorityClassName }}}}\n"
+            f"{indent}priorityClassName: {{{{ . }}}}\n"
+            f"{indent}{{{{- end }}}}\n",
+        ),
+        extended(f"{indent}  - {last}\n", ".Values.extraArgs", space + 2),
+        extended(f"{indent}        fieldPath: spec.nodeName\n", ".Values.extraEnv", space + 2),
+        extended(f"{indent}    readOnly: true\n", ".Values.extraVolumeMounts", space + 2),
+        extended(f"{indent}    name: maintenance-policy\n", ".Values.extraVolumes", space),
+    )
+
+
+def _log_level(column: int) -> str:
+    space = " " * column
+    return (
+        f'{space}{{{{- if ne .Values.logLevel "info" }}}}\n'
+        f"{space}- --log-level={{{{ .Values.logLevel }}}}\n"
+        f"{space}{{{{- end }}}}\n"
     )
 
 
 def _agent(space: int) -> tuple[Edit, ...]:
     indent = " " * space
     return (
+        _labels(space, "node-maintenance-agent", "agent", _OF_ALL),
         _pull_secrets(space),
         extended(
             f"{indent}- key: karpenter.sh/unregistered\n{indent}  operator: Exists\n",
@@ -183,7 +271,7 @@ def _agent(space: int) -> tuple[Edit, ...]:
             f"{indent}  - --listen={{{{ .Values.agent.address }}}}:20270\n"
             f'{indent}  {{{{- if ne (include "node-maintenance.prefix" .) "node-maintenance.dev" }}}}\n'
             f'{indent}  - --key-prefix={{{{ include "node-maintenance.prefix" . }}}}\n'
-            f"{indent}  {{{{- end }}}}\n",
+            f"{indent}  {{{{- end }}}}\n{_log_level(space + 2)}",
         ),
         replaced("resources", Agent().resources, ".Values.agent.resources", space + 2),
     )
@@ -204,7 +292,7 @@ def _keys_of(what: str) -> Edit:
 _MONITORING = f"values: [{', '.join(NetworkPolicies().monitoring_namespaces)}]\n"
 _FROM_MONITORING = Edit(_MONITORING, "values: {{ .Values.networkPolicies.monitoringNamespaces | toJson }}\n")
 
-EDITS: dict[str, tuple[Edit, ...]] = {
+EDITS: dict[str, tuple[Edit | Instead, ...]] = {
     "agent/admission-policy.yaml": (_prefix("imds"),),
     "agent/daemonset.yaml": _agent(6),
     "agent/network-policy.yaml": (_FROM_MONITORING,),
@@ -229,8 +317,14 @@ EDITS: dict[str, tuple[Edit, ...]] = {
             "  {{- end }}\n",
         ),
     ),
-    "cronjob/cronjob.yaml": _reconciler(10, "--for=50s"),
-    "deployment/deployment.yaml": _reconciler(6, "--listen=:8080"),
+    "cronjob/cronjob.yaml": (*_reconciler(10, "sweep", "--for=50s"), _affinity(10)),
+    "deployment/deployment.yaml": (
+        *_reconciler(6, "serve", "--listen=:8080"),
+        Instead("affinity", ".Values.affinity", 6),
+        Instead("topologySpreadConstraints", ".Values.topologySpreadConstraints", 6),
+        Edit("  replicas: 2\n", "  replicas: {{ .Values.replicas }}\n"),
+        after("        - --namespace=$(POD_NAMESPACE)\n", _log_level(8)),
+    ),
     "deployment/network-policy.yaml": (_FROM_MONITORING,),
     "monitoring/pod-monitor.yaml": (
         Edit(
@@ -251,12 +345,10 @@ EDITS: dict[str, tuple[Edit, ...]] = {
             'schedule: "0 6 * * *" # in the time zone of the controller manager, mostly UTC\n',
             "schedule: {{ .Values.report.schedule | quote }}\n",
         ),
-        _pull_secrets(10),
-        extended(
-            "            - --config=/etc/node-maintenance/maintenance.yaml\n", ".Values.report.args", 12
-        ),
-        extended("            kubernetes.io/os: linux\n", ".Values.pods.nodeSelector", 12),
-        replaced("resources", Pods().resources, ".Values.pods.resources", 12),
+        _labels(10, "node-maintenance-report", "report", _OF_ALL),
+        *_placed(10),
+        _affinity(10),
+        extended("            - --namespace=$(POD_NAMESPACE)\n", ".Values.report.args", 12),
     ),
     "report-job/network-policy.yaml": (
         after(
@@ -265,6 +357,16 @@ EDITS: dict[str, tuple[Edit, ...]] = {
             "    - {protocol: TCP, port: {{ . }}}\n"
             "    {{- end }}\n",
         ),
+    ),
+    "service/service.yaml": (
+        after(
+            "  name: reconciler\n  namespace: node-maintenance\n",
+            "  {{- with .Values.service.annotations }}\n"
+            "  annotations: {{- toYaml . | nindent 4 }}\n"
+            "  {{- end }}\n",
+        ),
+        Edit("  type: ClusterIP\n", "  type: {{ .Values.service.type }}\n"),
+        Edit("    port: 8080\n", "    port: {{ .Values.service.port }}\n"),
     ),
     "monitoring/rules.yaml": tuple(
         Edit(
@@ -292,8 +394,8 @@ def templates(k8s: Path) -> dict[str, str]:
         if file.parent.name in ELSEWHERE:
             continue
         for resource in yaml.safe_load(file.read_text(encoding="utf-8"))["resources"]:
-            if not resource.startswith("../"):
-                name = f"{file.parent.name}/{resource}"
+            name = f"{file.parent.name}/{resource}"
+            if not resource.startswith("../") and name not in ELSEWHERE:
                 found[name] = _template(name, (k8s / name).read_text(encoding="utf-8"))
     return found
 
@@ -310,5 +412,7 @@ def _template(name: str, text: str) -> str:
     text = labelled(text, f'{{{{- include "node-maintenance.{labels}" . | nindent 4 }}}}')
     for edit in EDITS.get(name, ()):
         text = edit.on(text, name)
+    for pattern, value in _FREE:
+        text = pattern.sub(value, text)
     text = f"# Generated from k8s/{name}: run `nox -s chart`, do not edit.\n{text}"
     return f"{{{{- if {condition} }}}}\n{text}{{{{- end }}}}\n" if condition else text

@@ -18,6 +18,13 @@ class Part(BaseModel):
     model_config = ConfigDict(alias_generator=to_camel, validate_by_name=True, extra="forbid", frozen=True)
 
 
+_NAME = r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$"
+_OF_THE_CHART: dict[str, Any] = {
+    "patternProperties": {r"^(app\.kubernetes\.io/.*|helm\.sh/chart|pod-template-hash)$": {"not": {}}}
+}
+"""Labels by which the chart's own objects find each other can't be given by a value."""
+
+
 class Image(Part):
     """The image, which you build and push yourself, see docs/install.md."""
 
@@ -36,8 +43,16 @@ class Image(Part):
 
 
 class ServiceAccount(Part):
-    """The ServiceAccount of the reconciler."""
+    """The ServiceAccount of the reconciler. Its permissions and the admission policies follow its name."""
 
+    create: bool = Field(default=True, description="Whether the chart makes the ServiceAccount.")
+    name: str = Field(
+        default="reconciler",
+        pattern=_NAME,
+        # The account of the report, which may only read.
+        json_schema_extra={"not": {"const": "report"}},
+        description="The name of the ServiceAccount.",
+    )
     annotations: dict[str, str] = Field(
         default={}, description="Annotations of the ServiceAccount, for example `eks.amazonaws.com/role-arn`."
     )
@@ -52,34 +67,23 @@ class Azure(Part):
     client_id: str = Field(default="", description="The client ID of the managed identity.")
 
 
+PRIORITY_CLASS = "node-maintenance-reconciler"
+RESOURCES: dict[str, Any] = {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": "256Mi"}}
 _NODE_SELECTOR: Any = Field(
     default={}, description="Labels that a node must have, in addition to `kubernetes.io/os: linux`."
 )
 
 
-class Pods(Part):
-    """The Pods of the reconciler."""
+class Service(Part):
+    """A Service for the page and the metrics of the Deployment, see docs/page.md."""
 
-    resources: dict[str, Any] = Field(
-        default={"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": "256Mi"}},
-        description="Requests and limits of the container.",
+    enabled: bool = Field(default=False, description="Whether the Service is installed.")
+    type: Literal["ClusterIP", "NodePort", "LoadBalancer"] = Field(
+        default="ClusterIP",
+        description="The type. The page has no login: with another type, whoever reaches it may read it.",
     )
-    node_selector: dict[str, str] = _NODE_SELECTOR
-    tolerations: Objects = Field(
-        default=[], description="Tolerations, in addition to the one for system pools of AKS."
-    )
-    labels: dict[str, str] = Field(default={}, description="More labels of the Pods.")
-    annotations: dict[str, str] = Field(default={}, description="Annotations of the Pods.")
-    args: list[str] = Field(
-        default=[],
-        description="More options of `reconciler sweep` (CronJob) or `reconciler serve` (Deployment).",
-    )
-    env: Objects = Field(
-        default=[],
-        description="More environment variables, for example `HTTPS_PROXY` or secrets of `notify`.",
-    )
-    volumes: Objects = Field(default=[], description="More volumes, for example with secrets of `notify`.")
-    volume_mounts: Objects = Field(default=[], description="More volume mounts of the container.")
+    port: int = Field(default=8080, ge=1, le=65535, description="The port of the Service.")
+    annotations: dict[str, str] = Field(default={}, description="Annotations of the Service.")
 
 
 class Agent(Part):
@@ -121,7 +125,7 @@ class Permissions(Part):
 
 
 class Report(Part):
-    """The report as a CronJob: what a pass would do, in the log of its Pod. It writes nothing, in no mode."""
+    """The report as a CronJob, beside the reconciler: what a pass would do. It acts on no node."""
 
     enabled: bool = Field(default=False, description="Whether the CronJob is installed.")
     schedule: str = Field(
@@ -219,10 +223,13 @@ class Monitoring(Part):
 class Values(Part):
     """All values of the chart."""
 
-    run_as: Literal["CronJob", "Deployment"] = Field(
-        default="CronJob",
-        description="How the reconciler runs. A CronJob starts one pass per minute, which is too slow for "
-        "spot nodes. A Deployment acts within seconds.",
+    run_as: Literal["Deployment", "CronJob"] = Field(
+        default="Deployment",
+        description="How the reconciler runs. A Deployment acts within seconds. A CronJob starts one pass "
+        "per minute, which does not protect spot nodes, see docs/cronjob.md.",
+    )
+    replicas: int = Field(
+        default=2, ge=1, description="Pods of the Deployment. One acts, the others stand by."
     )
     settings: dict[str, Any] = Field(
         default={},
@@ -237,7 +244,57 @@ class Values(Part):
     image_pull_secrets: Objects = Field(
         default=[], description="Secrets for the registry: `[{name: NAME}]`, in the namespaces of the Pods."
     )
-    pods: Pods = Field(default=Pods(), description=str(Pods.__doc__))
+    log_level: Literal["info", "warning", "error"] = Field(
+        default="info",
+        description="The lowest level of the lines in the logs of the Deployment and of the agent.",
+    )
+    common_labels: dict[str, str] = Field(
+        default={}, json_schema_extra=_OF_THE_CHART, description="More labels of all objects and of all Pods."
+    )
+    pod_labels: dict[str, str] = Field(
+        default={}, json_schema_extra=_OF_THE_CHART, description="More labels of the reconciler's Pods."
+    )
+    pod_annotations: dict[str, str] = Field(default={}, description="Annotations of the reconciler's Pods.")
+    resources: dict[str, Any] = Field(
+        default=RESOURCES, description="Requests and limits of each container, but for those of the agent."
+    )
+    node_selector: dict[str, str] = Field(
+        default={},
+        description="Labels that the nodes of all Pods but the agent's must have, in addition to "
+        "`kubernetes.io/os: linux`.",
+    )
+    tolerations: Objects = Field(
+        default=[],
+        description="Tolerations of all Pods but the agent's, in addition to the one for system pools of "
+        "AKS.",
+    )
+    affinity: dict[str, Any] = Field(
+        default={},
+        description="The affinity of all Pods but the agent's. Default: the Pods of the Deployment prefer "
+        "different nodes.",
+    )
+    topology_spread_constraints: Objects = Field(
+        default=[],
+        description="How the Pods of the Deployment are spread. Default: over the zones, if possible.",
+    )
+    priority_class_name: str = Field(
+        default=PRIORITY_CLASS,
+        description="The PriorityClass of the reconciler's Pods. The chart makes the default one.",
+    )
+    extra_args: list[str] = Field(
+        default=[],
+        description="More options of `reconciler serve` (Deployment) or `reconciler sweep` (CronJob).",
+    )
+    extra_env: Objects = Field(
+        default=[],
+        description="More environment variables of the reconciler, for example `HTTPS_PROXY` or secrets of "
+        "`notify`.",
+    )
+    extra_volumes: Objects = Field(
+        default=[], description="More volumes, for example with secrets of `notify`."
+    )
+    extra_volume_mounts: Objects = Field(default=[], description="More volume mounts of the container.")
+    service: Service = Field(default=Service(), description=str(Service.__doc__))
     service_account: ServiceAccount = Field(default=ServiceAccount(), description=str(ServiceAccount.__doc__))
     agent: Agent = Field(default=Agent(), description=str(Agent.__doc__))
     azure: Azure = Field(default=Azure(), description=str(Azure.__doc__))

@@ -23,7 +23,7 @@ from jobs.agent.figures import Figures
 from jobs.agent.imds import DEFAULT_ADDRESS, Imds, ImdsError
 from jobs.agent.own_node import Access, OwnNode, OwnNodeClient, in_cluster
 from jobs.runtime.health import HealthServer, place_of
-from jobs.runtime.log_line import Level, LogEvent, begin_log, log_line, write_lines
+from jobs.runtime.log_line import Level, LogEvent, begin_log, write_events
 from reconciler import USER_AGENT
 from reconciler.model import scheduled_events
 from reconciler.model.errors import ClusterError, NoThread, ReconcilerError
@@ -77,6 +77,7 @@ class Arguments:
     interval: float | None
     prefix: str
     listen: tuple[str, int] | None
+    log_level: Level
     reread: float
     once: bool
 
@@ -313,8 +314,8 @@ class Agent:
 
 def main(argv: list[str] | None = None) -> int:
     """Run until SIGTERM, or one step with --once. Return the exit code."""
-    begin_log()
     arguments = _arguments(sys.argv[1:] if argv is None else argv)
+    begin_log(arguments.log_level)
     stop = threading.Event()
 
     def end(signum: int, frame: object) -> None:
@@ -394,6 +395,13 @@ def _arguments(argv: list[str]) -> Arguments:
         help="HOST:PORT that answers GET /readyz, /healthz and /metrics (default: none)",
     )
     parser.add_argument(
+        "--log-level",
+        type=Level,
+        choices=list(Level),
+        default=Level.INFO,
+        help="the lowest level of the lines that are written (default: %(default)s)",
+    )
+    parser.add_argument(
         "--reread",
         type=_seconds,
         default=REREAD,
@@ -425,6 +433,7 @@ def _arguments(argv: list[str]) -> Arguments:
         interval=given.interval,
         prefix=given.key_prefix,
         listen=given.listen,
+        log_level=given.log_level,
         reread=given.reread,
         once=given.once,
     )
@@ -461,7 +470,7 @@ def _serve_readiness(address: tuple[str, int], health: Health) -> None:
 
 
 def _log(event: LogEvent, level: Level = Level.INFO, **fields: object) -> None:
-    write_lines(log_line(event, level, **fields))
+    write_events(event, fields, level=level)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from reconciler.model.errors import ClusterError, SettingsError
 from reconciler.model.node import Wanted
 from reconciler.settings.coverage import coverage_of, losses, selects_none
 from reconciler.settings.explain import explain_settings
-from reconciler.settings.grants import grants_as_manifests, grants_of
+from reconciler.settings.grants import Account, grants_as_manifests, grants_of
 from reconciler.settings.in_cluster import nodes_in_words, nodes_to_question
 from reconciler.settings.load import calendar_mistakes, parse_content, read_settings
 from reconciler.settings.mistakes import Warned
@@ -34,7 +35,7 @@ from reconciler.settings.warnings import warnings
     is_flag=True,
     help="Print only what the workflows need beyond k8s/base: patches of the admission policies, and Roles.",
 )
-@options.access
+@options.cluster
 def command(config: SettingsSource, strict: bool, permissions: bool, target: Target) -> int:
     """Print all mistakes in a settings file, or what happens to each kind of event.
 
@@ -55,7 +56,7 @@ def command(config: SettingsSource, strict: bool, permissions: bool, target: Tar
     settings, unread = with_calendars(settings, target if asked else None)
     _raise_for_calendars(config, settings)
     if permissions:
-        echo(grants_as_manifests(grants_of(settings)), nl=False)
+        echo(grants_as_manifests(grants_of(settings), _account(target, asked=named)), nl=False)
     else:
         for line in settings.origin.meanings:
             echo(line)
@@ -75,6 +76,16 @@ def command(config: SettingsSource, strict: bool, permissions: bool, target: Tar
     return int(strict and bool(found))
 
 
+def _account(target: Target, *, asked: bool) -> Account:
+    """Return the reconciler's ServiceAccount: that of the cluster if it is `asked` and says it."""
+    if asked:
+        from jobs.runtime.granted import installed_account
+
+        with suppress(ClusterError), connected(target) as connection:
+            return installed_account(connection, target.namespace)
+    return Account(target.namespace)
+
+
 def _missing(config: SettingsSource, settings: Settings, target: Target) -> Iterator[str]:
     """Yield what the workflows need and the cluster of the settings does not grant; a file has none."""
     grants = grants_of(settings)
@@ -83,7 +94,7 @@ def _missing(config: SettingsSource, settings: Settings, target: Target) -> Iter
     from jobs.runtime.granted import missing_grants
 
     with connected(target) as connection:
-        for missing in missing_grants(connection, grants):
+        for missing in missing_grants(connection, target.namespace, grants):
             yield f"{missing}; --permissions prints what is needed"
 
 

@@ -21,7 +21,7 @@ from jobs.runtime.acting import Acting, Following, Yields, acting_now
 from jobs.runtime.clock import ServerClock, SystemClock
 from jobs.runtime.environment import Target, is_our_place
 from jobs.runtime.health import HealthServer, place_of
-from jobs.runtime.log_line import LogEvent
+from jobs.runtime.log_line import Level, LogEvent
 from jobs.runtime.logs import PassLog, log_as_json
 from jobs.runtime.outside import Wiring, reconciler_of
 from jobs.runtime.pass_loop import About, Cause, FileWatcher, NodeWatcher, PassLoop
@@ -83,15 +83,27 @@ _AGAIN = 5.0
     show_default=True,
     help="The longest time between two passes.",
 )
+@click.option(
+    "--log-level",
+    type=click.Choice([level.value for level in Level]),
+    default=Level.INFO.value,
+    show_default=True,
+    help="The lowest level of the lines that are written to stdout.",
+)
 @options_of_features("serve")
 def command(
-    config: Path, target: Target, listen: tuple[str, int] | None, every: timedelta, given: Mapping[str, Any]
+    config: Path,
+    target: Target,
+    listen: tuple[str, int] | None,
+    every: timedelta,
+    log_level: str,
+    given: Mapping[str, Any],
 ) -> int:
     """Run passes until stopped, for a Deployment: on a schedule, and when a node changes.
 
     See docs/operating.md.
     """
-    return serve(config, target, listen=listen, every=every, given=given)
+    return serve(config, target, listen=listen, every=every, log_level=Level(log_level), given=given)
 
 
 def serve(
@@ -100,6 +112,7 @@ def serve(
     *,
     listen: tuple[str, int] | None,
     every: timedelta,
+    log_level: Level = Level.INFO,
     given: Mapping[str, Any] = MappingProxyType({}),
 ) -> int:
     """Run until SIGTERM. The next process continues the drains that have started.
@@ -108,7 +121,7 @@ def serve(
     there are no last good ones. `given` are the values of options of features; raises OutputError if one
     can't be followed.
     """
-    log_as_json()
+    log_as_json(log_level)
     try:
         return _serve(config, target, listen, every, given)
     except SettingsError as error:

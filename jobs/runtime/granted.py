@@ -11,11 +11,12 @@ from reconciler.kubernetes import objects
 from reconciler.kubernetes.connection import Connection, Request, api
 from reconciler.kubernetes.wire.shapes import decode
 from reconciler.model.errors import ClusterError
-from reconciler.settings.grants import Grants
+from reconciler.settings.grants import Account, Grants
 
 _POLICY = "node-maintenance-reconciler"
-_ACCOUNT = "system:serviceaccount:node-maintenance:reconciler"
+_PLACE = api("admissionregistration.k8s.io", "v1") / "validatingadmissionpolicies" / _POLICY
 _TEXT = re.compile(r"'([^']*)'")
+_USER = re.compile(r"'system:serviceaccount:([^':]+):([^':]+)'")
 _REVIEWS = 50
 """Leases that are asked for, one request each."""
 
@@ -27,6 +28,7 @@ class _Variable(msgspec.Struct):
 
 class _Spec(msgspec.Struct):
     variables: list[_Variable] = msgspec.field(default_factory=list)
+    match_conditions: list[_Variable] = msgspec.field(default_factory=list, name="matchConditions")
 
 
 class _Policy(msgspec.Struct):
@@ -41,25 +43,40 @@ class _Review(msgspec.Struct):
     status: _Allowed
 
 
-def missing_grants(connection: Connection, grants: Grants) -> Iterator[str]:
+def installed_account(connection: Connection, namespace: str) -> Account:
+    """Return the reconciler's ServiceAccount, as the admission policy names it.
+
+    Without the policy it is the one that is installed by default, in this namespace.
+    """
+    return _account(objects.find(connection, _PLACE, _Policy), namespace)
+
+
+def _account(policy: _Policy | None, namespace: str) -> Account:
+    for condition in policy.spec.match_conditions if policy is not None else ():
+        named = _USER.search(condition.expression)
+        if named is not None:
+            return Account(*named.groups())
+    return Account(namespace)
+
+
+def missing_grants(connection: Connection, namespace: str, grants: Grants) -> Iterator[str]:
     """Yield what the workflows need and the cluster does not grant, one sentence each.
 
-    An error is one, too. A cluster without the admission policy restricts no key.
+    An error is one, too. A cluster without the admission policy restricts no key. `namespace` is that of the
+    reconciler.
     """
     try:
-        yield from _of_policy(connection, grants)
-        yield from _of_leases(connection, grants)
+        policy = objects.find(connection, _PLACE, _Policy)
+        if policy is not None:
+            yield from _of_policy(policy, grants)
+        yield from _of_leases(connection, _account(policy, namespace), grants)
     except ClusterError as error:
         why = f"needs {error.needs}" if error.needs else str(error)
         yield f"the permissions in the cluster can't be compared with the settings: {why}"
 
 
-def _of_policy(connection: Connection, grants: Grants) -> Iterator[str]:
-    place = api("admissionregistration.k8s.io", "v1") / "validatingadmissionpolicies" / _POLICY
-    found = objects.find(connection, place, _Policy)
-    if found is None:
-        return
-    known = {one.name: _TEXT.findall(one.expression) for one in found.spec.variables}
+def _of_policy(policy: _Policy, grants: Grants) -> Iterator[str]:
+    known = {one.name: _TEXT.findall(one.expression) for one in policy.spec.variables}
     if known.get("prefix") != [f"{grants.prefix}/"]:
         yield f"the admission policy {_POLICY} in the cluster has another prefix than {grants.prefix}"
     for kind, keys in grants.keys.items():
@@ -68,7 +85,7 @@ def _of_policy(connection: Connection, grants: Grants) -> Iterator[str]:
             yield f"the admission policy {_POLICY} in the cluster lacks trigger{kind}: {', '.join(absent)}"
 
 
-def _of_leases(connection: Connection, grants: Grants) -> Iterator[str]:
+def _of_leases(connection: Connection, account: Account, grants: Grants) -> Iterator[str]:
     wanted = [
         (namespace, verb, name)
         for namespace, names in grants.leases.items()
@@ -80,7 +97,7 @@ def _of_leases(connection: Connection, grants: Grants) -> Iterator[str]:
         body = {
             "apiVersion": "authorization.k8s.io/v1",
             "kind": "SubjectAccessReview",
-            "spec": {"user": _ACCOUNT, "resourceAttributes": asked},
+            "spec": {"user": account.user, "resourceAttributes": asked},
         }
         place = api("authorization.k8s.io", "v1") / "subjectaccessreviews"
         answer = connection.send(Request("POST", place, body=body))

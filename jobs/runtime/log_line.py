@@ -44,11 +44,14 @@ def to_line(fields: Mapping[str, object]) -> str:
     return _encoded({key: _flat(value) for key, value in _first(fields.items(), _TOP)})
 
 
-def begin_log() -> None:
-    """Let a log on standard output block nobody, and write UTF-8 in every locale.
+def begin_log(least: Level | None = None) -> None:
+    """Let a log on standard output block nobody, write UTF-8 in every locale, and no line below a level.
 
-    What cannot be encoded is replaced. Standard error blocks nobody either: Python writes there, too.
+    `least` is that level, None for all. What cannot be encoded is replaced. Standard error blocks nobody
+    either: Python writes there, too.
     """
+    _below.clear()
+    _below.update(_LEVELS[: _LEVELS.index(least)] if least is not None else ())
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")
     unblock(("stdout",), lambda lines: log_line(LogEvent.LINES_DROPPED, Level.WARNING, lines=lines))
@@ -201,7 +204,18 @@ class Level(StrEnum):
     ERROR = "error"
 
 
+_LEVELS = tuple(Level)
+_below: set[str] = set()
+"""The levels whose lines are not written."""
+
+
 def log_line(event: str, level: str = Level.INFO, **fields: object) -> str:
     """Return one line of a log, without its end: `at` (now, UTC), `level`, `event`, then the fields."""
     now = to_micro_text(datetime.now(UTC))
     return to_line({"at": now, "level": str(level), "event": str(event), **fields})
+
+
+def write_events(event: LogEvent, *fields: Mapping[str, object], level: str = Level.INFO) -> None:
+    """Write a line about an event for each of these fields, unless the level is below that of the log."""
+    if level not in _below:
+        write_lines(*(log_line(event, level, **each) for each in fields))

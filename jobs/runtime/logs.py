@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from jobs.runtime.log_line import LARGEST_TRACEBACK, Level, LogEvent, begin_log, log_line, write_lines
+from jobs.runtime.log_line import LARGEST_TRACEBACK, Level, LogEvent, begin_log, log_line, write_events
 from reconciler.model.content import SettingsVersion
 from reconciler.model.ended_case import EndedCase, to_fields
 from reconciler.model.errors import ReconcilerError
@@ -37,12 +37,13 @@ class _JsonLines(logging.Formatter):
         return log_line(record.getMessage(), record.levelname.lower(), **fields)
 
 
-def log_as_json() -> None:
-    """Write the warnings and errors of libraries to stdout as JSON lines."""
-    begin_log()
+def log_as_json(least: Level = Level.INFO) -> None:
+    """Write the log to stdout as JSON lines from this level on, with the warnings and errors of libraries."""
+    begin_log(least)
     handler = logging.StreamHandler(sys.stdout)
     handler.setFormatter(_JsonLines())
-    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
+    level = logging.ERROR if least is Level.ERROR else logging.WARNING
+    logging.basicConfig(level=level, handlers=[handler], force=True)
 
 
 def _traceback(error: BaseException) -> str:
@@ -65,7 +66,7 @@ class PassLog:
     @staticmethod
     def write(event: LogEvent, *, level: str = Level.INFO, **fields: Any) -> None:
         """Write one line."""
-        write_lines(log_line(event, level, **fields))
+        write_events(event, fields, level=level)
 
     def standby(self, holder: str) -> None:
         """Log once which process leads."""
@@ -126,7 +127,7 @@ class PassLog:
     @staticmethod
     def cases(ended: Iterable[EndedCase]) -> None:
         """Log cases that have ended."""
-        write_lines(*(log_line(LogEvent.CASE, **to_fields(case)) for case in ended))
+        write_events(LogEvent.CASE, *map(to_fields, ended))
 
     @staticmethod
     def history_failed(because: str) -> None:

@@ -42,6 +42,18 @@ class Grants(Struct, frozen=True):
         return bool(self.prefix != DEFAULT_PREFIX or self.keys or self.leases or self.folders)
 
 
+class Account(Struct, frozen=True):
+    """A ServiceAccount, by default the one that `k8s/base` and the chart make for the reconciler."""
+
+    namespace: str = "node-maintenance"
+    name: str = "reconciler"
+
+    @property
+    def user(self) -> str:
+        """The name of the user that the API server sees."""
+        return f"system:serviceaccount:{self.namespace}:{self.name}"
+
+
 def grants_of(settings: Settings) -> Grants:
     """Return what workflows and features of the settings need. The prefix counts for all of the settings."""
     given, prefix = settings.profiles.instances, settings.keys.prefix
@@ -92,9 +104,9 @@ def grants_as_words(grants: Grants) -> Iterator[str]:
         yield f"  {folder}."
 
 
-def grants_as_manifests(grants: Grants) -> str:
+def grants_as_manifests(grants: Grants, account: Account) -> str:
     """Return what is needed as YAML: patches for a kustomization of `k8s/base`, then Roles for Leases."""
-    return "---\n".join((_patches(grants), *_roles(grants)))
+    return "---\n".join((_patches(grants), *_roles(grants, account)))
 
 
 def _patches(grants: Grants) -> str:
@@ -130,7 +142,7 @@ def _list(keys: tuple[str, ...]) -> str:
     return "[" + ", ".join(f"'{key}'" for key in keys) + "]"
 
 
-def _roles(grants: Grants) -> Iterator[str]:
+def _roles(grants: Grants, account: Account) -> Iterator[str]:
     for namespace, names in grants.leases.items():
         yield f"""\
 apiVersion: rbac.authorization.k8s.io/v1
@@ -158,6 +170,6 @@ roleRef:
   name: {_NAME}
 subjects:
 - kind: ServiceAccount
-  name: reconciler
-  namespace: node-maintenance
+  name: {account.name}
+  namespace: {account.namespace}
 """

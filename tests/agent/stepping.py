@@ -11,6 +11,7 @@ from pathlib import Path
 
 from jobs.agent.own_node import Access
 from jobs.agent.program import Agent, Arguments, Health
+from jobs.runtime.log_line import Level
 from tests.agent.fake_node_api import NODE, FakeNodeApi
 from tests.support.fakes.imds import FakeImds
 
@@ -56,6 +57,7 @@ class World:
             interval=interval,
             prefix="node-maintenance.dev",
             listen=None,
+            log_level=Level.INFO,
             reread=reread,
             once=False,
         )

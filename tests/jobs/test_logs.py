@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.agent import program
-from jobs.runtime.log_line import LARGEST_LINE, LogEvent, LogField, to_line
+from jobs.runtime.log_line import LARGEST_LINE, Level, LogEvent, LogField, begin_log, to_line
 from jobs.runtime.logs import PassLog, log_as_json
 from reconciler.model.clocks import Disagreement
 from reconciler.model.content import SettingsVersion
@@ -161,6 +161,28 @@ def test_the_logs_of_libraries_are_lines_too(capsys: pytest.CaptureFixture[str])
     assert (found["logger"], found["level"]) == ("library", "error")
     assert found["event"].startswith("it \ufffd failed\nxxx")
     assert "traceback" in found
+
+
+@pytest.mark.parametrize("least", list(Level))
+def test_no_line_below_the_level_of_the_log_is_written(
+    capsys: pytest.CaptureFixture[str], least: Level
+) -> None:
+    levels = list(Level)
+    with restored():
+        log_as_json(least)
+        for level in levels:
+            PassLog.write(LogEvent.NODE, level=level)
+        logging.getLogger("library").warning("it is slow")
+        logging.getLogger("library").error("it failed")
+        lines = [strict(line) for line in capsys.readouterr().out.splitlines()]
+        begin_log()
+
+    of_libraries = [Level.WARNING, Level.ERROR]
+    wanted = [
+        *levels[levels.index(least) :],
+        *(one for one in of_libraries if one in levels[levels.index(least) :]),
+    ]
+    assert [line["level"] for line in lines] == wanted
 
 
 def test_an_error_without_a_traceback_is_a_line_too(capsys: pytest.CaptureFixture[str]) -> None:

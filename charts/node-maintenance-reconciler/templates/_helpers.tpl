@@ -1,17 +1,37 @@
 {{/* The labels of every object. */}}
 {{- define "node-maintenance.labels" -}}
+{{- include "node-maintenance.ownLabels" . }}
+{{- with include "node-maintenance.commonLabels" . }}
+{{ . }}
+{{- end }}
+{{- end }}
+
+{{/* Those of the objects that Prometheus selects. */}}
+{{- define "node-maintenance.monitoringLabels" -}}
+{{- include "node-maintenance.ownLabels" . }}
+{{- with merge dict .Values.monitoring.labels .Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{/* Those that no value changes. */}}
+{{- define "node-maintenance.ownLabels" -}}
 app.kubernetes.io/part-of: node-maintenance-reconciler
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 app.kubernetes.io/instance: {{ .Release.Name }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end }}
 
-{{/* Those of the objects that Prometheus selects. */}}
-{{- define "node-maintenance.monitoringLabels" -}}
-{{- include "node-maintenance.labels" . }}
-{{- with .Values.monitoring.labels }}
-{{ toYaml . }}
+{{/* Those that every object and every Pod has in addition. */}}
+{{- define "node-maintenance.commonLabels" -}}
+{{- with .Values.commonLabels }}{{ toYaml . }}{{ end }}
 {{- end }}
+
+{{/* Those that the reconciler's Pods have in addition. */}}
+{{- define "node-maintenance.podLabels" -}}
+{{- $found := dict }}
+{{- if .Values.azure.workloadIdentity }}{{ $_ := set $found "azure.workload.identity/use" "true" }}{{ end }}
+{{- with merge $found .Values.podLabels .Values.commonLabels }}{{ toYaml . }}{{ end }}
 {{- end }}
 
 {{/* The image, by its digest if it has one. */}}

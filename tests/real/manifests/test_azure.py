@@ -42,7 +42,7 @@ def built(folder: Path, kustomization: str) -> list[dict[str, Any]]:
 @pytest.mark.heavy
 @pytest.mark.parametrize("way", ["cronjob", "deployment"])
 def test_only_the_reconciler_gets_an_identity(tmp_path: Path, way: str) -> None:
-    found = built(tmp_path, BLOCKS[0].replace("../k8s/cronjob #", f"../k8s/{way} #"))
+    found = built(tmp_path, BLOCKS[0].replace("../k8s/deployment\n", f"../k8s/{way}\n"))
 
     labelled = set()
     for each in found:

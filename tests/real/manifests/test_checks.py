@@ -23,7 +23,7 @@ from reconciler.model.errors import ClusterError, Forbidden
 from reconciler.model.ports import Outside
 from reconciler.model.values import replace
 from reconciler.model.workflow import LeaseRef, LeaseTake, Needs
-from reconciler.settings.grants import grants_as_manifests, grants_of
+from reconciler.settings.grants import Account, grants_as_manifests, grants_of
 from reconciler.settings.load import parse_settings
 from tests.real.manifests.applying import K8S
 from tests.support.controlplane.processes import wait_for
@@ -51,7 +51,7 @@ def connected(cluster: ControlPlane, rights: str) -> Connection:
 def ours(cluster: ControlPlane) -> Cluster:
     """The reconciler with the Role that `check-config --permissions` prints for the example."""
     file = yaml.safe_dump({"profiles": {"instances": {"check": yaml.safe_load(EXAMPLE)}}})
-    printed = grants_as_manifests(grants_of(parse_settings(file, "file.yaml")))
+    printed = grants_as_manifests(grants_of(parse_settings(file, "file.yaml")), Account())
     return Cluster(connected(cluster, printed.partition("---\n")[2]), guard=lambda: None)
 
 

@@ -33,6 +33,7 @@ FOLDERS = (
         "replacing",
         "report",
         "report-job",
+        "service",
         "shuffles",
         "crd",
     ),
@@ -202,17 +203,54 @@ def test_the_namespace_of_the_reconciler_refuses_what_is_not_restricted(cluster:
         cluster.api.create("pods", pod)
 
 
-def test_the_pods_of_the_deployment_run(cluster: ControlPlane) -> None:
-    """The standard of the namespace, the priority class and the spreading let them: two nodes, two pods."""
-    for instance in range(2):
+@pytest.mark.parametrize("nodes", [1, 2])
+def test_the_pods_of_the_deployment_run(cluster: ControlPlane, nodes: int) -> None:
+    """The standard of the namespace, the priority class and the spreading permit them, also on one node."""
+    for instance in range(nodes):
         cluster.api.create("nodes", Pool("np").node(instance))
     with applied(cluster, "deployment"):
 
         def places() -> bool:
             pods = cluster.api.list("pods", "node-maintenance")
-            return len({pod["spec"].get("nodeName") for pod in pods} - {None}) == 2
+            used = [pod["spec"]["nodeName"] for pod in pods if "nodeName" in pod["spec"]]
+            return (len(used), len(set(used))) == (2, nodes)
 
-        wait_for("two replicas on two nodes", places)
+        wait_for(f"two replicas on {nodes} nodes", places)
+
+
+def test_no_budget_selects_the_pods_of_jobs_after_a_move_from_the_cronjob(cluster: ControlPlane) -> None:
+    """A budget that selects a Pod of a Job permits no eviction at all, and an upgrade of the nodes waits."""
+    cluster.api.create("nodes", Pool("np").node(0))
+    jobs = {"reconciler": "cronjob", "report": "report-job"}
+    with applied(cluster, "cronjob"), applied(cluster, "report-job"):
+        for cronjob in jobs:
+            kubectl(
+                cluster,
+                "-n",
+                "node-maintenance",
+                "create",
+                "job",
+                f"{cronjob}-1",
+                f"--from=cronjob/{cronjob}",
+            )
+
+        def pods(component: str) -> list[Object]:
+            every = cluster.api.list("pods", "node-maintenance")
+            return [
+                one for one in every if one["metadata"]["labels"]["app.kubernetes.io/component"] == component
+            ]
+
+        wait_for("the Pods of the Jobs", lambda: pods("sweep") and pods("report"))
+        with applied(cluster, "deployment"):
+
+            def budget() -> Object:
+                found = cluster.api.get("poddisruptionbudgets", "reconciler", "node-maintenance")
+                return dict(found.get("status", {}))
+
+            wait_for("the Pods of the Deployment", lambda: len(pods("serve")) == 2)
+            wait_for("the budget that counts two Pods", lambda: budget().get("expectedPods") == 2)
+            reasons = [one["reason"] for one in budget()["conditions"]]
+            assert "SyncFailed" not in reasons
 
 
 def test_as_shipped_the_program_only_looks() -> None:

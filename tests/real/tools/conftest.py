@@ -9,10 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.real.passes.conftest import programs, scene
 from tests.support.tools.axe import find_axe
 from tests.support.tools.building import NoTool, find_tool
 from tests.support.tools.chromium import find_chromium
 from tests.support.tools.running import RunningAlertmanager
+
+__all__ = ["programs", "scene"]
 
 
 @pytest.fixture(scope="session")

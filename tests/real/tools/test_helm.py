@@ -78,9 +78,9 @@ metadata:
 """
 PERMISSIONS = ("escalation", "hooks", "hypervisors", "replacing", "report", "shuffles")
 PAIRS = {
-    "a CronJob that reports": Same(("cronjob",), {}),
-    "a CronJob that acts": Same(
-        ("cronjob",),
+    "a Deployment that reports": Same(("deployment",), {}),
+    "a Deployment that acts": Same(
+        ("deployment",),
         {
             "settings": {
                 "apiVersion": "node-maintenance.dev/v1alpha1",
@@ -94,11 +94,13 @@ PAIRS = {
         },
         more={"configMapGenerator": [OURS]},
     ),
-    "a Deployment": Same(("deployment",), {"runAs": "Deployment"}),
-    "with the agent": Same(("cronjob", "agent"), {"agent": {"enabled": True}}),
+    "a CronJob": Same(("cronjob",), {"runAs": "CronJob"}),
+    "with the agent": Same(("deployment", "agent"), {"agent": {"enabled": True}}),
+    "with a Service": Same(("deployment", "service"), {"service": {"enabled": True}}),
+    "the report beside it": Same(("deployment", "report-job"), {"report": {"enabled": True}}),
     "an image of a registry": Same(
         ("deployment", "agent"),
-        {"runAs": "Deployment", "agent": {"enabled": True}, "image": IMAGE},
+        {"agent": {"enabled": True}, "image": IMAGE},
         more={
             "images": [
                 {
@@ -110,18 +112,17 @@ PAIRS = {
         },
     ),
     "metrics for labelled namespaces": Same(
-        ("deployment", "metrics"), {"runAs": "Deployment", "networkPolicies": {"monitoringByLabel": True}}
+        ("deployment", "metrics"), {"networkPolicies": {"monitoringByLabel": True}}
     ),
     "metrics, alerts and the dashboard": Same(
-        ("deployment", "monitoring"),
-        {"runAs": "Deployment", "monitoring": {"podMonitor": True, "rules": True, "dashboard": True}},
+        ("deployment", "monitoring"), {"monitoring": {"podMonitor": True, "rules": True, "dashboard": True}}
     ),
-    "priority for what it writes": Same(("cronjob", "flow-control"), {"flowControl": {"enabled": True}}),
+    "priority for what it writes": Same(("deployment", "flow-control"), {"flowControl": {"enabled": True}}),
     "objects that are published": Same(
-        ("cronjob", "publish", "crd"), {"permissions": {"publish": True}, "crd": {"enabled": True}}
+        ("deployment", "publish", "crd"), {"permissions": {"publish": True}, "crd": {"enabled": True}}
     ),
     "all other permissions": Same(
-        ("cronjob", *PERMISSIONS), {"permissions": dict.fromkeys(PERMISSIONS, True)}
+        ("deployment", *PERMISSIONS), {"permissions": dict.fromkeys(PERMISSIONS, True)}
     ),
     **{
         f"an identity in Azure for the {kind}": Same(
@@ -179,8 +180,8 @@ def test_lint_has_nothing_to_say(helm: Helm) -> None:
 @pytest.mark.parametrize("name", PAIRS)
 def test_the_objects_are_those_of_kustomize(helm: Helm, tmp_path: Path, name: str) -> None:
     pair = PAIRS[name]
-    helm.namespace = "kube-system"  # so that the chart has the namespace, as kustomize does
     rendered, built = by_name(helm.template(pair.values)), by_name(pair.built(tmp_path))
+    del built["v1", "Namespace", "", "node-maintenance"]  # Helm makes the namespace of a release, or a person
 
     assert rendered.keys() == built.keys()
     for key, one in built.items():
@@ -217,7 +218,7 @@ def test_the_links_of_alerts_lead_where_the_values_say(helm: Helm) -> None:
         assert alert["annotations"]["runbook_url"] == f"https://wiki.example.com/nodes/{alert['alert']}.html"
 
 
-def test_in_its_own_namespace_the_release_leaves_the_namespace_to_helm(helm: Helm) -> None:
+def test_the_release_leaves_its_namespace_to_helm(helm: Helm) -> None:
     found = helm.template({"agent": {"enabled": True}})
 
     assert [one["metadata"]["name"] for one in found if one["kind"] == "Namespace"] == [
@@ -230,7 +231,12 @@ def test_in_its_own_namespace_the_release_leaves_the_namespace_to_helm(helm: Hel
     [
         ({"runas": "CronJob"}, "'runas' not allowed"),
         ({"runAs": "Job"}, "/runAs"),
-        ({"pods": {"replicas": 3}}, "'replicas' not allowed"),
+        ({"service": {"replicas": 3}}, "'replicas' not allowed"),
+        ({"replicas": 0}, "/replicas"),
+        ({"logLevel": "debug"}, "/logLevel"),
+        ({"podLabels": {"app.kubernetes.io/name": "ours"}}, "/podLabels"),
+        ({"commonLabels": {"app.kubernetes.io/component": "serve"}}, "/commonLabels"),
+        ({"serviceAccount": {"name": "report"}}, "/serviceAccount/name"),
         ({"image": {"digest": "latest"}}, "/image/digest"),
         ({"agent": {"enabled": "yes"}}, "/agent/enabled"),
         ({"settings": {"mode": "Enforced"}}, "/settings/mode"),
@@ -299,32 +305,45 @@ def test_each_value_is_where_it_belongs(helm: Helm, kind: str) -> None:
     found = {(one["kind"], one["metadata"]["name"]): one for one in objects}
     spec = found[kind, "reconciler"]["spec"]
     template = spec.get("jobTemplate", {}).get("spec", spec)["template"]
-    pod, pods = template["spec"], EVERYTHING["pods"]
+    pod = template["spec"]
     (container,) = pod["containers"]
-    agent = found["DaemonSet", "node-maintenance-agent"]["spec"]["template"]["spec"]
+    agents = found["DaemonSet", "node-maintenance-agent"]["spec"]["template"]
+    agent = agents["spec"]
+    reports = found["CronJob", "report"]["spec"]["jobTemplate"]["spec"]["template"]
+    report = reports["spec"]
 
-    assert pods["labels"].items() <= template["metadata"]["labels"].items()
-    assert template["metadata"]["annotations"] == pods["annotations"]
-    assert pod["nodeSelector"] == {"kubernetes.io/os": "linux", "pool": "system"}
-    # Helm joins mappings with their defaults.
-    assert container["resources"] == {
-        "requests": {"cpu": "1", "memory": "128Mi"},
-        "limits": {"memory": "1Gi"},
-    }
+    assert {"cost-center": "42", "team": "a"}.items() <= template["metadata"]["labels"].items()
+    common = EVERYTHING["commonLabels"].items()
+    for one in (*objects, agents, reports):
+        assert common <= one["metadata"]["labels"].items()
+    assert template["metadata"]["annotations"] == EVERYTHING["podAnnotations"]
+    for one in (pod, report):
+        assert one["nodeSelector"] == {"kubernetes.io/os": "linux", "pool": "system"}
+        assert one["affinity"] == EVERYTHING["affinity"]
+        # Helm joins mappings with their defaults.
+        assert one["containers"][0]["resources"] == {
+            "requests": {"cpu": "1", "memory": "128Mi"},
+            "limits": {"memory": "1Gi"},
+        }
+    assert pod["priorityClassName"] == "system-cluster-critical"
+    assert ("PriorityClass", "node-maintenance-reconciler") not in found
     assert agent["containers"][0]["resources"]["limits"] == EVERYTHING["agent"]["resources"]["limits"]
-    assert "--listen=0.0.0.0:20270" in agent["containers"][0]["args"]
+    assert {"--listen=0.0.0.0:20270", "--log-level=warning"} <= set(agent["containers"][0]["args"])
     assert agent["nodeSelector"] == {"kubernetes.io/os": "linux", "azure": "yes"}
     assert container["args"][0] == {"CronJob": "sweep", "Deployment": "serve"}[kind]
-    assert container["args"][-1] == "--namespace=node-maintenance"
-    assert pods["env"][0] in container["env"]
-    assert pods["volumes"][0] in pod["volumes"]
-    assert pods["volumeMounts"][0] in container["volumeMounts"]
-    for one in (pod, agent):
+    assert container["args"][-1] == EVERYTHING["extraArgs"][0]
+    assert EVERYTHING["extraEnv"][0] in container["env"]
+    assert EVERYTHING["extraVolumes"][0] in pod["volumes"]
+    assert EVERYTHING["extraVolumeMounts"][0] in container["volumeMounts"]
+    for one in (pod, agent, report):
         assert {"key": "ours", "operator": "Exists"} in one["tolerations"]
         assert one["imagePullSecrets"] == EVERYTHING["imagePullSecrets"]
         assert one["containers"][0]["image"] == f"node-maintenance-reconciler@{EVERYTHING['image']['digest']}"
         assert one["containers"][0]["imagePullPolicy"] == "Always"
-    account = found["ServiceAccount", "reconciler"]["metadata"]
+    assert found["CronJob", "report"]["spec"]["schedule"] == "0 5 * * *"
+    assert report["containers"][0]["args"][-1] == "--output=markdown"
+    assert pod["serviceAccountName"] == "drainer"
+    account = found["ServiceAccount", "drainer"]["metadata"]
     assert account["annotations"] == EVERYTHING["serviceAccount"]["annotations"]
     egress = found["NetworkPolicy", "reconciler-egress"]["spec"]["egress"]
     assert [one["port"] for one in egress[0]["ports"]] == [443, 6443, 587]
@@ -334,6 +353,12 @@ def test_each_value_is_where_it_belongs(helm: Helm, kind: str) -> None:
         for what in ("Labels", "Annotations", "Taints", "Finalizers")
     }
     if kind == "Deployment":
+        assert spec["replicas"] == 3
+        assert pod["topologySpreadConstraints"] == EVERYTHING["topologySpreadConstraints"]
+        assert "--log-level=warning" in container["args"]
+        service = found["Service", "reconciler"]
+        assert service["metadata"]["annotations"] == {"example.com/s": "t"}
+        assert (service["spec"]["type"], service["spec"]["ports"][0]["port"]) == ("NodePort", 80)
         (rule,) = found["NetworkPolicy", "reconciler-http"]["spec"]["ingress"]
         assert rule["from"][0]["namespaceSelector"]["matchExpressions"][0]["values"] == ["observability"]
 

@@ -10,6 +10,9 @@ import pytest
 import yaml
 
 from tests.real.manifests.applying import K8S, applied, kubectl
+from tests.real.manifests.permissions import used
+from tests.real.passes.processes import Programs
+from tests.real.passes.scene import Scene
 from tests.real.tools.values import EVERYTHING
 from tests.support.controlplane.processes import wait_for
 from tests.support.controlplane.server import ControlPlane
@@ -18,6 +21,17 @@ from tests.support.tools.helm import Helm, Refused
 pytestmark = pytest.mark.tools
 
 NAMESPACE = "node-maintenance"
+STAGGERED = {
+    "instances": {
+        "check": [
+            {
+                "type": "stagger",
+                "name": "turn",
+                "config": {"duration": "1h", "leaseName": "turns", "leaseNamespace": "default"},
+            }
+        ]
+    }
+}
 
 
 @pytest.fixture
@@ -40,9 +54,75 @@ def ours(cluster: ControlPlane) -> set[tuple[str, str]]:
     return {(one["kind"], one["metadata"]["name"]) for one in yaml.safe_load(text)["items"]}
 
 
+def test_passes_run_in_another_namespace_with_another_account(
+    helm: Helm, scene: Scene, programs: Programs
+) -> None:
+    cluster, helm.namespace = scene.controlplane, "ops"
+    cluster.api.create_namespace("ops")
+    said = helm.upgrade({"serviceAccount": {"name": "drainer"}, "flowControl": {"enabled": True}})
+    assert "in the namespace ops, in mode Observe" in said
+    assert "node-maintenance logs" not in said
+    kubeconfig = cluster.kubeconfig_for("drainer", "ops")
+    programs.configure("mode: Enforce\nuncordon: {settle: 0s}\n")
+    node = scene.node(0)
+    scene.workload("web", node)
+    scene.condition_tells(node)
+
+    done = programs.sweep("--namespace", "ops", "--for", "30s", kubeconfig=kubeconfig)
+
+    assert done.code == 0, done.err
+    assert scene.cordoned(node)
+    asked = used(scene.asked(), "system:serviceaccount:ops:drainer")
+    assert {one.name for one in asked if one.resource == "leases" and one.verb == "patch"} == {
+        "reconciler-lock"
+    }
+    assert [one for one in asked if one.code in (401, 403)] == []
+    assert cluster.api.find("leases", "reconciler-lock", "ops") is not None
+    assert cluster.api.find("leases", "reconciler-lock", NAMESPACE) is None
+
+
+def test_what_check_config_prints_is_for_the_account_of_the_release(
+    helm: Helm, cluster: ControlPlane, programs: Programs
+) -> None:
+    helm.namespace = "ops"
+    cluster.api.create_namespace("ops")
+    helm.upgrade({"serviceAccount": {"name": "drainer"}, "settings": {"profiles": STAGGERED}})
+
+    done = programs.run("check-config", "configmap/ops/maintenance-policy", "--permissions", "-n", "ops")
+
+    assert done.code == 0, done.err
+    _, *roles = yaml.safe_load_all(done.out)
+    (subject,) = next(one["subjects"] for one in roles if one["kind"] == "RoleBinding")
+    assert (subject["name"], subject["namespace"]) == ("drainer", "ops")
+    assert "the ServiceAccount of the reconciler may not create Leases" in done.err
+    kubectl(cluster, "apply", "-f", str(written(programs.folder, roles)))
+
+    def missing() -> str:
+        return programs.run("check-config", "configmap/ops/maintenance-policy", "-n", "ops").err
+
+    wait_for("the rights", lambda: "may not" not in missing())
+
+
+def written(folder: Path, objects: list[Any]) -> Path:
+    file = folder / "roles.yaml"
+    file.write_text(yaml.safe_dump_all(objects), encoding="utf-8")
+    return file
+
+
+@pytest.mark.usefixtures("namespace")
+def test_an_upgrade_moves_a_cronjob_to_a_deployment(helm: Helm, cluster: ControlPlane) -> None:
+    helm.upgrade({"runAs": "CronJob"})
+    assert ours(cluster) == {("CronJob", "reconciler")}
+
+    # Without any value, Helm would take those of the release before.
+    helm.upgrade({"settings": {"mode": "Observe"}})
+
+    wait_for("the Deployment alone", lambda: ours(cluster) == {("Deployment", "reconciler")})
+
+
 @pytest.mark.usefixtures("namespace")
 def test_a_release_is_installed_upgraded_rolled_back_and_removed(helm: Helm, cluster: ControlPlane) -> None:
-    said = helm.upgrade({})
+    said = helm.upgrade({"runAs": "CronJob"})
     assert "runs as a CronJob in the namespace node-maintenance, in mode Observe" in said
     assert "WARNING" not in said
     assert ours(cluster) == {("CronJob", "reconciler")}
@@ -94,7 +174,6 @@ def test_the_api_server_takes_every_value(helm: Helm, cluster: ControlPlane) -> 
     permissions = ("escalation", "hooks", "hypervisors", "publish", "replacing", "shuffles", "report")
     values: dict[str, Any] = {
         **EVERYTHING,
-        "runAs": "Deployment",
         "crd": {"enabled": True},
         "permissions": dict.fromkeys(permissions, True),
     }
@@ -112,10 +191,10 @@ def test_helm_takes_over_what_kustomize_has_installed_without_a_restart(
     with applied(cluster, "deployment"):
         before = cluster.api.get("deployments", "reconciler", NAMESPACE)
         with pytest.raises(Refused, match="invalid ownership metadata"):
-            helm.upgrade({"runAs": "Deployment"})
+            helm.upgrade({"replicas": 2})
         as_helm = ("--server-side", "--field-manager=helm", "--force-conflicts")
         kubectl(cluster, "apply", "-k", str(K8S / "deployment"), *as_helm)
-        helm.upgrade({"runAs": "Deployment"}, "--take-ownership")
+        helm.upgrade({"replicas": 2}, "--take-ownership")
         after = cluster.api.get("deployments", "reconciler", NAMESPACE)
 
         # The same object, and the same Pods: a change of the template would replace them.
@@ -124,9 +203,8 @@ def test_helm_takes_over_what_kustomize_has_installed_without_a_restart(
         # Later upgrades change and remove what kubectl has written.
         helm.upgrade(
             {
-                "runAs": "Deployment",
                 "image": {"tag": "0.2.0"},
-                "pods": {"resources": {"requests": {"cpu": None}}},
+                "resources": {"requests": {"cpu": None}},
                 "settings": {"mode": "Enforce"},
             }
         )
