@@ -121,10 +121,10 @@ def chart(session: nox.Session) -> None:
 
 @nox.session(default=False, venv_backend="virtualenv", reuse_venv=True)
 def release(session: nox.Session) -> None:
-    """Make the files of a release in dist/; `-- --trial` for a tree that is not ready."""
+    """Do a step of a release, see docs/release.md; without one, make the files in dist/."""
     locks = ("-r", "requirements-build.lock", "-r", "requirements-release.lock")
     session.install("--require-hashes", *locks)
-    session.run("python", "-m", "release", *session.posargs)
+    session.run("python", "-m", "release", *(session.posargs or ["files"]))
 
 
 @nox.session(default=False)
@@ -177,9 +177,9 @@ def bench(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def lock(session: nox.Session) -> None:
-    """Write the lock files again from pyproject.toml."""
+    """Write the lock files again from pyproject.toml; `-- --upgrade` takes newer packages."""
     compile_ = ["uv", "pip", "compile", "-q", "--universal", "--generate-hashes", "--no-header"]
-    compile_ += ["--python-version", "3.11", "--no-emit-index-url"]
+    compile_ += ["--python-version", "3.11", "--no-emit-index-url", *session.posargs]
     for group in ("build", "docs", "release"):
         session.run(*compile_, "--group", group, "-o", f"requirements-{group}.lock", external=True)
     compile_ += ["pyproject.toml"]

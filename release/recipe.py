@@ -14,18 +14,18 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from release.krew.archive import PLATFORMS, archive, archive_name, manifest
 from release.packing import pack
-from release.repository import address
-from release.version import ROOT, places, version
+from release.prepared import CHART, prepare
+from release.repository import HOST, full_name
+from release.version import NAME, ROOT, places, version
 
-NAME = "node-maintenance-reconciler"
-CHART = ROOT / "charts" / NAME
 # The image is built with one of these, see docs/install.md.
 LOCKS = {"": "requirements.lock"} | {
     f"-{extra}": f"requirements-{extra}.lock" for extra in ("aws", "esx", "notify", "openstack", "otel")
@@ -40,16 +40,15 @@ class NotReady(Exception):
 class Order:
     """What to make: the folder for it, the image that the image is based on, and whether it is a trial.
 
-    A trial may have changes that are not committed, and a version without a date. `plugin` is the URI of the
-    folder in which the archives of the plugin will be published, empty to make none, and `homepage` is that
-    of the project.
+    A trial may have changes that are not committed, and a version without a date. `repository` is the one
+    that publishes the files, OWNER/NAME.
     """
 
     to: Path
     base: str = ""
     trial: bool = False
-    plugin: str = ""
-    homepage: str = ""
+    plugin: bool = False
+    repository: str = field(default_factory=full_name)
 
 
 def make(order: Order) -> list[Path]:
@@ -58,19 +57,25 @@ def make(order: Order) -> list[Path]:
     order.to.mkdir(parents=True, exist_ok=True)
     if any(order.to.iterdir()):
         raise NotReady(f"{order.to} is not empty: remove what is there")
+    with TemporaryDirectory() as folder:
+        prepare(Path(folder), order.repository)
+        return _make(order, source, Path(folder))
+
+
+def _make(order: Order, source: Source, tree: Path) -> list[Path]:
     environment = {**os.environ, "SOURCE_DATE_EPOCH": str(source.time)}
     # The build looks for its program there.
     environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"
     # A lock has no graph of its packages, which the tool of the SBOM warns about.
     environment["PYTHONWARNINGS"] = "ignore:The Component this BOM is describing:UserWarning"
     # The wheel is built from the source package, so this also shows that the source package is complete.
-    _run(environment, "build", "--no-isolation", "--outdir", str(order.to), str(ROOT))
-    _run(environment, "twine", "check", "--strict", *map(str, sorted(order.to.iterdir())))
+    _run(environment, tree, "build", "--no-isolation", "--outdir", str(order.to), str(tree))
+    _run(environment, tree, "twine", "check", "--strict", *map(str, sorted(order.to.iterdir())))
     stem = f"{NAME}-{version()}"
     with ThreadPoolExecutor() as threads:
         boms = [order.to / f"{stem}{suffix}.cdx.json" for suffix in LOCKS]
-        list(threads.map(partial(_sbom, environment), LOCKS.values(), boms))
-    pack(CHART, order.to / f"{stem}.tgz", source.time, CHART.name)
+        list(threads.map(partial(_sbom, environment, tree), LOCKS.values(), boms))
+    pack(tree / CHART, order.to / f"{stem}.tgz", source.time, CHART.name)
     if order.plugin:
         _plugin(order, source.time)
     made = sorted(order.to.iterdir())
@@ -88,13 +93,15 @@ def digest(file: Path) -> str:
     return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
-def problems(changelog: str, changed: str, *, trial: bool) -> list[str]:
-    """Return what keeps a tree from a release: its changelog, and `git status --porcelain`."""
+def problems(changelog: str, changed: str, *, trial: bool, tag: str = "") -> list[str]:
+    """Return what keeps a tree from a release: its changelog, `git status --porcelain`, and the tag."""
     found = [
         f"{place.path}, line {place.line}, has version {place.version}: run python -m release.version"
         for place in places()
         if place.version != version()
     ]
+    if tag not in ("", f"v{version()}"):
+        found.append(f"the tag is {tag}, but the version is {version()}: run python -m release.version")
     heading = re.search(rf"^## {re.escape(version())} — (.+)$", changelog, re.MULTILINE)
     if heading is None:
         found.append(f"CHANGELOG.md has no heading `## {version()} — DATE`")
@@ -105,21 +112,30 @@ def problems(changelog: str, changed: str, *, trial: bool) -> list[str]:
     return found
 
 
-def _source(order: Order) -> Source:
+def ready(tag: str = "", *, trial: bool = False) -> None:
+    """Raise NotReady if something keeps the tree from a release."""
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    if found := problems(changelog, _git("status", "--porcelain"), trial=order.trial):
+    if found := problems(changelog, _git("status", "--porcelain"), trial=trial, tag=tag):
         raise NotReady("; ".join(found))
+
+
+def _source(order: Order) -> Source:
+    ready(trial=order.trial)
     if order.base and not re.fullmatch(r"\S+@sha256:[0-9a-f]{64}", order.base):
         raise NotReady(f"{order.base} is not an image with its digest: NAME@sha256:DIGEST")
-    time = int(os.environ.get("SOURCE_DATE_EPOCH") or _git("log", "-1", "--format=%ct"))
     locks = {name: digest(ROOT / name) for name in (*LOCKS.values(), "requirements-build.lock")}
-    return Source(_git("rev-parse", "HEAD"), time, locks, order.base, order.trial)
+    return Source(order.repository, _git("rev-parse", "HEAD"), commit_time(), locks, order.base, order.trial)
 
 
-def _sbom(environment: dict[str, str], lock: str, to: Path) -> None:
+def commit_time() -> int:
+    """Return the time for what is made, in seconds since 1970: the commit's, or SOURCE_DATE_EPOCH."""
+    return int(os.environ.get("SOURCE_DATE_EPOCH") or _git("log", "-1", "--format=%ct"))
+
+
+def _sbom(environment: dict[str, str], tree: Path, lock: str, to: Path) -> None:
     words = ["requirements", lock, "--pyproject", "pyproject.toml", "--mc-type", "application"]
     words += ["--output-reproducible", "--output-format", "JSON", "--output-file", str(to)]
-    _run(environment, "cyclonedx_py", *words)
+    _run(environment, tree, "cyclonedx_py", *words)
     document = json.loads(to.read_text(encoding="utf-8"))
     if not document["components"]:
         raise NotReady(f"the SBOM of {lock} names no package")
@@ -133,12 +149,13 @@ def _plugin(order: Order, time: int) -> None:
         packed = order.to / archive_name(platform)
         archive(wheel, platform, packed, time)
         digests[platform] = digest(packed)
-    filled = manifest(order.plugin, order.homepage, digests)
+    home = f"{HOST}/{order.repository}"
+    filled = manifest(f"{home}/releases/download/v{version()}", home, digests)
     (order.to / "maintenance.yaml").write_text(filled, encoding="utf-8")
 
 
-def _run(environment: dict[str, str], module: str, *words: str) -> None:
-    subprocess.run([sys.executable, "-m", module, *words], cwd=ROOT, env=environment, check=True)
+def _run(environment: dict[str, str], tree: Path, module: str, *words: str) -> None:
+    subprocess.run([sys.executable, "-m", module, *words], cwd=tree, env=environment, check=True)
 
 
 def _git(*words: str) -> str:
@@ -146,19 +163,16 @@ def _git(*words: str) -> str:
     return done.stdout.strip()
 
 
-BUILD_TYPE = f"{address()}/blob/main/docs/release.md"
-BUILDER = f"{address()}/blob/main/noxfile.py"
-
-
 @dataclass(frozen=True, slots=True)
 class Source:
     """What a release is made from.
 
-    `commit` is Git's. `time` is that of the commit, in seconds since 1970 (UTC). `locks` has the SHA-256 of
-    each lock file by its name. `base` is the image below ours, as NAME@sha256:DIGEST, or empty. In a trial
-    the tree may have changes that are not in the commit.
+    `repository` is the one that publishes it, OWNER/NAME. `commit` is Git's. `time` is that of the commit, in
+    seconds since 1970 (UTC). `locks` has the SHA-256 of each lock file by its name. `base` is the image below
+    ours, as NAME@sha256:DIGEST, or empty. In a trial the tree may have changes that are not in the commit.
     """
 
+    repository: str
     commit: str
     time: int
     locks: Mapping[str, str]
@@ -168,7 +182,8 @@ class Source:
 
 def statement(files: Mapping[str, str], source: Source) -> str:
     """Return the statement as JSON, for files by name with their SHA-256. It is not signed."""
-    used: list[dict[str, Any]] = [{"name": "commit", "digest": {"gitCommit": source.commit}}]
+    home = f"{HOST}/{source.repository}"
+    used: list[dict[str, Any]] = [{"uri": f"git+{home}", "digest": {"gitCommit": source.commit}}]
     used += [{"name": name, "digest": {"sha256": sha}} for name, sha in sorted(source.locks.items())]
     if source.base:
         image, _, sha = source.base.partition("@sha256:")
@@ -179,11 +194,15 @@ def statement(files: Mapping[str, str], source: Source) -> str:
         "predicateType": "https://slsa.dev/provenance/v1",
         "predicate": {
             "buildDefinition": {
-                "buildType": BUILD_TYPE,
-                "externalParameters": {"sourceDateEpoch": source.time, "trial": source.trial},
+                "buildType": f"{home}/blob/main/docs/release.md",
+                "externalParameters": {
+                    "repository": source.repository,
+                    "sourceDateEpoch": source.time,
+                    "trial": source.trial,
+                },
                 "resolvedDependencies": used,
             },
-            "runDetails": {"builder": {"id": BUILDER}},
+            "runDetails": {"builder": {"id": f"{home}/blob/main/noxfile.py"}},
         },
     }
     return json.dumps(document, indent=2) + "\n"

@@ -18,6 +18,7 @@ from pathlib import Path
 from release.version import ROOT
 
 HOST = "https://github.com"
+REGISTRY = "ghcr.io"
 
 
 def address(root: Path = ROOT) -> str:
@@ -29,6 +30,11 @@ def address(root: Path = ROOT) -> str:
 def full_name(root: Path = ROOT) -> str:
     """Return the repository as OWNER/NAME."""
     return address(root).removeprefix(f"{HOST}/")
+
+
+def image_name(repository: str) -> str:
+    """Return where the repository OWNER/NAME publishes its image; registries demand lower case."""
+    return f"{REGISTRY}/{repository.lower()}"
 
 
 def tree(root: Path = ROOT) -> list[Path]:

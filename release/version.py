@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+NAME = "node-maintenance-reconciler"
 _NUMBERS = r"\d+\.\d+\.\d+"
 # Files, and what stands before the version in a line of them.
 PLACES = (

@@ -33,9 +33,18 @@ def test_a_release_needs_a_dated_version_and_no_changes(
     assert all(word in one for word, one in zip(words, found, strict=True))
 
 
+@pytest.mark.parametrize("tag", ["v0.0.1", version(), f"v{version()}-rc1"])
+def test_a_tag_of_another_version_is_no_release(tag: str) -> None:
+    assert problems(DATED, "", trial=False, tag=f"v{version()}") == []
+
+    (found,) = problems(DATED, "", trial=False, tag=tag)
+
+    assert found.startswith(f"the tag is {tag}, but the version is {version()}")
+
+
 def test_the_provenance_names_each_file_and_what_it_is_made_from() -> None:
     base = f"docker.io/library/python:3.11-slim@sha256:{'b' * 64}"
-    source = Source("c0ffee", 1_700_000_000, {"requirements.lock": "aa"}, base)
+    source = Source("owner/name", "c0ffee", 1_700_000_000, {"requirements.lock": "aa"}, base)
 
     document = json.loads(statement({"b.whl": "22", "a.tgz": "11"}, source))
 
@@ -46,7 +55,12 @@ def test_the_provenance_names_each_file_and_what_it_is_made_from() -> None:
         {"name": "b.whl", "digest": {"sha256": "22"}},
     ]
     made = document["predicate"]["buildDefinition"]
-    assert made["externalParameters"] == {"sourceDateEpoch": 1_700_000_000, "trial": False}
+    assert made["externalParameters"] == {
+        "repository": "owner/name",
+        "sourceDateEpoch": 1_700_000_000,
+        "trial": False,
+    }
+    assert made["buildType"] == "https://github.com/owner/name/blob/main/docs/release.md"
     assert [one["digest"] for one in made["resolvedDependencies"]] == [
         {"gitCommit": "c0ffee"},
         {"sha256": "aa"},

@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from release.repository import HOST, address, full_name, tree, write
-from release.version import ROOT
+from release.version import NAME, ROOT
 
-NAME = "node-maintenance-reconciler"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 

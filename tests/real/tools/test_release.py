@@ -9,14 +9,17 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import threading
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from release import recipe
+from release import publishing, recipe
 from release.krew.archive import PLATFORMS, archive_name, manifest
 from release.recipe import digest
+from release.repository import full_name, image_name
 from release.version import version
 from tests.support.tools.building import OF_RELEASES, NoTool, find_environment
 
@@ -134,7 +137,55 @@ def test_helm_takes_the_chart(made: Path, helm_program: Path) -> None:
     (chart,) = made.glob("*.tgz")
 
     assert "0 chart(s) failed" in run(helm_program, "lint", chart)
-    assert f"node-maintenance-reconciler:{version()}" in run(helm_program, "template", "x", chart)
+    rendered = run(helm_program, "template", "x", chart)
+    assert f"image: {image_name(full_name())}:{version()}\n" in rendered
+
+
+@pytest.fixture
+def registry(tmp_path: Path) -> Iterator[str]:
+    """A registry on loopback, by its host and port."""
+    program = shutil.which("docker-registry", path=f"{os.environ['PATH']}:/usr/bin")
+    if program is None:
+        pytest.skip("no registry to push to; install it with: apt-get install docker-registry")
+    settings = {
+        "version": "0.1",
+        "storage": {"filesystem": {"rootdirectory": str(tmp_path / "registry")}},
+        "http": {"addr": "127.0.0.1:0"},
+    }
+    (tmp_path / "registry.yml").write_text(json.dumps(settings), encoding="utf-8")
+    words = [program, "serve", str(tmp_path / "registry.yml")]
+    with subprocess.Popen(
+        words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, encoding="utf-8"
+    ) as process:
+        assert process.stderr is not None
+        address = ""
+        while not address and (line := process.stderr.readline()):
+            address = next(iter(re.findall(r"listening on (127\.0\.0\.1:\d+)", line)), "")
+        # Nobody else reads what it says after that.
+        reader = threading.Thread(target=process.stderr.read, name="registry", daemon=True)
+        reader.start()
+        assert address
+        yield address
+        process.terminate()
+        reader.join(10)
+
+
+def test_helm_gets_the_chart_that_was_pushed_by_its_digest(
+    made: Path, helm_program: Path, registry: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", f"{helm_program.parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (packed,) = made.glob("*.tgz")
+
+    # A registry on loopback has no certificate.
+    reference = publishing.chart(made, f"{registry}/charts", options=["--plain-http"])
+
+    name, _, pushed = reference.partition("@")
+    assert name == f"{registry}/charts/node-maintenance-reconciler"
+    run(helm_program, "pull", f"oci://{reference}", "--plain-http", "--destination", tmp_path)
+    (pulled,) = tmp_path.glob("*.tgz")
+    assert pushed.startswith("sha256:")
+    assert pulled.read_bytes() == packed.read_bytes()
 
 
 PLATFORM = "linux-amd64"
