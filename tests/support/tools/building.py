@@ -16,6 +16,7 @@ MODULES = Path(__file__).parent / "build"
 
 # The package of each, which is in the module of the same name in `build`.
 PACKAGES = {
+    "actionlint": "github.com/rhysd/actionlint/cmd/actionlint",
     "alertmanager": "github.com/prometheus/alertmanager/cmd/alertmanager",
     "helm": "helm.sh/helm/v4/cmd/helm",
     "krew": "sigs.k8s.io/krew/cmd/krew",
