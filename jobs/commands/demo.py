@@ -234,7 +234,8 @@ class Story(Struct, frozen=True):
                 before = f", before the deadline {self.clock(deadline)}" if deadline is not None else ""
                 waits = f"waits for {opening.window}, which opens at {self.clock(opening.start)}{before}"
             elif deadline is not None:
-                waits = f"no window opens before the deadline, so it starts not before {self.clock(deadline)}"
+                starts = self.clock(deadline)
+                waits = f"no window opens before the deadline, so it starts no earlier than {starts}"
             else:
                 waits = "no window opens"
             yield f"no maintenance window is open; {waits}"

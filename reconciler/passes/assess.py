@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct, field
 
+from reconciler.calendar.values import format_duration
 from reconciler.model import limits
 from reconciler.model.clocks import own_times
 from reconciler.model.event import (
@@ -223,7 +224,10 @@ def _merge(node: str, group: list[Signal]) -> MaintenanceEvent:
                 _differ("not before", {s.source: to_text(s.not_before) for s in group if s.not_before})
                 if dates and max(dates) - min(dates) > SAME_MOMENT
                 else "",
-                _differ("duration", {s.source: str(s.duration) for s in group if s.duration is not None}),
+                _differ(
+                    "duration",
+                    {s.source: format_duration(s.duration) for s in group if s.duration is not None},
+                ),
                 _differ("initiator", {s.source: s.initiator.value for s in group if s.initiator}),
             )
             if text

@@ -97,7 +97,7 @@ def _words(reconciler: Reconciler, now: datetime) -> str:
             )
             return f"NO RECONCILER RUNS: {ended}{apart}; {who}. Nobody acts on any node now. Look: {LOOK}"
         case Running.NEVER:
-            return "reconciler: none has run in this cluster yet"
+            return "reconciler: none has acted in this cluster yet"
     known = f"; the last pass that it knows of ended {ago}{mode}" if last is not None else ""
     return f"reconciler: whether one runs is not known: {reconciler.because}{known}"
 

@@ -45,7 +45,7 @@ def as_text(report: Report, width: int | None = None, *, wide: bool = False) -> 
     lines += filter_lines(report)
     lines += _rows(report, wide=wide)
     if is_quiet(report):
-        lines += ["", "no node has an event; none cordoned or draining by us"]
+        lines += ["", "no node has an event, and none is in maintenance"]
     failed = outcome_lines(report.outcomes)
     if failed:
         lines += ["", *failed]
@@ -224,7 +224,7 @@ def as_markdown(report: Report) -> str:
         for node in report.nodes:
             lines += _reasons(node)
     elif is_quiet(report):
-        lines.append("No node has an event; none cordoned or draining by us.")
+        lines.append("No node has an event, and none is in maintenance.")
     lines += [f"- {safe.markdown(line)}" for line in outcome_lines(report.outcomes)]
     return markdown_page(lines, ZoneInfo(plan.settings.time_zone))
 

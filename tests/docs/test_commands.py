@@ -185,7 +185,19 @@ def test_no_page_installs_from_a_registry_what_is_not_published() -> None:
 def test_the_pages_for_newcomers_say_that_no_image_is_published_before_any_command(page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
 
-    assert "No image and no package is published yet" in text.partition("```")[0]
+    assert "No image and no package is published yet" in text.partition("```sh")[0]
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/install.md"])
+def test_an_old_python_is_refused_before_pip_looks_for_packages_that_it_can_not_have(page: str) -> None:
+    """`pip install -e .` names the Python that is needed; a lock file only names a package."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    lines = [line for line in text.splitlines() if line.startswith("python3 -m ")]
+    installs = re.findall(r"install -q (--no-deps -e \.|-r requirements)", "\n".join(lines))
+
+    assert installs
+    assert {*installs[::2]} == {"--no-deps -e ."}
+    assert {*installs[1::2]} == {"-r requirements"}
 
 
 def test_the_page_that_uses_the_command_line_installs_it_first() -> None:

@@ -39,27 +39,29 @@ def test_the_table_has_each_folder_of_manifests() -> None:
     assert {name for first, _ in ROWS for name in re.findall(r"`(k8s/[\w-]+)`", first)} == folders
 
 
-def test_four_commands_of_the_readme_lead_to_the_page() -> None:
+def test_the_commands_of_the_readme_lead_to_the_page_of_a_reconciler_that_runs() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     (install,) = re.findall(r"\n## Install it\n.*?```sh\n(.*?)```", readme, re.DOTALL)
-    build, namespace, helm, forward = install.splitlines()
+    build, push, namespace, helm, waits, forward = install.splitlines()
 
-    assert "--push" in build
     assert (ROOT / namespace.split()[-1]).is_file()
     assert (ROOT / helm.split()[4] / "Chart.yaml").is_file()
     deployment = yaml.safe_load((ROOT / "k8s/deployment/deployment.yaml").read_text(encoding="utf-8"))
     metadata = deployment["metadata"]
+    # A Pod that does not run yet has no port to forward.
+    assert f"-n {metadata['namespace']} rollout status deployment/{metadata['name']}" in waits
     assert f"-n {metadata['namespace']} port-forward deployment/{metadata['name']} 8080" in forward
     given: dict[str, Any] = {}
     for path, value in re.findall(r"--set (\S+)=(\S+)", helm):
         section, _, key = path.rpartition(".")
-        given.setdefault(section, {})[key] = value
-    image = given.pop("image")
-    assert f"--tag {image['repository']}:" in build
+        given.setdefault(section, {})[key] = yaml.safe_load(value)
+    assert given["agent"] == {"enabled": True}
+    image = given["image"]["repository"]
+    assert f"--tag {image}:" in build
+    assert f" push {image}:" in push
     schema = json.loads((CHART / "values.schema.json").read_text(encoding="utf-8"))
     # The schema refuses names and values that the chart does not know.
-    jsonschema.validate({**given.pop("", {}), "image": image}, schema)
-    assert given == {}
+    jsonschema.validate({**given.pop("", {}), **given}, schema)
 
 
 def test_each_value_of_the_tables_is_one() -> None:

@@ -85,7 +85,7 @@ def test_without_a_policy_in_the_cluster_a_line_says_so_below_who_acts_on_the_no
     assert cluster.run(*COMMANDS[command]) == 0
     lines = capsys.readouterr().out.splitlines()
     if command not in OF_NO_NODES:
-        assert lines.pop(0).startswith("reconciler: none has run in this cluster yet · cluster ")
+        assert lines.pop(0).startswith("reconciler: none has acted in this cluster yet · cluster ")
     expected = "default settings: no ConfigMap node-maintenance/maintenance-policy in the cluster"
     assert lines[0] == f"{expected}; pass --config"
 

@@ -105,7 +105,7 @@ def test_the_most_careful_report_wins_and_the_difference_is_shown() -> None:
         "kind: condition:VMEventScheduled says Reboot, imds says Freeze",
         "status: condition:VMEventScheduled says Started, imds says Scheduled",
         "not before: condition:VMEventScheduled says 2026-11-21T12:00:00Z, imds says 2026-11-21T12:10:00Z",
-        "duration: condition:VMEventScheduled says 0:01:00, imds says 0:00:05",
+        "duration: condition:VMEventScheduled says 1m, imds says 5s",
         "initiator: condition:VMEventScheduled says Platform, imds says User",
     )
 

@@ -7,6 +7,8 @@ from collections.abc import Collection
 from reconciler.model.errors import Unauthorized
 from reconciler.model.explanation import Examination, NodeExplanation, PodExplanation
 from reconciler.model.pod import Pod
+from reconciler.model.reconciler import Reconciler
+from reconciler.model.values import replace
 from reconciler.passes.assess import assess
 from reconciler.report.explain import explain_node, explain_pod, find_pod
 from reconciler.report.explained import Explanation, as_text
@@ -19,17 +21,29 @@ from tests.support import builders
 
 
 class Explained:
-    """What is found in the world, without the reads that are refused."""
+    """What is found in the world, without the reads that are refused.
 
-    def __init__(self, world: World, settings: str | Settings = "", refused: Collection[str] = ()) -> None:
+    `reconciler` is what is known of the one that acts on the nodes.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        settings: str | Settings = "",
+        refused: Collection[str] = (),
+        reconciler: Reconciler | None = None,
+    ) -> None:
         def refuse(call: Call) -> None:
             if call.what in refused:
                 raise Unauthorized(f"403 {call.what}", status=403, needs=f"list {call.what}")
 
         world.api.before_read = refuse
         self.settings = builders.settings(settings) if isinstance(settings, str) else settings
+        outside = world.outside
+        if reconciler is not None:
+            outside = replace(outside, reconciler=reconciler)
         self.found: Examination = examine(
-            world.outside, self.settings, world.now, with_preview=True, also_pods=True
+            outside, self.settings, world.now, with_preview=True, also_pods=True
         )
 
     def node(self, name: str = "a") -> NodeExplanation:

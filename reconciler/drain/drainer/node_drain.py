@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct, field
 
+from reconciler.calendar.values import format_duration
 from reconciler.drain.drainer.messages import (
     CheckNode,
     Command,
@@ -455,7 +456,7 @@ class NodeDrain(Struct):
     def _advance(self, pdbs: PdbTracker, places: Places | None, now: datetime) -> Iterator[Command]:
         timeout = self.order.timeout
         if timeout is not None and self.alarm.due(shifted(self.order.since, timeout), now):
-            self.end(Phase.TIMED_OUT, now, f"not drained within {timeout}")
+            self.end(Phase.TIMED_OUT, now, f"not drained within {format_duration(timeout)}")
             return
         loud = self.order.escalation.warn_after
         if loud is not None:
@@ -924,7 +925,7 @@ class NodeDrain(Struct):
         loud = steps.warn_after
         if self.running and loud is not None and now >= shifted(self.order.since, loud):
             for blocker in blockers:
-                yield f"not drained after {loud}: {blocker.pod} {blocker.because}"
+                yield f"not drained after {format_duration(loud)}: {blocker.pod} {blocker.because}"
         # Also for pods that are gone by now.
         yield from self.requests.stages.values()
 

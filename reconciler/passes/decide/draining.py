@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct
 
+from reconciler.calendar.values import format_duration
 from reconciler.drain.filters import Survey
 from reconciler.model import scheduled_events as imds
 from reconciler.model.drains import VOLUMES_AWAITED, Blocker, DrainOrder, DrainProgress, KeptPods, Phase, Seen
@@ -259,7 +260,9 @@ def _go_on(begun: _Begun, context: PassContext, progress: Progress) -> _Step:
         return _Step(record, order, held, kept=kept)
     if after.attempt != drain.attempt:
         record = _with_moved(record, drained, context)
-        message = f"not drained after {settings.drain.timeout}, trying again{_blocked(drained)}"
+        message = (
+            f"not drained after {format_duration(settings.drain.timeout)}, trying again{_blocked(drained)}"
+        )
         return _Step(
             replace(record, drain=after),
             replace(order, since=after.since, seen=after.seen),

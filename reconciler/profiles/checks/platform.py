@@ -215,5 +215,5 @@ def self_service_failed(situation: Situation) -> CheckResult:
         return failed("the last attempt may still succeed", until, holds=False)
     if not why_not_due(situation)[0]:
         return failed("there are attempts left", holds=False)
-    reason = f"Azure still plans it {PATIENCE} after attempt {asked.attempt}"
+    reason = f"Azure still plans it {format_duration(PATIENCE)} after attempt {asked.attempt}"
     return passed(reason, holds=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
+from reconciler.calendar.values import format_duration
 from reconciler.model.moments import to_text
 from reconciler.model.node import Node
 from reconciler.model.outcome import WaitsFor
@@ -206,7 +207,7 @@ def spacing_kept(situation: Situation) -> CheckResult:
     if spacing <= timedelta() or last is None or is_exempt(situation) or situation.now >= last + spacing:
         return passed()
     until = min(one for one in (last + spacing, exempt_from(situation)) if one)
-    reason = f"the last start was at {to_text(last)}, and budget.spacing is {spacing}"
+    reason = f"the last start was at {to_text(last)}, and budget.spacing is {format_duration(spacing)}"
     return failed(reason, until)
 
 

@@ -56,7 +56,7 @@ class Cluster(StubCluster):
 def below(capsys: pytest.CaptureFixture[str]) -> str:
     """What was printed below the first line, which says who acts on the nodes."""
     first, _, rest = capsys.readouterr().out.partition("\n")
-    assert first.startswith("reconciler: none has run in this cluster yet")
+    assert first.startswith("reconciler: none has acted in this cluster yet")
     return rest
 
 

@@ -602,7 +602,7 @@ def test_a_drain_that_takes_too_long_is_reported_with_what_blocks_it_and_tried_a
     assert plan.todo.drain is not None
     assert plan.todo.drain.since == NOW
     (notice,) = plan.todo.notices
-    assert "not drained after 0:30:00, trying again; shop/web-1 its budget" in notice.message
+    assert "not drained after 30m, trying again; shop/web-1 its budget" in notice.message
     assert codes(plan) == {"drain"}
 
 

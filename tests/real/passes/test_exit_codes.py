@@ -20,7 +20,7 @@ def test_0_on_an_empty_cluster(scene: Scene, programs: Programs) -> None:
     done = programs.run("sweep")
 
     assert done.code == 0, done.err
-    assert "no node has an event; none cordoned or draining by us" in done.out
+    assert "no node has an event, and none is in maintenance" in done.out
 
 
 def test_1_when_something_failed_for_one_node_and_the_rest_was_done(scene: Scene, programs: Programs) -> None:

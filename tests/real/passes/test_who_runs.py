@@ -67,7 +67,7 @@ def test_a_reconciler_that_never_ran_runs_and_was_killed_is_told_apart(
     never = who_runs(programs)
     assert (never["state"], never["holder"], never["lastPass"]) == ("never", None, None)
     assert never["cluster"]
-    assert programs.run("report").out.startswith("reconciler: none has run in this cluster yet")
+    assert programs.run("report").out.startswith("reconciler: none has acted in this cluster yet")
 
     leader = programs.start("serve", "--every", "1s")
     leader.wait_for("leading")

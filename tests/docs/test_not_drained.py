@@ -1,0 +1,40 @@
+"""Each line that docs/not-drained.md quotes is what the program prints in that situation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.docs.situations import SITUATIONS, refused_by_a_budget
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "not-drained.md").read_text(encoding="utf-8")
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+# By the heading, the lines of the first block below it.
+QUOTED = {
+    entry.partition("\n")[0]: entry.partition("```text\n")[2].partition("```")[0].splitlines()
+    for entry in PAGE.split("\n### ")[1:]
+}
+
+
+def test_each_entry_of_the_page_quotes_a_situation() -> None:
+    assert [heading for heading, lines in QUOTED.items() if not lines] == []
+    assert QUOTED.keys() == SITUATIONS.keys()
+
+
+@pytest.mark.parametrize("heading", QUOTED)
+def test_each_line_is_what_the_program_prints(heading: str) -> None:
+    printed = iter(SITUATIONS[heading]().splitlines())
+
+    # In the order of the output; other lines may be between them.
+    assert [line for line in QUOTED[heading] if line not in printed] == []
+
+
+def test_the_readme_shows_what_the_program_prints() -> None:
+    typed, *lines = README.partition("```text\n")[2].partition("```")[0].splitlines()
+    printed = iter(refused_by_a_budget().splitlines())
+
+    assert typed.startswith("$ reconciler explain ")
+    assert lines
+    assert [line for line in lines if line not in printed] == []
