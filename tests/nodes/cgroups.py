@@ -10,6 +10,7 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path("/sys/fs/cgroup")
@@ -105,6 +106,47 @@ def freeze(group: str, *, frozen: bool, seconds: float = 20) -> None:
             msg = f"{group} is not {state}"
             raise TimeoutError(msg)
         time.sleep(0.02)
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What the processes of a group use."""
+
+    memory: float
+    """MiB, without files that the kernel could forget: what the kubelet compares with requests."""
+    most: float
+    """MiB, files included: the most since the start, or now where the kernel keeps no maximum."""
+    limit: float
+    """MiB."""
+    cpu: float
+    """Seconds since the start."""
+
+
+def usage(group: str, name: str) -> Usage:
+    """Return what a group of this name somewhere below another one uses."""
+
+    def numbers(controller: str, file: str) -> dict[str, int]:
+        hierarchy = ROOT if UNIFIED else ROOT / controller
+        folder = next((hierarchy / group).glob(f"**/{name}"))
+        if UNIFIED and not (folder / file).exists():
+            file = "memory.current"
+        # A file has one number, or a line with a name and a number for each.
+        lines = (line.split() for line in (folder / file).read_text(encoding="ascii").splitlines())
+        return {" ".join(words[:-1]): int(words[-1]) for words in lines}
+
+    if UNIFIED:
+        used, most, limit = "memory.current", "memory.peak", "memory.max"
+        inactive, cpu = "inactive_file", numbers("cpu", "cpu.stat")["usage_usec"] / 1e6
+    else:
+        used, most, limit = (f"memory.{each}_in_bytes" for each in ("usage", "max_usage", "limit"))
+        inactive, cpu = "total_inactive_file", numbers("cpuacct", "cpuacct.usage")[""] / 1e9
+    files = numbers("memory", "memory.stat")[inactive]
+    return Usage(
+        memory=(numbers("memory", used)[""] - files) / 2**20,
+        most=numbers("memory", most)[""] / 2**20,
+        limit=numbers("memory", limit)[""] / 2**20,
+        cpu=cpu,
+    )
 
 
 def remove(group: str, *, seconds: float = 20) -> bool:

@@ -38,6 +38,9 @@ NAMESPACE = "node-maintenance"
 PREFIX = "node-maintenance.dev/"
 """Of the reconciler's labels and annotations."""
 
+_OPTIONAL = {("list", "persistentvolumes")}
+"""What the page asks for once, and `k8s/base` leaves to `k8s/report`, see docs/page.md."""
+
 _HEARTBEAT = 20
 """Seconds between two heartbeats of the condition that announces events."""
 
@@ -66,6 +69,7 @@ class Cluster:
         self.nodes = [Node(number, folder, programs["kubelet"], images) for number in range(1, nodes + 1)]
         self.controlplane = ControlPlane(nodes=[node.name for node in self.nodes])
         self._events: dict[str, Object] = {node.name: no_vm_event() for node in self.nodes}
+        self._began = datetime.now(UTC)
         self._lock = threading.Lock()
         self._stopped = threading.Event()
 
@@ -216,13 +220,26 @@ class Cluster:
         """Return what the Pods of a namespace recorded about themselves."""
         return [life for life in workloads.read_records(self._records) if life.namespace == namespace]
 
+    @contextmanager
+    def reconciler(self, folder: str = "deployment", **settings: Any) -> Iterator[list[Object]]:
+        """Have the reconciler as shipped, but for these settings, with both replicas Ready; yield these."""
+        with self.applied(self.settings(self.manifests(folder), **settings)):
+            pods = await_(
+                "two replicas that are Ready",
+                lambda: pods if len(pods := self.ready_pods(NAMESPACE)) == 2 else None,
+                seconds=90,
+            )
+            if settings.get("mode") == "Enforce":  # nobody else takes the lock
+                await_("a leader", self.leader, seconds=30)
+            yield pods
+
     # What was seen.
 
     def audit(
         self, *, user: str = f"system:serviceaccount:{NAMESPACE}:", verbs: Collection[str] | None = None
     ) -> list[AuditEntry]:
-        """Return the requests of users whose names begin so: those of the reconciler."""
-        entries = self.controlplane.audit_entries(verbs=verbs)
+        """Return the requests of users whose names begin so, the reconciler's, since the scenario began."""
+        entries = self.controlplane.audit_entries(verbs=verbs, since=self._began)
         return [entry for entry in entries if entry.user.startswith(user)]
 
     def leader(self) -> str | None:
@@ -231,6 +248,27 @@ class Cluster:
         holder = str((lease or {}).get("spec", {}).get("holderIdentity") or "")
         names = [pod["metadata"]["name"] for pod in self.pods(NAMESPACE)]
         return next((name for name in names if name in holder), None)
+
+    def events(self, name: str, namespace: str = "default") -> list[Object]:
+        """Return the Events about an object, the oldest first."""
+        found = self.api.list("events", namespace, fields=f"involvedObject.name={name}")
+        return sorted(found, key=lambda event: str(event["metadata"]["creationTimestamp"]))
+
+    def refused(self) -> list[AuditEntry]:
+        """Return the requests of the reconciler that its roles had to allow, and did not."""
+        refused = [entry for entry in self.audit() if entry.code in (401, 403)]
+        return [entry for entry in refused if (entry.verb, entry.resource) not in _OPTIONAL]
+
+    def cordons(self, node: Node, *, undone: bool = False) -> list[AuditEntry]:
+        """Return the reconciler's patches that cordoned a node, or those that took the cordon away."""
+        found = []
+        for entry in self.audit(verbs=["patch"]):
+            if (entry.resource, entry.name, entry.code) == ("nodes", node.name, 200):
+                # It sends JSON patches.
+                values = [each.get("value") for each in entry.body if each["path"] == "/spec/unschedulable"]
+                if values and bool(values[-1]) is not undone:
+                    found.append(entry)
+        return found
 
     def logs(self, pod: Object) -> str:
         """Return what a Pod has printed."""
@@ -258,6 +296,7 @@ class Cluster:
             self.api.patch("nodes", node.name, body)
         for file in self._records.iterdir():
             file.unlink()
+        self._began = datetime.now(UTC)
 
     def keep(self, folder: Path) -> None:
         """Copy all logs and all objects into a folder."""

@@ -133,10 +133,9 @@ class Node:
             [*network.into(self.folder.name), *command], capture_output=True, encoding="utf-8", check=check
         )
 
-    def group_of(self, pod_uid: str, controller: str) -> Path:
-        """Return the control group of a Pod in the hierarchy of a controller."""
-        hierarchy = cgroups.ROOT if cgroups.UNIFIED else cgroups.ROOT / controller
-        return next((hierarchy / self._group).glob(f"kubepods/**/pod{pod_uid}"))
+    def usage(self, pod_uid: str) -> cgroups.Usage:
+        """Return what a Pod uses, by its control group."""
+        return cgroups.usage(f"{self._group}/kubepods", f"pod{pod_uid}")
 
     def _ctr(self, *command: str) -> subprocess.CompletedProcess[str]:
         address = ["ctr", "--address", str(self._socket), "--namespace", "k8s.io"]

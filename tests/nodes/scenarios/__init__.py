@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from tests.nodes.cluster import Cluster
-from tests.nodes.scenarios import deployment
+from tests.nodes.scenarios import deployment, redeploy
 
 Scenario = Callable[[Cluster], str]
 """Plays on the cluster, and returns what was seen, in a line. AssertionError or TimeoutError: it failed."""
 
-SCENARIOS: Mapping[str, Scenario] = {"deployment": deployment.play}
+SCENARIOS: Mapping[str, Scenario] = {"deployment": deployment.play, "redeploy": redeploy.play}
