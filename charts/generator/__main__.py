@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import yaml
 
 from charts.generator.templates import templates
 from charts.generator.texts import readme, schema_json, values_yaml
+from release.repository import address
 
 ROOT = Path(__file__).parents[2]
 CHART = ROOT / "charts" / "node-maintenance-reconciler"
@@ -38,10 +40,37 @@ def _chart() -> str:
         "version": project["version"],
         "appVersion": project["version"],
         "kubeVersion": ">=1.33.0-0",
+        "home": address(),
+        "sources": [address()],
+        "icon": f"{address()}/raw/main/docs/images/icon.svg",
+        "keywords": project["keywords"],
+        "maintainers": [{"name": f"The maintainers of {project['name']}", "url": address()}],
+        "annotations": {f"artifacthub.io/{key}": text for key, text in _artifact_hub(project).items()},
     }
     return "# Generated: run `nox -s chart`, do not edit.\n" + yaml.safe_dump(
         chart, sort_keys=False, width=200
     )
+
+
+def _artifact_hub(project: dict[str, Any]) -> dict[str, str]:
+    """Return what Artifact Hub shows besides: texts, some of them YAML."""
+    links = [
+        {"name": name, "url": project["urls"][name]}
+        for name in ("Documentation", "Issues", "Changelog", "Security")
+    ]
+    crd = yaml.safe_load((ROOT / "k8s" / "crd" / "nodemaintenances.yaml").read_text(encoding="utf-8"))["spec"]
+    crds = {
+        "kind": crd["names"]["kind"],
+        "version": crd["versions"][0]["name"],
+        "name": f"{crd['names']['plural']}.{crd['group']}",
+        "displayName": crd["names"]["kind"],
+        "description": "The maintenance of a node, for other tools. The chart installs it on request.",
+    }
+    return {
+        "license": project["license"],
+        "links": yaml.safe_dump(links, sort_keys=False),
+        "crds": yaml.safe_dump([crds], sort_keys=False, width=200),
+    }
 
 
 if __name__ == "__main__":

@@ -6,8 +6,8 @@ An edit replaces text of the manifest that must be there, and once.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -195,8 +195,8 @@ def _labels(space: int, name: str, component: str, values: str, more: str = "") 
     return Edit(f"{labels}{indent[2:]}spec:\n", f"{labels}{added}{more}{indent[2:]}spec:\n")
 
 
-def _placed(space: int) -> tuple[Edit, ...]:
-    """Return the edits of a Pod that say where it runs, with how much and with which image."""
+def _placed(space: int, *, twice: bool = False) -> tuple[Edit, ...]:
+    """Return the edits of a Pod that say where it runs and with how much; `twice`: it has two containers."""
     indent = " " * space
     return (
         _pull_secrets(space),
@@ -206,7 +206,7 @@ def _placed(space: int) -> tuple[Edit, ...]:
             ".Values.tolerations",
             space,
         ),
-        replaced("resources", RESOURCES, ".Values.resources", space + 2),
+        replace(replaced("resources", RESOURCES, ".Values.resources", space + 2), everywhere=twice),
     )
 
 
@@ -397,7 +397,7 @@ def templates(k8s: Path) -> dict[str, str]:
             name = f"{file.parent.name}/{resource}"
             if not resource.startswith("../") and name not in ELSEWHERE:
                 found[name] = _template(name, (k8s / name).read_text(encoding="utf-8"))
-    return found
+    return {**found, **_tests(k8s)}
 
 
 def _template(name: str, text: str) -> str:
@@ -405,14 +405,88 @@ def _template(name: str, text: str) -> str:
     condition = CONDITIONS.get(name, CONDITIONS.get(folder))
     if condition is None:
         raise NotInTheChart(f"k8s/{folder} has no line in CONDITIONS of charts/generator/templates.py")
+    return _if(condition, _filled(name, text, EDITS.get(name, ())))
+
+
+def _if(condition: str, text: str) -> str:
+    return f"{{{{- if {condition} }}}}\n{text}{{{{- end }}}}\n" if condition else text
+
+
+def _filled(name: str, text: str, edits: Iterable[Edit | Instead]) -> str:
+    """Return the text of the manifest `name` with the values in it."""
     # Such as those of alerts, which Prometheus fills in.
     text = text.replace("{{", '{{ "{{" }}')
     text = _IMAGE.sub(_FROM_VALUES, text)
-    labels = "monitoringLabels" if folder == "monitoring" else "labels"
+    labels = "monitoringLabels" if name.startswith("monitoring/") else "labels"
     text = labelled(text, f'{{{{- include "node-maintenance.{labels}" . | nindent 4 }}}}')
-    for edit in EDITS.get(name, ()):
+    for edit in edits:
         text = edit.on(text, name)
     for pattern, value in _FREE:
         text = pattern.sub(value, text)
-    text = f"# Generated from k8s/{name}: run `nox -s chart`, do not edit.\n{text}"
-    return f"{{{{- if {condition} }}}}\n{text}{{{{- end }}}}\n" if condition else text
+    return f"# Generated from k8s/{name}: run `nox -s chart`, do not edit.\n{text}"
+
+
+_OF_TEST = (
+    ("node-maintenance-reconciler-report", "node-maintenance-reconciler-test"),
+    ("node-maintenance-report-job", "node-maintenance-test"),
+    ("node-maintenance-report", "node-maintenance-test"),
+    ("component: report\n", "component: test\n"),
+    ("name: report\n", "name: test\n"),
+    ("serviceAccountName: report\n", "serviceAccountName: test\n"),
+)
+"""What the objects of the report's Pod are called for `helm test`."""
+
+_CHECK = """\
+    - check-config
+    - configmap/$(POD_NAMESPACE)/maintenance-policy
+    - --namespace=$(POD_NAMESPACE)
+"""
+_REPORT = """\
+    - report
+    - --config=configmap/$(POD_NAMESPACE)/maintenance-policy
+    - --namespace=$(POD_NAMESPACE)
+"""
+
+
+def _tests(k8s: Path) -> dict[str, str]:
+    """Return the templates of `helm test`: the Pod of the report, which also checks the settings.
+
+    It has the rights of the report, so it can't write anything either. Its objects exist during a test only.
+    """
+    found: dict[str, str] = {}
+    for name in (
+        "report/cluster-role.yaml",
+        "report-job/service-account.yaml",
+        "report-job/network-policy.yaml",
+    ):
+        text = _hooks((k8s / name).read_text(encoding="utf-8"), -1)
+        filled = _filled(name, text, EDITS.get(name, ()))
+        condition = CONDITIONS["base/network-policy.yaml"] if "network" in name else ""
+        found[f"test/{name.rpartition('/')[2]}"] = _if(condition, filled)
+    name = "report-job/cronjob.yaml"
+    template = (k8s / name).read_text(encoding="utf-8").partition("\n      template:\n        metadata:\n")[2]
+    lines = "".join(line.removeprefix(" " * 8) for line in template.splitlines(keepends=True))
+    start, containers, container = lines.partition("  containers:\n")
+    if _REPORT not in container:
+        raise NoSuchText(f"k8s/{name} has no container with these arguments:\n{_REPORT}")
+    both = (
+        container.replace("- name: report\n", "- name: check-config\n").replace(_REPORT, _CHECK) + container
+    )
+    head = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: report\n  namespace: node-maintenance\n"
+    pod = _hooks(f"{head}{start}{containers}{both}", 0).replace("  - name: test\n", "  - name: report\n")
+    edits = (*_placed(2, twice=True), _affinity(2))
+    found["test/pod.yaml"] = _filled(name, pod, edits)
+    return found
+
+
+def _hooks(text: str, weight: int) -> str:
+    """Return the objects of the report as those that Helm makes for a test, and deletes after it."""
+    for old, new in _OF_TEST:
+        text = text.replace(old, new)
+    annotations = (
+        "  annotations:\n"
+        "    helm.sh/hook: test\n"
+        f'    helm.sh/hook-weight: "{weight}"\n'
+        "    helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded\n"
+    )
+    return re.sub(r"^metadata:\n", f"metadata:\n{annotations}", text, flags=re.MULTILINE)

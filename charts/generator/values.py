@@ -49,8 +49,8 @@ class ServiceAccount(Part):
     name: str = Field(
         default="reconciler",
         pattern=_NAME,
-        # The account of the report, which may only read.
-        json_schema_extra={"not": {"const": "report"}},
+        # The accounts of the report and of `helm test`, which may only read.
+        json_schema_extra={"not": {"enum": ["report", "test"]}},
         description="The name of the ServiceAccount.",
     )
     annotations: dict[str, str] = Field(

@@ -103,7 +103,7 @@ def sweep(
     # Its report on standard output is written when the lock is given back.
     unblock(("stderr",), lines_dropped)
     with Observers().add(Surroundings("sweep", given, _warn, target)) as observers:
-        settings = settings_from(config, target, SystemClock().now())
+        settings = settings_from(config, target, SystemClock().now(), acts=True)
         try:
             with connected(target, someone_waits=False) as connection:
                 clock = ServerClock(connection)

@@ -243,11 +243,12 @@ def settings_in_use(source: SettingsSource | None, target: Target, now: datetime
         raise SettingsError((*error.mistakes, goes_on)) from error
 
 
-def settings_from(source: SettingsSource, target: Target, now: datetime) -> Settings:
+def settings_from(source: SettingsSource, target: Target, now: datetime, *, acts: bool = False) -> Settings:
     """Return the settings of a file or a ConfigMap, loaded `now` (aware).
 
-    The API server is asked for a ConfigMap only. Raises SettingsError with every mistake, and ClusterError if
-    the API server does not answer or refuses us.
+    The API server is asked for a ConfigMap only. Its variables are those of a Pod: they stay as they are
+    written where a command only shows what the settings mean, and who `acts` needs each of them. Raises
+    SettingsError with every mistake, and ClusterError if the API server does not answer or refuses us.
     """
     if isinstance(source, Path):
         return load_settings(source, now, os.environ)
@@ -255,7 +256,7 @@ def settings_from(source: SettingsSource, target: Target, now: datetime) -> Sett
 
     with connected(target) as connection:
         name, content = read_settings(connection, source)
-    return parse_content(content, name, now, os.environ)
+    return parse_content(content, name, now, os.environ if acts else VariablesAsWritten(os.environ))
 
 
 log = logging.getLogger(__name__)

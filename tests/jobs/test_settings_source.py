@@ -116,6 +116,27 @@ def test_what_cannot_be_used_is_a_mistake_of_the_settings(load: Load, answer: An
     assert said in str(caught.value)
 
 
+THEIRS = """\
+instances:
+  notify:
+  - {type: slack, name: chat, config: {hook: "${SLACK_HOOK}", channel: nodes, message: hello}}
+"""
+
+
+def test_a_variable_that_only_the_pod_has_is_a_mistake_only_for_who_acts(
+    load: Load, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert load(config_map({"maintenance.yaml": THEIRS})).profiles.instances.notify
+
+    stub = Stub(lambda _: config_map({"maintenance.yaml": THEIRS}))
+    try:
+        kubeconfig = stub.write_kubeconfig(tmp_path / "kubeconfig")
+        assert main(["sweep", "--config", str(MAP), "--kubeconfig", str(kubeconfig)]) == 2
+    finally:
+        stub.close()
+    assert "SLACK_HOOK" in capsys.readouterr().err
+
+
 def test_a_missing_permission_is_named(load: Load) -> None:
     with pytest.raises(Unauthorized, match=r"configmap/ours/policy: .* needs get configmaps in ours"):
         load(status(403, "Forbidden", "no"))

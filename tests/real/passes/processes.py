@@ -203,12 +203,13 @@ class Programs:
         config: Path | None = None,
         pod: Mapping[str, str] | None = None,
     ) -> Running:
-        """Start a command; sweep, serve, report and plan are given settings and cluster.
+        """Start a command; sweep, serve, report and plan are given settings, unless they name some.
 
         `pod` is the part of the environment that the downward API would set.
         """
         command = [*arguments]
-        if arguments[0] in ("sweep", "serve", "report", "plan"):
+        named = any(argument.startswith("--config=") for argument in arguments)
+        if arguments[0] in ("sweep", "serve", "report", "plan") and not named:
             command += ["--config", str(config or self.config)]
         command += ["--kubeconfig", str(kubeconfig or self.kubeconfig)]
         process = Running(command, pod, self.forks)

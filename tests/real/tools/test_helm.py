@@ -299,7 +299,7 @@ def test_another_prefix_is_in_the_policies_and_known_to_the_agent(helm: Helm) ->
 
 @pytest.mark.parametrize("kind", ["CronJob", "Deployment"])
 def test_each_value_is_where_it_belongs(helm: Helm, kind: str) -> None:
-    objects = helm.template({**EVERYTHING, "runAs": kind})
+    objects = helm.template({**EVERYTHING, "runAs": kind}, tests=True)
     for one in objects:
         keeps_its_schema(one)
     found = {(one["kind"], one["metadata"]["name"]): one for one in objects}
@@ -311,20 +311,22 @@ def test_each_value_is_where_it_belongs(helm: Helm, kind: str) -> None:
     agent = agents["spec"]
     reports = found["CronJob", "report"]["spec"]["jobTemplate"]["spec"]["template"]
     report = reports["spec"]
+    test = found["Pod", "test"]["spec"]
 
     assert {"cost-center": "42", "team": "a"}.items() <= template["metadata"]["labels"].items()
     common = EVERYTHING["commonLabels"].items()
     for one in (*objects, agents, reports):
         assert common <= one["metadata"]["labels"].items()
     assert template["metadata"]["annotations"] == EVERYTHING["podAnnotations"]
-    for one in (pod, report):
+    for one in (pod, report, test):
         assert one["nodeSelector"] == {"kubernetes.io/os": "linux", "pool": "system"}
         assert one["affinity"] == EVERYTHING["affinity"]
         # Helm joins mappings with their defaults.
-        assert one["containers"][0]["resources"] == {
-            "requests": {"cpu": "1", "memory": "128Mi"},
-            "limits": {"memory": "1Gi"},
-        }
+        for each in one["containers"]:
+            assert each["resources"] == {
+                "requests": {"cpu": "1", "memory": "128Mi"},
+                "limits": {"memory": "1Gi"},
+            }
     assert pod["priorityClassName"] == "system-cluster-critical"
     assert ("PriorityClass", "node-maintenance-reconciler") not in found
     assert agent["containers"][0]["resources"]["limits"] == EVERYTHING["agent"]["resources"]["limits"]
@@ -335,11 +337,12 @@ def test_each_value_is_where_it_belongs(helm: Helm, kind: str) -> None:
     assert EVERYTHING["extraEnv"][0] in container["env"]
     assert EVERYTHING["extraVolumes"][0] in pod["volumes"]
     assert EVERYTHING["extraVolumeMounts"][0] in container["volumeMounts"]
-    for one in (pod, agent, report):
+    for one in (pod, agent, report, test):
         assert {"key": "ours", "operator": "Exists"} in one["tolerations"]
         assert one["imagePullSecrets"] == EVERYTHING["imagePullSecrets"]
-        assert one["containers"][0]["image"] == f"node-maintenance-reconciler@{EVERYTHING['image']['digest']}"
-        assert one["containers"][0]["imagePullPolicy"] == "Always"
+        for each in one["containers"]:
+            assert each["image"] == f"node-maintenance-reconciler@{EVERYTHING['image']['digest']}"
+            assert each["imagePullPolicy"] == "Always"
     assert found["CronJob", "report"]["spec"]["schedule"] == "0 5 * * *"
     assert report["containers"][0]["args"][-1] == "--output=markdown"
     assert pod["serviceAccountName"] == "drainer"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import yaml
 
 from tests.real.manifests.applying import K8S, applied, kubectl
 from tests.real.manifests.permissions import used
-from tests.real.passes.processes import Programs
+from tests.real.passes.processes import Done, Programs
 from tests.real.passes.scene import Scene
 from tests.real.tools.values import EVERYTHING
 from tests.support.controlplane.processes import wait_for
@@ -21,6 +22,7 @@ from tests.support.tools.helm import Helm, Refused
 pytestmark = pytest.mark.tools
 
 NAMESPACE = "node-maintenance"
+RESTRICTED = {"pod-security.kubernetes.io/enforce": "restricted"}
 STAGGERED = {
     "instances": {
         "check": [
@@ -101,6 +103,43 @@ def test_what_check_config_prints_is_for_the_account_of_the_release(
         return programs.run("check-config", "configmap/ops/maintenance-policy", "-n", "ops").err
 
     wait_for("the rights", lambda: "may not" not in missing())
+
+
+def test_a_test_of_the_release_checks_the_settings_and_reports_with_rights_to_read(
+    helm: Helm, scene: Scene, programs: Programs
+) -> None:
+    """What the containers of the Pod run, as its account: this cluster has no kubelet."""
+    cluster, helm.namespace = scene.controlplane, "ops"
+    cluster.api.create_namespace("ops")
+    cluster.api.patch("namespaces", "ops", {"metadata": {"labels": RESTRICTED}})
+    node = scene.node(0)
+    scene.condition_tells(node)
+    helm.upgrade({"settings": {"mode": "Enforce"}})
+    results: list[tuple[str, Done]] = []
+    with ThreadPoolExecutor(1) as beside:
+        said = beside.submit(helm.test)
+        try:
+            pod = wait_for("the Pod of the test", lambda: cluster.api.find("pods", "test", "ops"))
+            kubeconfig = cluster.kubeconfig_for(pod["spec"]["serviceAccountName"], "ops")
+            for container in pod["spec"]["containers"]:
+                arguments = [one.replace("$(POD_NAMESPACE)", "ops") for one in container["args"]]
+                results.append((container["name"], programs.run(*arguments, kubeconfig=kubeconfig)))
+        finally:
+            ended = {"status": {"phase": "Succeeded"}}
+            cluster.api.patch("pods", "test", ended, "ops", subresource="status")
+        assert "Phase:          Succeeded" in said.result()
+
+    (checked, check), (reported, report) = results
+    assert (checked, check.code, check.err) == ("check-config", 0, "")
+    assert (reported, report.code) == ("report", 0)
+    assert node in report.out
+    assert "could not see" not in report.out
+    asked = used(scene.asked(), "system:serviceaccount:ops:test")
+    assert {one.verb for one in asked} <= {"get", "list"}
+    assert [one for one in asked if one.code in (401, 403)] == []
+    wait_for(
+        "the end of what a test needs", lambda: cluster.api.find("serviceaccounts", "test", "ops") is None
+    )
 
 
 def written(folder: Path, objects: list[Any]) -> Path:

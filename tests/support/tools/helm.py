@@ -35,9 +35,12 @@ class Helm:
         """Return what `helm lint` says; Refused if it found something."""
         return self._run("lint", "--strict", str(CHART))
 
-    def template(self, values: dict[str, Any] | None = None, *options: str) -> list[dict[str, Any]]:
-        """Return the objects for these values."""
-        text = self._run("template", RELEASE, str(CHART), *self._with(values or {}), *options)
+    def template(
+        self, values: dict[str, Any] | None = None, *options: str, tests: bool = False
+    ) -> list[dict[str, Any]]:
+        """Return the objects for these values; `tests`: with those that exist during `helm test` only."""
+        every = () if tests else ("--skip-tests",)
+        text = self._run("template", RELEASE, str(CHART), *self._with(values or {}), *options, *every)
         return [one for one in yaml.safe_load_all(text) if one]
 
     def upgrade(self, values: dict[str, Any], *options: str) -> str:
@@ -47,6 +50,10 @@ class Helm:
     def rollback(self, revision: int) -> None:
         """Go back to a revision of the release; the first one is 1."""
         self._run("rollback", RELEASE, str(revision), "--namespace", self.namespace)
+
+    def test(self) -> str:
+        """Run the tests of the release, and return what Helm says; Refused if one has failed."""
+        return self._run("test", RELEASE, "--namespace", self.namespace)
 
     def uninstall(self) -> None:
         """Remove the release."""
