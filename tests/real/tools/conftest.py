@@ -19,6 +19,11 @@ __all__ = ["programs", "scene"]
 
 
 @pytest.fixture(scope="session")
+def actionlint_program() -> Path:
+    return _program("actionlint")
+
+
+@pytest.fixture(scope="session")
 def alertmanager_program() -> Path:
     return _program("alertmanager")
 
