@@ -27,6 +27,7 @@ from reconciler.report.acting import acting_lines
 from reconciler.report.lines import Line
 from reconciler.report.values import Document
 from reconciler.settings.load import (
+    content_of,
     instead_of_rejected,
     load_settings,
     parse_content,
@@ -157,11 +158,13 @@ class SettingsInUse(Struct, frozen=True):
     """The settings that a command asks, and where they are from.
 
     `defaults` is the first line of the output where they are the default settings, empty where they are not.
+    `text` is what they were read from, without the values of variables; empty for the default settings.
     """
 
     settings: Settings
     source: str
     defaults: str = ""
+    text: str = ""
 
     @property
     def exit_code(self) -> int:
@@ -223,7 +226,7 @@ def settings_in_use(source: SettingsSource | None, target: Target, now: datetime
     not answer or refuses us. `now` is aware.
     """
     if source is not None:
-        return SettingsInUse(settings_from(source, target, now), str(source))
+        return _named(source, target, now)
     from reconciler.kubernetes.config_maps import read_installed
 
     with connected(target) as connection:
@@ -237,7 +240,8 @@ def settings_in_use(source: SettingsSource | None, target: Target, now: datetime
         return SettingsInUse(parse_settings("", ""), "default settings", defaults)
     name, content = found
     try:
-        return SettingsInUse(parse_content(content, name, now, VariablesAsWritten(os.environ)), name)
+        settings = parse_content(content, name, now, VariablesAsWritten(os.environ))
+        return SettingsInUse(settings, name, text=content.decode("utf-8-sig"))
     except SettingsError as error:
         goes_on = "a reconciler that runs goes on with its last good settings; give them with --config FILE"
         raise SettingsError((*error.mistakes, goes_on)) from error
@@ -250,13 +254,21 @@ def settings_from(source: SettingsSource, target: Target, now: datetime, *, acts
     written where a command only shows what the settings mean, and who `acts` needs each of them. Raises
     SettingsError with every mistake, and ClusterError if the API server does not answer or refuses us.
     """
-    if isinstance(source, Path):
-        return load_settings(source, now, os.environ)
-    from reconciler.kubernetes.config_maps import read_settings
+    return _named(source, target, now, acts=acts).settings
 
-    with connected(target) as connection:
-        name, content = read_settings(connection, source)
-    return parse_content(content, name, now, os.environ if acts else VariablesAsWritten(os.environ))
+
+def _named(source: SettingsSource, target: Target, now: datetime, *, acts: bool = False) -> SettingsInUse:
+    """Return the settings that a person names; see `settings_from`."""
+    folder, variables = None, os.environ if acts else VariablesAsWritten(os.environ)
+    if isinstance(source, Path):
+        name, content, folder, variables = str(source), content_of(source), source.parent, os.environ
+    else:
+        from reconciler.kubernetes.config_maps import read_settings as read_config_map
+
+        with connected(target) as connection:
+            name, content = read_config_map(connection, source)
+    settings = parse_content(content, name, now, variables, folder=folder)
+    return SettingsInUse(settings, str(source), text=content.decode("utf-8-sig"))
 
 
 log = logging.getLogger(__name__)

@@ -17,6 +17,7 @@ FEATURES = (
     "page",
     "planning",
     "readiness",
+    "recordings",
     "simulate",
     "tracing",
     "esx",

@@ -114,10 +114,10 @@ def duration(seconds: float) -> timedelta | None:
     return None
 
 
-def count(value: object, most: int = COUNT) -> int:
-    """Return a count from 0 to `most`; ValueError for anything else."""
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
-        raise ValueError(f"{excerpt(value)} is not a count from 0 to {most}")
+def count(value: object, most: int = COUNT, least: int = 0) -> int:
+    """Return a count from `least` to `most`; ValueError for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise ValueError(f"{excerpt(value)} is not a count from {least} to {most}")
     return value
 
 

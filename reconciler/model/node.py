@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from typing import Annotated
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 from msgspec.structs import force_setattr
 
 from reconciler.model import limits
 from reconciler.model.clocks import OwnTimes
 from reconciler.model.keys import keys_of
-from reconciler.model.values import replace
+from reconciler.model.values import Annotations, Labels, replace
 
 ZONE_LABEL = "topology.kubernetes.io/zone"
 _OLD_ZONE_LABEL = "failure-domain.beta.kubernetes.io/zone"
@@ -112,7 +113,7 @@ class Condition(Struct, frozen=True):
     type: str
     status: str
     reason: str = ""
-    message: str = ""
+    message: Annotated[str, Meta(max_length=limits.MESSAGE)] = ""
     heartbeat: datetime | None = None
     transition: datetime | None = None
     unreadable: tuple[str, ...] = ()
@@ -157,8 +158,8 @@ class Node(Struct, frozen=True):
     name: str
     uid: str
     resource_version: str
-    labels: Mapping[str, str] = field(default_factory=dict)
-    annotations: Mapping[str, str] = field(default_factory=dict)
+    labels: Labels = field(default_factory=dict)
+    annotations: Annotations = field(default_factory=dict)
     provider_id: str = ""
     unschedulable: bool = False
     taints: tuple[Taint, ...] = ()
@@ -170,8 +171,8 @@ class Node(Struct, frozen=True):
     cordon_of: str = ""
     uncordoned_by: str = ""
     system_uuid: str = ""
-    copied_labels: Mapping[str, str] = field(default_factory=dict)
-    copied_annotations: Mapping[str, str] = field(default_factory=dict)
+    copied_labels: Labels = field(default_factory=dict)
+    copied_annotations: Annotations = field(default_factory=dict)
     tainted_since: datetime | None = None
 
     @property

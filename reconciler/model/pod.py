@@ -11,6 +11,7 @@ from msgspec import Struct, field
 from reconciler.model.limits import is_object_name
 from reconciler.model.node import Node
 from reconciler.model.selector import LabelSelector, Requirement
+from reconciler.model.values import Annotations, Integer, Labels
 
 Terms = tuple[tuple[Requirement, ...], ...]
 """Terms of a node selector, any of which is enough."""
@@ -153,9 +154,9 @@ class PodSpec(Struct, frozen=True):
     has such a volume. The scheduler may put a pod that `tolerates_cordon` on a cordoned node.
     """
 
-    priority: int = 0
+    priority: Integer = 0
     priority_class: str = ""
-    grace: int = DEFAULT_GRACE
+    grace: Integer = DEFAULT_GRACE
     empty_dir: bool = False
     claims: tuple[str, ...] = ()
     tolerates_cordon: bool = False
@@ -178,8 +179,8 @@ class Pod(Struct, frozen=True):
     name: str
     uid: str
     node: str
-    labels: Mapping[str, str] = field(default_factory=dict)
-    annotations: Mapping[str, str] = field(default_factory=dict)
+    labels: Labels = field(default_factory=dict)
+    annotations: Annotations = field(default_factory=dict)
     owner: Owner | None = None
     phase: str = ""
     ready: bool = False

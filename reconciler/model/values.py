@@ -10,7 +10,7 @@ keys are ignored: so an earlier program reads of a later document what it knows.
 
 What is read has limits: a text is cut to `limits.TEXT`, or to the `max_length` of its `Meta`. A list or a
 mapping has at most `limits.EVENTS` items, or as its `Meta` says. A number is a count, at most the `le` of its
-`Meta`.
+`Meta`, or from its `ge` on.
 """
 
 from __future__ import annotations
@@ -42,6 +42,15 @@ Name = Annotated[str, Meta(max_length=limits.NAME)]
 
 Names = Annotated[tuple[str, ...], Meta(max_length=limits.INSTANCES)]
 """Names of what the settings or a cluster may have many of."""
+
+Integer = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+"""Any integer that the API has."""
+
+Labels = Annotated[Mapping[str, Name], Meta(max_length=limits.INSTANCES)]
+Annotations = Annotated[
+    Mapping[str, Annotated[str, Meta(max_length=limits.ANNOTATION + 1)]], Meta(max_length=limits.INSTANCES)
+]
+"""The labels and the annotations of an object, as they are kept while it is read."""
 
 Written = Annotated[Value, "written"]
 """A field that is written with its default, too, because earlier programs need it."""
@@ -208,7 +217,8 @@ def _code(kind: Any, meta: Meta = _NO_LIMIT) -> _Code:
     if kind is str:
         return _code_of_text(meta.max_length or limits.TEXT)
     if kind is int:
-        return _code_of_count(limits.COUNT if meta.le is None else int(meta.le))
+        least, largest = (0 if meta.ge is None else meta.ge), (limits.COUNT if meta.le is None else meta.le)
+        return _code_of_number(int(least), int(largest))
     return _code_of_choice(kind) if issubclass(kind, Enum) else _code_of_fields(kind)
 
 
@@ -266,11 +276,11 @@ def _code_of_text(longest: int) -> _Code:
     return _Code(str, read, Annotated[str, Meta(max_length=longest)])
 
 
-def _code_of_count(most: int) -> _Code:
+def _code_of_number(least: int, most: int) -> _Code:
     def read(number: Any) -> int:
-        return limits.count(number, most)
+        return limits.count(number, most, least)
 
-    return _Code(int, read, Annotated[int, Meta(ge=0, le=most)])
+    return _Code(int, read, Annotated[int, Meta(ge=least, le=most)])
 
 
 def _code_of_choice(kind: type[Enum]) -> _Code:

@@ -69,11 +69,15 @@ def load_settings(
     `environment` has the variables for `${NAME}` in workflows. Raises SettingsError with every mistake, or if
     the file can't be read.
     """
+    return parse_content(content_of(path), str(path), now, environment, folder=path.parent)
+
+
+def content_of(path: FilePath) -> bytes:
+    """Return what `read_settings` does. Raises SettingsError if the file can't be read."""
     try:
-        data = read_settings(path)
+        return read_settings(path)
     except OSError as error:
         raise SettingsError((f"{path}: can't be read: {error.strerror or error}",)) from error
-    return parse_content(data, str(path), now, environment, folder=path.parent)
 
 
 def read_settings(path: FilePath) -> bytes:
