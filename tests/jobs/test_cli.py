@@ -98,7 +98,18 @@ def test_commands_with_a_document_have_the_option_for_it() -> None:
 
     assert with_output == {
         *("approve", "defer", "hold", "resume"),
-        *("drain", "explain", "history", "plan", "readiness", "report", "simulate", "sweep", "windows"),
+        *(
+            "drain",
+            "explain",
+            "history",
+            "plan",
+            "readiness",
+            "replay",
+            "report",
+            "simulate",
+            "sweep",
+            "windows",
+        ),
     }
 
 

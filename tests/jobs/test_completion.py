@@ -101,7 +101,12 @@ def asked(capfd: pytest.CaptureFixture[str], *words: str) -> tuple[list[str], st
 @pytest.mark.parametrize(
     ("words", "offered", "directive"),
     [
-        pytest.param(["re"], ["readiness", "release", "report", "request", "resume"], ":4", id="commands"),
+        pytest.param(
+            ["re"],
+            ["readiness", "record", "release", "replay", "report", "request", "resume"],
+            ":4",
+            id="commands",
+        ),
         pytest.param([""], sorted(COMMANDS), ":4", id="all commands"),
         pytest.param([], sorted(COMMANDS), ":4", id="no word at all"),
         pytest.param(["report", "--nam"], ["--namespace"], ":4", id="options"),

@@ -25,7 +25,7 @@ from reconciler.features.recordings.file import (
 )
 from reconciler.features.recordings.standins import Hidden
 from reconciler.features.recordings.words import public_words
-from reconciler.model.errors import OutputError, SettingsError, SourceError
+from reconciler.model.errors import OutputError, ReconcilerError
 from reconciler.model.explanation import Examination
 from reconciler.model.moments import to_text
 from reconciler.passes.assess import assess
@@ -50,7 +50,7 @@ READ_IT = "read it before you send it; `reconciler replay FILE` shows what a dev
 def record(
     node: str, config: SettingsSource | None, target: Target, out: Path | None, show_replaced: bool
 ) -> int:
-    """Write what a node says and what is decided to a file without names, to send it to the project.
+    """Write what a node says, and the decision about it, to a file without names that can be sent.
 
     Each word that is not public is replaced by a stand-in. It only reads the cluster, and needs no more
     permissions than `reconciler report`.
@@ -98,7 +98,7 @@ def recorded(
     try:
         again = from_file(text.encode())
         incomplete = differences(again.decision, _replayed(again)[1])
-    except (ValueError, SettingsError, SourceError) as error:
+    except (ValueError, ReconcilerError) as error:
         incomplete = ["all"]
         notes.append(f"the file can't be replayed: {error}")
     if incomplete:
@@ -116,19 +116,20 @@ def _replayed(what: Recorded) -> tuple[Explanation, dict[str, object]]:
 
 
 @click.command("replay")
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path))
+@click.argument("file", type=click.Path(dir_okay=False, allow_dash=True, path_type=Path))
 @options.output
 def replay(file: Path, output: str) -> int:
     """Print what this program decides about a recorded node, and whether that differs.
 
     FILE - is stdin. It asks no cluster. The exit code is 1 if the decision differs from the recorded one.
     """
-    with click.open_file(str(file), "rb") as stream:
-        data = stream.read(LARGEST + 1)
     try:
-        what = from_file(data)
+        with click.open_file(str(file), "rb") as stream:
+            what = from_file(stream.read(LARGEST + 1))
         explanation, decision = _replayed(what)
-    except (ValueError, SettingsError, SourceError) as error:
+    except OSError as error:
+        raise click.UsageError(f"{file}: can't be read: {error.strerror or error}") from error
+    except (ValueError, ReconcilerError) as error:
         raise click.UsageError(f"{file}: {error}") from error
     keys = [key for key in differences(what.decision, decision) if key not in what.incomplete]
     document = {
