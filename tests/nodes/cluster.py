@@ -58,6 +58,7 @@ class Cluster:
             nodes: how many.
         """
         self.folder = folder
+        self.kept = folder / "kept"
         self._records = folder / "records"
         self._records.mkdir()
         # Pods of several users write there.
@@ -197,6 +198,10 @@ class Cluster:
         self.apply(objects)
         try:
             yield
+        except Exception:
+            # With the Pods, their logs would go.
+            self.keep()
+            raise
         finally:
             self.delete(objects)
 
@@ -254,6 +259,13 @@ class Cluster:
         found = self.api.list("events", namespace, fields=f"involvedObject.name={name}")
         return sorted(found, key=lambda event: str(event["metadata"]["creationTimestamp"]))
 
+    def said(self, node: Node, reason: str) -> bool:
+        """Whether the reconciler has sent an Event of this reason about a node since the scenario began."""
+        return any(
+            event["reason"] == reason and moment(event["lastTimestamp"]) >= self._began.timestamp() - 1
+            for event in self.events(node.name)
+        )
+
     def refused(self) -> list[AuditEntry]:
         """Return the requests of the reconciler that its roles had to allow, and did not."""
         refused = [entry for entry in self.audit() if entry.code in (401, 403)]
@@ -298,9 +310,12 @@ class Cluster:
             file.unlink()
         self._began = datetime.now(UTC)
 
-    def keep(self, folder: Path) -> None:
-        """Copy all logs and all objects into a folder."""
-        folder.mkdir(parents=True, exist_ok=True)
+    def keep(self) -> None:
+        """Copy all logs and all objects into the folder `kept`, once."""
+        folder = self.kept
+        if folder.exists():
+            return
+        folder.mkdir(parents=True)
         for log in (*self.controlplane.folder.glob("*.log"), *self.folder.glob("node*/*.log")):
             name = log.name if log.parent == self.controlplane.folder else f"{log.parent.name}-{log.name}"
             shutil.copy(log, folder / name)
@@ -308,10 +323,9 @@ class Cluster:
             shutil.copytree(
                 self.folder / f"node{node.number}/disk/pods",
                 folder / f"node{node.number}-pods",
-                dirs_exist_ok=True,
                 ignore_dangling_symlinks=True,
             )
-        shutil.copytree(self._records, folder / "records", dirs_exist_ok=True)
+        shutil.copytree(self._records, folder / "records")
         with suppress(RuntimeError, subprocess.TimeoutExpired):
             kinds = "nodes,pods,events,leases,configmaps,deployments,replicasets,statefulsets,jobs"
             text = self.kubectl("get", kinds, "--all-namespaces", "--output=yaml")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -55,10 +56,12 @@ def main() -> int:
         ready = time.monotonic() - began
         print(f"{len(cluster.nodes)} nodes are Ready after {ready:.0f} s", flush=True)
         for name in plan.names:
+            cluster.kept = Path(plan.keep) / name
+            shutil.rmtree(cluster.kept, ignore_errors=True)
             rows.append(row := _play(cluster, name))
             print(f"{name}: {'passed' if row.passed else 'FAILED'} in {row.seconds:.0f} s", flush=True)
             if not row.passed:
-                cluster.keep(Path(plan.keep) / name)
+                cluster.keep()
             try:
                 cluster.clean()
             except TimeoutError:

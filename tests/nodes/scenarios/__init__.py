@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from tests.nodes.cluster import Cluster
-from tests.nodes.scenarios import deployment, redeploy
+from tests.nodes.scenarios import deployment, own_node, redeploy
 
 Scenario = Callable[[Cluster], str]
 """Plays on the cluster, and returns what was seen, in a line. AssertionError or TimeoutError: it failed."""
 
-SCENARIOS: Mapping[str, Scenario] = {"deployment": deployment.play, "redeploy": redeploy.play}
+SCENARIOS: Mapping[str, Scenario] = {
+    "deployment": deployment.play,
+    "redeploy": redeploy.play,
+    "own_node": own_node.play,
+}

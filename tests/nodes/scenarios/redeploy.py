@@ -52,10 +52,10 @@ def _judge(cluster: Cluster, node: Node) -> str:
     cluster.api.patch("poddisruptionbudgets", "guarded", {"spec": {"maxUnavailable": 1}}, WORK)
     await_("the move of the last", lambda: _apps(cluster, node) == set(STAY) - {"guarded"}, seconds=90)
     drained = datetime.now(UTC)
-    await_("the end of the drain", lambda: _said(cluster, node, "MaintenanceDrained"), seconds=60)
+    await_("the end of the drain", lambda: cluster.said(node, "MaintenanceDrained"), seconds=60)
     cluster.announce(node, "Redeploy", status="Started", event_id="A1")
-    cluster.call_off(node)
     ended = datetime.now(UTC)
+    cluster.call_off(node)
     await_("the uncordon", lambda: not cluster.cordoned(node), seconds=SETTLE + 60)
 
     cordon = cluster.cordons(node)[0].timestamp
@@ -81,7 +81,8 @@ def _judge(cluster: Cluster, node: Node) -> str:
     assert not (refused := cluster.refused()), f"it was not allowed to ask {refused}"
     (uncordon,) = cluster.cordons(node, undone=True)
     settled = (uncordon.timestamp - ended).total_seconds()
-    assert settled >= SETTLE, f"uncordoned {settled:.1f} s after the end of the event"
+    # Times of conditions have whole seconds.
+    assert settled >= SETTLE - 1, f"uncordoned {settled:.1f} s after the end of the event"
     cordoned = (cordon - announced).total_seconds()
     grace = lives[next(pod for pod in expected if pod.startswith("slow"))]
     assert grace.sigterm is not None
@@ -100,38 +101,31 @@ SLOW_GRACE = 8
 
 def workloads(node: Node) -> list[Object]:
     """Return one of each kind, which begin on this node and may go elsewhere."""
-    term = {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": [node.name]}]}
-    prefer: Any = {
-        "affinity": {
-            "nodeAffinity": {
-                "preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100, "preference": term}]
-            }
-        }
-    }
-    patient: Any = {"hook": HOOK, "ends_after": ENDS, **prefer}
+    here = prefer(node)
+    patient: Any = {"hook": HOOK, "ends_after": ENDS, **here}
     disk: Any = {"volumes": [{"name": "scratch", "emptyDir": {}}]}
     return [
-        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": WORK}},
-        _controller("Deployment", "web", pod_spec(serves=True, **patient), replicas=3),
+        namespace(),
+        controller("Deployment", "web", pod_spec(serves=True, **patient), replicas=3),
         budget("web", namespace=WORK, min_available=1),
-        _controller(
+        controller(
             "StatefulSet",
             "db",
-            pod_spec(ends_after=ENDS, **prefer),
+            pod_spec(ends_after=ENDS, **here),
             replicas=2,
             serviceName="db",
             podManagementPolicy="Parallel",
         ),
-        _controller("Deployment", "scratch", pod_spec(ends_after=ENDS, **disk, **prefer), replicas=1),
-        _controller("Deployment", "slow", pod_spec(ends_after=60, grace=SLOW_GRACE, **prefer), replicas=1),
-        _controller("Deployment", "guarded", pod_spec(ends_after=ENDS, **prefer), replicas=1),
+        controller("Deployment", "scratch", pod_spec(ends_after=ENDS, **disk, **here), replicas=1),
+        controller("Deployment", "slow", pod_spec(ends_after=60, grace=SLOW_GRACE, **here), replicas=1),
+        controller("Deployment", "guarded", pod_spec(ends_after=ENDS, **here), replicas=1),
         budget("guarded", namespace=WORK, max_unavailable=0),
-        _controller("DaemonSet", "watcher", pod_spec(tolerations=[{"operator": "Exists"}])),
+        controller("DaemonSet", "watcher", pod_spec(tolerations=[{"operator": "Exists"}])),
         {
             "apiVersion": "v1",
             "kind": "Pod",
             "metadata": {"name": "bare", "namespace": WORK, "labels": {"app": "bare"}},
-            "spec": pod_spec(**prefer),
+            "spec": pod_spec(**here),
         },
         {
             "apiVersion": "batch/v1",
@@ -140,14 +134,27 @@ def workloads(node: Node) -> list[Object]:
             "spec": {
                 "template": {
                     "metadata": {"labels": {"app": "batch"}},
-                    "spec": pod_spec(ends_after=ENDS, restartPolicy="Never", **prefer),
+                    "spec": pod_spec(ends_after=ENDS, restartPolicy="Never", **here),
                 }
             },
         },
     ]
 
 
-def _controller(kind: str, name: str, spec: Object, **more: Any) -> Object:
+def namespace() -> Object:
+    """Return the namespace of the workloads."""
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": WORK}}
+
+
+def prefer(node: Node) -> Any:
+    """Return what a Pod's spec needs to begin on a node, and to go elsewhere when that is cordoned."""
+    term = {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": [node.name]}]}
+    preferred = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100, "preference": term}]}
+    return {"affinity": {"nodeAffinity": preferred}}
+
+
+def controller(kind: str, name: str, spec: Object, **more: Any) -> Object:
+    """Return a Deployment, StatefulSet or DaemonSet; `more` are other fields of its spec."""
     labels = {"app": name}
     return {
         "apiVersion": "apps/v1",
@@ -169,10 +176,6 @@ def _apps(cluster: Cluster, node: Node) -> set[str]:
     """Return the apps that have a Pod on a node, one that ends included."""
     pods = (pod for pod in cluster.pods(WORK) if pod["spec"].get("nodeName") == node.name)
     return {pod["metadata"]["labels"]["app"] for pod in pods}
-
-
-def _said(cluster: Cluster, node: Node, reason: str) -> bool:
-    return any(event["reason"] == reason for event in cluster.events(node.name))
 
 
 def _ended_in_its_own_time(life: Life) -> None:
