@@ -115,7 +115,8 @@ class Acting:
         came = following.came if following is not None else lambda: None
         self._wiring = Wiring(connection, target, self._lock.check, looking.nodes, came)
         self._itself = self._wiring.itself
-        self._side_by_side = SideBySide(lambda: connection.throttled, self._watchdog.wrote)
+        beside = self._wiring.beside
+        self._side_by_side = SideBySide(lambda: connection.throttled, self._watchdog.wrote, beside)
         self._behind = Behind(following.rest) if following is not None else None
         self._hooks: HookRunner | None = None
         self._rivals: tuple[Reconciler, ...] | None = None

@@ -100,16 +100,21 @@ def write_until_settled(
     write: it returns True if nothing is left to write (the answer was lost, not the write), and raises
     Conflict if the change no longer fits. A `write` that reads the object itself needs no `settled`.
 
-    Raises the last error after TRIES conflicts or UNANSWERED other errors, or if the server asks for a pause
-    of more than PATIENCE seconds, and any not in `on` at once.
+    Raises the last error after TRIES conflicts or UNANSWERED other errors, after an error other than a
+    conflict that comes later than PATIENCE seconds, or if the server asks for a longer pause; any not in `on`
+    at once.
     """
+    began = time.monotonic()
     for attempt in range(1, TRIES + 1):
         try:
             return write()
         except on as error:
             failure = error
         pause = _pause(attempt, failure)
-        last = attempt >= (TRIES if isinstance(failure, Conflict) else UNANSWERED) or pause > PATIENCE
+        if isinstance(failure, Conflict):
+            last = attempt >= TRIES or pause > PATIENCE
+        else:
+            last = attempt >= UNANSWERED or time.monotonic() - began + pause > PATIENCE
         if not last and pause > 0:
             sleep(pause)
         if settled():

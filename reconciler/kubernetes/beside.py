@@ -67,7 +67,7 @@ class ThreadsBeside:
         self, came: Callable[[], object] = lambda: None, *, seconds: Callable[[], float] = time.monotonic
     ) -> None:
         """Call `came`, in any thread, when an answer has come that a pass went on without."""
-        self._came, self._seconds = came, seconds
+        self.came, self._seconds = came, seconds
         self._lock = threading.Lock()
         self._works: dict[What, _Work] = {}
         self._running = Counter[str]()
@@ -85,6 +85,11 @@ class ThreadsBeside:
             self._answers = {what: answer for what, answer in self._answers.items() if now < answer.until}
             self._since = {what: since for what, since in self._since.items() if now - since < REMEMBERED}
             self._left, self.late = patience, False
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether the pass waits for a bounded time only."""
+        return self._left is not None
 
     def begin(
         self, what: What, work: Callable[[], object], *, lasts: float = 0.0, counts: float = 0.0
@@ -218,7 +223,7 @@ class ThreadsBeside:
                     self._keep(what, value, began, fresh, began + counts)
             running.answer.set_result(value)
             if running.late:
-                self._came()
+                self.came()
 
         with self._lock:
             if self._left is not None and self._running[kind] >= most:

@@ -17,6 +17,7 @@ from reconciler.model.clocks import Disagreement
 from reconciler.model.content import CalendarPlace, CalendarText
 from reconciler.model.drains import DrainOrder, DrainProgress
 from reconciler.model.ended_case import EndedCase
+from reconciler.model.errors import Late
 from reconciler.model.hooks import HookAnswer, HookKey, HookProgress, HookRun
 from reconciler.model.instructions import PersonHold
 from reconciler.model.machine import Machine, MachineRef, Remove, ScaleUp
@@ -418,13 +419,16 @@ class Evictor(Protocol):
 class SideBySide(Protocol):
     """Does works of which none waits for another, maybe several at once."""
 
-    def __call__(self, works: Sequence[Callable[[], Value]], /) -> Sequence[Value]:
-        """Return the results in the order of the works; raises the first error, and then begins no other."""
+    def __call__(self, works: Mapping[str, Callable[[], Value]], /) -> Mapping[str, Value | Late]:
+        """Return each result by its name; raises the first error, and then begins no other.
+
+        Late for a work without a result in time. The same is not done again until that work has ended.
+        """
 
 
-def one_by_one(works: Sequence[Callable[[], Value]], /) -> Sequence[Value]:
-    """Do the works in their order; see SideBySide."""
-    return [work() for work in works]
+def one_by_one(works: Mapping[str, Callable[[], Value]], /) -> Mapping[str, Value | Late]:
+    """Do the works in their order, and wait for each; see SideBySide."""
+    return {name: work() for name, work in works.items()}
 
 
 What = tuple[str, ...]

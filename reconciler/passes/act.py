@@ -219,16 +219,28 @@ def _change_hypervisors(
 def _write_nodes(nodes: Iterable[NodePlan], outside: WritableOutside, refused: set[str]) -> Sequence[Outcome]:
     """Write all of these nodes, side by side, so that all cordons come before the first drain.
 
-    After a failed write, the node's other actions are skipped.
+    After a write that failed or hangs, the node's other actions are skipped.
     """
     writes = [
-        partial(_attempt_write, outcome_name(node), node.todo.write, outside.writer)
+        (outcome_name(node), node.todo.write)
         for node in nodes
         if node.todo.write is not None and node.node not in refused
     ]
-    outcomes = outside.side_by_side(writes)
+    outcomes = _attempt_writes(writes, outside)
     refused.update(outcome.node for outcome in outcomes if outcome.result is not Result.DONE)
     return outcomes
+
+
+def _attempt_writes(writes: Sequence[tuple[str, NodeWrite]], outside: WritableOutside) -> Sequence[Outcome]:
+    """Patch these nodes, each by the name of its action; a later pass sees to those without an answer."""
+    outcomes = outside.side_by_side(
+        {write.node: partial(_attempt_write, action, write, outside.writer) for action, write in writes}
+    )
+    return [
+        Outcome(write.node, action, Result.LATER, str(outcome)) if isinstance(outcome, Late) else outcome
+        for action, write in writes
+        for outcome in (outcomes[write.node],)
+    ]
 
 
 def _attempt_write(action: str, write: NodeWrite, writer: ClusterWriter) -> Outcome:
@@ -380,13 +392,12 @@ def _publish(plan: Plan, outside: WritableOutside, refused: Collection[str]) -> 
 
 def _note(plan: Plan, outside: WritableOutside, refused: Collection[str]) -> Sequence[Outcome]:
     """Record which facts were reported; where that fails, the next pass reports them again."""
-    return outside.side_by_side(
-        [
-            partial(_attempt_write, "update record", node.todo.noted, outside.writer)
-            for node in plan.nodes
-            if node.todo.noted is not None and node.node not in refused
-        ]
-    )
+    writes = [
+        ("update record", node.todo.noted)
+        for node in plan.nodes
+        if node.todo.noted is not None and node.node not in refused
+    ]
+    return _attempt_writes(writes, outside)
 
 
 class _Sender:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from reconciler.http.retrying import TRIES, write_until_settled
+from reconciler.http.retrying import PATIENCE, TRIES, write_until_settled
 from reconciler.model.errors import ClusterError, Conflict, Forbidden, TooManyRequests, Unreachable
 
 
@@ -97,3 +97,11 @@ def test_a_pause_that_the_server_asks_for_is_kept_and_a_long_one_ends_it() -> No
     with pytest.raises(TooManyRequests):
         write_until_settled(script.write, script.settled(), on=(TooManyRequests,), sleep=script.slept.append)
     assert (script.slept, script.calls) == ([9], ["write", "read"] * 2)
+
+
+def test_an_error_that_came_late_is_the_last_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    script, seconds = Scripted(Unreachable("cut"), Unreachable("cut again")), iter([0.0, 1.0, PATIENCE + 1])
+    monkeypatch.setattr("reconciler.http.retrying.time.monotonic", lambda: next(seconds))
+    with pytest.raises(Unreachable, match="again"):
+        write_until_settled(script.write, script.settled(), on=(Unreachable,), sleep=script.slept.append)
+    assert script.calls == ["write", "read"] * 2

@@ -17,11 +17,12 @@ from reconciler.kubernetes.beside import ThreadsBeside
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.node_store import NodeStore
+from reconciler.kubernetes.side_by_side import SideBySide
 from reconciler.model import ports
 from reconciler.model.errors import Late, Unreachable
 from reconciler.model.instructions import PersonHold, Word
 from reconciler.model.node import Node
-from reconciler.model.outcome import Outcome
+from reconciler.model.outcome import Outcome, Result
 from reconciler.model.plan import Plan
 from reconciler.model.ports import WritableOutside
 from reconciler.model.snapshot import Ledger
@@ -185,6 +186,37 @@ def test_a_first_pass_cordons_what_the_agent_published_though_nothing_else_answe
         passes.run()
 
         assert passes.cordoned("a")
+
+
+@pytest.mark.parametrize("text", ["budget: {maxUnavailable: 100%}", "budget: {spacing: 1s}"])
+def test_no_write_of_one_node_holds_the_cordons_of_others_or_the_pass(text: str) -> None:
+    world, over = world_of(), Event()
+    in_pool(world, "a", "b", "c", "d")
+    beside = ThreadsBeside()
+    outside = replace(world.outside, beside=beside, side_by_side=SideBySide(lambda: 0, beside=beside))
+
+    def hang(call: Call) -> None:
+        if call.what == "patch_node" and call.node == "a":
+            over.wait(4 * SOON)
+
+    world.api.before_write = hang
+    chosen = builders.settings(text)
+    try:
+        for names in ("ab", "c", "d"):
+            for name in names:
+                world.cluster.annotate(name, REQUEST, PREEMPT)
+            beside.begins(PATIENCE)
+            began = time.monotonic()
+            plan, outcomes = run_pass(outside, chosen, world.now)
+            assert time.monotonic() - began < SOON
+            assert world.cluster.nodes[names[-1]].unschedulable, plan_of(plan, names[-1]).holds
+            assert beside.late
+            said = [outcome for outcome in outcomes if outcome.node == "a"]
+            assert [outcome.result for outcome in said] == [Result.LATER]
+            assert "no answer yet" in said[0].detail
+        assert not world.cluster.nodes["a"].unschedulable
+    finally:
+        over.set()
 
 
 # The ledger.

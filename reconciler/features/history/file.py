@@ -6,6 +6,8 @@ import io
 import logging
 import os
 import stat
+import threading
+from collections import deque
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
@@ -15,9 +17,16 @@ from jobs.runtime.case_lines import HistoryLines
 from jobs.runtime.log_line import LogEvent, log_line
 from jobs.runtime.output import check_output
 from jobs.runtime.process import Observer, Past
+from reconciler.kubernetes.side_by_side import begin_read
 from reconciler.model.ended_case import EndedCase, to_fields
-from reconciler.model.errors import OutputError
-from reconciler.model.problems import guarded
+from reconciler.model.errors import NoThread, OutputError
+from reconciler.model.problems import guarded, internal
+from reconciler.threads import start
+
+log = logging.getLogger(__name__)
+
+START = 5.0
+"""Seconds for which the start of the process waits for the file."""
 
 
 class HistoryFile:
@@ -29,10 +38,16 @@ class HistoryFile:
 
     def __init__(self, path: Path) -> None:
         """Check that the file can be written, and create it if it is missing; raises OutputError."""
-        check_output(path)
         self.path = path
-        try:
+
+        def check() -> None:
+            check_output(path)
             os.close(_opened(path))
+
+        try:
+            begin_read("history", check).result(START)
+        except TimeoutError:
+            log.warning("%s gives no answer; the start goes on without it", path)
         except OSError as error:
             raise OutputError(f"{path}: can't be written: {error.strerror or error}") from error
 
@@ -54,34 +69,96 @@ class HistoryFile:
             os.close(file)
 
 
+WAITS = 1.0
+"""Seconds for which a pass waits until its cases are in the file."""
+
+MOST = 5000
+"""Lines that wait for a file that does not answer. Each further one is dropped, and counted."""
+
+LAST = 2.0
+"""Seconds at the end of the process in which what waits is written."""
+
+
 class CaseHistory(Observer):
     """Keeps the cases that end as lines of a file.
 
-    If the file can't be written, the reason is reported once until that changes, and the pass goes on.
+    If the file can't be written, the reason is reported once until that changes, and the pass goes on. A file
+    that does not answer, as on a server that is away, holds no pass either: a thread writes it. A pass waits
+    for it `WAITS` seconds, so that a case is in the file before its record is gone, and after that only once
+    the file answers again.
     """
 
     def __init__(self, file: HistoryFile, report: Callable[[str], None]) -> None:
         """Write to this file. `report` gets the reason why that fails."""
         self._file, self._report = file, report
         self._trouble = ""
+        self._changed = threading.Condition()
+        self._lines: deque[str] = deque()
+        self._thread: threading.Thread | None = None
+        self._writing = self._silent = False
+        self._dropped = 0
 
     def past(self, since: datetime, now: datetime) -> Past | None:
-        """Return what is in the file from before this process; None if that can't be read."""
-        return guarded("the page", partial(recent_cases, self._file.path, since, now), None)[0]
+        """Return what is in the file from before this process; None if that can't be read, or not in time."""
+        reads = partial(recent_cases, self._file.path, since, now)
+        try:
+            return begin_read("history", partial(guarded, "the page", reads, None)).result(START)[0]
+        except TimeoutError:
+            log.warning("%s gives no answer, so the page begins without its cases", self._file.path)
+            return None
 
     def keep(self, cases: Sequence[EndedCase]) -> None:
         """Append a line for each case."""
-        try:
-            self._file.append([log_line(LogEvent.CASE, **to_fields(case)) for case in cases])
-        except OSError as error:
-            self._failed(f"{self._file.path}: can't be written: {error.strerror or error}")
-        else:
-            self._trouble = ""
+        lines = [log_line(LogEvent.CASE, **to_fields(case)) for case in cases]
+        with self._changed:
+            fits = max(MOST - len(self._lines), 0)
+            self._lines.extend(lines[:fits])
+            self._dropped += len(lines[fits:])
+            try:
+                self._thread = self._thread or start("history", self._write_all)
+            except NoThread as error:
+                self._failed(f"{self._file.path}: can't be written: {error}")
+                return
+            self._changed.notify_all()
+            if not self._silent and not self._wait(WAITS):
+                self._silent = True
+                self._failed(f"{self._file.path}: no answer to a write; what ends is kept for it meanwhile")
+
+    def stopped(self) -> None:
+        """Write what waits, for a short time."""
+        with self._changed:
+            if not self._wait(LAST):
+                count = len(self._lines) + self._dropped
+                self._failed(f"{self._file.path}: no answer to a write; {count} more cases are not in it")
+
+    def _wait(self, seconds: float) -> bool:
+        return self._changed.wait_for(lambda: not self._lines and not self._writing, seconds)
+
+    def _write_all(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._lines)
+                lines, self._writing = list(self._lines), True
+                self._lines.clear()
+            because = ""
+            try:
+                self._file.append(lines)
+            except OSError as error:
+                because = f"{self._file.path}: can't be written: {error.strerror or error}"
+            except Exception as error:  # noqa: BLE001 - the next cases are written all the same
+                because = internal("the history", error)
+            with self._changed:
+                self._writing = self._silent = False
+                if not because and self._dropped:
+                    because = f"{self._file.path}: {self._dropped} cases are not in it: it gave no answer"
+                    self._dropped = 0
+                self._failed(because)
+                self._changed.notify_all()
 
     def _failed(self, because: str) -> None:
-        if because != self._trouble:
-            self._trouble = because
+        if because and because != self._trouble:
             self._report(because)
+        self._trouble = because
 
 
 def _opened(path: Path) -> int:
@@ -100,8 +177,6 @@ def _is_cut(file: int) -> bool:
     size = os.fstat(file).st_size
     return size > 0 and os.pread(file, 1, size - 1) != b"\n"
 
-
-log = logging.getLogger(__name__)
 
 MOST_BYTES = 4 << 20
 """Bytes of the file's end that are read: more than 5,000 cases."""

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from jobs.cli import main
+from reconciler.features.history import file as history_file
 from reconciler.features.history.file import CaseHistory, HistoryFile
 from reconciler.model.ended_case import from_fields
 from reconciler.model.errors import OutputError
+from tests.support.builders import NOW
 from tests.support.cases import ended
 
 
@@ -86,6 +90,74 @@ def test_a_disk_that_takes_a_part_of_a_line_is_reported(
 
     assert troubles == [f"{path}: can't be written: only a part of the line was written"]
     assert [len(line) > 10 for line in lines(path)] == [False, True]
+
+
+class _Silent(HistoryFile):
+    """A file whose writes do not end until `over` is set."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.over = threading.Event()
+
+    def append(self, lines: Sequence[str]) -> None:
+        self.over.wait(10)
+        super().append(lines)
+
+
+def test_a_file_that_does_not_answer_holds_no_pass_and_what_does_not_fit_is_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(history_file, "WAITS", 0.1)
+    monkeypatch.setattr(history_file, "MOST", 2)
+    path, troubles = tmp_path / "history.jsonl", list[str]()
+    file = _Silent(path)
+    history = CaseHistory(file, troubles.append)
+    history.keep([ended("a")])
+    monkeypatch.setattr(history_file, "WAITS", 60)
+    for name in "bcde":
+        history.keep([ended(name)])
+    assert troubles == [f"{path}: no answer to a write; what ends is kept for it meanwhile"]
+
+    file.over.set()
+    history.stopped()
+    assert [from_fields(json.loads(line)) for line in lines(path)] == [ended(name) for name in "abc"]
+    assert troubles[1:] == [f"{path}: 2 cases are not in it: it gave no answer"]
+    # A pass waits for its cases again.
+    history.keep([ended("f")])
+    assert len(lines(path)) == 4
+
+
+def test_the_end_of_a_process_does_not_wait_for_a_file_that_does_not_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(history_file, "WAITS", 0.1)
+    monkeypatch.setattr(history_file, "LAST", 0.1)
+    troubles = list[str]()
+    file = _Silent(tmp_path / "history.jsonl")
+    history = CaseHistory(file, troubles.append)
+    for name in "ab":
+        history.keep([ended(name)])
+    history.stopped()
+    assert troubles[-1] == f"{file.path}: no answer to a write; 1 more cases are not in it"
+    file.over.set()
+
+
+def test_a_file_that_gives_no_answer_does_not_hold_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    over = threading.Event()
+
+    def hang(*_: object) -> None:
+        over.wait(10)
+        raise OSError("over")
+
+    monkeypatch.setattr(history_file, "START", 0.1)
+    for name in ("_opened", "recent_cases"):
+        monkeypatch.setattr(history_file, name, hang)
+    assert kept(tmp_path / "history.jsonl").past(NOW, NOW) is None
+    assert "gives no answer; the start goes on without it" in caplog.text
+    assert "gives no answer, so the page begins without its cases" in caplog.text
+    over.set()
 
 
 def test_a_pipe_that_nobody_reads_is_an_error_and_no_wait(tmp_path: Path) -> None:

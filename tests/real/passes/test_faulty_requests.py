@@ -79,6 +79,37 @@ def test_each_of_three_notices_is_cordoned_soon_whatever_other_request_fails(
     assert slow == {}
 
 
+@pytest.mark.parametrize("fault", ["silent", "a byte a second"])
+def test_a_write_of_one_node_that_hangs_holds_neither_other_nodes_nor_the_pass(
+    scene: Scene, programs: Programs, tmp_path: Path, fault: str
+) -> None:
+    programs.configure(SETTINGS)
+    hanging, *others = (scene.node(number) for number in range(1 + NOTICES))
+    faults = Faulty()
+    with Proxy(programs.kubeconfig) as proxy:
+        proxy.instead = faults.instead
+        serving = programs.start(
+            "serve", "--every", "5s", kubeconfig=proxy.write_kubeconfig(tmp_path / "proxy.kubeconfig")
+        )
+        serving.wait_for("leading")
+        faults.begin(f"PATCH /api/v1/nodes/{hanging}[?]", ANSWERS[fault])
+        scene.condition_tells(hanging, kind="Preempt", minutes=0.5)
+        wait_for("its write", lambda: faults.met, seconds=60)
+        took = []
+        for node in others:
+            began = time.monotonic()
+            scene.condition_tells(node, kind="Preempt", minutes=0.5)
+            wait_for("a cordon", partial(scene.cordoned, node), seconds=60)
+            took.append(round(time.monotonic() - began, 1))
+        assert max(took) <= SOON
+        said = [line["because"] for line in serving.said("later") if line.get("node") == hanging]
+        assert "no answer yet" in said[0]
+        assert not scene.cordoned(hanging)
+        faults.end()
+        wait_for("the cordon, written again", lambda: scene.cordoned(hanging), seconds=10)
+        assert serving.said("pass failed") == []
+
+
 ALL_ELSE = (
     "(?!.* /api/v1/nodes)(?!.*/configmaps/node-maintenance-ledger)"
     "(?!.*/namespaces/node-maintenance/(leases|configmaps))"
