@@ -70,7 +70,7 @@ def test_a_page_has_the_same_shape_as_in_the_repository(site: Path, page: str) -
 
 def test_each_path_for_readers_is_in_the_navigation(site: Path) -> None:
     first = (site / "index.html").read_text(encoding="utf-8")
-    tabs = re.findall(r'<a href="([\w./]+)" class="md-tabs__link">\s*(\w+)', first)
+    tabs = re.findall(r'<a href="([\w./-]+)" class="md-tabs__link">\s*(\w+)', first)
 
     assert [title for _, title in tabs] == ["Start", "Try", "Install", "Run", "Understand", "Extend"]
     assert all((site / link).is_file() for link, _ in tabs)
