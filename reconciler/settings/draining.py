@@ -32,7 +32,8 @@ class Ignore(Section):
     """Nodes that hold no place in the budget."""
 
     not_ready_for: Duration = Field(
-        default=timedelta(minutes=30), description="A node NotReady for longer, also during its maintenance."
+        default=timedelta(minutes=30),
+        description="A node that has been NotReady for longer, also during its maintenance.",
     )
     quarantined: Flag = Field(
         default=True,
@@ -69,13 +70,13 @@ class Budget(Section):
     )
     reserve: Share = Field(
         default=Limit(0),
-        description="Places that are kept for events that are announced at their deadline or later.",
+        description="Places that are kept free for events that are announced at their deadline or later.",
     )
     exempt: tuple[Kind, ...] = Field(
         default=(Kind.PREEMPT, Kind.TERMINATE),
-        description="Kinds that wait for no place and no `spacing` once they can't wait "
-        "(docs/design.md#terms), because the VM is lost anyway. Their nodes count as out of "
-        "service, and delay no others.",
+        description="Kinds of events that take the VM in any case. Once such an event can't wait "
+        "(docs/design.md#terms), its drain needs no free place and no `spacing`. Its node "
+        "counts as out of service, and delays no other node.",
     )
     ignore: Ignore = Field(default_factory=Ignore, description="Nodes that hold no place.")
 
@@ -115,13 +116,14 @@ class EscalationSettings(Section):
     )
     delete_before_deadline: Flag = Field(
         default=False,
-        description="Whether the rest is deleted, without regard to PodDisruptionBudgets, when only its "
-        "grace period is left.",
+        description="Whether pods that are left are deleted, without regard to PodDisruptionBudgets, "
+        "when only their grace period is left until the date of the event.",
     )
     force_delete_stuck_after: Duration | None = Field(
         default=None,
-        description="When pods that terminate on an unreachable node are deleted with a grace period of 0. "
-        "Two of a StatefulSet may then have one name. Default: never.",
+        description="How long after their grace period pods on an unreachable node are deleted by "
+        "force, with a grace period of 0. A StatefulSet may then have two pods with the "
+        "same name. Default: never.",
     )
 
 
@@ -135,21 +137,21 @@ class Drain(Section):
     )
     max_concurrent_nodes: Count = Field(
         default=10,
-        description="The most nodes whose drains make progress at once. Blocked drains, and due events of "
-        "`budget.exempt`, need no place.",
+        description="How many drains may make progress at once. Blocked drains don't count. Events of "
+        "`budget.exempt` that are due don't wait for this.",
     )
     ignore_daemon_sets: Flag = Field(
         default=True,
-        description="Whether pods of DaemonSets stay, whatever "
-        "`drain.rules` say. `false`: each is evicted, and the one that comes back stays.",
+        description="Whether pods of DaemonSets stay, whatever `drain.rules` say. `false`: each is "
+        "evicted once, and the pod that comes back stays.",
     )
     max_grace_period: Duration | None = Field(
         default=None, description="The limit for the grace period of pods. Default: none."
     )
     pods_may_wait: Duration = Field(
         default=timedelta(hours=1),
-        description="How long a drain waits for pods that ask to finish first (docs/draining.md). Rules "
-        "have no such limit.",
+        description="How long a drain waits for pods that ask to finish first (docs/draining.md). A "
+        "wait by `drain.rules` has no such limit.",
     )
     webhooks_may_deny: Duration = Field(
         default=MAY_BE_DENIED,
@@ -234,8 +236,9 @@ class Coexist(Section):
 
     aks_remediator: AksRemediator = Field(
         default=AksRemediator.SHARE,
-        description="What to do with nodes with the taint of AKS's remediator. Share: drain them, and "
-        "uncordon them after it is gone. Leave: hold them until their latest start.",
+        description="What to do with nodes that have the taint of AKS's remediator. Share: drain "
+        "them, and uncordon them after the taint is gone. Leave: start no drain on them "
+        "before their latest start.",
     )
     karpenter: Karpenter = Field(
         default_factory=Karpenter, description="Nodes of Karpenter (AKS: node auto-provisioning)."

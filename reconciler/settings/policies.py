@@ -191,8 +191,8 @@ class EventMeaning(Meaning):
     )
     approval_missing: ApprovalMissing | None = Field(
         default=None,
-        description="What happens at the deadline without it. Hold: no start. Proceed: it starts. Default: "
-        "`Hold`.",
+        description="What happens at the deadline if nobody has approved the drain. Hold: it does not start. "
+        "Proceed: it starts. Default: `Hold`.",
     )
     acknowledge: Flag | None = Field(
         default=None,
@@ -224,7 +224,7 @@ class ConditionMeaning(Meaning):
         "nodes, such as `StorageReady`. Default: `True`.",
     )
     for_: Duration | None = Field(
-        default=None, alias="for", description="How long it must have had this status. Default: `0s`."
+        default=None, alias="for", description="How long the node must have had this status. Default: `0s`."
     )
 
     def over(self, below: EventPolicy) -> EventPolicy:

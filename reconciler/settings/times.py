@@ -152,7 +152,9 @@ class NotAllowedSettings(TimesSection):
 
     name: Text | None = Field(default=None, description="Its unique name. Default: its times.")
     reason: str = Field(default="", description="Its reason. Default: none.")
-    absolute: Flag = Field(default=False, description="Whether it also holds at a deadline.")
+    absolute: Flag = Field(
+        default=False, description="Whether it also keeps drains from a start at their deadline."
+    )
 
     @model_validator(mode="after")
     def _fits_together(self) -> NotAllowedSettings:

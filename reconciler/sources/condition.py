@@ -52,8 +52,8 @@ class NodeConditionsSource(Section):
     enabled: Flag = Field(default=True, description="Whether they are read.")
     stale_after: Duration = Field(
         default=timedelta(minutes=15),
-        description="A condition without a heartbeat for this long is unknown, as is one without an event "
-        "and with a heartbeat this far in the future.",
+        description="A condition without a heartbeat for this long is unknown. So is a condition without "
+        "an event whose heartbeat is this far in the future.",
     )
 
 

@@ -66,7 +66,9 @@ class CalendarSettings(Section):
     )
     reason: str = Field(default="", description="The reason of its freezes. Default: none.")
     absolute: Flag = Field(
-        default=False, description="Whether its freezes also hold at a deadline, unless it can't be read."
+        default=False,
+        description="Whether its freezes also keep drains from a start at their deadline. Not if the "
+        "calendar can't be read.",
     )
 
     @property

@@ -113,7 +113,8 @@ class EsxSource(Section):
     )
     alarm: Kind = Field(
         default=Kind.REDEPLOY,
-        description="The same while it has an alarm. `Preempt` drains outside of windows and budgets.",
+        description="The kind of the event while the host has an alarm. `Preempt` drains outside of "
+        "windows and budgets.",
     )
 
     @model_validator(mode="after")
@@ -159,9 +160,10 @@ class Esx(Section):
 
     enabled: Flag = Field(
         default=False,
-        description="Whether nodes get the labels of maintenance-controller's ESX controller, and the VMs of "
-        'drained nodes with the label `cloud.sap/esx-reboot-ok: "true"` are powered off, and on again later. '
-        "It needs `sources.esx.vcenters`.",
+        description="Whether nodes get the labels of maintenance-controller's ESX controller. The VMs "
+        'of drained nodes with the label `cloud.sap/esx-reboot-ok: "true"` are then '
+        "powered off with their host, and on again after its maintenance. It needs "
+        "`sources.esx.vcenters`.",
     )
     shutdown_timeout: Duration = Field(
         default=timedelta(minutes=2),

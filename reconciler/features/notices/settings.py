@@ -306,7 +306,8 @@ class Notify(Section):
     node_selector: Selector = Field(default=EVERYTHING, description="Its nodes. Default: all.")
     kinds: tuple[Kind, ...] = Field(
         default=(),
-        description="The kinds of events, by a case's most disruptive one. Default: all, and conditions.",
+        description="The kinds of events. The most disruptive event of a case decides. Default: all, "
+        "and conditions.",
     )
     group: Duration = Field(default=timedelta(seconds=10), description="How long messages are collected.")
     to: To | None = Field(
@@ -316,18 +317,19 @@ class Notify(Section):
     )
     every: Duration | None = Field(
         default=None,
-        description="How often to repeat what is held, blocked, or will be missed. Default: never.",
+        description="How often messages are repeated about nodes that are held, blocked, or will be "
+        "missed. Default: never.",
     )
     at: At | None = Field(default=None, description="When collected messages are sent. Default: at once.")
     after: Duration = Field(
         default=timedelta(),
-        description="How long a message waits. A case that ends meanwhile sends none, unless it failed or "
-        "was missed.",
+        description="How long a message waits before it is sent. If the case ends meanwhile, nothing "
+        "is sent, unless the case failed or was missed.",
     )
     held_for: Duration = Field(
         default=timedelta(hours=1),
-        description="How long before `Held` is sent; if shorter, a third of the time until the platform "
-        "may start.",
+        description="How long a node must be held before `Held` is sent. If a third of the time until "
+        "the platform may start is shorter, that applies.",
     )
     blocked_for: Duration = Field(default=timedelta(minutes=10), description="The same for `Blocked`.")
     template: Text | None = Field(

@@ -54,15 +54,17 @@ class ArmSource(Section):
     cloud: AzureCloud = Field(default=AzureCloud.PUBLIC, description="The Azure cloud of the subscription.")
     ahead: Duration | None = Field(
         default=None,
-        description="The earliest start of a drain before Azure's window; at least the `leadTime`, and "
-        "more if windows or freezes end before the deadline. Default: `events.Redeploy.ahead` "
-        "before the latest start.",
+        description="How long before Azure's window a drain may start. It is at least the `leadTime`, "
+        "and more if windows or freezes end before the deadline. Default: "
+        "`events.Redeploy.ahead` before the latest start.",
     )
     wait_for_notice: WaitForNotice = Field(
         default=WaitForNotice.AUTO,
-        description="What a plan without a moment does. Auto: no drain where a source gives notice (the "
-        "agent, or `VMEventScheduled`), else it is dated at the beginning of its window. "
-        "Always: no drain. Never: dated everywhere.",
+        description="Whether the drain for planned maintenance waits for the scheduled event that "
+        "Azure sends shortly before. Auto: it waits on nodes on which a source reports "
+        "such events (the agent, or `VMEventScheduled`); on others, the maintenance is "
+        "expected at the beginning of Azure's window. Always: it waits on all nodes. "
+        "Never: it waits on none.",
     )
     self_service: Flag = Field(
         default=False,

@@ -43,8 +43,9 @@ class AwsSource(Section):
     )
     ahead: Duration | None = Field(
         default=None,
-        description="As `sources.arm.ahead`, except for a host that fails. Default: `events.<Kind>.ahead` "
-        "before the latest start.",
+        description="How long before the event a drain may start, as `sources.arm.ahead` says. Not for "
+        "a host that fails. "
+        "Default: `events.<Kind>.ahead` before the latest start.",
     )
 
     @model_validator(mode="after")
