@@ -12,6 +12,9 @@ from release import publishing
 from release.recipe import NotReady, Order, make, ready
 from release.repository import HOST, full_name, image_name
 
+# Git ignores this folder: a file beside the others would keep the tree from a release.
+NOTES = Path("build/notes.md")
+
 
 def main() -> None:
     """Read the arguments, and do the step."""
@@ -48,7 +51,7 @@ def parser() -> argparse.ArgumentParser:
     files.add_argument("--trial", action="store_true", help="permit changes, and a version without a date")
     files.add_argument("--no-plugin", action="store_true", help="leave out the plugin for krew")
     notes = step("notes", "Write the text for the page of the release.", shared)
-    notes.add_argument("--to", type=Path, default=Path("notes.md"), help="the file (%(default)s)")
+    notes.add_argument("--to", type=Path, default=NOTES, help="the file (%(default)s)")
     image = step("image", "Build the images, and with --push push and sign them.", shared)
     image.add_argument("--base", default="", help="the base of the image; without it, that of the step base")
     image.add_argument("--push", action="store_true", help="push and sign them")
@@ -59,7 +62,7 @@ def parser() -> argparse.ArgumentParser:
     step("sign", "Sign the checksums of the files.", dist)
     page = step("page", "Publish the files on the page of the release.", dist)
     page.add_argument("--tag", required=True, help="the tag of the release")
-    page.add_argument("--notes", type=Path, default=Path("notes.md"), help="its text (%(default)s)")
+    page.add_argument("--notes", type=Path, default=NOTES, help="its text (%(default)s)")
     step("packages", "Upload the Python packages.", dist)
     return whole
 
@@ -85,6 +88,7 @@ def do(given: argparse.Namespace) -> None:
             changelog = Path("CHANGELOG.md").read_text(encoding="utf-8")
             name = image_name(given.repository)
             names = {"image": name, "chart": chart_place(name), "address": f"{HOST}/{given.repository}"}
+            given.to.parent.mkdir(parents=True, exist_ok=True)
             given.to.write_text(publishing.notes(changelog, names), encoding="utf-8")
         case "image":
             below = given.base or publishing.base()

@@ -205,9 +205,9 @@ def test_notes_of_a_version_without_a_heading_are_an_error() -> None:
 
 
 def test_the_notes_of_the_next_release_are_written(step: Step, tmp_path: Path) -> None:
-    step("notes", "--repository", "Fork/Drainer", "--to", str(tmp_path / "notes.md"))
+    step("notes", "--repository", "Fork/Drainer", "--to", str(tmp_path / "new" / "notes.md"))
 
-    text = (tmp_path / "notes.md").read_text(encoding="utf-8")
+    text = (tmp_path / "new" / "notes.md").read_text(encoding="utf-8")
     assert f"`ghcr.io/fork/drainer:{version()}`" in text
     assert "https://github.com/Fork/Drainer/blob/" in text
     # GitHub takes no longer text.
