@@ -93,9 +93,7 @@ def do(given: argparse.Namespace) -> None:
         case "image":
             below = given.base or publishing.base()
             platforms = given.platform.split(",")
-            pushed = publishing.images(
-                below, image_name(given.repository), push=given.push, platforms=platforms
-            )
+            pushed = publishing.images(below, given.repository, push=given.push, platforms=platforms)
             publishing.sign(pushed)
         case "chart":
             place = chart_place(image_name(given.repository))

@@ -17,6 +17,8 @@ from release.version import NAME, ROOT, version
 CHART = Path("charts") / NAME
 _PAGES = (Path("README.md"), CHART / "README.md")
 _LINK = re.compile(r'(\]\(|\b(?:src|href)=")(?![a-z]+:|#|/)([^)\s"#]+)')
+# What the README says until there is a release. With the package it would be wrong.
+_UNPUBLISHED = re.compile(r"^No image and no package is published yet\b.*$", re.MULTILINE)
 _IMAGE = re.compile(rf'(\brepository"?: |`|"default": )"{NAME}"')
 
 
@@ -27,13 +29,16 @@ def prepare(to: Path, repository: str) -> None:
         (to / file).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / file, to / file)
     write(repository, to, files)
-    for page in _PAGES:
-        _change(to / page, absolute((to / page).read_text(encoding="utf-8"), str(page), address(to)))
+    page = f"{address(to)}/releases/tag/v{version()}"
+    released = f"[The page of version {version()}]({page}) has its images, chart and packages."
+    for name in _PAGES:
+        text = _UNPUBLISHED.sub(released, (to / name).read_text(encoding="utf-8"))
+        _change(to / name, absolute(text, str(name), address(to)))
     for file in files:
         if file.is_relative_to(CHART):
             text = (to / file).read_text(encoding="utf-8")
             # Alerts of this version lead to the pages of this version.
-            text = text.replace(f"{address(to)}/blob/main/", f"{address(to)}/blob/v{version()}/")
+            text = re.sub(rf"({re.escape(address(to))}/(?:blob|raw|tree))/main/", rf"\1/v{version()}/", text)
             _change(to / file, _IMAGE.sub(rf'\1"{image_name(repository)}"', text))
 
 

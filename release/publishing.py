@@ -13,10 +13,12 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from string import Template
 
-from release.recipe import LOCKS, NotReady, commit_time
+from release.recipe import LOCKS, NotReady, commit, commit_time
+from release.repository import HOST, image_name
 from release.version import NAME, ROOT, version
 
 BASE = ROOT / "release" / "base.Dockerfile"
@@ -34,14 +36,18 @@ def base(file: Path = BASE) -> str:
     return f"{name}@{digest}"
 
 
-def images(below: str, to: str, *, push: bool, platforms: Iterable[str] = PLATFORMS) -> list[str]:
+def images(below: str, repository: str, *, push: bool, platforms: Iterable[str] = PLATFORMS) -> list[str]:
     """Build an image for each lock, on the base `below`; return those that are pushed, by their digests."""
-    pushed = []
+    pushed, to = [], image_name(repository)
+    created = datetime.fromtimestamp(commit_time(), UTC).isoformat().replace("+00:00", "Z")
+    # What the labels of the image say.
+    labels = {"REVISION": commit(), "CREATED": created, "SOURCE": f"{HOST}/{repository}"}
     for suffix, lock in LOCKS.items():
         with tempfile.TemporaryDirectory() as folder:
             metadata = Path(folder) / "metadata.json"
             words = ["--platform", ",".join(platforms), "--tag", f"{to}:{version()}{suffix}"]
-            words += ["--build-arg", f"PYTHON={below}", "--build-arg", f"LOCK={lock}"]
+            for name, value in {"PYTHON": below, "LOCK": lock, **labels}.items():
+                words += ["--build-arg", f"{name}={value}"]
             if push:
                 words += ["--sbom=true", "--provenance=mode=max", "--metadata-file", str(metadata), "--push"]
             else:

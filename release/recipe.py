@@ -124,7 +124,12 @@ def _source(order: Order) -> Source:
     if order.base and not re.fullmatch(r"\S+@sha256:[0-9a-f]{64}", order.base):
         raise NotReady(f"{order.base} is not an image with its digest: NAME@sha256:DIGEST")
     locks = {name: digest(ROOT / name) for name in (*LOCKS.values(), "requirements-build.lock")}
-    return Source(order.repository, _git("rev-parse", "HEAD"), commit_time(), locks, order.base, order.trial)
+    return Source(order.repository, commit(), commit_time(), locks, order.base, order.trial)
+
+
+def commit() -> str:
+    """Return the commit that is released."""
+    return _git("rev-parse", "HEAD")
 
 
 def commit_time() -> int:

@@ -41,6 +41,13 @@ def test_the_package_and_the_alerts_lead_to_the_repository_that_publishes(prepar
     assert values["monitoring"]["runbooks"] == f"{HOME}/blob/v{version()}/docs/runbooks/{{alert}}.md"
 
 
+def test_the_published_readme_does_not_say_that_nothing_is_published(prepared: Path) -> None:
+    text = (prepared / "README.md").read_text(encoding="utf-8")
+
+    assert "No image" not in text
+    assert f"({HOME}/releases/tag/v{version()}) has its images, chart and packages.\n" in text
+
+
 def test_the_chart_has_the_published_image_wherever_it_names_the_default(prepared: Path) -> None:
     chart = prepared / CHART
     values = yaml.safe_load((chart / "values.yaml").read_text(encoding="utf-8"))
@@ -57,7 +64,6 @@ def test_each_link_of_a_published_page_is_whole_and_leads_to_a_file(prepared: Pa
     text = (prepared / page).read_text(encoding="utf-8")
     links = re.findall(r"\]\(([^)\s]+)", text)
     ours = [link.removeprefix(f"{HOME}/") for link in links if link.startswith(f"{HOME}/")]
-
     assert [link for link in links if not re.match(r"[a-z]+:|#", link)] == []
     paths = [found[1] for link in ours if (found := re.match(rf"(?:blob|raw)/v{version()}/([^#]+)", link))]
     assert [path for path in paths if not (ROOT / path).exists()] == []

@@ -14,7 +14,7 @@ import yaml
 
 from release import publishing
 from release.__main__ import do, parser
-from release.recipe import LOCKS, NotReady
+from release.recipe import LOCKS, NotReady, commit
 from release.version import NAME, version
 
 DIGEST = f"sha256:{'d' * 64}"
@@ -102,7 +102,11 @@ def test_a_base_with_a_digest_needs_no_registry(tmp_path: Path) -> None:
     assert publishing.base(file) == BASE
 
 
-def test_an_image_for_each_lock_is_pushed_and_signed_by_its_digest(step: Step, programs: Programs) -> None:
+def test_an_image_for_each_lock_is_pushed_and_signed_by_its_digest(
+    step: Step, programs: Programs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+
     step("image", "--repository", "Fork/Drainer", "--base", BASE, "--push")
 
     lines = programs.lines()
@@ -110,7 +114,9 @@ def test_an_image_for_each_lock_is_pushed_and_signed_by_its_digest(step: Step, p
     assert len(built) == len(LOCKS)
     for line, (suffix, lock) in zip(built, LOCKS.items(), strict=True):
         assert f"--platform linux/amd64,linux/arm64 --tag ghcr.io/fork/drainer:{version()}{suffix} " in line
-        assert f"--build-arg PYTHON={BASE} --build-arg LOCK={lock} " in line
+        assert f"--build-arg PYTHON={BASE} --build-arg LOCK={lock} --build-arg REVISION={commit()} " in line
+        assert "--build-arg CREATED=2023-11-14T22:13:20Z " in line
+        assert "--build-arg SOURCE=https://github.com/Fork/Drainer " in line
         assert "--sbom=true --provenance=mode=max " in line
         assert " --push " in line
     signed = f"cosign sign --yes ghcr.io/fork/drainer@{DIGEST}"
