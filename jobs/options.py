@@ -104,12 +104,33 @@ def _settings_source(text: str) -> Path | ConfigMapName:
     return named if named is not None else Path(SETTINGS_FILE.convert(text, None, None))
 
 
+def _destination(text: str) -> Path | ConfigMapName | str:
+    """Return where the text says that a report goes. ValueError for a text that says nothing usable."""
+    from reconciler.settings.fields import check_url
+
+    if text.startswith(("https://", "http://")):
+        try:
+            check_url(text)
+        except ValueError as error:
+            # It may have a secret, so the text itself is not repeated.
+            raise ValueError(f"the address {error}") from error
+        return text
+    named = parse_config_map(text)
+    if named is not None:
+        return named
+    path = Path(text)
+    if not text or path.is_dir():
+        raise ValueError("it is empty or a folder; name a file, or leave it out to print")
+    return path
+
+
 SOURCE_NAME = "FILE|configmap/NAMESPACE/NAME"
 
 DURATION = _Parsed("duration", parse_duration)
 SELECTOR = _Parsed("selector", lambda text: parse_selector_text(text) if text else None)
 ADDRESS = _Parsed("address", _address)
 URL = _Parsed("url", _url)
+DESTINATION = _Parsed("destination", _destination, values.files)
 SETTINGS_SOURCE = _Parsed("settings", _settings_source, values.files)
 
 

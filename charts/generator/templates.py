@@ -128,6 +128,7 @@ CONDITIONS = {
     "publish": ".Values.permissions.publish",
     "replacing": ".Values.permissions.replacing",
     "report": "or .Values.permissions.report .Values.report.enabled",
+    "report-configmap": "and .Values.report.enabled .Values.report.configMap",
     "report-job": ".Values.report.enabled",
     "report-job/network-policy.yaml": "and .Values.report.enabled .Values.networkPolicies.enabled",
     "service": 'and (eq .Values.runAs "Deployment") .Values.service.enabled',
@@ -348,7 +349,31 @@ EDITS: dict[str, tuple[Edit | Instead, ...]] = {
         _labels(10, "node-maintenance-report", "report", _OF_ALL),
         *_placed(10),
         _affinity(10),
-        extended("            - --namespace=$(POD_NAMESPACE)\n", ".Values.report.args", 12),
+        after(
+            "            - --namespace=$(POD_NAMESPACE)\n",
+            "            {{- with .Values.report.args }}\n"
+            "            {{- toYaml . | nindent 12 }}\n"
+            "            {{- end }}\n"
+            "            {{- if or .Values.report.configMap .Values.report.webhook.secretName }}\n"
+            "            - --out=-\n"
+            "            {{- end }}\n"
+            "            {{- if .Values.report.configMap }}\n"
+            "            - --out=configmap/$(POD_NAMESPACE)/node-maintenance-report\n"
+            "            {{- end }}\n"
+            "            {{- if .Values.report.webhook.secretName }}\n"
+            "            - --out=$(REPORT_WEBHOOK)\n"
+            "            {{- end }}\n",
+        ),
+        after(
+            "                  fieldPath: metadata.namespace\n",
+            "            {{- if .Values.report.webhook.secretName }}\n"
+            "            - name: REPORT_WEBHOOK\n"
+            "              valueFrom:\n"
+            "                secretKeyRef:\n"
+            "                  name: {{ .Values.report.webhook.secretName }}\n"
+            "                  key: {{ .Values.report.webhook.secretKey }}\n"
+            "            {{- end }}\n",
+        ),
     ),
     "report-job/network-policy.yaml": (
         after(

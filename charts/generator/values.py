@@ -124,6 +124,15 @@ class Permissions(Part):
     )
 
 
+class ReportWebhook(Part):
+    """An address to which the report is also sent, by POST. It is in a Secret, because it may be one."""
+
+    secret_name: str = Field(
+        default="", description="The Secret with the URL, in the namespace of the release. Empty: none."
+    )
+    secret_key: str = Field(default="url", min_length=1, description="The key of the URL in the Secret.")
+
+
 class Report(Part):
     """The report as a CronJob, beside the reconciler: what a pass would do. It acts on no node."""
 
@@ -136,6 +145,11 @@ class Report(Part):
     args: list[str] = Field(
         default=[], description="More options of `reconciler report`, for example `--output=markdown`."
     )
+    config_map: bool = Field(
+        default=False,
+        description="Whether the last report is also in the ConfigMap `node-maintenance-report`.",
+    )
+    webhook: ReportWebhook = Field(default=ReportWebhook(), description=str(ReportWebhook.__doc__))
 
 
 class AdmissionPolicies(Part):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import click
@@ -13,9 +12,10 @@ from msgspec import Struct
 
 from jobs import options
 from jobs.runtime.by_hand import check_nodes
+from jobs.runtime.destinations import STDOUT, Destination, check, deliver
 from jobs.runtime.environment import Target, connected
 from jobs.runtime.looks import Shown, show
-from jobs.runtime.output import check_output, echo, in_form, width, write_output
+from jobs.runtime.output import echo, in_form, width
 from jobs.runtime.outside import examined
 from jobs.runtime.process import Observers, Passed, Reported, Surroundings, options_of_features, processes
 from jobs.runtime.settings_source import SettingsInUse, SettingsSource, settings_to_show
@@ -30,10 +30,10 @@ FORMS = {name: form for process in processes() for name, form in process.forms.i
 
 
 class _Way(Struct, frozen=True):
-    """In which form the report is written, where to (None: stdout), and how often (None: once)."""
+    """In which form the report is written, where to (nowhere: stdout), and how often (None: once)."""
 
     output: str
-    out: Path | None
+    out: tuple[Destination, ...]
     every: timedelta | None
 
 
@@ -62,8 +62,11 @@ class _Seen(Struct, frozen=True):
     options.output_as("markdown", *FORMS, old_name="--format"),
     click.option(
         "--out",
-        type=click.Path(dir_okay=False, path_type=Path),
-        help="Write the report to this file, whole or not at all. Its folder must exist.  [default: stdout]",
+        type=options.DESTINATION,
+        metavar="FILE|configmap/NAMESPACE/NAME|URL",
+        multiple=True,
+        help="Write the report there: to a file, into the key `report` of a ConfigMap that exists, or by "
+        "POST. May be repeated; - is stdout.  [default: stdout]",
     ),
     options.watch,
 )
@@ -79,7 +82,7 @@ def command(
 ) -> int:
     """Print what a pass would do and why, with a preview of drains. It only reads the cluster.
 
-    NODES limit the rows, not the counts.
+    It writes nothing there but a ConfigMap that --out names. NODES limit the rows, not the counts.
     """
     if nodes and selector is not None:
         raise click.UsageError("name the nodes, or give --selector")
@@ -97,24 +100,20 @@ def report(
     if way.output in FORMS and limit != Limit():
         raise click.UsageError("a page shows the whole fleet; leave out NODES, --selector and --only")
     if way.every is not None:
-        if way.output in FORMS or way.out is not None or any(given.values()):
+        if way.output in FORMS or way.out or any(given.values()):
             raise click.UsageError("--watch prints to stdout; leave out --out, -o html and metrics")
 
         def look() -> Shown:
             return _made(_seen(config, target, limit, way, given), way)
 
         return show(look, way.every)
-    if way.out is not None:
-        if way.out.is_dir():
-            raise click.UsageError("--out is empty or a folder; name a file, or leave it out to print")
-        check_output(way.out)
+    check(way.out)
     seen = _seen(config, target, limit, way, given)
     shown = Shown(seen.text, way.output, {}) if way.output in FORMS else _made(seen, way)
-    if way.out is not None:
-        first = "".join(f"{line.text}\n" for line in shown.first)
-        write_output(way.out, f"{first}{shown.text}")
-    else:
+    if not way.out or STDOUT in way.out:
         shown.echo()
+    first = "".join(f"{line.text}\n" for line in shown.first)
+    deliver(way.out, f"{first}{shown.text}", way.output, target)
     return seen.policy.exit_code
 
 
@@ -150,6 +149,6 @@ def _made(seen: _Seen, way: _Way) -> Shown:
     first = seen.policy.first_lines(way.output, seen.plan.reconciler, seen.plan.now)
     if way.output == "markdown":
         return Shown(as_markdown(made), way.output, document, first)
-    columns = width(way.output) if way.out is None else None
+    columns = None if way.out else width(way.output)
     form = partial(as_text, made, wide=way.output == "wide")
     return Shown(in_form(document, way.output, form, columns), way.output, document, first)

@@ -121,6 +121,81 @@ def test_the_file_has_the_report(
     assert capsys.readouterr().out == ""
 
 
+@pytest.fixture
+def receiver() -> Iterator[Stub]:
+    """An address that takes reports below /taken, and no others."""
+    made = Stub(lambda asked: Answer() if asked.path == "/taken" else status(503))
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize(
+    ("form", "content_type"),
+    [
+        ("text", "text/plain; charset=utf-8"),
+        ("json", "application/json"),
+        ("html", "text/html; charset=utf-8"),
+    ],
+)
+def test_an_address_gets_what_is_printed(
+    kubeconfig: Path, receiver: Stub, capsys: pytest.CaptureFixture[str], form: str, content_type: str
+) -> None:
+    arguments = ["report", "--kubeconfig", str(kubeconfig), "-o", form]
+    code = main([*arguments, "--out", "-", "--out", f"{receiver.url}/taken"])
+
+    assert code == 0
+    (asked,) = receiver.asked
+    assert (asked.method, asked.headers["Content-Type"]) == ("POST", content_type)
+    assert asked.body.decode() == capsys.readouterr().out
+
+
+def test_what_can_not_be_delivered_keeps_nothing_from_the_others_and_shows_no_secret(
+    kubeconfig: Path, receiver: Stub, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, places = (
+        tmp_path / "report.txt",
+        [f"{receiver.url}/SECRET", "configmap/ours/report", "http://127.0.0.1:1/"],
+    )
+    named = [argument for place in (*places, str(file)) for argument in ("--out", place)]
+    code = main(["report", "--kubeconfig", str(kubeconfig), *named])
+
+    printed = capsys.readouterr()
+    assert (code, printed.out) == (2, "")
+    assert "reconciler:" in file.read_text(encoding="utf-8")
+    last = printed.err.splitlines()[-1]
+    assert "http://127.0.0.1: answered 503, so the report was not taken" in last
+    assert "configmap/ours/report: it may not be written; that needs patch configmaps in ours" in last
+    assert "no answer" in last
+    assert "SECRET" not in printed.err
+
+
+def test_a_report_that_is_too_large_for_a_config_map_is_named(
+    kubeconfig: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("jobs.runtime.destinations._LARGEST", 10)
+    code = main(["report", "--kubeconfig", str(kubeconfig), "--out", "configmap/ours/report"])
+
+    assert code == 2
+    assert "and a ConfigMap 10 at most; print only some rows" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [
+        ("https://169.254.1.1/SECRET", "the address is a link-local address"),
+        ("https://", "the address is not a URL"),
+        ("configmap/a/b/c", "is not configmap/NAMESPACE/NAME"),
+    ],
+)
+def test_a_place_that_can_not_be_meant_is_a_usage_error(
+    place: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["report", "--out", place]) == 2
+    printed = capsys.readouterr().err
+    assert said in printed
+    assert "SECRET" not in printed
+
+
 def test_the_page_is_written_as_one_file_with_the_readiness_and_without_the_document(
     kubeconfig: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

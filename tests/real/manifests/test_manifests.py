@@ -33,6 +33,7 @@ FOLDERS = (
         "replacing",
         "report",
         "report-job",
+        "report-configmap",
         "service",
         "shuffles",
         "crd",

@@ -98,6 +98,9 @@ PAIRS = {
     "with the agent": Same(("deployment", "agent"), {"agent": {"enabled": True}}),
     "with a Service": Same(("deployment", "service"), {"service": {"enabled": True}}),
     "the report beside it": Same(("deployment", "report-job"), {"report": {"enabled": True}}),
+    "the report in a ConfigMap": Same(
+        ("deployment", "report-configmap"), {"report": {"enabled": True, "configMap": True}}
+    ),
     "an image of a registry": Same(
         ("deployment", "agent"),
         {"agent": {"enabled": True}, "image": IMAGE},
@@ -149,7 +152,7 @@ def by_name(objects: list[Object]) -> dict[tuple[str, ...], Object]:
     for one in objects:
         metadata = one["metadata"]
         metadata["labels"] = {k: v for k, v in metadata["labels"].items() if k not in OF_HELM}
-        if one["kind"] == "ConfigMap":
+        if "data" in one:
             one["data"] = {name: yaml.safe_load(text) for name, text in one["data"].items()}
         if one["kind"] == "ValidatingAdmissionPolicy":
             one["spec"] = unfolded(one["spec"])
@@ -344,7 +347,16 @@ def test_each_value_is_where_it_belongs(helm: Helm, kind: str) -> None:
             assert each["image"] == f"node-maintenance-reconciler@{EVERYTHING['image']['digest']}"
             assert each["imagePullPolicy"] == "Always"
     assert found["CronJob", "report"]["spec"]["schedule"] == "0 5 * * *"
-    assert report["containers"][0]["args"][-1] == "--output=markdown"
+    assert report["containers"][0]["args"][-4:] == [
+        "--output=markdown",
+        "--out=-",
+        "--out=configmap/$(POD_NAMESPACE)/node-maintenance-report",
+        "--out=$(REPORT_WEBHOOK)",
+    ]
+    assert report["containers"][0]["env"][-1] == {
+        "name": "REPORT_WEBHOOK",
+        "valueFrom": {"secretKeyRef": {"name": "reports", "key": "address"}},
+    }
     assert pod["serviceAccountName"] == "drainer"
     account = found["ServiceAccount", "drainer"]["metadata"]
     assert account["annotations"] == EVERYTHING["serviceAccount"]["annotations"]

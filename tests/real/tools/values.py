@@ -36,7 +36,13 @@ EVERYTHING: dict[str, Any] = {
     "extraVolumes": [{"name": "secrets", "secret": {"secretName": "notify"}}],
     "extraVolumeMounts": [{"name": "secrets", "mountPath": "/secrets", "readOnly": True}],
     "service": {"enabled": True, "type": "NodePort", "port": 80, "annotations": {"example.com/s": "t"}},
-    "report": {"enabled": True, "schedule": "0 5 * * *", "args": ["--output=markdown"]},
+    "report": {
+        "enabled": True,
+        "schedule": "0 5 * * *",
+        "args": ["--output=markdown"],
+        "configMap": True,
+        "webhook": {"secretName": "reports", "secretKey": "address"},
+    },
     "agent": {
         "enabled": True,
         "address": "0.0.0.0",
