@@ -20,6 +20,8 @@ OUTSIDE["charts/node-maintenance-reconciler/README.md"] = "chart.md"
 # In the navigation, where a page's own title says too little.
 _TITLES = {"README.md": "What it is", "chart.md": "Values of the chart"}
 
+# Pictures of others that say how the tests on `main` went. The site loads nothing from elsewhere.
+BADGES = re.compile(r"^\[!\[\w+\]\(https://.*\n", re.MULTILINE)
 _SECTION = re.compile(r"^### (.+)\n((?:(?!#).*\n?)*)", re.MULTILINE)
 _NAMED = re.compile(r"\]\(([\w./-]+)\)")
 _LINK = re.compile(r"(!?)\[([^\]\n]*)\]\((?![a-z]+:|#|/)([^)\s#]+)(#[^)\s]*)?\)")
@@ -106,6 +108,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, **_: Any) -> str:
     """Change the links of a page."""
     name = page.file.src_uri
     sources = {there: path for path, there in OUTSIDE.items()}
+    markdown = BADGES.sub("", markdown)
     return linked(markdown, sources.get(name, f"docs/{name}"), config.repo_url or "")
 
 

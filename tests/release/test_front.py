@@ -12,6 +12,7 @@ import yaml
 
 from jobs.cli import commands
 from release.publishing import BASE
+from release.repository import address
 from release.version import ROOT
 
 GITHUB = ROOT / ".github"
@@ -61,6 +62,18 @@ def test_each_command_in_a_form_is_one_of_the_program() -> None:
         command = commands.get_command(click.Context(commands), name)
         assert command is not None, name
         assert not option or any(option in parameter.opts for parameter in command.params)
+
+
+def test_the_readme_shows_how_the_tests_went() -> None:
+    badges = re.findall(
+        r"\[!\[(\w+)\]\((\S+)/badge\.svg\?branch=main\)\]\((\S+)\)",
+        (ROOT / "README.md").read_text(encoding="utf-8"),
+    )
+
+    assert badges
+    for name, picture, page in badges:
+        assert picture == page == f"{address()}/actions/workflows/{name}.yml"
+        assert (GITHUB / "workflows" / f"{name}.yml").is_file()
 
 
 @pytest.mark.parametrize(
