@@ -27,7 +27,7 @@ from tests.support import builders
 from tests.support.builders import IMDS, NOW, PREFIX, REQUEST, minutes
 from tests.support.worlds import look, world_of
 
-WIDTH = 100
+WIDTH = 80
 NODE = "aks-np-12345678-vmss000000"
 OTHER = "aks-np-12345678-vmss000001"
 

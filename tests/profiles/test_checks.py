@@ -680,6 +680,10 @@ WAITS = judged(event(), AFTERNOON)
 DUE = judged(event(not_before=NOW), AFTERNOON)
 ANSWERS["windowOpen"] = {
     "no event": (situation(), failed("no event requires a drain")),
+    "the drain is for its only event": (
+        situation(None, judged(event()), held=record(events=(known(),))),
+        failed("no other event requires a drain"),
+    ),
     "it waits": (situation(None, WAITS), failed("waits for later", at(120))),
     "the first of two may start at its deadline": (
         situation(None, WAITS, judged(event(not_before=at(60)), AFTERNOON)),

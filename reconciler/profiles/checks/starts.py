@@ -69,7 +69,9 @@ def window_open(situation: Situation) -> CheckResult:
     if starting:
         reason = "; ".join(dict.fromkeys(event.opening.reason for event in starting))
         return passed(reason)
-    reason = "; ".join(dict.fromkeys(event.opening.words for event in asking)) or "no event requires a drain"
+    # The drain of a node that drains, or is about to, is for every event that requires one.
+    done = "no other event requires a drain" if situation.asking else "no event requires a drain"
+    reason = "; ".join(dict.fromkeys(event.opening.words for event in asking)) or done
     until = min((one.until for one in asking if one.until), default=None)
     return failed(reason, until)
 
