@@ -49,10 +49,18 @@ from reconciler.report.explain import explain_node
 from reconciler.report.values import Document, plain
 from reconciler.settings.schema import Settings
 
-MOST_NODES = (100, 20, 0)
-"""Other nodes of a file that are more than a count; the next number if the file would be too large."""
+MOST_NODES, MOST_PODS = 100, 500
 
-MOST_PODS = 500
+
+class Room(Struct, frozen=True):
+    """How many other nodes with news, and how many pods, a case may have."""
+
+    nodes: int = MOST_NODES
+    pods: int = MOST_PODS
+
+
+ROOMS = (Room(), Room(20, 200), Room(5, 50), Room(0, 10))
+"""The next one is for a case that does not fit into a file."""
 
 
 class _Group(Struct, frozen=True):
@@ -110,7 +118,7 @@ class Case(Struct, frozen=True):
 
     at: datetime
     node: Node
-    others: Annotated[tuple[Node, ...], Meta(max_length=MOST_NODES[0])] = ()
+    others: Annotated[tuple[Node, ...], Meta(max_length=MOST_NODES)] = ()
     groups: Annotated[tuple[_Group, ...], Meta(max_length=limits.INSTANCES)] = ()
     left_out: int = 0
     pods: Pods = ()
@@ -128,11 +136,11 @@ class Case(Struct, frozen=True):
 
 
 def read_case(
-    name: str, snapshot: Snapshot, settings: Settings, parts: Parts, now: datetime, most: int = MOST_NODES[0]
+    name: str, snapshot: Snapshot, settings: Settings, parts: Parts, now: datetime, room: Room = ROOMS[0]
 ) -> Case:
     """Return what a snapshot has about the node, and of others what counts for it.
 
-    `now` (aware) is that of the plan. At most so many others are whole.
+    `now` (aware) is that of the plan.
     """
     kept_labels = READ_LABELS | settings.label_keys() | parts.wants(settings).labels
     own = f"{settings.keys.prefix}/"
@@ -154,21 +162,22 @@ def read_case(
         before = groups.get(key)
         groups[key] = replace(before, count=before.count + 1) if before is not None else _Group(node, 1)
     node = cut(next(node for node in snapshot.nodes if node.name == name))
-    pods = [replace(pod, resource_version="") for pod in snapshot.pods.get(name, ())][:MOST_PODS]
-    budgets = [budget for budget in snapshot.budgets if any(budget.covers(pod) for pod in pods)]
+    pods = [replace(pod, resource_version="") for pod in snapshot.pods.get(name, ())][: room.pods]
+    budgets = [budget for budget in snapshot.budgets if any(map(budget.covers, pods))][:MOST_PODS]
     unplaced = [pod for pod in snapshot.pods.get("", ()) if any(budget.covers(pod) for budget in budgets)]
     named = {pod.namespace for pod in pods}
-    whole = (node, *news[:most])
+    counted = sorted(groups.values(), key=lambda group: -group.count)
+    whole = (node, *news[: room.nodes])
     agents, ledger, known = snapshot.agents, snapshot.ledger, {one.name for one in whole}
     # A plan is made at the time of the slower clock.
     behind = snapshot.disagreement.behind if snapshot.disagreement is not None else timedelta()
     return Case(
         at=(now + behind).replace(microsecond=0),
         node=node,
-        others=tuple(news[:most]),
-        groups=tuple(groups.values()),
-        left_out=len(news[most:]),
-        pods=(*pods, *unplaced)[:MOST_PODS],
+        others=tuple(news[: room.nodes]),
+        groups=tuple(counted[: limits.INSTANCES]),
+        left_out=len(news[room.nodes :]) + sum(group.count for group in counted[limits.INSTANCES :]),
+        pods=(*pods, *unplaced)[: room.pods],
         budgets=tuple(replace(budget, resource_version="") for budget in budgets),
         namespaces={one: each for one, each in snapshot.for_settings.namespaces.items() if one in named},
         agents=_Agents(

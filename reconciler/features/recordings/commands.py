@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 
 import click
@@ -14,12 +15,13 @@ from jobs.runtime.environment import Target, connected
 from jobs.runtime.output import check_output, echo, echo_document, print_text, write_output
 from jobs.runtime.outside import examined
 from jobs.runtime.settings_source import SettingsSource, settings_to_show
-from reconciler.features.recordings.case import MOST_NODES, Case, answers_of, decision_of, read_case, replayed
+from reconciler.features.recordings.case import ROOMS, Case, answers_of, decision_of, read_case, replayed
 from reconciler.features.recordings.file import (
     LARGEST,
     Recorded,
     differences,
     from_file,
+    policy_of,
     to_document,
     to_file,
 )
@@ -74,6 +76,11 @@ def record(
     return policy.exit_code
 
 
+@cache
+def _public() -> frozenset[str]:
+    return public_words(PARTS, Case)
+
+
 def recorded(
     name: str, found: Examination, settings: Settings, policy: str
 ) -> tuple[str, tuple[Hidden, ...], list[str]]:
@@ -84,11 +91,12 @@ def recorded(
     snapshot, now = found.snapshot, found.plan.now
     node = next(node for node in snapshot.nodes if node.name == name)
     explained = explain_node(node, found, assess(snapshot, now).of(name), settings, now)
-    decision, public = decision_of(explained), public_words(PARTS, Case)
-    for most in MOST_NODES:
-        case = read_case(name, snapshot, settings, PARTS, now, most)
+    decision, public = decision_of(explained), _public()
+    sent = policy_of(policy, settings.with_calendars(snapshot.for_settings.calendars), now)
+    for room in ROOMS:
+        case = read_case(name, snapshot, settings, PARTS, now, room)
         answers = answers_of(snapshot, PARTS, (case.node, *case.others))
-        document, hidden = to_document(case, answers, policy, decision, public)
+        document, hidden = to_document(case, answers, sent, decision, public)
         text = to_file(document)
         if len(text) <= LARGEST:
             break

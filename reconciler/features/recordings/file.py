@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from datetime import datetime, timedelta
+from itertools import islice, takewhile
 from typing import Any
 
 from msgspec import Struct
 
 from jobs.runtime.output import as_yaml
 from reconciler import __version__
+from reconciler.calendar.occurrences import Run
+from reconciler.calendar.windows import Window
 from reconciler.features.recordings.case import Case
 from reconciler.features.recordings.standins import IDS, Hidden, StandIns
 from reconciler.model import limits
+from reconciler.model.moments import to_text
 from reconciler.model.values import decoded, encoded
 from reconciler.report.document import as_json
 from reconciler.report.values import Document
@@ -38,12 +43,22 @@ _WEBHOOK = {"url": "https://host.invalid/"}
 _JOB = {"spec": {"template": {"spec": {"containers": [{"name": "hook"}]}}}}
 
 
-def policy_of(text: str) -> tuple[Document, list[str]]:
-    """Return what a file has of the settings in this text, which can be used; and what it leaves out."""
+_CALENDARS = "calendars"
+_AHEAD, _RUNS = timedelta(days=60), 50
+"""How far ahead, and how many times, a file has of a calendar."""
+
+
+def policy_of(text: str, settings_in_use: Settings, now: datetime) -> tuple[Document, list[str]]:
+    """Return what a file has of the settings in this text, and what it leaves out. `now` is aware.
+
+    What `settings_in_use` have of calendars becomes windows and freezes with dates.
+    """
     value = read_yaml(text).value
     settings: dict[str, Any] = value if isinstance(value, dict) else {}
     kept = {key: settings[key] for key in _SECTIONS if settings.get(key) is not None}
-    left = [key for key in settings if key not in kept and key not in ("apiVersion", "kind")]
+    left = [key for key in settings if key not in kept and key not in ("apiVersion", "kind", _CALENDARS)]
+    for key, entries in _of_calendars(settings_in_use, now).items():
+        kept[key] = [*kept.get(key, ()), *entries]
     if isinstance(sources := kept.get("sources"), dict):
         kept["sources"] = {key: sources[key] for key in _SOURCES if key in sources}
         left += [f"sources.{key}" for key in sources if key not in _SOURCES]
@@ -54,6 +69,30 @@ def policy_of(text: str) -> tuple[Document, list[str]]:
             for key, each in hooks.items()
         }
     return kept, left
+
+
+def _of_calendars(settings: Settings, now: datetime) -> Mapping[str, list[Document]]:
+    found: dict[str, list[Document]] = {}
+    for rule in (rule for part in settings.of_features for rule in part.rules(settings)):
+        ahead = takewhile(lambda run: run.start < now + _AHEAD, rule.times.runs(now))
+        # A calendar without a time ahead opens no window, but it is there.
+        runs = list(islice(ahead, _RUNS)) or ([_NEVER] if isinstance(rule, Window) else [])
+        selector = [encoded(each) for each in rule.selector.requirements]
+        more = {} if isinstance(rule, Window) else {"reason": rule.reason, "absolute": rule.absolute}
+        found.setdefault("windows" if isinstance(rule, Window) else "notAllowed", []).extend(
+            {
+                "name": f"{rule.name} {number}",
+                "start": to_text(max(run.start, limits.EARLIEST)),
+                "end": to_text(min(run.end, limits.LATEST)),
+                **{key: value for key, value in more.items() if value},
+                **({"nodeSelector": {"matchExpressions": selector}} if selector else {}),
+            }
+            for number, run in enumerate(runs, 1)
+        )
+    return found
+
+
+_NEVER = Run(limits.LATEST - timedelta(days=1), limits.LATEST)
 
 
 def _without_content(hook: Any) -> Document:
@@ -87,10 +126,14 @@ class Recorded(Struct, frozen=True):
 
 
 def to_document(
-    case: Case, answers: Mapping[str, Any], policy: str, decision: Document, public: Collection[str]
+    case: Case,
+    answers: Mapping[str, Any],
+    policy: tuple[Document, list[str]],
+    decision: Document,
+    public: Collection[str],
 ) -> tuple[Document, tuple[Hidden, ...]]:
-    """Return the document of a file, and what was replaced in it. `policy` is the text of the settings."""
-    settings, left_out = policy_of(policy)
+    """Return the document of a file, and what was replaced in it. `policy` is that of `policy_of`."""
+    settings, left_out = policy
     body = {
         "decision": decision,
         "leftOut": left_out,

@@ -76,8 +76,11 @@ class StandIns:
         self._found: dict[str, set[str]] = {}
         self._regions = {found.casefold() for text in _texts(document) for found in _EC2.findall(text)}
         self._numbers: dict[str, str] = {}
+        # A document has most of its words many times.
+        self._kept: dict[str, str] = {}
         # The first walk only collects.
         self._walked(document, self._collected)
+        self._kept = {}
         counts: Counter[str] = Counter()
         for word in sorted(self._found):
             kind = self._kind(word)
@@ -119,9 +122,13 @@ class StandIns:
                 return json.dumps(found, separators=(",", ":"), ensure_ascii=False)
             except (ValueError, RecursionError):
                 pass
-        return _PARTS.sub(lambda part: self._part(part, each), text)
+        return _PARTS.sub(lambda part: self._kept.get(part[0]) or self._part(part, each), text)
 
     def _part(self, part: re.Match[str], each: Callable[[str], str]) -> str:
+        self._kept[part[0]] = made = self._made(part, each)
+        return made
+
+    def _made(self, part: re.Match[str], each: Callable[[str], str]) -> str:
         if part["address"] is not None:
             return each(part["address"])
         # A point ends a sentence.

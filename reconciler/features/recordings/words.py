@@ -40,6 +40,7 @@ _KUBERNETES = """
     Ready NotReady KubeletReady KubeletNotReady NodeStatusUnknown MemoryPressure DiskPressure PIDPressure
     NetworkUnavailable KernelDeadlock ReadonlyFilesystem FrequentKubeletRestart FrequentContainerdRestart
     linux windows amd64 arm64 spot regular upgrade Quarantined virtual-kubelet
+    AKS Karpenter OpenShift Cluster API MachineSet MachineDeployment MachinePool NodePool agent
     list get watch pods nodes namespaces configmaps poddisruptionbudgets policy daemonsets leases
 """
 
@@ -74,7 +75,7 @@ _FILE = """
     deadline stateBefore state actions holds check until plannedStart latestStart missed forecast outcome
     unguarded pods installed was read lock skip wait keep refuse delete
     at reason scope now workflows asked again found unseen problem alone paused hook record told uid profiles
-    id duration version
+    id duration version spec template containers hook
 """
 """Keys of the file and of annotations, and words of a decision."""
 

@@ -11,7 +11,8 @@ from reconciler.features.recordings.commands import recorded
 from reconciler.features.recordings.file import Recorded, from_file
 from reconciler.features.recordings.standins import Hidden
 from reconciler.model.errors import Unauthorized
-from reconciler.model.ports import Outside
+from reconciler.model.ports import CalendarReader, Outside
+from reconciler.model.values import replace
 from reconciler.passes.assess import assess
 from reconciler.report.explain import explain_node
 from reconciler.run import PARTS, examine
@@ -42,7 +43,13 @@ class Recording:
         return replayed(what.case, what.answers, what.settings, PARTS, examine).decision
 
 
-def recording_of(world: World, name: str, policy: str = ENFORCE, refused: Collection[str] = ()) -> Recording:
+def recording_of(
+    world: World,
+    name: str,
+    policy: str = ENFORCE,
+    refused: Collection[str] = (),
+    calendars: CalendarReader | None = None,
+) -> Recording:
     """The recording of a node, by somebody who only reads, without the reads that are refused."""
 
     def refuse(call: Call) -> None:
@@ -52,6 +59,7 @@ def recording_of(world: World, name: str, policy: str = ENFORCE, refused: Collec
     world.api.before_read = refuse
     settings = parse_settings(policy, "maintenance.yaml")
     outside = Outside(**{field: getattr(world.outside, field) for field in Outside.__struct_fields__})
+    outside = replace(outside, calendars=calendars)
     found = examine(outside, settings, world.now, with_preview=True, also_pods=True)
     node, now = next(one for one in found.snapshot.nodes if one.name == name), found.plan.now
     explained = explain_node(node, found, assess(found.snapshot, now).of(name), settings, now)

@@ -154,6 +154,7 @@ def test_no_name_id_address_or_text_comes_out(data: st.DataObject) -> None:
     leaked = {part for each in used for part in secrets_of(each) if part in written}
     assert not leaked
     assert "4321" not in written
+    assert found.replayed == found.read.decision
     # Whoever sends it can look up each of them.
     shown = {part for hidden in found.hidden for part in secrets_of(hidden.word)}
     assert set(secrets_of(node.name)) <= shown

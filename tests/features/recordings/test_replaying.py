@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reconciler.features.recordings.file import LARGEST
+from reconciler.model.content import CalendarPlace, CalendarText
+from reconciler.model.errors import OutputError
 from reconciler.model.machine import vm_of
 from reconciler.model.node import Node
 from reconciler.model.polling import Memory, ScopeAnswer
@@ -31,12 +34,21 @@ MINUTE = timedelta(minutes=1)
 NIGHTS = "windows: [{name: nights, days: [Mon-Thu], start: '22:00', end: '05:00'}]\ntimeZone: Asia/Tokyo\n"
 BATCH = "{agentpool: batch}"
 LONG = "events: {Reboot: {outsideWindow: Never, leadTime: 1h}}"
+HOOKS = (
+    "hooks: {preDrain: [{name: lb, webhook: {url: https://lb.example.com/}}], preUncordon: [{name: backup, "
+    "job: {spec: {template: {spec: {containers: [{name: a, image: example.com/a}]}}}}}]}\n"
+)
+RULES = (
+    "drain: {rules: [{name: shops, namespaces: [shop], behavior: Skip}]}\ncoexist: {aksRemediator: Leave}\n"
+)
 POLICIES = (
     ENFORCE,
     "",
     "mode: Enforce\nbudget: {maxUnavailable: 2, spacing: 10m, perZone: 1, perPool: 1}\n",
     f"{ENFORCE}{NIGHTS}",
     f"{ENFORCE}nodeSelector: {BATCH}\noverrides: [{{nodeSelector: {BATCH}, {LONG}}}]\n",
+    f"{ENFORCE}{HOOKS}publish: [node-conditions, drainsafe]\nhints: {{taint: true, label: true}}\n",
+    f"{ENFORCE}events: {{Reboot: {{replace: true}}, Redeploy: {{acknowledge: true}}}}\n{RULES}",
     "mode: Finish\nkeys: {prefix: maintenance.example.com}\nadopt: [mechanic]\n",
 )
 
@@ -189,3 +201,62 @@ def test_a_recording_says_what_it_lacks() -> None:
     found = recording_of(world, "aks-np-7", policy)
 
     assert found.notes == ["left out of the settings: notify"]
+
+
+class _Calendar:
+    """Reads the same list of times for each calendar."""
+
+    def __init__(self, text: str) -> None:
+        self._found = CalendarText(text) if text else CalendarText(unread="no answer from Acme")
+
+    def read(self, places: Sequence[CalendarPlace]) -> Mapping[str, CalendarText]:
+        return {place.name: self._found for place in places}
+
+
+TIMES = """
+- {start: 2026-11-20T00:00:00Z, end: 2026-11-22T00:00:00Z, title: Acme's sale}
+- {start: 2026-12-01T00:00:00Z, end: 2026-12-02T00:00:00Z}
+"""
+
+
+@pytest.mark.parametrize("use", ["windows", "notAllowed"])
+@pytest.mark.parametrize("text", [TIMES, "", "[]"], ids=["some", "unread", "none"])
+def test_a_calendar_is_replayed_as_dates_without_its_text(use: str, text: str) -> None:
+    when = (NOW + timedelta(days=30)).isoformat()
+    asked = json.dumps({"kind": "Reboot", "notBefore": when})
+    world = world_of([builders.node("aks-np-7", annotations={builders.REQUEST: asked}), builders.node("b")])
+    policy = (
+        f"{ENFORCE}calendars: [{{name: acme, file: /acme.ics, as: {use}, "
+        "nodeSelector: {matchExpressions: [{key: gpu, operator: DoesNotExist}]}}]\n"
+    )
+
+    found = recording_of(world, "aks-np-7", policy, calendars=_Calendar(text))
+
+    assert found.notes == []
+    assert found.replayed == found.read.decision
+    assert found.decided["plannedStart"] == found.replayed["plannedStart"]
+    assert "acme" not in found.text
+
+
+def test_a_large_case_has_fewer_nodes_and_pods_and_says_so() -> None:
+    long = json.dumps({"kind": "Reboot", "reason": "word " * 2000})
+    nodes = [builders.node(f"n-{number:03}", annotations={builders.REQUEST: long}) for number in range(120)]
+    world = world_of(nodes, [builders.pod(f"web-{number}", "n-007") for number in range(600)])
+
+    found = recording_of(world, "n-007")
+
+    case = found.read.case
+    assert len(found.text) <= LARGEST
+    assert (len(case.others), case.left_out, len(case.pods)) == (20, 99, 200)
+    assert found.replayed["events"] == found.read.decision["events"]
+    assert "pods" in found.read.incomplete
+    (note,) = found.notes
+    assert "from the file alone, the decision is another one" in note
+
+
+def test_what_does_not_fit_at_all_is_an_error() -> None:
+    held = {f"{PREFIX}/pre-drain.hook-{number}": "somebody " * 3000 for number in range(40)}
+    world = world_of([builders.node("a", annotations=held)])
+
+    with pytest.raises(OutputError, match="what is read of a does not fit into 1000000 characters"):
+        recording_of(world, "a")
