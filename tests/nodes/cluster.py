@@ -179,7 +179,14 @@ class Cluster:
 
     def delete(self, objects: Iterable[Object]) -> None:
         """Delete objects, and wait until they are gone."""
-        self.kubectl("delete", "--ignore-not-found", "-f", "-", text=json.dumps(_list(objects)))
+        rest = list(objects)
+        spaces = [each for each in rest if each["kind"] == "Namespace"]
+        names = {space["metadata"]["name"] for space in spaces}
+        parts = [[each for each in rest if each not in spaces], spaces]
+        for part in filter(None, parts):
+            self.kubectl("delete", "--ignore-not-found", "-f", "-", text=json.dumps(_list(part)))
+            # A namespace that is deleted with Pods looks again only after half of their grace periods.
+            wait_for("the end of Pods", lambda: not any(map(self.pods, names)), seconds=90, every=0.1)
 
     def settings(self, objects: Iterable[Object], **changes: Any) -> list[Object]:
         """Return the objects with other settings in their ConfigMap."""
