@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -17,6 +19,9 @@ from pathlib import Path
 from tests.nodes.cluster import Cluster
 from tests.nodes.scenarios import SCENARIOS
 from tests.support.controlplane.binaries import kubernetes_version
+
+INTERRUPTED = 130
+"""The exit code after Ctrl-C, as of a shell."""
 
 RESULT = Path(__file__).parents[2] / "docs/reliability.md"
 MARKS = "<!-- nodes: begin, written by nox -s nodes -- --write -->", "<!-- nodes: end -->"
@@ -49,6 +54,8 @@ class Row:
 
 def main() -> int:
     """Play; 1 if something failed."""
+    # Nothing has to be undone: all of it ends with the namespaces.
+    signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
     folder, plan = Path(sys.argv[1]), Plan(**json.loads(sys.argv[2]))
     began = time.monotonic()
     rows: list[Row] = []
@@ -85,8 +92,6 @@ def _play(cluster: Cluster, name: str) -> Row:
     began = time.monotonic()
     try:
         seen, passed = SCENARIOS[name](cluster), True
-    except KeyboardInterrupt:
-        raise
     except Exception as error:  # noqa: BLE001 - the other scenarios are played all the same
         traceback.print_exc()
         seen, passed = f"{type(error).__name__}: {error}".strip(), False
