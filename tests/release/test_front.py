@@ -47,14 +47,12 @@ def test_a_report_needs_the_file_of_the_node_and_the_version() -> None:
 
 
 def test_each_command_in_a_form_is_one_of_the_program() -> None:
-    # `record` is not there yet.
     named = {
         (name, option)
         for form in FORMS
         for name, option in re.findall(
             r"`reconciler (\w+)(?: NODE)?(?: (--\w+))?[^`]*`", form.read_text(encoding="utf-8")
         )
-        if name != "record"
     }
 
     assert ("explain", "") in named
