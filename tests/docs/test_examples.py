@@ -10,7 +10,7 @@ from reconciler.settings.load import parse_settings
 from tests.docs.test_headings import written
 
 
-@pytest.mark.parametrize("page", ["publishing.md", "aws.md", "esx.md"])
+@pytest.mark.parametrize("page", ["publishing.md", "aws.md", "esx.md", "migrating.md"])
 def test_the_examples_are_right(page: str) -> None:
     examples = re.findall(r"```yaml\n(.*?)```", written(page), re.DOTALL)
     assert examples

@@ -1,4 +1,4 @@
-"""docs/helm.md and the chart: generated files are current, and the page names each folder and value."""
+"""docs/helm.md, docs/aks.md and the chart: generated files are current, values and folders are named."""
 
 from __future__ import annotations
 
@@ -19,7 +19,11 @@ from reconciler.settings.schema import Settings
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "helm.md").read_text(encoding="utf-8")
 ROWS = re.findall(r"^\| (.+) \| (.+) \|$", PAGE, re.MULTILINE)
-EXAMPLES = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
+EXAMPLES = [
+    example
+    for page in (PAGE, (ROOT / "docs" / "aks.md").read_text(encoding="utf-8"))
+    for example in re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+]
 VALUES = Values().model_dump(by_alias=True)
 
 
