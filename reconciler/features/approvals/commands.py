@@ -181,8 +181,8 @@ class Asked(Struct, frozen=True):
 def hold(given: Given, until: str | None, reason: str, stops: bool) -> int:
     """Hold nodes: no drain of them begins, not even at a deadline.
 
-    --all and --pool also hold nodes that join later. A node in maintenance goes on, and is uncordoned after
-    it. `reconciler resume` ends the hold.
+    --all and --pool also hold nodes that join later. Maintenance that has begun goes on, and the node is
+    uncordoned after it. `reconciler resume` ends the hold.
     """
 
     def asked(scene: Scene) -> Asked:
@@ -243,9 +243,9 @@ def resume(given: Given) -> int:
 def approve(given: Given, until: str | None, reason: str, cancel: bool) -> int:
     """Approve the drains for the events that are reported now, or withdraw the approval.
 
-    What waits is found by the events that the nodes report now, and the settings. A node that is named is
-    also approved for its workflows, if the settings have a check `approved`. The exit code is 1 if no
-    reconciler runs: the approval is written, and nobody acts on it now.
+    It approves the events that the nodes report now and that need an approval by the settings. A node that
+    you name is also approved for its workflows, if the settings have a check `approved`. The exit code is 1
+    if no reconciler runs: the approval is written, but nobody acts on it now.
     """
     if cancel and (until is not None or reason):
         raise click.UsageError("--cancel withdraws the approval; give neither --until nor --reason with it")
