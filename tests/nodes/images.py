@@ -32,7 +32,7 @@ _INPUTS = ("Dockerfile", ".dockerignore", "LICENSE", "README.md", "pyproject.tom
 _FOLDERS = ("image", "jobs", "reconciler")
 _BASE = ("bookworm", "python3,python3-venv,python3-pip,ca-certificates,tzdata")
 # Each program that is needed, and its package in Debian.
-_PROGRAMS = {"buildah": "buildah", "debootstrap": "debootstrap", "unshare": "util-linux"}
+PROGRAMS = {"buildah": "buildah", "debootstrap": "debootstrap", "unshare": "util-linux"}
 # An archive has about 200 MB, and a run needs two.
 _KEPT = 4
 
@@ -46,7 +46,7 @@ def missing() -> list[str]:
     lacks = [] if sys.platform == "linux" else ["Linux: debootstrap and buildah run nowhere else"]
     if os.geteuid() != 0:
         lacks.append("root: run it with sudo")
-    packages = [package for program, package in _PROGRAMS.items() if shutil.which(program) is None]
+    packages = [package for program, package in PROGRAMS.items() if shutil.which(program) is None]
     if packages:
         lacks.append(f"{', '.join(packages)}: run apt-get install {' '.join(packages)}")
     return lacks

@@ -21,6 +21,7 @@ from release.__main__ import parser
 from release.krew.archive import PYTHONS
 from release.repository import full_name
 from release.version import ROOT
+from tests.nodes import images, requirements
 
 Job = dict[str, Any]
 WORKFLOWS = {file.stem: file for file in sorted((ROOT / ".github" / "workflows").glob("*.yml"))}
@@ -182,6 +183,15 @@ def test_the_tests_run_on_each_supported_python_and_both_architectures() -> None
     assert project["requires-python"] == f">={PYTHONS[0]}"
     assert [runner.endswith("-arm") for runner in matrix["runner"]] == [False, True]
     assert [step["run"] for job, step in STEPS if job == "ci/tests" and "run" in step][-1] == ".ci/run"
+
+
+def test_the_nodes_get_each_package_that_they_need() -> None:
+    (installed,) = [rest for _, words in COMMANDS if (rest := after(words, "apt-get", "install"))]
+    needed = {*requirements.PACKAGES.values(), *images.PROGRAMS.values(), "containernetworking-plugins"}
+    # Every Debian and Ubuntu has these.
+    needed -= {"mount", "util-linux"}
+
+    assert needed - set(installed) == set()
 
 
 def test_a_tag_is_all_that_a_release_needs() -> None:
