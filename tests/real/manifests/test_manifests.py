@@ -74,7 +74,7 @@ def test_a_real_api_server_accepts_everything_twice_without_a_warning(
     assert [line for line in changed if not line.endswith(" unchanged")] == []
 
 
-@pytest.mark.parametrize("folder", ["agent", "cronjob", "deployment"])
+@pytest.mark.parametrize("folder", ["agent", "cronjob", "deployment", "report-job"])
 def test_pods_are_as_restricted_as_can_be(folder: str) -> None:
     pods = [pod for found in built(folder) if (pod := pod_of(found))]
     assert pods
@@ -97,6 +97,24 @@ def test_pods_are_as_restricted_as_can_be(folder: str) -> None:
         assert not any("emptyDir" in volume for volume in pod.get("volumes", []))
 
 
+def test_each_kind_of_pod_has_its_component_and_no_budget_selects_two_kinds() -> None:
+    every = [one for folder in FOLDERS for one in built(folder)]
+    labels = {}
+    for one in every:
+        if pod_of(one) is not None:
+            spec = one["spec"]
+            template = spec.get("jobTemplate", {}).get("spec", spec)["template"]
+            labels[one["kind"], one["metadata"]["name"]] = template["metadata"]["labels"]
+    components = [one["app.kubernetes.io/component"] for one in labels.values()]
+
+    assert sorted(components) == ["agent", "report", "serve", "sweep"]
+    budgets = [one for one in every if one["kind"] == "PodDisruptionBudget"]
+    assert budgets
+    for one in budgets:
+        chosen = one["spec"]["selector"]["matchLabels"].items()
+        assert [who for who, own in labels.items() if chosen <= own.items()] == [("Deployment", "reconciler")]
+
+
 @pytest.mark.parametrize("folder", ["agent", "deployment"])
 def test_what_keeps_running_has_both_probes(folder: str) -> None:
     containers = [one for found in built(folder) if (pod := pod_of(found)) for one in pod["containers"]]
@@ -107,7 +125,7 @@ def test_what_keeps_running_has_both_probes(folder: str) -> None:
         assert paths == ["/healthz", "/readyz"]
 
 
-@pytest.mark.parametrize("folder", ["agent", "cronjob", "deployment"])
+@pytest.mark.parametrize("folder", ["agent", "cronjob", "deployment", "report-job"])
 def test_no_pod_tolerates_every_taint(folder: str) -> None:
     tolerations = [one for found in built(folder) if (pod := pod_of(found)) for one in pod["tolerations"]]
 
@@ -123,7 +141,7 @@ def test_the_agent_leaves_nodes_alone_that_aks_manages_itself() -> None:
         assert {"key": HOSTED_LABEL, "operator": "DoesNotExist"} in term["matchExpressions"]
 
 
-@pytest.mark.parametrize("folder", ["agent", "cronjob", "deployment"])
+@pytest.mark.parametrize("folder", ["agent", "cronjob", "deployment", "report-job"])
 def test_a_token_is_mounted_only_where_a_pod_asks_for_it(folder: str) -> None:
     objects = built(folder)
 

@@ -229,6 +229,40 @@ def test_the_release_leaves_its_namespace_to_helm(helm: Helm) -> None:
     ]
 
 
+def test_nothing_of_a_release_names_the_usual_namespace_and_account(helm: Helm) -> None:
+    helm.namespace = "ops"
+    permissions = dict.fromkeys((*PERMISSIONS, "publish"), True)
+    more = {"podMonitor": True, "rules": True, "dashboard": True}
+    network = {"monitoringByLabel": True}
+    given = {
+        **EVERYTHING,
+        "permissions": permissions,
+        "crd": {"enabled": True},
+        "flowControl": {"enabled": True},
+        "monitoring": more,
+        "networkPolicies": network,
+    }
+    found = [
+        one
+        for kind in ("Deployment", "CronJob")
+        for one in helm.template({**given, "runAs": kind}, tests=True)
+    ]
+
+    places = {one["metadata"].get("namespace", "ops") for one in found}
+    assert places == {"ops", "node-maintenance-agent", "kube-system", "default"}
+    accounts = {
+        (subject["namespace"], subject["name"]) for one in found for subject in one.get("subjects", ())
+    }
+    agent = ("node-maintenance-agent", "node-maintenance-agent")
+    assert accounts == {("ops", "drainer"), ("ops", "report"), ("ops", "test"), agent}
+    for one in found:
+        one["metadata"].pop("name")
+        text = yaml.safe_dump(one, width=10_000)
+        assert "serviceaccount:node-maintenance:" not in text
+        assert "-n node-maintenance " not in text
+        assert "namespace: node-maintenance\n" not in text
+
+
 @pytest.mark.parametrize(
     ("values", "named"),
     [
