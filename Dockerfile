@@ -28,19 +28,35 @@ RUN pip install --no-cache-dir --no-compile --no-deps --require-hashes --only-bi
 COPY pyproject.toml README.md LICENSE ./
 COPY reconciler reconciler
 COPY jobs jobs
+# The commit that `reconciler --version` says.
+ARG REVISION=""
+RUN case "${REVISION}" in \
+      *[!0-9a-f]*) echo "REVISION must be a commit, as git rev-parse HEAD prints it" >&2; exit 1 ;; \
+    esac \
+ && sed -i "s/^__commit__ = \"\"$/__commit__ = \"${REVISION}\"/" reconciler/__init__.py \
+ && grep -qx "__commit__ = \"${REVISION}\"" reconciler/__init__.py
 RUN pip wheel --no-cache-dir --no-deps --no-index --no-build-isolation --wheel-dir dist . \
  && pip --python /app/bin/python install --no-cache-dir --no-compile --no-deps --no-index dist/*.whl
 
-# The asynchronous copy of the Kubernetes client and everybody's tests are half of the image, and never loaded.
-RUN rm -rf /app/lib/python3.11/site-packages/kubernetes/aio \
- && find /app -name '*_test.py' -delete
-
-# Python, the program and their libraries, without a shell, pip or any other program.
-COPY image/root.py ./
-RUN python root.py --app /app --to /image
+# Python, the program and what they load, as bytecode too: no shell, no pip and no other program.
+COPY image image
+RUN python -m image.root --app /app --to /image
 
 FROM scratch
 COPY --from=build /image /
+# What is not given stays empty, or as it is here. All of it comes from the commit and its repository, so the
+# same commit has the same labels.
+ARG VERSION=0.1.0
+ARG REVISION=""
+ARG CREATED=""
+ARG SOURCE=https://github.com/node-maintenance/node-maintenance-reconciler
+LABEL org.opencontainers.image.title="node-maintenance-reconciler" \
+      org.opencontainers.image.description="Keeps workloads out of the way of platform maintenance on Kubernetes nodes, first of all on AKS" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.revision="${REVISION}" \
+      org.opencontainers.image.created="${CREATED}" \
+      org.opencontainers.image.source="${SOURCE}"
 ENV PATH=/app/bin \
     HOME=/ \
     LANG=C.UTF-8 \

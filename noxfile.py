@@ -128,6 +128,17 @@ def release(session: nox.Session) -> None:
 
 
 @nox.session(default=False)
+def image(session: nox.Session) -> None:
+    """Build the image (Linux, root) and print its largest parts; `-- image.tar` for one that is built."""
+    archive = session.posargs
+    if not archive:
+        # The last line is the path; others say what is built, which takes minutes.
+        said = session.run(PYTHON, "-m", "tests.nodes.images", silent=True)
+        archive = str(said).splitlines()[-1:]
+    session.run(PYTHON, "-m", "image.parts", *archive)
+
+
+@nox.session(default=False)
 def cluster(session: nox.Session) -> None:
     """Start a real API server with an AKS-shaped cluster, for a person, until Ctrl-C."""
     session.run(PYTHON, "-m", "tests.support.controlplane", *session.posargs)

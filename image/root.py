@@ -3,9 +3,10 @@
 What is not collected cannot be misused: there is no shell, no pip, and no other program. Everything is copied
 to its own path below the target, so that links, shebangs and the cache of the dynamic linker stay right.
 
-    python image/root.py --app /app --to /image
+    python -m image.root --app /app --to /image
 
-It collects the interpreter that runs it. It needs `ldd` and the standard library.
+It collects the interpreter that runs it, and of the packages what unused.py does not name. It needs `ldd` and
+the standard library.
 """
 
 from __future__ import annotations
@@ -21,13 +22,19 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 
-# pip (as a package, and as the wheel in ensurepip), tests, and what needs a screen.
-_LEFT_OUT = (
-    *("ensurepip", "idlelib", "lib2to3", "pydoc_data"),
-    *("site-packages", "test", "tkinter", "turtledemo"),
+from image.unused import unused
+
+# pip (as a wheel), what builds and tests packages, what needs a screen or a terminal, and a database.
+LEFT_OUT = (
+    *("curses", "distutils", "ensurepip", "idlelib", "lib2to3", "pydoc_data", "site-packages", "sqlite3"),
+    *("test", "tkinter", "turtle.py", "turtledemo", "unittest", "venv"),
 )
-# Modules whose libraries an image of Python may not have: those of tkinter are not in the slim ones.
-_NOT_LOADED = ("_tkinter.", "nis.")
+# Compiled modules of these, and others whose libraries are large or are not in each image of Python; tests of
+# Python itself; and what the interpreter was built from.
+_NOT_LOADED = (
+    *("_curses", "_dbm.", "_gdbm.", "_sqlite3.", "_tkinter.", "nis.", "readline."),
+    *("_ctypes_test.", "_test", "_xx", "xx", "config-"),
+)
 _PROGRAMS = re.compile(r"python[\d.]*|reconciler")
 _LIBRARY = re.compile(r"(?:=>\s+|^\s+)(/\S+)\s+\(0x", re.MULTILINE)
 # The C library loads it when a thread ends; no file names it.
@@ -55,9 +62,12 @@ def main(arguments: list[str] | None = None) -> None:
     _below(root, library / "site-packages").mkdir()
     for name in ("python", "python3", version):
         _copy(prefix / "bin" / name, root)
-    _tree(asked.app, root, _no_other_programs)
+    (packages,) = asked.app.glob("lib/python*/site-packages")
+    left_out = set(unused(packages))
+    _tree(asked.app, root, partial(_not_used, left_out))
     needed = [path for path in _shared(library / "lib-dynload") if not path.name.startswith(_NOT_LOADED)]
-    programs = [prefix / "bin" / version, *needed, *_shared(asked.app)]
+    needed += [path for path in _shared(asked.app) if left_out.isdisjoint((path, *path.parents))]
+    programs = [prefix / "bin" / version, *needed]
     for path in sorted(_libraries(programs)):
         if not path.is_relative_to(asked.app):
             # A copy of what a link leads to, under the name that is asked for.
@@ -75,15 +85,15 @@ def main(arguments: list[str] | None = None) -> None:
 
 def _not_needed(library: Path, folder: str, names: list[str]) -> Iterable[str]:
     """Leave out the parts of the standard library that the program does not need."""
-    left_out = _LEFT_OUT if Path(folder) == library else ()
+    left_out = LEFT_OUT if Path(folder) == library else ()
     return [*left_out, *(name for name in names if name.startswith(_NOT_LOADED))]
 
 
-def _no_other_programs(folder: str, names: list[str]) -> Iterable[str]:
-    """Leave out what packages put beside Python."""
-    if Path(folder).name != "bin" or not (Path(folder).parent / "pyvenv.cfg").exists():
-        return ()
-    return [name for name in names if not _PROGRAMS.fullmatch(name)]
+def _not_used(left_out: set[Path], folder: str, names: list[str]) -> Iterable[str]:
+    """Leave out what no command loads, and the programs that packages put beside Python."""
+    if Path(folder).name == "bin" and (Path(folder).parent / "pyvenv.cfg").exists():
+        return [name for name in names if not _PROGRAMS.fullmatch(name)]
+    return [name for name in names if Path(folder, name) in left_out]
 
 
 def _libraries(programs: list[Path]) -> set[Path]:

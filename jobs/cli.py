@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from jobs.commands import COMMANDS, SYNONYMS, called, in_own_words, is_completer, load
-from reconciler import __version__
+from reconciler import __commit__, __version__
 from reconciler.model.errors import ReconcilerError
 
 if TYPE_CHECKING:
@@ -73,7 +73,8 @@ class _Commands(click.Group):
 def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     """Print the version. click's own option keeps the first name by which a process calls it."""
     if wanted and not ctx.resilient_parsing:
-        click.echo(f"{called()}, version {__version__}")
+        commit = __commit__ or "unknown: only images and the packages of a release name theirs"
+        click.echo(f"{called()}, version {__version__}, commit {commit}")
         ctx.exit()
 
 
@@ -86,7 +87,7 @@ def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     is_eager=True,
     expose_value=False,
     callback=_version,
-    help="Show the version and exit.",
+    help="Show the version and the commit, and exit.",
 )
 def commands() -> None:
     """Drain Kubernetes nodes before the platform's maintenance, and uncordon them after it.

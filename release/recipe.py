@@ -24,7 +24,7 @@ from release.krew.archive import PLATFORMS, archive, archive_name, manifest
 from release.packing import pack
 from release.prepared import CHART, prepare
 from release.repository import HOST, full_name
-from release.version import NAME, ROOT, places, version
+from release.version import NAME, ROOT, places, version, write_commit
 
 # The image is built with one of these, see docs/install.md.
 LOCKS = {"": "requirements.lock"} | {
@@ -59,6 +59,9 @@ def make(order: Order) -> list[Path]:
         raise NotReady(f"{order.to} is not empty: remove what is there")
     with TemporaryDirectory() as folder:
         prepare(Path(folder), order.repository)
+        # A trial with other changes is no commit.
+        if not _git("status", "--porcelain"):
+            write_commit(source.commit, Path(folder))
         return _make(order, source, Path(folder))
 
 

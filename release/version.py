@@ -20,6 +20,7 @@ _NUMBERS = r"\d+\.\d+\.\d+"
 # Files, and what stands before the version in a line of them.
 PLACES = (
     ("pyproject.toml", r'^version = "'),
+    ("Dockerfile", r"^ARG VERSION="),
     ("reconciler/__init__.py", r'^__version__ = "'),
     ("k8s/**/*.yaml", r"image: node-maintenance-reconciler:"),
     ("charts/*/Chart.yaml", r"^version: "),
@@ -64,6 +65,13 @@ def write(new: str, root: Path = ROOT) -> None:
             written = re.sub(rf"({before}){_NUMBERS}", rf"\g<1>{new}", text, flags=re.MULTILINE)
             if written != text:
                 file.write_text(written, encoding="utf-8")
+
+
+def write_commit(commit: str, root: Path) -> None:
+    """Write the commit that `reconciler --version` says into a copy of the tree."""
+    file = root / "reconciler" / "__init__.py"
+    text = file.read_text(encoding="utf-8")
+    file.write_text(text.replace('__commit__ = ""', f'__commit__ = "{commit}"'), encoding="utf-8")
 
 
 if __name__ == "__main__":

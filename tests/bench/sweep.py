@@ -2,16 +2,20 @@
 
 `python -m tests.bench.sweep [--nodes 5000,10000] [--rounds 6]` prints time, peak memory and number of
 requests of `reconciler sweep`, of curl fetching the same list as JSON, and of `kubectl get nodes -o name`.
+With `--image FILE`, the archive of an image, also of `reconciler sweep` in there. This needs root: it runs in
+the files of the image, not in a container.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import shutil
 import statistics
 import subprocess
 import sys
+import tarfile
 import tempfile
 from pathlib import Path
 
@@ -61,7 +65,31 @@ def curl_command(kubeconfig: Path, url: str) -> list[str]:
     ]  # fmt: skip
 
 
-def measure(server: ControlPlane, settings: Path, rounds: int) -> list[Row]:
+def unpack(archive: Path, to: Path) -> None:
+    """Unpack the files of an image from what `docker save` or `buildah push` wrote."""
+    with tarfile.open(archive) as outer:
+        manifest = outer.extractfile("manifest.json")
+        assert manifest is not None
+        for name in json.load(manifest)[0]["Layers"]:
+            with tarfile.open(fileobj=outer.extractfile(name)) as layer:
+                layer.extractall(to, filter="tar")
+
+
+def in_image(root: Path, server: ControlPlane, settings: Path) -> Row:
+    """Return the sweep in an unpacked image, with the files that it reads at the same paths in there."""
+    document = yaml.safe_load(server.kubeconfig.read_text(encoding="utf-8"))
+    authority = Path(document["clusters"][0]["cluster"]["certificate-authority"])
+    for file in (server.kubeconfig, authority, settings):
+        copy = root / file.relative_to("/")
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(file, copy)
+    enter = [shutil.which("chroot") or "chroot", str(root), "/app/bin/python", "-m", "jobs"]
+    return Row(
+        "the same in the image", [*enter, "sweep", "--config", str(settings)], "node-maintenance-reconciler"
+    )
+
+
+def measure(server: ControlPlane, settings: Path, rounds: int, image: Path | None) -> list[Row]:
     """Run the programs in turn, `rounds` times after one round that is not counted."""
     environment = {**os.environ, "KUBECONFIG": str(server.kubeconfig)}
     rows = [
@@ -73,6 +101,8 @@ def measure(server: ControlPlane, settings: Path, rounds: int) -> list[Row]:
         Row("curl, JSON", curl_command(server.kubeconfig, server.url), "bench-curl"),
         Row("kubectl get nodes -o name", [str(server.kubectl), "get", "nodes", "-o", "name"], "kubectl"),
     ]
+    if image is not None:
+        rows.append(in_image(image, server, settings))
     for number in range(rounds + 1):
         # Each goes first in its turn: what one leaves behind in the server, another one meets.
         turn = number % len(rows)
@@ -110,13 +140,17 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--nodes", default="5000,10000")
     arguments.add_argument("--rounds", type=int, default=6)
+    arguments.add_argument("--image", type=Path, help="the archive of an image, to measure that too")
     chosen = arguments.parse_args()
     for nodes in (int(text) for text in chosen.nodes.split(",")):
         with ControlPlane() as server, tempfile.TemporaryDirectory() as folder:
             fill(server.kubeconfig, nodes=nodes, pools=POOLS)
             settings = Path(folder) / "maintenance.yaml"
             settings.write_text("mode: Enforce\n", encoding="utf-8")
-            print(table(nodes, measure(server, settings, chosen.rounds)), end="\n\n", flush=True)
+            image = Path(folder) / "image" if chosen.image else None
+            if image is not None:
+                unpack(chosen.image, image)
+            print(table(nodes, measure(server, settings, chosen.rounds, image)), end="\n\n", flush=True)
 
 
 if __name__ == "__main__":

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import subprocess
 import tomllib
 from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
+
+from release.version import write_commit
 
 ROOT = Path(__file__).parents[2]
 LOCKS = (
@@ -64,6 +69,72 @@ def test_every_build_in_the_docs_names_the_base() -> None:
 
     assert len(builds) >= 6
     assert [one for one in builds if "--build-arg PYTHON=" not in one] == []
+
+
+def test_the_labels_say_what_the_image_is() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    (labels,) = (arguments for name, arguments in stages()[-1] if name == "LABEL")
+    given = dict(re.findall(r'org\.opencontainers\.image\.(\w+)="([^"]*)"', labels))
+    arguments = dict(text.partition("=")[::2] for name, text in stages()[-1] if name == "ARG")
+
+    assert given == {
+        "title": project["name"],
+        "description": project["description"],
+        "licenses": project["license"],
+        "version": "${VERSION}",
+        "revision": "${REVISION}",
+        "created": "${CREATED}",
+        "source": "${SOURCE}",
+    }
+    # A clock would make another image of the same commit.
+    assert arguments == {
+        "VERSION": project["version"],
+        "REVISION": '""',
+        "CREATED": '""',
+        "SOURCE": project["urls"]["Repository"],
+    }
+
+
+@pytest.mark.parametrize("commit", ["", "0123456789abcdef0123456789abcdef01234567"])
+def test_the_build_writes_the_commit_into_the_program(tmp_path: Path, commit: str) -> None:
+    for folder in ("by-docker", "by-release"):
+        (tmp_path / folder / "reconciler").mkdir(parents=True)
+        shutil.copy(ROOT / "reconciler" / "__init__.py", tmp_path / folder / "reconciler")
+
+    done = subprocess.run(
+        writes_the_commit(), check=False, cwd=tmp_path / "by-docker", env={**os.environ, "REVISION": commit}
+    )
+    write_commit(commit, tmp_path / "by-release")
+
+    assert done.returncode == 0
+    docker, release = (
+        (tmp_path / folder / "reconciler/__init__.py") for folder in ("by-docker", "by-release")
+    )
+    assert docker.read_text(encoding="utf-8") == release.read_text(encoding="utf-8")
+    assert f'\n__commit__ = "{commit}"\n' in docker.read_text(encoding="utf-8")
+
+
+def test_the_build_refuses_what_is_no_commit(tmp_path: Path) -> None:
+    (tmp_path / "reconciler").mkdir()
+    shutil.copy(ROOT / "reconciler" / "__init__.py", tmp_path / "reconciler")
+
+    done = subprocess.run(
+        writes_the_commit(),
+        check=False,
+        cwd=tmp_path,
+        env={**os.environ, "REVISION": "main"},
+        capture_output=True,
+        encoding="utf-8",
+    )
+
+    assert done.returncode == 1
+    assert "REVISION must be a commit" in done.stderr
+
+
+def writes_the_commit() -> list[str]:
+    """The command that does it, as an engine starts it: with the build's arguments in the environment."""
+    (command,) = (text for name, text in stages()[0] if name == "RUN" and "__commit__" in text)
+    return ["/bin/sh", "-c", command]
 
 
 def test_the_final_image_has_only_what_was_collected() -> None:

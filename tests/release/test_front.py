@@ -142,4 +142,4 @@ def test_the_base_of_the_image_keeps_its_python() -> None:
         "version-update:semver-minor",
     ]
     assert base == "docker.io/library/python:3.11-slim"
-    assert "python3.11" in (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    assert "an image of Python 3.11 " in (ROOT / "Dockerfile").read_text(encoding="utf-8")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,7 @@ from click.testing import CliRunner
 
 import reconciler
 from jobs.cli import commands
-from release.version import PLACES, ROOT, places, version, write
+from release.version import PLACES, ROOT, places, version, write, write_commit
 
 
 def copied(to: Path) -> Path:
@@ -39,9 +41,21 @@ def test_each_place_that_is_written_exists() -> None:
     ] == []
 
 
-def test_the_program_says_its_version() -> None:
+def test_a_checkout_says_its_version_and_that_it_knows_no_commit() -> None:
     assert reconciler.__version__ == version()
-    assert CliRunner().invoke(commands, ["--version"]).output.split()[-1] == version()
+    said = CliRunner().invoke(commands, ["--version"]).output
+    assert f", version {version()}, commit unknown: only images and the packages of a release name" in said
+
+
+def test_a_tree_with_its_commit_says_it(tmp_path: Path) -> None:
+    for name in ("jobs", "reconciler"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    commit = "0123456789abcdef" * 2 + "01234567"
+    write_commit(commit, tmp_path)
+
+    command = [sys.executable, "-m", "jobs", "--version"]
+    said = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, encoding="utf-8").stdout
+    assert said.endswith(f", version {version()}, commit {commit}\n")
 
 
 def test_no_image_and_no_tag_has_a_version_that_is_not_written() -> None:

@@ -128,8 +128,10 @@ def test_the_wheel_runs_where_it_is_installed(made: Path, python: Path, tmp_path
     )
 
     assert where.startswith(str(packages))
-    assert run(program, "--version").split()[-1] == version()
-    assert run(venv / "bin" / "kubectl-maintenance", "--version").split()[-1] == version()
+    # A trial has a commit only if it has no other changes.
+    commit = "unknown: " if run("git", "status", "--porcelain") else run("git", "rev-parse", "HEAD").strip()
+    for name in ("reconciler", "kubectl-maintenance"):
+        assert f", version {version()}, commit {commit}" in run(venv / "bin" / name, "--version")
     assert "uncordon" in run(program, "demo")
 
 
@@ -232,7 +234,7 @@ def test_krew_installs_the_plugin_and_it_runs(
     kubectl = shutil.which("kubectl")
     command = [kubectl, "maintenance"] if kubectl else [root / "bin" / "kubectl-maintenance"]
     for arguments, shown in (
-        (["--version"], f"kubectl maintenance, version {version()}\n"),
+        (["--version"], f"kubectl maintenance, version {version()}, commit "),
         (["check-config", str(ROOT / "examples" / "mechanic.yaml")], "mechanic.yaml is valid."),
     ):
         ran = subprocess.run(
