@@ -65,6 +65,14 @@ def files_to_join(group: str) -> list[Path]:
     return [hierarchy / group / "cgroup.procs" for hierarchy in hierarchies()]
 
 
+def below(group: str, name: str) -> set[str]:
+    """Return the groups of this name somewhere below another one."""
+    found = (
+        (hierarchy, each) for hierarchy in hierarchies() for each in (hierarchy / group).glob(f"**/{name}")
+    )
+    return {str(each.relative_to(hierarchy)) for hierarchy, each in found}
+
+
 def processes(group: str) -> set[int]:
     """Return the processes in a group and below it, as this PID namespace knows them."""
     ids: set[int] = set()

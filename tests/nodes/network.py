@@ -5,14 +5,21 @@ It is made inside the network namespace of the run, so that all of it ends with 
 
 from __future__ import annotations
 
+import ctypes
 import shutil
 import subprocess
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TypeVar
 
 from tests.support.controlplane.configuration import SERVICE
 
+Value = TypeVar("Value")
+
 GATEWAY = "10.0.0.1"
 _NAMESPACES = Path("/run/netns")
+_CLONE_NEWNET = 0x40000000
 _NSENTER = shutil.which("nsenter") or "nsenter"
 
 
@@ -31,7 +38,8 @@ def prepare() -> None:
     _forward()
     _ip("link", "set", "lo", "up")
     _ip("address", "add", f"{SERVICE}/32", "dev", "lo")
-    _ip("link", "add", "switch", "type", "bridge")
+    # By itself it takes the address of one of its cables, and nobody finds it when that is cut.
+    _ip("link", "add", "switch", "address", "02:00:00:00:00:01", "type", "bridge")
     _ip("address", "add", f"{GATEWAY}/24", "dev", "switch")
     _ip("link", "set", "switch", "up")
 
@@ -51,7 +59,12 @@ def plug_in(name: str, number: int) -> None:
     subprocess.run([*into(name), "/bin/sh", "-c", _FORWARD], check=True)
 
 
-def pull_out(name: str) -> None:
+def cut(number: int) -> None:
+    """Take the cable of a node away, if it has one."""
+    subprocess.run(["ip", "link", "delete", f"cable{number}"], capture_output=True, check=False)
+
+
+def remove(name: str) -> None:
     """Remove the network of a node, whose processes have ended."""
     if (_NAMESPACES / name).exists():
         _ip("netns", "delete", name)
@@ -66,6 +79,20 @@ def into(name: str) -> list[str]:
     """Return what a command begins with that runs in the network of a node."""
     # Not `ip netns exec`, which runs it in another mount namespace.
     return [_NSENTER, f"--net={_NAMESPACES / name}", "--"]
+
+
+def within(name: str, make: Callable[[], Value]) -> Value:
+    """Make something with sockets in the network of a node; close it before that network ends."""
+
+    def made() -> Value:
+        with (_NAMESPACES / name).open() as namespace:
+            if ctypes.CDLL(None, use_errno=True).setns(namespace.fileno(), _CLONE_NEWNET):
+                raise OSError(ctypes.get_errno(), f"can't enter the network of {name}")
+        return make()
+
+    # The network is that of a thread, which ends with it.
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(made).result()
 
 
 _FORWARD = "echo 1 > /proc/sys/net/ipv4/ip_forward"

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import uuid
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import yaml
 
@@ -15,6 +18,8 @@ from tests.nodes.requirements import plugins
 from tests.nodes.workloads import PAUSE
 from tests.support.controlplane.fill import Pool
 from tests.support.controlplane.processes import Processes, wait_for
+
+Value = TypeVar("Value")
 
 POOL = Pool("np")
 
@@ -69,22 +74,22 @@ class Node:
 
     def start_kubelet(self) -> None:
         """Start the kubelet alone; return when it is healthy."""
-        self._start(
-            "kubelet",
-            [
-                str(self._kubelet),
-                f"--config={self.folder / 'kubelet.yaml'}",
-                f"--kubeconfig={self._kubeconfig}",
-                f"--root-dir={self._disk / 'kubelet'}",
-                f"--hostname-override={self.name}",
-                f"--node-ip={self.address}",
-                f"--node-labels=agentpool={POOL.name},topology.kubernetes.io/zone=westeurope-{self.number}",
-                f"--boot-id-file={self._boot_id}",
-            ],
-        )
+        command = [
+            str(self._kubelet),
+            f"--config={self.folder / 'kubelet.yaml'}",
+            f"--kubeconfig={self._kubeconfig}",
+            f"--root-dir={self._disk / 'kubelet'}",
+            f"--hostname-override={self.name}",
+            f"--node-ip={self.address}",
+            f"--node-labels=agentpool={POOL.name},topology.kubernetes.io/zone=westeurope-{self.number}",
+            f"--boot-id-file={self._boot_id}",
+        ]
         health = ["/bin/busybox", "wget", "-q", "-O", "-", "http://127.0.0.1:10248/healthz"]
 
         def healthy() -> bool:
+            # As systemd does: it ends if containerd answers, but its CRI plugin is not ready yet.
+            if not self._processes.running("kubelet"):
+                self._start("kubelet", command)
             return self.run(*health, check=False).stdout == "ok"
 
         self._await("kubelet", healthy)
@@ -95,11 +100,11 @@ class Node:
             self._processes.stop(*programs)
             return
         # Before the processes, so that no last packet says that they end.
-        network.connect(self.number, connected=False)
+        network.cut(self.number)
         cgroups.kill(self._group)
         self._processes.stop(*self._processes.names())
         self._unmount()
-        network.pull_out(self.folder.name)
+        network.remove(self.folder.name)
         subprocess.run(["rm", "-rf", "--one-file-system", str(self._memory)], check=True)
         self._frozen = False
 
@@ -133,6 +138,16 @@ class Node:
             [*network.into(self.folder.name), *command], capture_output=True, encoding="utf-8", check=check
         )
 
+    def within(self, make: Callable[[], Value]) -> Value:
+        """Make something with sockets in its network; close it before the node loses power."""
+        return network.within(self.folder.name, make)
+
+    def send(self, pod_uid: str, what: signal.Signals) -> None:
+        """Send a signal to all processes of a Pod."""
+        (group,) = cgroups.below(f"{self._group}/kubepods", f"pod{pod_uid}")
+        for process in cgroups.processes(group):
+            os.kill(process, what)
+
     def usage(self, pod_uid: str) -> cgroups.Usage:
         """Return what a Pod uses, by its control group."""
         return cgroups.usage(f"{self._group}/kubepods", f"pod{pod_uid}")
@@ -147,14 +162,11 @@ class Node:
         self._processes.start(name, [*network.into(self.folder.name), "/bin/sh", "-c", join, "sh", *command])
 
     def _await(self, name: str, ready: Callable[[], bool]) -> None:
-        def checked() -> bool:
-            if not self._processes.running(name):
-                lines = self._processes.log(name).read_text(encoding="utf-8", errors="replace").splitlines()
-                msg = f"{name} of {self.name} ended: {' | '.join(lines[-5:])}"
-                raise RuntimeError(msg)
-            return ready()
+        def last_lines() -> str:
+            lines = self._processes.log(name).read_text(encoding="utf-8", errors="replace").splitlines()
+            return f"its log ends with {' | '.join(lines[-5:])}"
 
-        wait_for(f"{name} of {self.name}", checked, seconds=120, every=0.1)
+        wait_for(f"{name} of {self.name}", ready, seconds=120, every=0.1, instead=last_lines)
 
     def _unmount(self) -> None:
         """Unmount all that containers and volumes have mounted, the last first."""

@@ -168,6 +168,8 @@ class Life:
     hook_ended: float | None = None
     end: float | None = None
     """When it ended by itself; None if it was killed, or lives."""
+    restarts: tuple[float, ...] = ()
+    """When its container started again in the same Pod, as after a reboot."""
 
 
 def read_records(folder: Path) -> list[Life]:
@@ -178,11 +180,14 @@ def read_records(folder: Path) -> list[Life]:
     for file in folder.iterdir():
         namespace, pod, uid = file.name.rsplit(".", 2)
         moments: dict[str, float] = {}
+        restarts: list[float] = []
         node, last = "", 0.0
         for line in file.read_text(encoding="utf-8").splitlines():
             up, _, said = line.partition(" ")
             last = origin + float(up)
             what, _, detail = said.partition(" ")
+            if what == "start" and what in moments:
+                restarts.append(last)
             # A container that starts again in the same Pod does not hide the first.
             moments.setdefault(what, last)
             node = node or detail.partition(" ")[0]
@@ -198,6 +203,7 @@ def read_records(folder: Path) -> list[Life]:
                 moments.get("prestop-begin"),
                 moments.get("prestop-end"),
                 moments.get("end"),
+                tuple(restarts),
             )
         )
     return sorted(lives, key=lambda life: life.start)

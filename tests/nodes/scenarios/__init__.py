@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from tests.nodes.cluster import Cluster
-from tests.nodes.scenarios import deployment, own_node, redeploy
+from tests.nodes.scenarios import agent, cronjob, deployment, outage, own_node, preempt, redeploy
 
 Scenario = Callable[[Cluster], str]
 """Plays on the cluster, and returns what was seen, in a line. AssertionError or TimeoutError: it failed."""
@@ -14,4 +14,8 @@ SCENARIOS: Mapping[str, Scenario] = {
     "deployment": deployment.play,
     "redeploy": redeploy.play,
     "own_node": own_node.play,
+    "outage": outage.play,
+    "preempt": preempt.play,
+    "agent": agent.play,
+    "cronjob": cronjob.play,
 }

@@ -75,7 +75,7 @@ class FakeImds(Loopback):
     What is acknowledged has started at once, unless `starts` is False.
     """
 
-    def __init__(self, *, starts: bool = True) -> None:
+    def __init__(self, *, starts: bool = True, port: int = 0) -> None:
         self.starts = starts
         self.requests: list[str] = []
         self.user_agents: list[str] = []
@@ -86,7 +86,7 @@ class FakeImds(Loopback):
         self._incarnation = 0
         self._events: list[Event] = []
         self._lock = threading.Lock()
-        super().__init__(self._handler())
+        super().__init__(self._handler(), port)
 
     def announce(self, *events: Event) -> None:
         """From now on these are all events there are."""

@@ -45,10 +45,11 @@ class Served:
 class Loopback(Served):
     """An HTTP server."""
 
-    def __init__(self, handler: type[BaseHTTPRequestHandler]) -> None:
+    def __init__(self, handler: type[BaseHTTPRequestHandler], port: int = 0) -> None:
+        """Take the port; 0 is one that is free."""
         # Without it, a body waits 40 ms for the client's acknowledgement of the headers.
         handler.disable_nagle_algorithm = True
-        server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        server = ThreadingHTTPServer(("127.0.0.1", port), handler)
         server.daemon_threads = True
         super().__init__(server)
 
