@@ -158,13 +158,15 @@ class AfterDrain(Struct, frozen=True):
 
     The settings want that the event starts early, or a new machine, or accept the `offered` start of the
     platform's maintenance. `refused` says why none of that can be on this node, so that only the platform
-    ends it; empty if one of it can, or if the settings want none.
+    ends it; empty if one of it can, or if the settings want none. `until` is when this changes (UTC), if that
+    is known.
     """
 
     acknowledges: bool = False
     replaces: bool = False
     offered: bool = False
     refused: str = ""
+    until: datetime | None = None
 
     @property
     def by_us(self) -> bool:

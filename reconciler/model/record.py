@@ -291,11 +291,11 @@ class ProfileRecord(Struct, frozen=True):
     the platform did not follow our requests. The case of an uncordoned node goes on until these events are
     gone, though nothing is done for it. `quiet_since` is when the last of `events` was gone from every source
     that reported it. `self_service` is set once we asked the platform to start, `acknowledged` are the ids of
-    the events that it was asked to start, `replacement` is set once another machine was requested. `facts` is
-    what happened so far; a profile that is operational has some while an event that requires a drain can't
-    start a case. `hooks` are those that hold a step of the case, and those that held one and are still there.
-    `late` are events that the drain of the node did not help us to end: the node was given back, and its next
-    drain starts late. All moments are UTC.
+    the events that it was asked to start, the last of them at `acknowledged_at`, `replacement` is set once
+    another machine was requested. `facts` is what happened so far; a profile that is operational has some
+    while an event that requires a drain can't start a case. `hooks` are those that hold a step of the case,
+    and those that held one and are still there. `late` are events that the drain of the node did not help us
+    to end: the node was given back, and its next drain starts late. All moments are UTC.
     """
 
     state: Written[State] = State.OPERATIONAL
@@ -305,6 +305,7 @@ class ProfileRecord(Struct, frozen=True):
     dismissed: tuple[KnownEvent, ...] = ()
     self_service: SelfService | None = None
     acknowledged: tuple[str, ...] = ()
+    acknowledged_at: datetime | None = None
     replacement: Replacement | None = None
     facts: CaseFacts = CaseFacts()
     hooks: Annotated[tuple[HookRecord, ...], Meta(max_length=MOST_HOOKS)] = ()
@@ -420,6 +421,7 @@ class Record(Struct, frozen=True):
             dismissed=mine.dismissed,
             self_service=mine.self_service,
             acknowledged=mine.acknowledged,
+            acknowledged_at=mine.acknowledged_at,
             replacement=mine.replacement,
             facts=mine.facts,
             hooks=mine.hooks,
@@ -442,6 +444,7 @@ class Record(Struct, frozen=True):
             dismissed=case.dismissed,
             self_service=case.self_service,
             acknowledged=case.acknowledged,
+            acknowledged_at=case.acknowledged_at,
             replacement=case.replacement,
             facts=case.facts,
             hooks=case.hooks,

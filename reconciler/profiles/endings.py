@@ -13,6 +13,7 @@ from msgspec import Struct, field
 from reconciler.model import scheduled_events as imds
 from reconciler.model.event import MaintenanceEvent, Reading, Signal
 from reconciler.model.machine import Machine, vm_of
+from reconciler.model.moments import to_text
 from reconciler.model.node import CONTROL_PLANE_LABELS, Node
 from reconciler.model.plan import AfterDrain
 from reconciler.model.record import CaseRecord, Replacement
@@ -20,6 +21,10 @@ from reconciler.settings.policies import EventPolicy
 
 ATTEMPTS = 5
 """Requests to change a pool for one node, of each sort: after so many without an effect, none has one."""
+
+
+FOLLOWED = timedelta(minutes=30)
+"""So long after it was asked to start an event, Azure does not start it any more: usually it does at once."""
 
 
 class Means(Struct, frozen=True):
@@ -55,14 +60,16 @@ def after_drain(
     refusals: list[str] = []
     if replaces:
         refusals.append(_why_not_now(node, means))
+    asked = means.record.acknowledged_at if policy.acknowledge else None
+    until = asked + FOLLOWED if asked is not None and now < asked + FOLLOWED else None
     if policy.acknowledge:
-        refusals.append(_why_not_acknowledged(event, means))
+        refusals.append(_why_not_acknowledged(event, means, now))
     if offered:
         refusals.append(why_not_asked(node, means.twin))
     refused = "; ".join(refusals) if all(refusals) else ""
     if refusals and not refused and any(old.matches(event) for old in means.record.late):
         refused = "this was tried, and did not end it"
-    return AfterDrain(policy.acknowledge, replaces, offered, refused)
+    return AfterDrain(policy.acknowledge, replaces, offered, refused, until)
 
 
 def is_control_plane(node: Node, machine: Machine | None) -> bool:
@@ -109,8 +116,15 @@ def _why_not_now(node: Node, means: Means) -> str:
     return machine.pool.busy if machine is not None and machine.pool is not None else ""
 
 
-def _why_not_acknowledged(event: MaintenanceEvent, means: Means) -> str:
+def _why_not_acknowledged(event: MaintenanceEvent, means: Means, now: datetime) -> str:
     """Return why Azure can't be asked to start the event early, whatever is drained; empty if it can."""
+    asked = means.record.acknowledged_at
+    if (
+        asked is not None
+        and now >= asked + FOLLOWED
+        and not set(event.ids).isdisjoint(means.record.acknowledged)
+    ):
+        return f"Azure was asked to start it at {to_text(asked)}, and has not started it"
     signals = signals_of(event, means.readings)
     if not signals:
         return "it can't be acknowledged: the node agent does not report it"

@@ -314,7 +314,7 @@ def start_times(
     times = StartTimes(EARLIEST, deadline, deadline) if at_once else _in_windows(deadline, policy, outlook)
     # A plan weeks ahead is no news that leaves no time.
     on_sight = event.at_once or (at_once and event.plan is None)
-    early = policy.start is Start.EARLY or (policy.start is None and (event.cause.degraded or ends))
+    early = policy.start is Start.EARLY or (policy.start is None and ends)
     if on_sight or taken or early:
         return times
     if times.latest is None:

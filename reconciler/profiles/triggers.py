@@ -168,7 +168,14 @@ def acknowledge(situation: Situation, effects: Effects) -> Effects:
     """Record which events; the annotation that the agent reads follows from the record (`node_patch`)."""
     ids = tuple(one.id for one in situation.to_acknowledge)
     record = effects.record
-    effects = replace(effects, record=replace(record, acknowledged=(*record.acknowledged, *ids)))
+    effects = replace(
+        effects,
+        record=replace(
+            record,
+            acknowledged=(*record.acknowledged, *ids),
+            acknowledged_at=situation.now.replace(microsecond=0),
+        ),
+    )
     message = f"every VM of event {', '.join(ids)} is drained, so Azure may start it now"
     return effects.with_notice(Notice("MaintenanceAcknowledged", message))
 

@@ -57,6 +57,7 @@ def test_every_part_comes_back() -> None:
         case,
         self_service=SelfService(NOW, 2, "boot-1"),
         acknowledged=("A1",),
+        acknowledged_at=NOW,
         replacement=Replacement(NOW, 4, 1),
         facts=CaseFacts(
             (PlatformStart(known(ids=("A1",)), NOW, 3), PlatformStart(known(Kind.REDEPLOY), NOW)),

@@ -62,7 +62,7 @@ EFFECTS["acknowledge"] = {
                 Acknowledgement("C3", "a VM is no node"),
             ),
         ),
-        After(replace(ACKNOWLEDGED, acknowledged=("A1", "B2"))),
+        After(replace(ACKNOWLEDGED, acknowledged=("A1", "B2"), acknowledged_at=NOW)),
         "MaintenanceAcknowledged: every VM of event B2 is drained, so Azure may start it now",
     )
 }

@@ -152,7 +152,8 @@ def _case_now(node: NodeFacts, context: PassContext) -> tuple[CaseRecord, cases.
         record = cases.without_new(fresh, record) if opened else fresh
     if record.acknowledged:
         reported = {id_ for known in record.events for id_ in known.ids}
-        record = replace(record, acknowledged=tuple(id_ for id_ in record.acknowledged if id_ in reported))
+        left = tuple(id_ for id_ in record.acknowledged if id_ in reported)
+        record = replace(record, acknowledged=left, acknowledged_at=record.acknowledged_at if left else None)
     return with_starts(record, view, node, context), view
 
 

@@ -130,6 +130,7 @@ def _moments(plan: NodePlan, now: datetime) -> tuple[datetime, ...]:
     drain = plan.todo.drain
     ends = drain.since + drain.timeout if drain is not None and drain.timeout is not None else None
     found = (ends, *(hold.until for hold in plan.holds), *(event.until for event in plan.events))
+    found = (*found, *(event.after_drain.until for event in plan.events))
     found = (*found, *(hold.asks for hold in plan.holds))
     found = (*found, plan.todo.undone.until if plan.todo.undone is not None else None)
     # It is reported if no drain has begun by then. A drain that is ordered may wait.

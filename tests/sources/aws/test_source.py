@@ -27,6 +27,7 @@ KARPENTERS = replace(
 )
 ON = "sources: {aws: {enabled: true}}"
 A_DAY = "sources: {aws: {enabled: true, ahead: 1d}}"
+EARLY = "events: {Redeploy: {start: Early}, Terminate: {start: Early}}"
 DAY = timedelta(days=1)
 START = NOW + 13 * DAY
 EC2 = aws.Ec2Events()
@@ -65,16 +66,21 @@ def test_an_event_two_weeks_off_is_a_plan_that_requires_nothing_yet(code: str) -
 
 
 @pytest.mark.parametrize("code", WITH_HOST)
-def test_a_drain_from_a_host_that_fails_may_start_at_once(code: str) -> None:
-    event = judged_event(A_DAY, code=code)
+@pytest.mark.parametrize(("more", "at_once"), [("", False), (EARLY, True)])
+def test_a_drain_from_a_host_that_fails_starts_at_once_where_the_settings_say_so(
+    code: str, more: str, at_once: bool
+) -> None:
+    event = judged_event(f"{A_DAY}\n{more}", code=code)
 
-    assert event.may_start
-    assert event.because.endswith("requires a drain: the hardware under the VM fails")
+    assert event.may_start is at_once
+    assert event.because.endswith("requires a drain: the hardware under the VM fails") is at_once
 
 
 @pytest.mark.parametrize("code", WITH_HOST)
 def test_a_drain_from_a_host_that_fails_waits_for_its_window(code: str) -> None:
-    event = judged_event(f'{ON}\nwindows: [{{name: night, start: "22:00", end: "23:00"}}]', code=code)
+    event = judged_event(
+        f'{ON}\n{EARLY}\nwindows: [{{name: night, start: "22:00", end: "23:00"}}]', code=code
+    )
 
     assert event.asks
     assert not event.may_start
