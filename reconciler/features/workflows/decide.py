@@ -23,7 +23,7 @@ from reconciler.model.record import Claim, ClaimedDrain, ClaimKind, Cordon, Drai
 from reconciler.model.values import replace
 from reconciler.model.workflow import WorkflowData, upgrade_on
 from reconciler.model.writes import used_keys
-from reconciler.passes.decide.draining import DRAINED, followed, recorded_order
+from reconciler.passes.decide.draining import followed, recorded_order
 from reconciler.passes.decide.facts import pods_left
 from reconciler.passes.node_facts import Decider, NodeFacts, PassContext, Progress, WorkflowStep
 from reconciler.profiles.checks.people import not_held
@@ -394,17 +394,14 @@ def _followed(
     config = waiting_drain(workflows.by_name[name], given.data.profiles[name]) or Draining()
     drain, limit = claimed.drain, config.eviction_timeout
     found = pods_left(node.read, _order(node, config, drain, context).options, context)
-    attached = context.snapshot.attached.get(node.name)
-    after = followed(drain, found, _progress(node, context), limit, attached, context)
-    if after.done is not None:
-        return _with_drain(record, after), (Notice(DRAINED, after.kept.words(node.name)),)
-    if after.attempt == drain.attempt:
-        return _with_drain(record, after), ()
+    after, notices = followed(node.read, drain, found, _progress(node, context), limit, context)
+    if after.done is not None or after.attempt == drain.attempt:
+        return _with_drain(record, after), notices
     state = given.data.profiles[name].current
     within = format_duration(limit)
     message = f"Failed to drain the node within {within} for profile {name}: Will stay in {state} state"
     notice = Notice(FAILED, message, NoticeType.WARNING, named_as_node=True)
-    return _with_drain(record, after), (notice,)
+    return _with_drain(record, after), (*notices, notice)
 
 
 def _drain_of_workflows(record: Record) -> ClaimedDrain | None:

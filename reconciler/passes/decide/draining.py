@@ -32,8 +32,10 @@ from reconciler.profiles.orders import drain_order
 from reconciler.profiles.state_machine import Walk
 
 DRAINED = "MaintenanceDrained"
-KEEP_COMING = "MaintenancePodsKeepComing"
 """The reason of the Event about a drain that is done."""
+
+KEEP_COMING = "MaintenancePodsKeepComing"
+"""The reason of the Event about a namespace that sends new pods to a node that is drained."""
 
 STUCK_AFTER = timedelta(minutes=5)
 """How long a drain may make no progress while our own node waits for it."""
@@ -241,18 +243,18 @@ def _go_on(begun: _Begun, context: PassContext, progress: Progress) -> _Step:
         order = replace(order, slots=None)
     held = _held_drain(begun, order, context, progress)
     kept = found.kept if found is not None else ()
-    after = followed(
+    after, notices = followed(
+        node,
         drain,
         found if begun.hooked is None else None,
         drained,
         settings.drain.timeout if held is None else None,
-        context.snapshot.attached.get(node.name),
         context,
     )
     if after.done is not None:
         after = replace(after, done=_ended_at(record, drained, context))
         record = replace(_with_moved(record, drained, context), drain=after)
-        return _Step(record, kept=kept, notices=(Notice(DRAINED, after.kept.words(node.name)),))
+        return _Step(record, kept=kept, notices=notices)
     if begun.hooked is None and _was_held(begun.told, drain):
         # The time limit of a drain is for evictions, not for hooks.
         record = _begun_after_hooks(begun.told, record, context.second)
@@ -267,21 +269,44 @@ def _go_on(begun: _Begun, context: PassContext, progress: Progress) -> _Step:
             replace(record, drain=after),
             replace(order, since=after.since, seen=after.seen),
             kept=kept,
-            notices=(Notice("MaintenanceDrainTimedOut", message, NoticeType.WARNING),),
+            notices=(*notices, Notice("MaintenanceDrainTimedOut", message, NoticeType.WARNING)),
         )
     waits = running(drained) and drained is not None and drained.slot.awaited
     record = replace(record, drain=after)
-    before = {one.namespace for one in coming_to(drain, None)}
-    fresh = [one for one in coming_to(after, None) if one.namespace not in before]
-    notices = tuple(
-        Notice(KEEP_COMING, one.words(node.name), NoticeType.WARNING, once=f"{drain.since} {one.namespace}")
-        for one in fresh
-    )
     waits_for = _no_slot(node, context, progress) if waits else None
     return _Step(record, order, held, waits_for, kept, notices)
 
 
 def followed(
+    node: Node,
+    drain: DrainRecord,
+    found: Survey | None,
+    drained: DrainProgress | None,
+    timeout: timedelta | None,
+    context: PassContext,
+) -> tuple[DrainRecord, tuple[Notice, ...]]:
+    """Return the record of a drain after this pass: it is done, another attempt begins, or it goes on.
+
+    With it come the Events that each drain has: that it is done, and who sends new pods to the node.
+
+    `found` are the pods on the node, None if they are not known or must not end the drain. Without a
+    `timeout`, it is not tried again.
+    """
+    # The volumes of pods that left, None if nobody read them.
+    attached = context.snapshot.attached.get(node.name)
+    after = _after(drain, found, drained, timeout, attached, context)
+    before = {one.namespace for one in coming_to(drain, None)}
+    notices = tuple(
+        Notice(KEEP_COMING, one.words(node.name), NoticeType.WARNING, once=f"{drain.since} {one.namespace}")
+        for one in coming_to(after, None)
+        if one.namespace not in before
+    )
+    if after.done is not None:
+        notices = (*notices, Notice(DRAINED, after.kept.words(node.name)))
+    return after, notices
+
+
+def _after(
     drain: DrainRecord,
     found: Survey | None,
     drained: DrainProgress | None,
@@ -289,11 +314,6 @@ def followed(
     attached: tuple[str, ...] | None,
     context: PassContext,
 ) -> DrainRecord:
-    """Return the record of a drain after this pass: it is done, another attempt begins, or it goes on.
-
-    `found` are the pods on the node, None if they are not known or must not end the drain. Without a
-    `timeout`, it is not tried again. `attached` are the volumes of pods that left, None if nobody read them.
-    """
     if found is not None and found.drained and not running(drained):
         # The pods do not show whether volumes are still attached. What this process has drained knows it, and
         # a drain that is held has nobody who waits for them.

@@ -16,6 +16,7 @@ from reconciler.model.outcome import HoldCode
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.values import replace
 from reconciler.model.workflow import WorkflowMessage
+from reconciler.passes.decide.draining import KEEP_COMING
 from reconciler.report.columns import log_fields
 from reconciler.report.document import to_report
 from reconciler.report.text import as_text
@@ -657,6 +658,19 @@ def test_an_attempt_that_takes_too_long_is_reported_and_the_next_one_evicts_too(
         "ChangeMaintenanceStateFailed",
         "Failed to drain the node within 5s for profile draining: Will stay in in-maintenance state",
     )
+
+
+def test_new_pods_that_keep_coming_are_an_event_as_in_every_drain() -> None:
+    world, settings = with_pod("draining"), theirs()
+    world.cluster.bare_pods_stop_after = timedelta(minutes=9)
+    passes(world, settings, 3)
+    for number in range(40):
+        world.cluster.add_pod(replace(builders.pod(f"new-{number}", owner=""), created=world.now))
+        passes(world, settings, 2)
+
+    said = [event.notice for event in world.cluster.events if event.notice.reason == KEEP_COMING]
+    assert len(said) == 1
+    assert "new pods keep coming from namespace shop" in said[0].message
 
 
 def test_a_hook_of_a_pod_holds_only_that_pod_and_has_one_limit_for_all_attempts() -> None:
