@@ -476,7 +476,7 @@ _REPORT = """\
 def _tests(k8s: Path) -> dict[str, str]:
     """Return the templates of `helm test`: the Pod of the report, which also checks the settings.
 
-    It has the rights of the report, so it can't write anything either. Its objects exist during a test only.
+    It has the rights of the report, so it can't write anything either. Only the Pod stays after a test.
     """
     found: dict[str, str] = {}
     for name in (
@@ -484,7 +484,7 @@ def _tests(k8s: Path) -> dict[str, str]:
         "report-job/service-account.yaml",
         "report-job/network-policy.yaml",
     ):
-        text = _hooks((k8s / name).read_text(encoding="utf-8"), -1)
+        text = _hooks((k8s / name).read_text(encoding="utf-8"), -1, "before-hook-creation,hook-succeeded")
         filled = _filled(name, text, EDITS.get(name, ()))
         condition = CONDITIONS["base/network-policy.yaml"] if "network" in name else ""
         found[f"test/{name.rpartition('/')[2]}"] = _if(condition, filled)
@@ -498,20 +498,23 @@ def _tests(k8s: Path) -> dict[str, str]:
         container.replace("- name: report\n", "- name: check-config\n").replace(_REPORT, _CHECK) + container
     )
     head = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: report\n  namespace: node-maintenance\n"
-    pod = _hooks(f"{head}{start}{containers}{both}", 0).replace("  - name: test\n", "  - name: report\n")
+    # Helm 3 reads the logs of a test only after it has deleted what a policy lets it delete.
+    pod = _hooks(f"{head}{start}{containers}{both}", 0, "before-hook-creation").replace(
+        "  - name: test\n", "  - name: report\n"
+    )
     edits = (*_placed(2, twice=True), _affinity(2))
     found["test/pod.yaml"] = _filled(name, pod, edits)
     return found
 
 
-def _hooks(text: str, weight: int) -> str:
-    """Return the objects of the report as those that Helm makes for a test, and deletes after it."""
+def _hooks(text: str, weight: int, deleted: str) -> str:
+    """Return the objects of the report as those that Helm makes for a test, and when it deletes them."""
     for old, new in _OF_TEST:
         text = text.replace(old, new)
     annotations = (
         "  annotations:\n"
         "    helm.sh/hook: test\n"
         f'    helm.sh/hook-weight: "{weight}"\n'
-        "    helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded\n"
+        f"    helm.sh/hook-delete-policy: {deleted}\n"
     )
     return re.sub(r"^metadata:\n", f"metadata:\n{annotations}", text, flags=re.MULTILINE)
