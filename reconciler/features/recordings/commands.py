@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import click
 
@@ -33,6 +35,7 @@ from reconciler.model.moments import to_text
 from reconciler.passes.assess import assess
 from reconciler.report.explain import explain_node
 from reconciler.report.explained import Explanation, as_text
+from reconciler.report.text import shown
 from reconciler.run import PARTS, examine
 from reconciler.settings.schema import Settings
 
@@ -148,14 +151,23 @@ def replay(file: Path, output: str) -> int:
         "incomplete": what.incomplete,
     }
     lines = [f"recorded at {to_text(what.case.at)} by version {what.program or 'unknown'}"]
-    lines += [f"differs: {key} was {what.decision.get(key)}, is {decision.get(key)}" for key in keys]
+    lines += [
+        f"differs: {key} was {_words(what.decision.get(key))}, is {_words(decision.get(key))}" for key in keys
+    ]
     lines += (
         [f"not compared, the file has too little: {', '.join(what.incomplete)}"] if what.incomplete else []
     )
     lines += [] if keys else ["the decision is the recorded one"]
 
     def text(columns: int | None) -> str:
-        return "".join(f"{line}\n" for line in lines) + "\n" + as_text(explanation, columns)
+        zone = ZoneInfo(explanation.plan.settings.time_zone)
+        return f"{shown([*lines, ''], zone, columns)}{as_text(explanation, columns)}"
 
     echo_document(document, output, text)
     return 1 if keys else 0
+
+
+def _words(value: object) -> str:
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        value = ", ".join(value)
+    return (value or "none") if isinstance(value, str | None) else json.dumps(value)

@@ -51,8 +51,10 @@ _REGION = r"([a-z]{2,8}(?:-[a-z]{1,12}){1,3}?-[0-9]{1,2})"
 _EC2 = re.compile(rf"aws:///{_REGION}[a-z0-9-]*/i-", re.IGNORECASE | re.ASCII)
 _OF_REGION = re.compile(rf"{_REGION}((?![0-9]).+)", re.IGNORECASE | re.ASCII)
 
-_LARGEST = 10**9
-"""A number that is larger keeps its first digit only."""
+_LARGEST = 10**8
+"""A number of a document that is larger keeps its first digit only. A year has fewer seconds."""
+
+_DECIMALS = 3
 
 
 class Hidden(Struct, frozen=True):
@@ -110,7 +112,7 @@ class StandIns:
             return [self._walked(item, each) for item in value]
         if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) > _LARGEST:
             return float(f"{value:.0e}") if isinstance(value, float) else _rounded(value)
-        return value
+        return round(value, _DECIMALS) if isinstance(value, float) else value
 
     def _text(self, text: str, each: Callable[[str], str]) -> str:
         if text.casefold() in self._public:

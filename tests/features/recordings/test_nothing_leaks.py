@@ -194,10 +194,10 @@ def test_what_is_public_stays() -> None:
 
 
 def test_a_large_number_keeps_its_size_alone() -> None:
-    document = {"a": 4915112345678, "b": -600, "c": '{"a":4915112345678}'}
+    document = {"a": 4915112345678, "b": -600, "c": '{"a":4915112345678,"b":52.520008,"c":31536000}'}
 
     assert StandIns(document, "abc", {}).of(document) == {
         "a": 4000000000000,
         "b": -600,
-        "c": '{"a":4000000000000}',
+        "c": '{"a":4000000000000,"b":52.52,"c":31536000}',
     }
