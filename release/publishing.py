@@ -32,8 +32,8 @@ def base(file: Path = BASE) -> str:
     name = re.findall(r"^FROM (\S+)$", file.read_text(encoding="utf-8"), re.MULTILINE)[0]
     if "@" in name:
         return str(name)
-    digest = _output("docker", "buildx", "imagetools", "inspect", name, "--format", "{{.Manifest.Digest}}")
-    return f"{name}@{digest}"
+    words = ("docker", "buildx", "imagetools", "inspect", name, "--format", "{{.Manifest.Digest}}")
+    return f"{name}@{_digest(_output(*words))}"
 
 
 def images(below: str, repository: str, *, push: bool, platforms: Iterable[str] = PLATFORMS) -> list[str]:
@@ -65,9 +65,6 @@ def chart(dist: Path, to: str, hub: str = "", options: Iterable[str] = ()) -> st
     `hub` is the ID that Artifact Hub gives the chart's repository, empty if it has none.
     """
     said = _output("helm", "push", str(dist / f"{NAME}-{version()}.tgz"), f"oci://{to}", *options)
-    digest = re.search(r"^Digest: (sha256:[0-9a-f]{64})$", said, re.MULTILINE)
-    if digest is None:
-        raise NotReady(f"helm push did not say the digest of the chart, but: {said}")
     if hub:
         with tempfile.TemporaryDirectory() as folder:
             text = (ROOT / "release" / "artifacthub-repo.yml").read_text(encoding="utf-8")
@@ -75,7 +72,15 @@ def chart(dist: Path, to: str, hub: str = "", options: Iterable[str] = ()) -> st
             words = ["--config", f"/dev/null:{_ARTIFACT_HUB}.config.v1+yaml", *options]
             file = f"artifacthub-repo.yml:{_ARTIFACT_HUB}.repository-metadata.layer.v1.yaml"
             _run("oras", "push", *words, f"{to}/{NAME}:artifacthub.io", file, cwd=Path(folder))
-    return f"{to}/{NAME}@{digest[1]}"
+    return f"{to}/{NAME}@{_digest(said)}"
+
+
+def _digest(said: str) -> str:
+    """Return the digest that a program has printed, perhaps among warnings."""
+    found = set(re.findall(r"\bsha256:[0-9a-f]{64}\b", said))
+    if len(found) != 1:
+        raise NotReady(f"there should be one digest, but the program said: {said}")
+    return str(found.pop())
 
 
 def sign(references: Iterable[str]) -> None:
@@ -123,7 +128,7 @@ def _run(*words: str, cwd: Path = ROOT, **environment: str) -> None:
 
 
 def _output(*words: str) -> str:
-    """Run a program, and return what it prints. helm prints what it did on standard error."""
+    """Run a program, and return what it prints, on standard error too: there helm says what it did."""
     print("+", *words, file=sys.stderr, flush=True)
     done = subprocess.run(
         words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8", check=False
