@@ -53,7 +53,7 @@ def command(config: SettingsSource, strict: bool, permissions: bool, target: Tar
         in_cluster = _in_cluster(config, settings, target, named=named)
     # The API server may be away where only a file is checked, so calendars in objects are not read then.
     asked = named or in_cluster is not None
-    settings, unread = with_calendars(settings, target if asked else None)
+    settings, unread = with_calendars(settings, target if asked else None, now)
     _raise_for_calendars(config, settings)
     if permissions:
         echo(grants_as_manifests(grants_of(settings), _account(target, asked=named)), nl=False)
@@ -139,8 +139,12 @@ def _in_cluster(
 def _raise_for_calendars(config: SettingsSource, settings: Settings) -> None:
     """Raise SettingsError if the content of a calendar in a file is wrong."""
     files = {one.name for one in settings.calendar_places() if one.holder is Holder.FILE}
+    # What is kept of it makes the content of a file that is checked no better.
+    checked = isinstance(config, Path)
     wrong = {
-        name: one.unread for name, one in settings.calendar_texts.items() if name in files and one.unread
+        name: why
+        for name, one in settings.calendar_texts.items()
+        if name in files and (why := one.unread or (one.note if checked else ""))
     }
     if wrong:
         data = read_settings(config) if isinstance(config, Path) else b""

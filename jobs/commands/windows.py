@@ -44,7 +44,7 @@ def command(
     """
     now = datetime.now(UTC)
     policy = settings_in_use(config, target, now)
-    settings, notes = with_calendars(policy.settings, target)
+    settings, notes = with_calendars(policy.settings, target, now)
     for note in notes:
         echo(f"warning: {note}", err=True)
     return windows(replace(policy, settings=settings), at=at, labels=labels, output=output)

@@ -17,12 +17,15 @@ from msgspec import Struct
 from jobs.runtime.environment import Target, VariablesAsWritten, connected, itself
 from jobs.runtime.output import echo, for_programs, width
 from jobs.runtime.process import first, own_pod_events
+from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import Connection
-from reconciler.model.content import CalendarText, ConfigMapName, Holder
+from reconciler.model.clocks import own_times
+from reconciler.model.content import CalendarText, ConfigMapName, Holder, KeptCalendar
 from reconciler.model.errors import ClusterError, SettingsError
 from reconciler.model.moments import to_text
 from reconciler.model.plan import Notice, NoticeType
 from reconciler.model.reconciler import Reconciler
+from reconciler.passes.observe import calendars_now
 from reconciler.report.acting import acting_lines
 from reconciler.report.lines import Line
 from reconciler.report.values import Document
@@ -324,31 +327,45 @@ def warn_of_no_settings(error: SettingsError, target: Target) -> None:
         log.warning("the Event %s was not written: %s: %s", REJECTED, type(failure).__name__, failure)
 
 
-def with_calendars(settings: Settings, target: Target | None) -> tuple[Settings, list[str]]:
-    """Return the settings with what their calendars say now, and a note for each that is unread.
+def with_calendars(settings: Settings, target: Target | None, now: datetime) -> tuple[Settings, list[str]]:
+    """Return the settings with what their calendars say `now` (aware), and a note for each that is unread.
 
-    The API server is asked only for calendars in ConfigMaps and Secrets, and not without a `target`.
+    For such a calendar counts what the reconciler has kept of it in the cluster, as it does in a pass. The
+    API server is asked only for that, and for calendars in ConfigMaps and Secrets, and not without a
+    `target`.
     """
     places = settings.calendar_places()
     if not places:
         return settings, []
-    in_files = tuple(place for place in places if place.holder is Holder.FILE)
-    unread: dict[str, CalendarText] = {}
-    connection = None
-    if target is not None and len(in_files) < len(places):
-        try:
-            connection = Connection(target.kubeconfig, target.context)
-        except ClusterError as error:
-            unread = {place.name: CalendarText(unread=str(error)) for place in places}
-            places = in_files
     make = first("calendars")
+    in_files = tuple(place for place in places if place.holder is Holder.FILE)
+    connection, away = None, "" if target is not None else "this command names no cluster: add --context"
+    texts = {} if make is None else dict(make(None).read(in_files))
+    if target is not None and (len(in_files) < len(places) or any(text.unread for text in texts.values())):
+        try:
+            connection = Connection(target.kubeconfig, target.context, someone_waits=True)
+        except ClusterError as error:
+            away = str(error)
+            texts |= {place.name: CalendarText(unread=away) for place in places if place not in in_files}
+    kept: tuple[KeptCalendar, ...] = ()
     try:
-        read = {} if make is None else make(connection).read(places)
+        if make is not None and not away:
+            texts |= make(connection).read([place for place in places if place not in in_files])
+        if connection is not None and target is not None and any(text.unread for text in texts.values()):
+            kept = Cluster(connection, namespace=target.namespace).ledger().believed(own_times(now)).calendars
+    except ClusterError as error:
+        away = f"{error}; it needs the permission {error.needs}" if error.needs else str(error)
     finally:
         if connection is not None:
             connection.close()
-    texts = {**unread, **read}
+    texts = calendars_now(places, texts, kept, now)
+    nothing = away or "it has kept nothing of this calendar"
     notes = [
-        f"the calendar {name} can't be read: {text.unread}" for name, text in texts.items() if text.unread
+        f"the calendar {name} can't be read: {text.unread}. What the reconciler has kept of it is not known: "
+        f"{nothing}"
+        if text.unread
+        else f"the calendar {name} can't be read: {text.note}, as the reconciler has kept it"
+        for name, text in texts.items()
+        if text.unread or text.note
     ]
     return settings.with_calendars(texts), notes

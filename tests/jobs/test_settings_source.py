@@ -6,6 +6,7 @@ import base64
 import json
 import os
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -23,11 +24,16 @@ from jobs.runtime.settings_source import (
     SettingsWarning,
     settings_from,
 )
-from reconciler.model.content import ConfigMapName, short_hash
+from reconciler.kubernetes import ledger as ledgers
+from reconciler.kubernetes.connection import LEDGER
+from reconciler.model.content import CalendarText, ConfigMapName, kept_calendars, short_hash
 from reconciler.model.errors import SettingsError, Unauthorized
 from reconciler.model.limits import LARGEST_SETTINGS
 from reconciler.model.plan import Notice, NoticeType
+from reconciler.model.snapshot import Ledger
+from reconciler.settings.load import parse_settings
 from reconciler.settings.schema import Mode, Settings
+from tests.jobs.stub_cluster import StubCluster
 from tests.support.builders import NOW
 from tests.support.stub import Answer, Asked, Stub, json_answer, status
 
@@ -461,6 +467,44 @@ def test_windows_goes_on_without_a_calendar_that_it_cant_read(policy: Path, run:
     assert code == 0
     assert "not allowed: freeze (can't be read: " in out
     assert err.startswith("warning: the calendar freeze can't be read: ")
+
+
+@pytest.mark.parametrize("command", ["windows", "check-config", "simulate"])
+@pytest.mark.parametrize("rights", [True, False])
+def test_a_calendar_that_is_away_counts_as_the_reconciler_has_kept_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str, rights: bool
+) -> None:
+    file = tmp_path / "maintenance.yaml"
+    file.write_text("calendars: [{name: sale, configMap: {name: gone}, absolute: true}]")
+    places = parse_settings(file.read_text(), str(file)).calendar_places()
+    freeze = "- {start: 2020-01-01, end: 2099-01-01, reason: year end}"
+    kept = kept_calendars(places, {"sale": CalendarText(freeze)})
+    with closing(_Kept(tmp_path, rights=rights)) as there:
+        there.ledger = ledgers.to_data(Ledger(calendars=kept), {}, ())
+        more = {"simulate": ["--made-up", "1", "--days", "1", "--nodes", "2"]}.get(command, [])
+        config = ["--config", str(file)] if command == "simulate" else [str(file)]
+        assert there.run(command, *config, *more) == 0
+    out, err = capsys.readouterr()
+    assert "the calendar sale can't be read: " in err
+    assert ("what it said before counts until" in err) is rights
+    assert ("needs the permission get configmaps" in err) is not rights
+    if command == "windows":
+        assert ("until Thu 2099-01-01" in out) is rights
+
+
+class _Kept(StubCluster):
+    """A cluster without the ConfigMap of the calendar, and with the ledger, which may be read or not."""
+
+    def __init__(self, folder: Path, *, rights: bool) -> None:
+        super().__init__(folder)
+        self._rights = rights
+
+    def instead(self, asked: Asked) -> Answer | None:
+        if asked.path.endswith("/configmaps/gone"):
+            return status(404, "NotFound", "nothing is here")
+        if asked.path.endswith(LEDGER) and not self._rights:
+            return status(403, "Forbidden", "not for you")
+        return None
 
 
 @pytest.mark.parametrize("columns", ["60", "80", "200"])

@@ -99,7 +99,7 @@ def simulate(
     now = datetime.now(UTC)
     policy = settings_in_use(config, target, now)
     sources = [policy] if against is None else [policy, settings_in_use(against, target, now)]
-    named = [(one.source, _with_calendars(one, target)) for one in sources]
+    named = [(one.source, _with_calendars(one, target, now)) for one in sources]
     scenario = _scenario(asked, named[0][1], now)
     length = (scenario.end - scenario.start).days
     if length > LONGEST:
@@ -114,9 +114,9 @@ def simulate(
     return 0
 
 
-def _with_calendars(policy: SettingsInUse, target: Target) -> Settings:
+def _with_calendars(policy: SettingsInUse, target: Target, now: datetime) -> Settings:
     """Return the settings with what their calendars say now, which counts for the whole play."""
-    settings, notes = with_calendars(policy.settings, target)
+    settings, notes = with_calendars(policy.settings, target, now)
     for note in notes:
         echo(f"warning: {policy.source}: {note}", err=True)
     return settings
