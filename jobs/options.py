@@ -252,9 +252,10 @@ cluster = as_one(
         "-n",
         "--namespace",
         shell_complete=values.namespaces,
+        envvar="RECONCILER_NAMESPACE",
         default="node-maintenance",
-        show_default=True,
-        help="The namespace of the reconciler: of its lock, ledger and settings, not of workloads.",
+        help="The namespace of the reconciler: of its lock, ledger and settings, not of workloads.  "
+        "[default: $RECONCILER_NAMESPACE, else node-maintenance]",
     ),
 )
 """The options for the cluster, as the argument `target`."""

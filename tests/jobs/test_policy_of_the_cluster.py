@@ -139,6 +139,20 @@ def test_the_policy_is_that_of_the_namespace_and_is_found_by_its_label_under_ano
     assert "configmap/team/team-policy, configmap/team/another; " in capsys.readouterr().err
 
 
+def test_a_variable_names_the_namespace_once_for_all_commands(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster.maps["node-maintenance", "maintenance-policy"] = "mode: Enforce"
+    cluster.maps["team", "maintenance-policy"] = "mode: Finish"
+    monkeypatch.setenv("RECONCILER_NAMESPACE", "team")
+    found = []
+    for given in ((), ("-n", "node-maintenance")):
+        assert cluster.run("plan", "--output", "json", *given) == 0
+        found.append(json.loads(capsys.readouterr().out)["mode"])
+
+    assert found == ["Finish", "Enforce"]
+
+
 def test_a_namespace_of_workloads_is_not_answered_with_the_default_settings(
     cluster: Cluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
