@@ -141,6 +141,9 @@ class StandIns:
     def _word(self, word: str, each: Callable[[str], str]) -> str:
         if not word or word.casefold() in self._public or _PUBLIC.fullmatch(word):
             return word
+        if len(word) > limits.NAME:
+            # It is no name, so it has no parts.
+            return each(word)
         if (step := _OF_STEP.fullmatch(word)) is not None:
             return f"{step[1]}{self._word(step[2], each)}"
         if (vm := _OF_SET.fullmatch(word)) is not None:

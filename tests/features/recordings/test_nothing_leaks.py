@@ -7,6 +7,7 @@ import json
 import re
 import uuid
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -201,3 +202,12 @@ def test_a_large_number_keeps_its_size_alone() -> None:
         "b": -600,
         "c": '{"a":4000000000000,"b":52.52,"c":31536000}',
     }
+
+
+@pytest.mark.parametrize("piece", ["_1", "pre-drain.", "a:", "[", '{"a":', "aws:///aa-", "ab-1"])
+def test_a_text_of_many_like_pieces_is_replaced(piece: str) -> None:
+    text = f"{piece * 5000}secret"
+
+    (made,) = StandIns([text], (), {}).of([text])
+
+    assert "secret" not in made
