@@ -23,6 +23,8 @@ def main() -> int:
     chosen = parser.parse_args()
     if unknown := [name for name in chosen.names if name not in SCENARIOS]:
         parser.error(f"no such scenario: {', '.join(unknown)}. There are: {', '.join(SCENARIOS)}")
+    if chosen.write and chosen.names:
+        parser.error("--write writes the result of all scenarios. Leave the names out.")
     if missing := requirements.missing():
         print("Real nodes can't run here.", *missing, sep="\n", file=sys.stderr)
         return CANNOT_RUN

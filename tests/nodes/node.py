@@ -208,6 +208,8 @@ sandbox_image = "{PAUSE}"
 # Without CAP_SYS_RESOURCE, nobody may protect a process from the kernel's search for memory.
 restrict_oom_score_adj = true
 netns_mounts_under_state_dir = true
+# It would load a profile into the kernel, which is the whole machine's.
+disable_apparmor = true
 [{cri}.cni]
 bin_dir = "{plugins()}"
 conf_dir = "{self.folder / "cni"}"

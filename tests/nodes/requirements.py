@@ -8,14 +8,16 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from tests.nodes import images
+
 PACKAGES = {
+    **images.PROGRAMS,
     "containerd": "containerd",
     "ctr": "containerd",
     "containerd-shim-runc-v2": "containerd",
     "runc": "runc",
     "iptables": "iptables",
     "ip": "iproute2",
-    "unshare": "util-linux",
     "nsenter": "util-linux",
     "mount": "mount",
     "busybox": "busybox-static",

@@ -27,7 +27,8 @@ def test_all_missing_packages_are_one_line_to_type(tmp_path: Path, monkeypatch: 
 
     assert line.endswith(
         "apt-get install --no-install-recommends"
-        " containerd runc iptables iproute2 util-linux mount busybox-static containernetworking-plugins"
+        " buildah debootstrap util-linux containerd runc iptables iproute2 mount busybox-static"
+        " containernetworking-plugins"
     )
 
 

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.nodes import workloads
 from tests.nodes.scenarios import SCENARIOS
 from tests.nodes.session import MARKS, RESULT, Row, table, written
@@ -14,6 +16,7 @@ from tests.nodes.session import MARKS, RESULT, Row, table, written
 FOLDER = Path(__file__).parent
 
 
+@pytest.mark.heavy
 def test_what_judges_imports_nothing_of_the_program() -> None:
     files = [path for path in FOLDER.rglob("*.py") if not path.name.startswith("test_")]
     modules = [".".join(path.relative_to(FOLDER.parents[1]).with_suffix("").parts) for path in files]
