@@ -227,9 +227,13 @@ def taken_for_good(record: CaseRecord) -> tuple[KnownEvent, datetime] | None:
     """
     if record.state is not State.IN_MAINTENANCE:
         return None
-    dated = [(one, one.not_before or EARLIEST) for one in allowed(record) if one.kind.takes_the_vm]
-    quiet = record.quiet_since
-    return min((pair for pair in dated if quiet is None or pair[1] <= quiet), key=_by_date, default=None)
+    return min(taking(allowed(record), record.quiet_since), key=_by_date, default=None)
+
+
+def taking(events: Iterable[KnownEvent], quiet: datetime | None) -> list[tuple[KnownEvent, datetime]]:
+    """Return the events that take the VM for good, and from when on (UTC). Those called off before do not."""
+    dated = [(one, one.not_before or EARLIEST) for one in events if one.kind.takes_the_vm]
+    return [pair for pair in dated if quiet is None or pair[1] <= quiet]
 
 
 def _by_date(pair: tuple[KnownEvent, datetime]) -> datetime:

@@ -107,8 +107,9 @@ def with_starts(
 ) -> CaseRecord:
     """Return the record with the starts of its events that this pass sees first.
 
-    An event that is gone after its date has started meanwhile, as far as anyone can know. In mode Observe
-    nothing is ours to miss.
+    An event that is gone after its date has started meanwhile, as far as anyone can know. What takes the VM
+    for good has started if the node is NotReady after its date: the node can't say so any more. In mode
+    Observe nothing is ours to miss.
     """
     if context.settings.mode is Mode.OBSERVE:
         return record
@@ -129,11 +130,20 @@ def with_starts(
         started = reported.started and reports_start(event)
         if started and facts.start_of(event) is None and facts.start_of(seen) is None:
             starts.append(PlatformStart(event, context.second, pods))
-    for old in node.gone:
-        if facts.start_of(old) is not None or not reports_start(old) or _is_left(old, node, context):
+    meanwhile = [
+        (old, old.not_before)
+        for old in node.gone
+        if old.not_before is not None and old.not_before <= context.now
+    ]
+    if not node.read.ready:
+        down = node.read.ready_changed or context.second
+        taking = cases.taking(events, record.quiet_since)
+        meanwhile += [(old, max(date, down)) for old, date in taking if date <= context.now]
+    for old, at in meanwhile:
+        noted = any(start.event.matches(old) for start in starts)
+        if noted or not reports_start(old) or _is_left(old, node, context):
             continue
-        if old.not_before is not None and old.not_before <= context.now:
-            starts.append(PlatformStart(old, old.not_before, pods))
+        starts.append(PlatformStart(old, at, pods))
     if tuple(starts) == facts.starts:
         return record
     starts = _with_met(starts, _survey(record, events, node, context), context)
@@ -332,7 +342,8 @@ def _forecast(step: CaseStep, node: NodeFacts, context: PassContext) -> Forecast
         return None
     if step.begun and planned.missed and not (planned.by_pods or planned.stopped):
         return None
-    ahead = [judged for judged in node.current if judged.times is not None and not judged.event.started]
+    dated = [judged for judged in node.current if judged.times is not None and not judged.event.started]
+    ahead = [judged for judged in dated if step.after.facts.start_of(judged.event) is None]
     known = node.case.facts.will_be_missed
     if not ahead and (planned.missed or known is None or known.over is None):
         return None

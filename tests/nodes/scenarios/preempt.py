@@ -57,6 +57,7 @@ def _judge(cluster: Cluster, lost: Node, waits: Node) -> str:
     await_("NotReady", lambda: not cluster.ready(lost), seconds=60)
     await_("the next node's turn", lambda: cluster.cordoned(waits), seconds=60)
     ready = next(each for each in cluster.read(lost)["status"]["conditions"] if each["type"] == "Ready")
+    await_("what it says of the Pods", lambda: cluster.said(lost, "MaintenanceMissed"), seconds=PLACE)
     # What Azure's cloud controller does with a VM that is gone.
     cluster.api.delete("nodes", lost.name)
     await_(
@@ -85,6 +86,7 @@ def _judge(cluster: Cluster, lost: Node, waits: Node) -> str:
     same = [life for life in cluster.lives(WORK) if life.pod == "db-0"]
     assert len(same) == 2, f"db-0 has {len(same)} lives"
     assert same[0].last < same[1].start, "two Pods db-0 lived at once"
+    assert not cluster.said(lost, "MaintenanceNoLongerMissed"), "a node that is gone was said to be in time"
     assert not cluster.cordons(lost, undone=True), "the node that is gone was uncordoned"
     assert not (refused := cluster.refused()), f"it was not allowed to ask {refused}"
     cordoned = (first.timestamp - announced).total_seconds()

@@ -15,9 +15,11 @@ from reconciler.model.outcome import Result
 from reconciler.model.plan import NodePlan, NoticeType
 from reconciler.model.pod import Pod
 from reconciler.model.record import CaseFacts, PlatformStart, State
+from reconciler.model.selector import EVERYTHING
 from reconciler.model.values import replace
 from reconciler.simulation.api import Call, Killed
 from reconciler.simulation.store import KubernetesEvent
+from reconciler.simulation.workloads import BudgetSpec
 from tests.laws.histories import History
 from tests.passes.decide.test_history import Kept
 from tests.support import builders
@@ -457,3 +459,37 @@ def test_a_drain_that_ends_after_its_date_is_found_to_be_late_once() -> None:
 
     late = [result(one) == "late" for one in found]
     assert [one.struck for one in found] == [number == late.index(True) for number in range(5)]
+
+
+def test_a_machine_that_was_taken_for_good_is_missed_although_nothing_can_say_that_the_platform_started() -> (
+    None
+):
+    scene = history("budget: {maxUnavailable: 100%}", pods=(pod("web-1"),))
+    scene.cluster.add_budget(BudgetSpec("shop", "web", EVERYTHING, min_available=1))
+    say(scene, announced(Kind.PREEMPT, minutes_ahead=0.5))
+    look(scene, 0.4)
+    look(scene)
+    look(scene)
+    assert len(told(scene, "MaintenanceWillBeMissed")) == 1
+    assert told(scene, "MaintenanceMissed") == []
+    scene.cluster.node_down("a")
+    assert result(look(scene)) == "missed"
+    (missed,) = told(scene, "MaintenanceMissed")
+    assert "1 pod" in missed.notice.message
+    # What a budget allows now helps nobody any more, and the pods are deleted in the end.
+    scene.cluster.add_budget(BudgetSpec("shop", "web", EVERYTHING, min_available=0))
+    assert result(look(scene)) == "missed"
+    scene.cluster.drop_pod("uid-shop-web-1")
+
+    assert result(look(scene)) == "missed"
+    assert told(scene, "MaintenanceNoLongerMissed") == []
+
+
+def test_a_machine_that_is_down_before_it_is_taken_is_not_missed_yet() -> None:
+    scene = history("budget: {maxUnavailable: 100%}", pods=(pod("stuck", deleting_until=NOW),))
+    scene.cluster.finalizers.add("uid-shop-stuck")
+    say(scene, announced(Kind.PREEMPT, minutes_ahead=10))
+    look(scene)
+    scene.cluster.node_down("a")
+
+    assert result(look(scene)) == "running"
