@@ -67,7 +67,7 @@ UNUSED = (
         but=tuple(f"botocore/data/{name}" for name in ("ec2", "signin", "sso", "sso-oidc", "sts")),
     ),
     Unused(
-        "These are the packages' own tests.",
+        "These are the packages' own tests and examples.",
         (
             "*/tests/",
             "**/*_test.py",
@@ -76,6 +76,7 @@ UNUSED = (
             "keystoneauth1/fixture",
             "kubernetes/dynamic/test_*.py",
             "markdown/test_tools.py",
+            "stevedore/example*",
         ),
     ),
     Unused(

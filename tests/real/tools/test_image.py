@@ -68,6 +68,13 @@ CLIENTS = {
 }
 """How the client of each image is made."""
 
+OF_CLIENTS = (
+    *("tests/http", "tests/kubernetes/test_access.py", "tests/sources/arm", "tests/sources/aws"),
+    *("tests/features/kubernikus", "tests/features/machines/test_agent_pools.py", "tests/features/tracing"),
+    "tests/features/notices/test_transports.py",
+)
+"""Tests that send requests with the clients."""
+
 
 @dataclass(frozen=True)
 class Image:
@@ -171,6 +178,17 @@ def test_nothing_that_stays_imports_what_is_left_out(image: Image) -> None:
 
     assert at_once == set()
     assert in_functions - set(RARE) == set()
+
+
+def test_the_clients_do_their_work_without_what_is_left_out() -> None:
+    """Their own tests find a module that is loaded by a request only."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.image.without_unused"]
+    command += ["-p", "no:cacheprovider", "-m", "not cluster and not tools and not heavy"]
+    done = subprocess.run(
+        [*command, *OF_CLIENTS], cwd=ROOT, check=False, capture_output=True, encoding="utf-8", timeout=900
+    )
+
+    assert done.returncode == 0, done.stdout[-3000:]
 
 
 def test_every_module_is_there_as_bytecode(image: Image) -> None:
