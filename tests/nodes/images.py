@@ -23,6 +23,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from image import parts
 from release.version import ROOT, write
 from release.version import version as version_of
 
@@ -212,11 +213,15 @@ def main() -> None:
     arguments.add_argument(
         "--lock", default="requirements.lock", help="the packages, such as those of an extra"
     )
+    arguments.add_argument("--parts", action="store_true", help="also print its largest parts")
     chosen = arguments.parse_args()
     try:
-        print(image(chosen.version, chosen.lock))
+        archive = image(chosen.version, chosen.lock)
     except NoImage as error:
         sys.exit(str(error))
+    print(archive, flush=True)
+    if chosen.parts:
+        sys.exit(parts.main([str(archive)]))
 
 
 if __name__ == "__main__":
