@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from datetime import datetime, timedelta
@@ -42,6 +43,11 @@ from reconciler.settings.schema import Settings
 if TYPE_CHECKING:
     from reconciler.drain.drainer import Drainer
 
+
+RIVALS_EVERY, RIVALS_SOON = 60.0, 2.0
+"""Seconds after which a pass reads the locks of other reconcilers again: as a rule, and while one of these
+has not ended a pass.
+"""
 
 GIVEN_BACK = 4.0
 """Seconds after which a process that ends, or stands by, has given the lock back, whatever hangs."""
@@ -119,7 +125,8 @@ class Acting:
         self._side_by_side = SideBySide(lambda: connection.throttled, self._watchdog.wrote, beside)
         self._behind = Behind(following.rest) if following is not None else None
         self._hooks: HookRunner | None = None
-        self._rivals: tuple[Reconciler, ...] | None = None
+        self._rivals: tuple[Reconciler, ...] = ()
+        self._rivals_due = 0.0
         self.gave_back = False
         """Whether the lock was given back because our own Pod is evicted."""
         self.drainer = DrainerWhenNeeded(self._make_drainer, observers.ordered)
@@ -215,12 +222,14 @@ class Acting:
     def _run_pass(self) -> tuple[Plan, tuple[Outcome, ...]]:
         # A pass that has nothing to write would not notice that the lock is lost.
         self._lock.check()
-        if self._rivals is None:
-            # Once, by the first pass that gets an answer.
+        if time.monotonic() >= self._rivals_due:
             target, connection = self._wiring.target, self._wiring.connection
             rivals = partial(read_rivals, connection, target.namespace, self._clock.now)
             with suppress(Late):
                 self._rivals = self._wiring.beside.read(("the locks of other reconcilers",), rivals)
+                # One that has begun together with us has not said yet which nodes it selects.
+                known = all(rival.seen is not None for rival in self._rivals)
+                self._rivals_due = time.monotonic() + (RIVALS_EVERY if known else RIVALS_SOON)
         ports = {
             name: port
             for companion in self._companions
@@ -240,7 +249,7 @@ class Acting:
                     lock=self._wiring.target.namespace,
                     since=self._lock.since,
                     seen=self._lock.seen,
-                    rivals=self._rivals or (),
+                    rivals=self._rivals,
                 ),
                 "side_by_side": self._side_by_side,
             },

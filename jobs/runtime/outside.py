@@ -16,7 +16,7 @@ from reconciler.http.retrying import Guard
 from reconciler.kubernetes.beside import ThreadsBeside
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import Connection
-from reconciler.kubernetes.lease import read_reconciler
+from reconciler.kubernetes.lease import read_reconciler, read_rivals
 from reconciler.kubernetes.node_store import NodeStore
 from reconciler.model.explanation import Examination
 from reconciler.model.polling import Listing
@@ -114,7 +114,10 @@ def examined(
 ) -> Examination:
     """Return what a pass would do now, and what it has read; see `examine`. It writes nothing."""
     outside, clock = Wiring(connection, target).to_read(settings), ServerClock(connection)
-    outside = replace(outside, reconciler=reconciler_of(connection, target, settings))
+    # Without a record of both, only the locks show that there are two.
+    rivals = read_rivals(connection, target.namespace, clock.now)
+    own = replace(reconciler_of(connection, target, settings), rivals=rivals)
+    outside = replace(outside, reconciler=own)
     now = clock.now()
     return examine(outside, settings, now, with_preview=with_preview, also_pods=also_pods)
 

@@ -66,7 +66,7 @@ class Reconciler(Struct, frozen=True):
     other reconcilers that act on the same nodes, by their namespaces, and `yields_to` is the one that is
     older, so that this one starts no drain; empty if there is none. `seen` is what the settings of the last
     pass guard, and `lost` what they do not that those before did, while that is shown. `rivals` are the
-    reconcilers with other locks that were there when this one took its own. `because` says why nothing better
+    reconcilers with other locks, as they were read last. `because` says why nothing better
     is known, and `needs` which permission is missing for it.
     """
 

@@ -40,6 +40,35 @@ def test_of_two_whose_first_starts_fall_into_the_same_pass_the_younger_starts_no
     assert all("cordon" not in line["actions"] for line in younger.said("node"))
 
 
+def test_two_that_begin_together_with_different_prefixes_see_each_other(
+    scene: Scene, programs: Programs
+) -> None:
+    text = "mode: Enforce\nbudget: {maxUnavailable: 100%}\n"
+    programs.configure(text)
+    config = programs.folder / "other.yaml"
+    config.write_text(f"{text}keys: {{prefix: other.example}}\n", encoding="utf-8")
+    node = scene.node(0)
+    both = [
+        programs.start("serve", "--every", "1s"),
+        programs.start("serve", "--every", "1s", "--namespace", "second", config=config),
+    ]
+    said = [each.wait_for("another reconciler acts on the same nodes", seconds=90)[0] for each in both]
+    assert [line["because"] for line in said] == [
+        "its lock is in namespace second",
+        "its lock is in namespace node-maintenance",
+    ]
+    where = [[], ["--namespace", "second", "--config", str(config)]]
+    shown = [programs.run("report", "--output", "json", *each).document["reconciler"] for each in where]
+    assert [each["yieldsTo"] for each in shown].count(None) == 1
+
+    scene.condition_tells(node)
+    younger, older = both if shown[0]["yieldsTo"] else both[::-1]
+    older.wait_for("node", seconds=60)
+    wait_for("a start", lambda: any("cordon" in line["actions"] for line in older.said("node")), seconds=60)
+    wait_for("a hold", lambda: younger.said("node"), seconds=60)
+    assert all("cordon" not in line["actions"] for line in younger.said("node"))
+
+
 def test_of_two_reconcilers_the_younger_starts_no_drain_until_the_older_one_is_gone(
     scene: Scene, programs: Programs
 ) -> None:
