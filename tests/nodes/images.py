@@ -34,8 +34,8 @@ _FOLDERS = ("image", "jobs", "reconciler")
 _BASE = ("bookworm", "python3,python3-venv,python3-pip,ca-certificates,tzdata")
 # Each program that is needed, and its package in Debian.
 PROGRAMS = {"buildah": "buildah", "debootstrap": "debootstrap", "unshare": "util-linux"}
-# An archive has about 200 MB, and a run needs two.
-_KEPT = 4
+# An archive has about 110 MB, and a run needs two. Runs of other checkouts may need others.
+_KEPT = 8
 
 
 class NoImage(Exception):
