@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from tests.nodes.cluster import Cluster
-from tests.nodes.scenarios import agent, cronjob, deployment, outage, own_node, preempt, redeploy
+from tests.nodes.scenarios import (
+    agent,
+    cronjob,
+    deployment,
+    frozen,
+    outage,
+    own_node,
+    person,
+    preempt,
+    redeploy,
+)
 
 Scenario = Callable[[Cluster], str]
 """Plays on the cluster, and returns what was seen, in a line. AssertionError or TimeoutError: it failed."""
@@ -18,4 +28,6 @@ SCENARIOS: Mapping[str, Scenario] = {
     "preempt": preempt.play,
     "agent": agent.play,
     "cronjob": cronjob.play,
+    "frozen": frozen.play,
+    "person": person.play,
 }

@@ -76,7 +76,7 @@ def _judge(cluster: Cluster, node: Node) -> str:
     for life in (lives[pod] for pod in expected):
         _ended_in_its_own_time(life)
     _never_two_of_one_name(cluster)
-    away = _longest_without(cluster, "web")
+    away = longest_without(cluster, "web")
     assert away == 0, f"no Pod of web lived for {away:.1f} s, in spite of its budget"
     assert not (refused := cluster.refused()), f"it was not allowed to ask {refused}"
     (uncordon,) = cluster.cordons(node, undone=True)
@@ -203,7 +203,7 @@ def _never_two_of_one_name(cluster: Cluster) -> None:
         assert same[0].last < same[1].start, f"two Pods {name} lived at once"
 
 
-def _longest_without(cluster: Cluster, app: str) -> float:
+def longest_without(cluster: Cluster, app: str) -> float:
     """Return for how long no Pod of an app was there for its users, between its first and its last."""
     lives = [life for life in cluster.lives(WORK) if life.pod.startswith(f"{app}-")]
     spans = sorted((life.start, life.hook_began or life.sigterm or life.last) for life in lives)

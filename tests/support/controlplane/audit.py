@@ -7,6 +7,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+_POD = "authentication.kubernetes.io/pod-name"
+
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
@@ -25,6 +27,7 @@ class AuditEntry:
     timestamp: datetime  # when the request came
     stage: str  # ResponseComplete; a watch has ResponseStarted as well, and Panic is a bug of the server
     body: Any = None  # what was sent, where the policy keeps it
+    pod: str = ""  # whose token was sent, if it is that of a Pod
 
 
 def read_audit_log(
@@ -85,4 +88,5 @@ def _entry(event: dict[str, Any]) -> AuditEntry:
         timestamp=datetime.fromisoformat(event["requestReceivedTimestamp"]),
         stage=event["stage"],
         body=event.get("requestObject"),
+        pod="".join(event.get("user", {}).get("extra", {}).get(_POD, [])),
     )
