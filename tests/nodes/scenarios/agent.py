@@ -134,10 +134,12 @@ def _event(node: Node, kind: str, event_id: str, notice: timedelta) -> imds.Even
 
 def _make_spot(cluster: Cluster, node: Node, value: str | None) -> None:
     """Give a node the label and the taint of the spot nodes of AKS, or take them away."""
-    taint: Object = {"key": SPOT, "effect": "NoSchedule"}
-    taint |= {"$patch": "delete"} if value is None else {"value": value}
-    body = {"metadata": {"labels": {SPOT: value}}, "spec": {"taints": [taint]}}
-    cluster.api.patch("nodes", node.name, body, kind="strategic")
+    # A patch replaces all taints.
+    taints = [each for each in cluster.read(node)["spec"].get("taints", []) if each["key"] != SPOT]
+    if value is not None:
+        taints.append({"key": SPOT, "value": value, "effect": "NoSchedule"})
+    body = {"metadata": {"labels": {SPOT: value}}, "spec": {"taints": taints}}
+    cluster.api.patch("nodes", node.name, body)
 
 
 def _agents(cluster: Cluster) -> list[Object]:

@@ -36,6 +36,9 @@ def play(cluster: Cluster) -> str:
 
 def _judge(cluster: Cluster, node: Node) -> str:
     boot = _boot(cluster, node)
+    here = _here(cluster, node)
+    for app in (*STRUCK, "web"):
+        assert any(pod.startswith(app) for pod in here), f"no Pod of {app} on {node.name}: {here}"
     cluster.announce(node, "Reboot", datetime.now(UTC) + timedelta(minutes=10), event_id="C1")
     await_("a cordon", lambda: cluster.cordoned(node), seconds=20)
     await_("the move", lambda: not any(pod.startswith("web") for pod in _here(cluster, node)), seconds=90)
