@@ -197,7 +197,7 @@ class Cluster:
         for part in filter(None, parts):
             self.kubectl("delete", "--ignore-not-found", "-f", "-", text=json.dumps(_list(part)))
             # A namespace that is deleted with Pods looks again only after half of their grace periods.
-            wait_for("the end of Pods", lambda: not any(map(self.pods, names)), seconds=90, every=0.1)
+            wait_for("the end of Pods", lambda: not any(map(self.pods, names)), seconds=150, every=0.1)
 
     def settings(self, objects: Iterable[Object], **changes: Any) -> list[Object]:
         """Return the objects with other settings in their ConfigMap."""
