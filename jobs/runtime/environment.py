@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from reconciler.model.errors import NoServer, Unauthorized
+from reconciler.model.errors import ClusterError, NoServer, Unauthorized
 from reconciler.model.snapshot import Self
 
 if TYPE_CHECKING:
@@ -49,12 +49,10 @@ def connected(target: Target, *, someone_waits: bool = True) -> Iterator[Connect
             f"no answer from the API server {connection.place}: {because}. Is it the right cluster? "
             "--context and --kubeconfig name another one"
         ) from error
-    except Unauthorized as error:
-        raise Unauthorized(
-            f"{error}. {_what_to_do(error)}. The API server is {connection.place}",
-            status=error.status,
-            needs=error.needs,
-        ) from error
+    except ClusterError as error:
+        # The type, the status and the permission stay: the exit code and others go by them.
+        error.args = (f"{error}{_what_to_do(error)}. The API server is {connection.place}",)
+        raise
     finally:
         connection.close()
 
@@ -68,10 +66,18 @@ def _warn(text: str) -> None:
         echo(f"warning: {text}", err=True)
 
 
-def _what_to_do(error: Unauthorized) -> str:
+def _what_to_do(error: ClusterError) -> str:
     if error.status == 403:
-        return "The manifests in k8s/report give the rights that reports and plans need (docs/install.md)"
-    return "Sign in again, or name another context with --context"
+        # What people read is in one role. Whoever writes has rights of their own.
+        reads = error.needs.partition(" ")[0] in ("", "get", "list", "watch")
+        if reads:
+            return (
+                ". The manifests in k8s/report give the rights that reports and plans need (docs/install.md)"
+            )
+        return f". Ask for the permission {error.needs} (docs/approvals.md)"
+    if isinstance(error, Unauthorized):
+        return ". Sign in again, or name another context with --context"
+    return ""
 
 
 class VariablesAsWritten(dict[str, str]):

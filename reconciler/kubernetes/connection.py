@@ -5,6 +5,7 @@ Paths are built from checked segments, so that no text from an object can lead t
 
 from __future__ import annotations
 
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -134,6 +135,7 @@ def right(method: str, path: str) -> str:
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 JSON = "application/json"
 FORBIDDEN = 403
+NOT_FOUND = 404
 GONE = 410
 
 # Causes that are more specific than the reason of the Status (k8s.io/api: core/v1 and policy/v1).
@@ -184,6 +186,10 @@ def read_status(content_type: str, body: bytes) -> StatusBody:
     return StatusBody(body[:300].decode(errors="replace").strip())
 
 
+def _is_status(response: urllib3.BaseHTTPResponse, body: bytes) -> bool:
+    return bool(read_status(media_type(response.headers), body).code)
+
+
 def to_error(method: str, path: str, status: int, headers: Mapping[str, str], body: bytes) -> ClusterError:
     """Return the error for an answer with status 300 or above; its message names the request."""
     refusal = read_status(media_type(headers), body)
@@ -218,7 +224,9 @@ def _body_of(status: Any) -> StatusBody:
 
 
 FIRST_CONNECT = 3.0
-"""Seconds to connect for the first request of a command that a person waits for."""
+"""Seconds to connect for the first request of a command that a person waits for, with all addresses of the
+server, and the answer of the name server.
+"""
 
 FIRST_ANSWER = 10.0
 """Seconds for the first byte of its answer. A busy server takes some seconds for a list."""
@@ -419,7 +427,7 @@ class Connection:
         sent = self.time.clock()
         connect, read = request.connect_timeout, request.read_timeout
         if self._impatient:
-            connect, read = min(connect, FIRST_CONNECT), min(read, FIRST_ANSWER)
+            connect, read = min(connect, self._first_connect(name)), min(read, FIRST_ANSWER)
         with _as_unreachable(name), within_bounds(Bounds(request.total, size=None)):
             response = self._pool.request(
                 request.method,
@@ -432,16 +440,24 @@ class Connection:
                 preload_content=False,
                 decode_content=False,
             )
-            self._impatient = False
             self.time.note(response.headers.get("Date"), sent, self.time.clock())
             encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
             if response.status < 300 and encoding in ("", "identity"):
+                self._impatient = False
                 return response
             try:
                 content = response.read(LARGEST_REFUSAL) if encoding in ("", "identity") else b""
             finally:
                 response.close()
                 response.release_conn()
+        if (
+            response.status == NOT_FOUND
+            and request.path.startswith(CORE)
+            and not _is_status(response, content)
+        ):
+            # A proxy, or another program: nothing is known of the object.
+            raise Unreachable(f"{name}: what answers with 404 there is no Kubernetes API server")
+        self._impatient = False
         if response.status < 300:
             raise Rejected(
                 f"{name}: the answer is encoded as {encoding[:20]!r}, which was not requested;"
@@ -452,6 +468,28 @@ class Connection:
         if isinstance(error, TooManyRequests) and not error.causes:
             self.throttled += 1
         raise error
+
+    def _first_connect(self, name: str) -> float:
+        """Return the seconds for each address of the server, so that all of them together take no longer.
+
+        Raises Unreachable if the name of the server has no address, or no name server answers in time.
+        """
+        url = urllib3.util.parse_url(self._host)
+        if self._pool.proxy is not None or url.host is None:
+            return FIRST_CONNECT
+        host, began = url.host.strip("[]"), time.monotonic()
+        try:
+            addresses = within(
+                FIRST_CONNECT, lambda: socket.getaddrinfo(host, url.port, type=socket.SOCK_STREAM)
+            )
+        except Unauthorized:
+            raise Unreachable(f"{name}: no connection: no name server has answered for {host}") from None
+        except NoThread:
+            return FIRST_CONNECT
+        except OSError as error:
+            raise Unreachable(f"{name}: no connection: there is no address of {host}: {error}") from error
+        left = FIRST_CONNECT - (time.monotonic() - began)
+        return max(left, 0.1) / max(len(addresses), 1)
 
     def _load(self) -> None:
         self._loaded = self._clock()

@@ -5,7 +5,9 @@ import json
 import os
 import ssl
 import sys
+import threading
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from subprocess import run
 from typing import Any
@@ -15,7 +17,7 @@ from cryptography.hazmat.primitives import serialization
 
 from reconciler.http.retrying import patiently
 from reconciler.kubernetes import access, official
-from reconciler.kubernetes.connection import ApiPath, Connection, Request
+from reconciler.kubernetes.connection import NODES, ApiPath, Connection, Request
 from reconciler.model.errors import NoServer, Unauthorized, Unreachable
 from tests.support.controlplane.configuration import Certificates, make_certificates
 from tests.support.stub import Answer, Stub, kubeconfig
@@ -412,6 +414,31 @@ def test_a_person_is_told_at_once_that_no_server_answers(tmp_path: Path) -> None
     with pytest.raises(NoServer, match="no connection"):
         patiently(lambda: connection.send(Request("GET", ApiPath("x"))), sleep=waits.append)
     assert waits == []
+
+
+def test_a_name_server_that_does_not_answer_is_waited_for_no_longer_than_a_connection(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(tmp_path / "config", "https://aks.example:443", {}, {"token": "t"})
+    ends = threading.Event()
+    monkeypatch.setattr("socket.getaddrinfo", lambda *_, **__: ends.wait(60))
+    monkeypatch.setattr("reconciler.kubernetes.connection.FIRST_CONNECT", 0.05)
+
+    try:
+        with pytest.raises(NoServer, match=r"no name server has answered for aks\.example"):
+            Connection(path, someone_waits=True).send(Request("GET", ApiPath("x")))
+    finally:
+        ends.set()
+
+
+@pytest.mark.parametrize("path", [NODES / "n", NODES])
+def test_a_404_that_is_not_from_an_api_server_says_nothing_of_the_object(
+    tmp_path: Path, path: ApiPath
+) -> None:
+    with closing(Stub(lambda _: Answer(b"<html>not here</html>", 404, "text/html"))) as server:
+        file = write(tmp_path / "config", server.url, {}, {"token": "t"})
+        with pytest.raises(Unreachable, match="no Kubernetes API server"):
+            Connection(file).send(Request("GET", path))
 
 
 def test_a_server_that_has_answered_is_asked_again_when_it_is_away(
