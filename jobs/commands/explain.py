@@ -9,7 +9,7 @@ import click
 
 from jobs import options
 from jobs.completion import values
-from jobs.runtime.by_hand import check_nodes
+from jobs.runtime.by_hand import check_nodes, whole_name
 from jobs.runtime.environment import Target, connected
 from jobs.runtime.looks import Shown, show
 from jobs.runtime.output import in_form, width
@@ -38,7 +38,7 @@ def command(
 ) -> int:
     """Print what happens to one node or pod, why, and who can change it.
 
-    It only reads the cluster.
+    The end of a node's name is enough if one node has it, such as 000001. It only reads the cluster.
     """
     return explain(name, config, target, output=output, every=every)
 
@@ -54,7 +54,10 @@ def explain(
     def look() -> Shown:
         policy = settings_to_show(config, target, datetime.now(UTC))
         explanation = _explained(name, policy.settings, target)
-        document, form = policy.named_in(explanation.document), partial(as_text, explanation)
+        document, form = (
+            policy.named_in(explanation.document),
+            partial(as_text, explanation, wide=output == "wide"),
+        )
         plan = explanation.plan
         first = policy.first_lines(output, plan.reconciler, plan.now)
         text = in_form(document, output, form, width(output))
@@ -70,8 +73,10 @@ def _explained(name: str, settings: Settings, target: Target) -> Explanation:
 
 
 def _of_node(name: str, found: Examination, settings: Settings) -> Explanation:
-    check_nodes([name], {node.name for node in found.snapshot.nodes})
-    return Explanation(found.plan, _node(name, found, settings))
+    names = {node.name for node in found.snapshot.nodes}
+    node = whole_name(name, names)
+    check_nodes([node], names)
+    return Explanation(found.plan, _node(node, found, settings))
 
 
 def _of_pod(name: str, found: Examination, settings: Settings) -> Explanation:

@@ -26,6 +26,7 @@ from reconciler.model.node import POOL_ANNOTATIONS, Node, Wanted
 from reconciler.model.plan import Notice
 from reconciler.model.ports import Notification
 from reconciler.model.writes import NAMES, NodeWrite, WriteAnswer, other_prefixes, own_keys
+from reconciler.report.lines import first_of
 
 if TYPE_CHECKING:
     from jobs.runtime.settings_source import SettingsInUse
@@ -54,8 +55,18 @@ def check_nodes(names: Iterable[str], known: Collection[str]) -> None:
 
 
 def _line(name: str, known: list[str]) -> str:
-    shown, similar = (name, near(name, known)) if is_object_name(name) else (excerpt(name), "")
-    return f"{shown}: there is no such node{similar}"
+    if not is_object_name(name):
+        return f"{excerpt(name)}: there is no such node"
+    # People type the part of a long name that they remember, which no measure of likeness finds.
+    parts = [each for each in known if name in each]
+    similar = f"; did you mean one of these? {first_of(parts, _HELPED)}" if parts else near(name, known)
+    return f"{name}: there is no such node{similar}"
+
+
+def whole_name(name: str, known: Collection[str]) -> str:
+    """Return the only one of the names of nodes that ends with this one, else the name as it is."""
+    ends = [each for each in known if each.endswith(name)]
+    return ends[0] if len(ends) == 1 and name and name not in known else name
 
 
 class ByHand:

@@ -23,10 +23,10 @@ from reconciler.report.text import node_heading, nothing_written, row, shown
 from reconciler.report.values import Document, check_values, moment_value, plain, unseen_line, until_words
 
 _SHOWN = 8
-"""Obstacles, budgets of a pod, and checks of a workflow, on the screen."""
+"""Budgets of a pod and checks of a workflow on the screen, and obstacles on a wide one."""
 
 _LEAST = 3
-"""Sentences about room on the screen."""
+"""Obstacles and sentences about room on the screen."""
 
 _LEFT_OUT = ("holds", "unguarded", "unknown", "preview")
 """Columns of a report that an explanation shows in its own words."""
@@ -98,8 +98,11 @@ def _budgets_unseen(plan: Plan) -> bool:
     return any(unseen.what == BUDGETS for unseen in plan.unseen)
 
 
-def as_text(explained: Explanation, width: int | None = None) -> str:
-    """Return the explanation as text; a line longer than `width` columns goes on below its own text."""
+def as_text(explained: Explanation, width: int | None = None, *, wide: bool = False) -> str:
+    """Return the explanation as text; a line longer than `width` columns goes on below its own text.
+
+    `wide`: also with every check, the answer of each source, and where the pods of a drain fit.
+    """
     plan = explained.plan
     by = carried_out(plan, rehearsed=True)
     lines = [f"{moment_value(plan.now)} · mode {plan.mode}, {nothing_written(by)}"]
@@ -109,7 +112,7 @@ def as_text(explained: Explanation, width: int | None = None) -> str:
         lines += ["", *_pod_lines(explained.pod, node, plan)]
     if explained.node is not None and node is not None:
         rows = (
-            _rows(explained.node, node, by)
+            _rows(explained.node, node, by, wide=wide)
             if explained.pod is None
             else _short_rows(explained.node, node, by)
         )
@@ -117,18 +120,23 @@ def as_text(explained: Explanation, width: int | None = None) -> str:
     return shown(lines, ZoneInfo(plan.settings.time_zone), width)
 
 
-def _rows(explained: NodeExplanation, node: NodeReport, by: By) -> Iterator[Row]:
+def _rows(explained: NodeExplanation, node: NodeReport, by: By, *, wide: bool) -> Iterator[Row]:
     yield from _about(explained)
-    yield from _from_columns(node, FOR_PEOPLE, by)
-    for source in explained.sources:
+    details = () if wide else ("transitions",)
+    yield from _from_columns(node, [column for column in FOR_PEOPLE if column.key not in details], by)
+    # Of a node without an event, what each source answers is the explanation.
+    for source in explained.sources if wide or not explained.plan.events else ():
         seen = f", last heartbeat {moment_value(source.as_of)}" if source.as_of else ""
         because = f": {source.because}" if source.because else ""
         yield "source", f"{source.source}: {source.answer}{because}{seen}"
-    yield from _check_rows(explained.plan.checks)
-    for workflow in node.plan.workflows:
-        yield from _workflow_rows(workflow)
-    yield from _obstacle_rows(explained.obstacles)
-    yield from _drain_rows(explained)
+    if wide:
+        yield from _check_rows(explained.plan.checks)
+        for workflow in node.plan.workflows:
+            yield from _workflow_rows(workflow)
+    yield from _obstacle_rows(explained.obstacles, _SHOWN if wide else _LEAST)
+    yield from _drain_rows(explained, wide=wide)
+    if not wide:
+        yield "more", "-o wide shows each check, what each source says, and where pods fit"
 
 
 def _check_rows(checks: Sequence[CheckAnswer]) -> Iterator[Row]:
@@ -157,7 +165,9 @@ def _short_rows(explained: NodeExplanation, node: NodeReport, by: By) -> Iterato
     columns = [column for column in FOR_PEOPLE if column.key in ("events", "schedule", "stays")]
     yield from _from_columns(node, columns, by)
     codes = {hold.code for hold in node.plan.holds} | {"source", UNGUARDED}
-    yield from _obstacle_rows([obstacle for obstacle in explained.obstacles if obstacle.code in codes])
+    yield from _obstacle_rows(
+        [obstacle for obstacle in explained.obstacles if obstacle.code in codes], _LEAST
+    )
 
 
 def _about(explained: NodeExplanation) -> Iterator[Row]:
@@ -182,19 +192,19 @@ def _from_columns(node: NodeReport, columns: Iterable[Column], by: By) -> Iterat
             yield from column.rows(node, by)
 
 
-def _obstacle_rows(obstacles: Sequence[Obstacle]) -> Iterator[Row]:
+def _obstacle_rows(obstacles: Sequence[Obstacle], most: int) -> Iterator[Row]:
     # Those with the same person and command share a line for it.
-    for who, group in groupby(obstacles[:_SHOWN], lambda obstacle: obstacle.who):
+    for who, group in groupby(obstacles[:most], lambda obstacle: obstacle.who):
         for obstacle in group:
             # A source that can't be read may hold nothing.
             label = {"source": "unknown", UNGUARDED: "UNGUARDED"}.get(obstacle.code, "blocked")
             until = until_words(obstacle.until, obstacle.because)
             yield label, f"{obstacle.because}{until}  [{obstacle.code}]"
         yield "ask", who
-    yield from _more(obstacles, _SHOWN)
+    yield from _more(obstacles, most)
 
 
-def _drain_rows(explained: NodeExplanation) -> Iterator[Row]:
+def _drain_rows(explained: NodeExplanation, *, wide: bool) -> Iterator[Row]:
     drain = explained.drain
     if drain is None:
         yield "drain", "what a drain would do is not known, because the pods could not be seen"
@@ -207,7 +217,7 @@ def _drain_rows(explained: NodeExplanation) -> Iterator[Row]:
         for blocker in drain.blockers[:_SHOWN]:
             yield "blocks", f"{blocker.pod}: {blocker.because}"
         yield from _more(drain.blockers, _SHOWN)
-    for label, texts in (("room", drain.room), ("group", drain.groups)):
+    for label, texts in (("room", drain.room), ("group", drain.groups)) if wide else ():
         yield from ((label, text) for text in texts[:_LEAST])
         yield from _more(texts, _LEAST)
     for unseen in drain.unknown:

@@ -70,5 +70,5 @@ class Explained:
     def document(self, *, pod: str = "", node: str = "a") -> Document:
         return self.of(pod, node).document
 
-    def text(self, width: int | None = None, *, pod: str = "", node: str = "a") -> str:
-        return as_text(self.of(pod, node), width)
+    def text(self, width: int | None = None, *, pod: str = "", node: str = "a", wide: bool = False) -> str:
+        return as_text(self.of(pod, node), width, wide=wide)

@@ -41,11 +41,21 @@ def explained(settings: str = NIGHT, refused: tuple[str, ...] = ()) -> Explained
 GOLDEN = Path(__file__).parent / "golden"
 
 
-@pytest.mark.parametrize("pod", ["", "front"])
-def test_an_explanation_is_as_in_the_golden_file(pod: str) -> None:
-    name = "explain-pod.txt" if pod else "explain-node.txt"
+@pytest.mark.parametrize(
+    ("name", "pod", "wide"), [("node", "", False), ("node-wide", "", True), ("pod", "front", False)]
+)
+def test_an_explanation_is_as_in_the_golden_file(name: str, pod: str, wide: bool) -> None:
+    assert_as_in(GOLDEN / f"explain-{name}.txt", explained().text(pod=pod, wide=wide))
 
-    assert_as_in(GOLDEN / name, explained().text(pod=pod))
+
+def test_only_a_wide_explanation_has_each_check() -> None:
+    world = world_of([builders.node(annotations={REQUEST: DRAIN_NOW})], [builders.pod()])
+    found = Explained(world, NIGHT)
+    shown = {line.split()[0] for line in found.text().splitlines() if line.startswith("  ")}
+
+    assert shown == {"event", "would", "planned", "blocked", "ask", "drain", "more"}
+    assert "  passed    budgetLeft: the budget has a place for the node\n" in found.text(wide=True)
+    assert "  source    imds: no event\n" in found.text(wide=True)
 
 
 @pytest.mark.parametrize("width", [60, 80, 200])
@@ -168,7 +178,7 @@ def test_what_could_not_be_seen_is_not_taken_for_nothing() -> None:
 
 
 def test_text_from_outside_does_not_reach_the_terminal_as_it_is() -> None:
-    text = explained().text()
+    text = explained().text(wide=True)
 
     assert "\\x1b[31mred" in text
     assert text.replace("\n", "").isprintable()

@@ -161,7 +161,7 @@ def replay(file: Path, output: str) -> int:
 
     def text(columns: int | None) -> str:
         zone = ZoneInfo(explanation.plan.settings.time_zone)
-        return f"{shown([*lines, ''], zone, columns)}{as_text(explanation, columns)}"
+        return f"{shown([*lines, ''], zone, columns)}{as_text(explanation, columns, wide=True)}"
 
     echo_document(document, output, text)
     return 1 if keys else 0

@@ -19,7 +19,7 @@ def test_a_workflow_shows_its_transitions_and_the_answers_of_their_checks() -> N
     operational: {transitions: [{check: asked && night && !bad, next: maintenance-required}]}
 """
     labels = {f"{builders.PREFIX}/maintenance-profile": "web", "asked": "yes"}
-    text = Explained(world_of([builders.node(labels=labels)]), settings).text()
+    text = Explained(world_of([builders.node(labels=labels)]), settings).text(wide=True)
 
     assert "  step      web to maintenance-required, if asked && night && !bad: failed\n" in text
     assert "  passed    web asked: the label asked is 'yes'\n" in text
