@@ -70,6 +70,9 @@ LEDGER_COUNTS = 600.0
 OLD = 5.0
 """Seconds after which a ledger is not the one of this pass."""
 
+PUBLISHED_COUNTS = 60.0
+"""Seconds for which an agent that has published something counts as one that works."""
+
 AGENTS_COUNT = 600.0
 """Seconds for which the state of the agents, and what else rarely changes, counts while it can't be read."""
 
@@ -271,9 +274,20 @@ class Cluster:
         """Return the state of the node agent's DaemonSet; its pods are read if one is missing or not ready.
 
         One is missing if the last list of nodes had more nodes that need an agent than the DaemonSet has.
-        What can't be read is a `problem` of the result; only what ends the whole pass is raised.
+        An agent that has just published something works, whatever its probe said before that: kubelet says
+        only later that it is ready, and then nothing wakes a pass. What can't be read is a `problem` of the
+        result; only what ends the whole pass is raised.
         """
-        return self._keep("agents", self._agents_now)
+        agents = self._keep("agents", self._agents_now)
+        if self._store is None or not (agents.not_ready or agents.covered is not None):
+            return agents
+        working = self._store.published(PUBLISHED_COUNTS)
+        covered = agents.covered
+        return replace(
+            agents,
+            not_ready=agents.not_ready - working,
+            covered=covered | working if covered is not None else None,
+        )
 
     def _agents_now(self) -> Agents:
         try:

@@ -104,6 +104,7 @@ class NodeStore(Known[Any, NodeChange]):
     def _forget(self) -> None:
         self._nodes, self._heard_at, self._first, self.version = {}, None, True, ""
         self._changed, self._shown, self._marks, self._written = None, {}, {}, set()
+        self._published: dict[str, float] = {}
 
     def followed(self, wanted: Wanted) -> Followed | None:
         """See FollowingReader. None if the watch can't list, or after `FRESH` silent seconds.
@@ -123,6 +124,13 @@ class NodeStore(Known[Any, NodeChange]):
         """Return all nodes that are known, by name."""
         with self._lock:
             return dict(self._nodes)
+
+    def published(self, seconds: float) -> frozenset[str]:
+        """Return the nodes whose agent has published other events within so many seconds."""
+        with self._lock:
+            since = self._clock() - seconds
+            self._published = {name: at for name, at in self._published.items() if at >= since}
+            return frozenset(self._published)
 
     def count_is_due(self) -> bool:
         """Whether `counted` should get the number of nodes; at most once in `COUNT_EVERY` seconds."""
@@ -238,6 +246,10 @@ class NodeStore(Known[Any, NodeChange]):
             return NodeChange(node.name, urgent=self._events(node) != self._events(Node(node.name, "", "")))
         if _without_heartbeats(before) == _without_heartbeats(node):
             return None
+        assert self._wanted is not None
+        published = keys_of(self._wanted.annotation_prefix).imds
+        if node.annotations.get(published) not in (None, before.annotations.get(published)):
+            self._published[node.name] = self._clock()
         return NodeChange(node.name, urgent=self._events(node) != self._events(before))
 
     def _echo(self, node: Node) -> NodeChange | None:

@@ -214,3 +214,20 @@ def test_a_pass_waits_for_the_first_list(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(node_store, "FIRST_LIST", 0.01)
     store.begin(WANTED)
     assert store.followed(WANTED) is None
+
+
+def test_an_agent_that_publishes_other_events_counts_as_one_that_works_for_a_while() -> None:
+    clock = _Clock()
+
+    def published(text: str, version: int) -> Update:
+        node = replace(_node(version=version), annotations={f"{builders.PREFIX}/imds": text})
+        return Update(Glance(node.name, node.uid, node.resource_version, version, (None,)), lambda: node)
+
+    store = _store(_node(), clock=clock)
+    assert store.published(60.0) == set()
+    for version, text in enumerate(("first", "second"), start=2):
+        clock.now += 100.0
+        store.saw(published(text, version), gone=False)
+        assert store.published(60.0) == {"a"}
+        clock.now += 61.0
+        assert store.published(60.0) == set()

@@ -11,7 +11,7 @@ from tests.real.forks import DEFAULTS
 from tests.real.passes.processes import ENFORCE, Programs, Running
 from tests.real.passes.scene import PREFIX, Scene
 from tests.support.controlplane.processes import wait_for
-from tests.support.controlplane.workloads import budget
+from tests.support.controlplane.workloads import budget, daemon_set
 
 pytestmark = pytest.mark.slow
 
@@ -53,6 +53,27 @@ def test_a_changed_node_is_cordoned_without_waiting_for_the_schedule(
     for node in nodes:
         scene.condition_tells(node, "Preempt", minutes=0.5)
         wait_for("a cordon", partial(scene.cordoned, node), seconds=60)
+
+
+def test_an_agent_that_publishes_an_event_works_whatever_was_known_of_its_pod(
+    scene: Scene, programs: Programs
+) -> None:
+    """kubelet says only later that a Pod is ready, and then nothing wakes a pass: Preempt has 30 seconds."""
+    name = "node-maintenance-agent"
+    if scene.api.find("namespaces", name) is None:
+        scene.api.create_namespace(name)
+    agents = daemon_set(name, namespace=name)
+    # On no node, so that there is no agent that is ready.
+    agents["spec"]["template"]["spec"]["nodeSelector"] = {"nowhere": "yes"}
+    scene.api.create("daemonsets", agents)
+    programs.configure(ALL_AT_ONCE)
+    node = scene.node()
+    scene.imds_tells(0)
+    serving(programs)
+    watches(scene)
+
+    scene.imds_tells(0, scene.event(0, "Preempt", minutes=0.5))
+    wait_for("a cordon", partial(scene.cordoned, node), seconds=30)
 
 
 def test_a_node_that_keeps_changing_costs_a_pass_a_second_and_delays_no_other_node(
