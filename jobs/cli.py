@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from jobs.commands import COMMANDS, SYNONYMS, called, in_own_words, is_completer, load
-from reconciler import __commit__, __version__
+from reconciler import __commit__, __version__, plugins
 from reconciler.model.errors import ReconcilerError
 
 if TYPE_CHECKING:
@@ -58,16 +58,22 @@ class _Commands(click.Group):
         from click.shell_completion import CompletionItem
 
         found = [
-            CompletionItem(name, help=text)
-            for name, text in sorted(COMMANDS.items())
+            CompletionItem(name, help=said.text)
+            for name, said in sorted(COMMANDS.items())
             if name.startswith(incomplete)
         ]
         return found + click.Command.shell_complete(self, ctx, incomplete)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands without importing them."""
-        with formatter.section("Commands"):
-            formatter.write_dl(sorted(COMMANDS.items()))
+        for group in (plugins.SEE, plugins.PLAN, plugins.ACT, plugins.SET_UP):
+            named = {name: said for name, said in sorted(COMMANDS.items()) if said.group == group}
+            with formatter.section(group):
+                formatter.write_dl([(name, said.text) for name, said in named.items()])
+                for said in named.values():
+                    if said.answers:
+                        formatter.write_paragraph()
+                        formatter.write_text(f"{said.answers} `reconciler {said.example}`")
 
 
 def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:

@@ -36,6 +36,7 @@ def _blocks() -> Iterator[str]:
     for name, options in rows.items():
         yield f"### `reconciler {name}`"
         yield _text(every[name].help or "")
+        yield every[name].epilog or ""
         own = [row for row in options.values() if row not in shared]
         if own:
             yield "\n".join(own)

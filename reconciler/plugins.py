@@ -14,12 +14,34 @@ from importlib import import_module
 from importlib.machinery import PathFinder
 from importlib.util import find_spec
 from types import ModuleType
+from typing import NamedTuple
 
 _ROOMS = {"features": "feature", "sources": "source"}
 """The stage of a plugin of one file, by the room."""
 
 VALUES = {"feature": "FEATURE", "source": "SOURCES", "settings": "SECTIONS", "process": "PROCESS"}
 """The value in which the module of a stage says what it gives; for commands, the face has their names."""
+
+SEE, PLAN, ACT, SET_UP = (
+    "See what happens, and why",
+    "Plan: what comes, and what another policy would do",
+    "Act on nodes",
+    "Set up",
+)
+"""The groups of commands, as the help shows them."""
+
+
+class Command(NamedTuple):
+    """What the help says of a command: its group, its line there, and how it is typed.
+
+    `answers`: what the example is for, if the help shows it for the whole group, else empty.
+    """
+
+    group: str
+    text: str
+    example: str
+    answers: str = ""
+
 
 _OTHERS = ("settings", "process", "commands")
 _SOURCES_FIRST = ("source", "settings")

@@ -17,46 +17,92 @@ from types import MappingProxyType, ModuleType
 import click
 
 from reconciler import plugins
+from reconciler.plugins import ACT, PLAN, SEE, SET_UP, Command
 
 
-def _named(face: ModuleType) -> Mapping[str, str]:
-    commands: Mapping[str, str] = getattr(face, "COMMANDS", {})
+def _named(face: ModuleType) -> Mapping[str, Command]:
+    commands: Mapping[str, Command] = getattr(face, "COMMANDS", {})
     return commands
 
 
-_OF_THE_CORE: Mapping[str, str] = MappingProxyType(
+_OF_THE_CORE: Mapping[str, Command] = MappingProxyType(
     {
-        "agent": "Publish the scheduled events of this node's VM, for a DaemonSet.",
-        "check-config": "Print all mistakes in a settings file, or what happens to each kind of event.",
-        "completion": "Print what completes commands in bash, zsh or fish, or in kubectl.",
-        "demo": "Play a day of a simulated AKS cluster in seconds.",
-        "drain": "Cordon and drain nodes by hand, with the flags of kubectl drain.",
-        "explain": "Print what happens to one node or pod, why, and who can change it.",
-        "release": "Uncordon nodes, and remove the reconciler's labels and annotations.",
-        "report": "Print what a pass would do and why, with a preview of drains. It only reads the cluster.",
-        "schema": "Print the JSON Schema of the settings file, for editors.",
-        "serve": "Run passes until stopped, for a Deployment: on a schedule, and when a node changes.",
-        "sweep": "Run one pass over all nodes, for a CronJob.",
-        "windows": "Print whether a drain may start at a moment, why, the next openings, and a chart.",
+        "agent": Command(SET_UP, "Publish the scheduled events of this node's VM, for a DaemonSet.", "agent"),
+        "check-config": Command(
+            SET_UP,
+            "Print all mistakes in a settings file, or what happens to each kind of event.",
+            "check-config FILE",
+            "What do these settings do?",
+        ),
+        "completion": Command(
+            SET_UP, "Print what completes commands in bash, zsh or fish, or in kubectl.", "completion bash"
+        ),
+        "demo": Command(SET_UP, "Play a day of a simulated AKS cluster in seconds.", "demo"),
+        "drain": Command(
+            ACT,
+            "Cordon and drain nodes by hand, with the flags of kubectl drain.",
+            "drain NODE --ignore-daemonsets",
+        ),
+        "explain": Command(
+            SEE,
+            "Print what happens to one node or pod, why, and who can change it.",
+            "explain NODE",
+            "Why is a node not drained?",
+        ),
+        "release": Command(
+            ACT, "Uncordon nodes, and remove the reconciler's labels and annotations.", "release NODE"
+        ),
+        "report": Command(
+            SEE,
+            "Print what a pass would do and why, with a preview of drains. It only reads the cluster.",
+            "report --only held",
+        ),
+        "schema": Command(SET_UP, "Print the JSON Schema of the settings file, for editors.", "schema"),
+        "serve": Command(
+            SET_UP,
+            "Run passes until stopped, for a Deployment: on a schedule, and when a node changes.",
+            "serve --config FILE",
+        ),
+        "sweep": Command(SET_UP, "Run one pass over all nodes, for a CronJob.", "sweep --config FILE"),
+        "windows": Command(
+            PLAN,
+            "Print whether a drain may start at a moment, why, the next openings, and a chart.",
+            "windows",
+        ),
     }
 )
-"""Each with its line in `reconciler --help`; `command` in check_config.py is `check-config`, and so on."""
+"""Each with its words in `reconciler --help`; `command` in check_config.py is `check-config`, and so on."""
+
+_SYNONYMS = {
+    "why": "explain NODE",
+    "describe": "explain NODE",
+    "status": "report",
+    "get": "report",
+    "list": "report",
+    "uncordon": "release NODE",
+    "undo": "release NODE",
+    "cordon": "drain NODE",
+    "check": "check-config FILE",
+    "validate": "check-config FILE",
+    "lint": "check-config FILE",
+    "run": "serve --config FILE",
+}
 
 SMALL = ("agent", "completion", "schema")
 """Those in `small.py`."""
 
-_OF_PLUGINS = {name: (face.__name__, text) for face in plugins.faces() for name, text in _named(face).items()}
+_OF_PLUGINS = {name: (face.__name__, said) for face in plugins.faces() for name, said in _named(face).items()}
 
-COMMANDS: Mapping[str, str] = MappingProxyType(
-    {**_OF_THE_CORE, **{name: text for name, (_, text) in _OF_PLUGINS.items()}}
+COMMANDS: Mapping[str, Command] = MappingProxyType(
+    {**_OF_THE_CORE, **{name: said for name, (_, said) in _OF_PLUGINS.items()}}
 )
-"""Every command with its line in `reconciler --help`."""
+"""Every command with what `reconciler --help` says of it."""
 
 SYNONYMS: Mapping[str, str] = MappingProxyType(
     {
         name: command
-        for face in plugins.faces()
-        for name, command in getattr(face, "SYNONYMS", {}).items()
+        for synonyms in (_SYNONYMS, *(getattr(face, "SYNONYMS", {}) for face in plugins.faces()))
+        for name, command in synonyms.items()
         if name not in COMMANDS
     }
 )
@@ -72,6 +118,7 @@ def load(name: str) -> click.Command:
         command = getattr(import_module(f"{__name__}.small"), own)
     else:
         command = import_module(f"{__name__}.{own}").command
+    command.epilog = f"Example: `{OWN_NAME} {COMMANDS[name].example}`"
     return command
 
 

@@ -372,19 +372,21 @@ def _clock(local: datetime) -> str:
 
 
 def parse_ahead(text: str, zone: tzinfo, now: datetime, *, instead: str = "") -> datetime:
-    """Return the moment in UTC: `+2h` from `now` (aware), a date, a date and time in `zone`, or RFC 3339.
+    """Return the moment in UTC: `2h` or `+2h` from `now` (aware), a date with or without a time, or RFC 3339.
+
+    A date is in `zone`.
 
     Raises ValueError, with what to change, for any other text and for a moment that is not in the future.
     `instead` says what else can be done about the latter.
     """
     text = text.strip()
     try:
-        if text.startswith("+"):
-            moment = shifted(now, parse_duration(text[1:]))
+        if text.startswith("+") or (text and _DURATION.fullmatch(text)):
+            moment = shifted(now, parse_duration(text.removeprefix("+")))
         else:
             moment = to_utc(parse_moment(text), zone)
     except ValueError as error:
-        raise ValueError(f"{error}; or +2h from now") from error
+        raise ValueError(f"{error}; or 2h from now") from error
     # Annotations have whole seconds.
     moment = moment.replace(microsecond=0)
     if not limits.is_moment(moment):

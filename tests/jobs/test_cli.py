@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import tomllib
@@ -35,7 +36,34 @@ def test_a_commands_line_in_the_list_is_the_first_of_its_own_help(name: str) -> 
 
     assert command is not None
     assert command.name == name
-    assert " ".join((command.help or "").split("\n\n")[0].split()) == COMMANDS[name]
+    assert " ".join((command.help or "").split("\n\n")[0].split()) == COMMANDS[name].text
+
+
+@pytest.mark.parametrize("name", sorted(set(COMMANDS) - {"agent"}))
+def test_a_commands_help_ends_with_an_example_that_can_be_typed(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([name, "--help"]) == 0
+    example = COMMANDS[name].example
+    assert " ".join(capsys.readouterr().out.split()).endswith(f"Example: `{called()} {example}`")
+
+    typed, *arguments = example.split()
+    command = commands.get_command(click.Context(commands), typed)
+    assert typed == name
+    assert command is not None
+    assert command.make_context(name, arguments).info_name == name
+
+
+def test_the_help_answers_a_question_in_each_of_its_four_groups(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    _, see, plan, act, set_up = re.split(r"^(?=See |Plan|Act |Set up)", capsys.readouterr().out, flags=re.M)
+
+    assert "Why is a node not drained? `reconciler explain NODE`" in see
+    assert "Which drain starts when? `reconciler plan --until 2d`" in plan
+    assert "Stop all drains now: `reconciler hold --all --now`" in act
+    assert "What do these settings do? `reconciler check-config FILE`" in set_up
+    lines = re.findall(r"^  ([a-z-]+)  +[A-Z]", see + plan + act + set_up, flags=re.M)
+    assert sorted(lines) == sorted(COMMANDS)
 
 
 def test_every_file_is_a_command_of_the_list() -> None:
@@ -66,7 +94,15 @@ def test_a_command_that_is_not_in_the_list_is_a_usage_error_even_where_there_is_
 
 @pytest.mark.parametrize(
     ("typed", "meant"),
-    [("reprot", "report"), ("stop", "hold --all --now"), ("pause", "hold --all --now"), ("plans", "plan")],
+    [
+        ("reprot", "report"),
+        ("stop", "hold --all --now"),
+        ("pause", "hold --all --now"),
+        ("plans", "plan"),
+        ("why", "explain NODE"),
+        ("start", "resume --all"),
+        ("validate", "check-config FILE"),
+    ],
 )
 def test_a_command_that_does_not_exist_is_answered_with_the_one_that_is_meant(typed: str, meant: str) -> None:
     found = CliRunner().invoke(commands, [typed, "--all"])

@@ -1,10 +1,25 @@
 """What people order: holds, deferrals and approvals."""
 
+from reconciler.plugins import ACT, Command
+
 COMMANDS = {
-    "approve": "Approve the drains for the events that are reported now, or withdraw the approval.",
-    "defer": "Put the drain of nodes off until a moment, or until a deadline that comes first.",
-    "hold": "Hold nodes: no drain of them begins, not even at a deadline.",
-    "resume": "End the hold and the deferral of nodes, whoever gave them.",
+    "approve": Command(
+        ACT,
+        "Approve the drains for the events that are reported now, or withdraw the approval.",
+        "approve NODE",
+    ),
+    "defer": Command(
+        ACT,
+        "Put the drain of nodes off until a moment, or until a deadline that comes first.",
+        "defer NODE --until 4h",
+    ),
+    "hold": Command(
+        ACT,
+        "Hold nodes: no drain of them begins, not even at a deadline.",
+        "hold --all --now",
+        "Stop all drains now:",
+    ),
+    "resume": Command(ACT, "End the hold and the deferral of nodes, whoever gave them.", "resume --all"),
 }
 
 SYNONYMS = {
@@ -12,6 +27,9 @@ SYNONYMS = {
     "stop": "hold --all --now",
     "unhold": "resume",
     "continue": "resume",
+    "start": "resume --all",
+    "delay": "defer",
+    "snooze": "defer",
     "postpone": "defer",
 }
 """What people try instead, with the command that does it."""

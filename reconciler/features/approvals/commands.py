@@ -118,7 +118,7 @@ _given = options.as_one(
     options.cluster,
 )
 
-_WHEN = "When it ends: +2h, a date and time in the time zone of the settings, or RFC 3339."
+_WHEN = "When it ends: 2h from now, a date and time in the time zone of the settings, or RFC 3339."
 _until = click.option("--until", help=f"{_WHEN}  [default: never]")
 _reason = click.option("--reason", default="", help="The reason, shown in reports.  [default: none]")
 

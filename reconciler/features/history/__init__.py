@@ -1,3 +1,11 @@
 """The cases that ended, as a document and as text."""
 
-COMMANDS = {"history": "Sum up the cases that have ended, from files of --history or from logs of serve."}
+from reconciler.plugins import SEE, Command
+
+COMMANDS = {
+    "history": Command(
+        SEE,
+        "Sum up the cases that have ended, from files of --history or from logs of serve.",
+        "history FILE --since 30d",
+    )
+}

@@ -1,3 +1,12 @@
 """What will start when: the cases of a plan until a moment, as a table, a chart, and JSON."""
 
-COMMANDS = {"plan": "Print what will start when, as a table and a chart. It only reads the cluster."}
+from reconciler.plugins import PLAN, Command
+
+COMMANDS = {
+    "plan": Command(
+        PLAN,
+        "Print what will start when, as a table and a chart. It only reads the cluster.",
+        "plan --until 2d",
+        "Which drain starts when?",
+    )
+}

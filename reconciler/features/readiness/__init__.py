@@ -4,6 +4,12 @@
 was found by workload.
 """
 
+from reconciler.plugins import PLAN, Command
+
 COMMANDS = {
-    "readiness": "Print what keeps nodes from a drain, by workload. It changes nothing in the cluster."
+    "readiness": Command(
+        PLAN,
+        "Print what keeps nodes from a drain, by workload. It changes nothing in the cluster.",
+        "readiness --strict",
+    )
 }

@@ -1,6 +1,14 @@
 """Records what a node said as a case that can be sent to the project, and replays such a case."""
 
+from reconciler.plugins import SEE, Command
+
 COMMANDS = {
-    "record": "Write what a node says, and the decision about it, to a file without names that can be sent.",
-    "replay": "Print what this program decides about a recorded node, and whether that differs.",
+    "record": Command(
+        SEE,
+        "Write what a node says, and the decision about it, to a file without names that can be sent.",
+        "record NODE --out FILE",
+    ),
+    "replay": Command(
+        SEE, "Print what this program decides about a recorded node, and whether that differs.", "replay FILE"
+    ),
 }

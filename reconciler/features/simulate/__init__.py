@@ -1,3 +1,11 @@
 """Plays the same events against several policies, and compares what becomes of the cases."""
 
-COMMANDS = {"simulate": "Play months of maintenance against a policy, and compare it with another one."}
+from reconciler.plugins import PLAN, Command
+
+COMMANDS = {
+    "simulate": Command(
+        PLAN,
+        "Play months of maintenance against a policy, and compare it with another one.",
+        "simulate --config FILE --made-up 1",
+    )
+}

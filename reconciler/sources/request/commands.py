@@ -113,8 +113,8 @@ def _asked(
     ),
     click.option(
         "--not-before",
-        help="When it begins: +2h, a date and time in the time zone of the settings, or RFC 3339.  [default: "
-        "as soon as the settings allow]",
+        help="When it begins: 2h from now, a date and time in the time zone of the settings, or RFC 3339.  "
+        "[default: as soon as the settings allow]",
     ),
     click.option("--duration", type=options.DURATION, help="How long it takes.  [default: unknown]"),
     click.option("--id", help="A name for it, such as a ticket's.  [default: none]"),

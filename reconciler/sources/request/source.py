@@ -168,7 +168,7 @@ class RequestRefused(Struct, frozen=True):
 
 
 def parse_not_before(text: str, zone: tzinfo, now: datetime) -> datetime:
-    """Return the moment in UTC: `+2h` from `now` (aware), a date, a date and time in `zone`, or RFC 3339.
+    """Return the moment in UTC: `2h` or `+2h` from `now` (aware), a date in `zone`, or RFC 3339.
 
     Raises ValueError, with what to change, for any other text and for a moment that is not in the future.
     """
