@@ -33,6 +33,11 @@ def name_of(rule: Rule) -> str:
     return f"{rule['alert']}-{rule['labels']['severity']}"
 
 
+OF_A_NODE = [
+    rule for rule in RULES if "node" in grouped_labels(rule["expr"]) and not rule["expr"].startswith("count(")
+]
+
+
 def test_no_two_rules_have_one_name_and_severity() -> None:
     assert len({name_of(rule) for rule in RULES}) == len(RULES)
 
@@ -78,6 +83,21 @@ def test_the_texts_name_only_labels_that_the_alert_has(rule: Rule) -> None:
     named = set(re.findall(r"\$labels\.(\w+)", str(rule["annotations"])))
 
     assert named - grouped_labels(rule["expr"]) == set()
+
+
+@pytest.mark.parametrize("rule", OF_A_NODE, ids=name_of)
+def test_an_alert_about_a_node_names_it_in_its_summary_and_in_its_command(rule: Rule) -> None:
+    texts = rule["annotations"]
+
+    assert "{{ $labels.node }}" in texts["summary"]
+    assert texts["description"].endswith("reconciler explain {{ $labels.node }}")
+
+
+@pytest.mark.parametrize("rule", RULES, ids=name_of)
+def test_an_alert_says_how_long_it_has_been_so_or_how_much_time_is_left(rule: Rule) -> None:
+    texts = f"{rule['annotations']['summary']} {rule['annotations']['description']}"
+
+    assert re.search(r"humanizeDuration|\b(minutes|hours?|days)\b", texts)
 
 
 @pytest.mark.parametrize("alert", NAMES)

@@ -92,7 +92,7 @@ NODE_STATE = _gauge(
 NODE_HOLD = _gauge("node_hold", "A reason why nothing happens to a node now; always 1.", "node", "code")
 NODE_HOLD_SINCE = _gauge(
     "node_hold_since_timestamp_seconds",
-    "Since when this process has seen the hold, without a break.",
+    "When a person gave the hold, else since when this process has seen it without a break.",
     "node",
     "code",
     unit=_SECONDS,

@@ -33,6 +33,9 @@ _FORECASTS = (
     (catalogue.AT_RISK, CaseForecast.AT_RISK),
 )
 
+_OF_PERSON = ("notHeld", "notStopped")
+"""The codes of a person's hold."""
+
 HoldsSince = Mapping[tuple[str, str], datetime]
 """Since when a node has a hold, by its name and the code of the hold (UTC)."""
 
@@ -90,8 +93,16 @@ def held_since(before: HoldsSince, plan: Plan) -> HoldsSince:
     return {
         key: min(before.get(key, plan.now), plan.now)
         for node in plan.nodes
-        for key in ((node.node, str(hold.code)) for hold in node.holds)
+        for key in ((node.node, code) for code in hold_codes(node))
     }
+
+
+def hold_codes(node: NodePlan) -> tuple[str, ...]:
+    """Return the code of each hold of the node, also of a person's hold while nothing is to be drained."""
+    codes = dict.fromkeys(str(hold.code) for hold in node.holds)
+    if node.status.instructions.hold is not None and codes.keys().isdisjoint(_OF_PERSON):
+        codes["notHeld"] = None
+    return tuple(codes)
 
 
 def pass_samples(view: PassView) -> tuple[Sample, ...]:
@@ -140,13 +151,16 @@ def _sources(plan: Plan) -> Iterator[Sample]:
 
 
 def _of_node(node: NodePlan, view: PassView) -> tuple[Sample, ...]:
-    if not has_case(node) and not node.holds and node.unguarded is None:
+    held = hold_codes(node)
+    if not has_case(node) and not held and node.unguarded is None:
         return ()
     found = [Sample(catalogue.NODE_STATE, 1, (node.node, node.pool, node.zone, node.after.value))]
-    for code in dict.fromkeys(str(hold.code) for hold in node.holds):
+    said = node.status.instructions.hold
+    for code in held:
         labels = (node.node, code)
         found.append(Sample(catalogue.NODE_HOLD, 1, labels))
-        since = view.holds_since.get(labels)
+        given = said.word.at if said is not None and code in _OF_PERSON else None
+        since = given if given is not None else view.holds_since.get(labels)
         if since is not None:
             found.append(Sample(catalogue.NODE_HOLD_SINCE, since.timestamp(), labels))
     if node.unguarded is not None:

@@ -12,6 +12,7 @@ from reconciler.features.metrics.catalogue import Family
 from reconciler.features.metrics.samples import BUDGETS, PassView, count_answers, held_since, pass_samples
 from reconciler.model.drains import Blocker, DrainProgress, Phase
 from reconciler.model.event import Kind
+from reconciler.model.instructions import Instructions, PersonHold, Word
 from reconciler.model.plan import Hold, NodePlan, NodeStatus, Plan
 from reconciler.model.polling import Memory, ScopeAnswer
 from reconciler.model.record import DrainRecord, State
@@ -49,6 +50,29 @@ def plan_with_event(
     fleet = [node(name, pool="batch", zone="west-1") for name in "abcdefgh"[:nodes]]
     event = reported(signal(Kind.REBOOT, not_before=not_before))
     return planned(snapshot(*fleet, readings={"a": event}), chosen)
+
+
+def test_a_hold_of_a_person_has_the_moment_at_which_it_was_given_also_without_an_event() -> None:
+    given = NOW - timedelta(days=8)
+    hold = PersonHold(Word(by="alice@laptop", at=given))
+    status = NodeStatus(instructions=Instructions(hold=hold))
+    held, free = (NodePlan(name, "", "", State.OPERATIONAL, State.OPERATIONAL) for name in "ab")
+    plan = Plan(NOW, "Enforce", nodes=(replace(held, status=status), free), managed=2)
+
+    found = PassView(plan, holds_since=held_since({}, plan))
+
+    assert values(found, catalogue.NODE_HOLD) == {("a", "notHeld"): 1}
+    assert values(found, catalogue.NODE_HOLD_SINCE) == {("a", "notHeld"): given.timestamp()}
+
+
+def test_a_hold_of_a_person_without_a_moment_is_there_since_the_first_pass_that_saw_it() -> None:
+    status = NodeStatus(instructions=Instructions(hold=PersonHold(Word())))
+    held = NodePlan("a", "", "", State.OPERATIONAL, State.OPERATIONAL, status=status)
+    plan = Plan(NOW, "Enforce", nodes=(held,), managed=1)
+
+    found = PassView(plan, holds_since=held_since({}, plan))
+
+    assert values(found, catalogue.NODE_HOLD_SINCE) == {("a", "notHeld"): NOW.timestamp()}
 
 
 def draining(*blockers: Blocker, phase: Phase = Phase.RUNNING) -> PassView:
