@@ -18,6 +18,7 @@ from msgspec import Struct
 from rich.console import Console
 from rich.text import Text
 
+from jobs.commands import in_own_words
 from jobs.runtime.output import echo
 from jobs.runtime.process import Observers, Passed, Surroundings, options_of_features
 from reconciler.calendar.values import format_duration, in_zone
@@ -444,13 +445,25 @@ class _Demo:
             self._out.print(f"{label:<9}{text}")
         for violation in self._audit.violations:
             self._out.print(Text(f"WRONG: {violation}", style="red"))
+        self._heading("What next")
+        for command, does in _NEXT:
+            self._out.print(Text(in_own_words(f"reconciler {command:<19}{does}")))
         return 1 if self._audit.violations else 0
+
+
+_NEXT = (
+    ("report", "what it would do in your cluster; it only reads"),
+    ("explain NODE", "why a node is not drained, or when it will be"),
+    ("check-config FILE", "what your settings do; see docs/install.md"),
+)
+"""Commands to try after the demo, with what each shows."""
 
 
 def _summary(audit: Audit, drained: int, stopped: int, passes: int) -> Iterator[tuple[str, str]]:
     events = ", ".join(f"{count} {kind}" for kind, count in audit.events.items())
     yield "events", f"{sum(audit.events.values())}: {events}; {audit.cancelled} cancelled"
-    nodes = f"{audit.cordons} cordoned, {drained} of them drained, {stopped} drains stopped"
+    drains = "1 drain" if stopped == 1 else f"{stopped} drains"
+    nodes = f"{audit.cordons} cordoned, {drained} of them drained, {drains} stopped"
     yield "nodes", f"{nodes}; {audit.uncordons} uncordoned"
     yield "pods", f"{audit.evictions} evicted; PodDisruptionBudgets refused {audit.refusals} evictions"
     word = "EXCEEDED" if audit.violations else "never exceeded, checked at every cordon and every eviction"

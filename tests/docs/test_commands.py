@@ -12,6 +12,7 @@ from pathlib import Path
 
 import click
 import pytest
+import yaml
 
 from jobs.cli import commands
 from jobs.commands import COMMANDS
@@ -83,6 +84,19 @@ def inline() -> list[Typed]:
         for page in PAGES
         for span in _INLINE.findall(page.read_text(encoding="utf-8"))
     ]
+
+
+def test_each_command_of_the_plugins_for_k9s_can_be_typed() -> None:
+    page = (ROOT / "docs" / "kubectl.md").read_text(encoding="utf-8")
+    [block] = re.findall(r"^```yaml\n(plugins:.*?)^```$", page, re.DOTALL | re.MULTILINE)
+
+    for plugin in yaml.safe_load(block)["plugins"].values():
+        shell, line = plugin["args"]
+        words = own(Typed("kubectl.md", tuple(line.split(" | ")[0].split()))).words
+        command = commands.get_command(click.Context(commands), words[1])
+        assert (plugin["command"], shell) == ("sh", "-c")
+        assert command is not None
+        assert command.make_context(words[1], [*words[2:]]).params
 
 
 def own(command: Typed) -> Typed:
