@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from image import parts
@@ -65,14 +65,16 @@ def image(version: str = "", lock: str = "requirements.lock") -> Path:
         context = Path(folder)
         copy_context(context, version)
         archive = cache / f"{_digest(context, lock)}.tar"
-        if not archive.is_file() and (lacks := missing()):
+        # The oldest go: those that nobody asked for since. This one may go at this moment.
+        with suppress(FileNotFoundError):
+            os.utime(archive)
+            return archive
+        if lacks := missing():
             raise NoImage(f"no image: this machine lacks {'; '.join(lacks)}")
         with _alone(cache):
             # Another process may have built it while we waited.
             if not archive.is_file():
                 _build(context, cache, archive, lock)
-            # The oldest go: those that nobody asked for since.
-            archive.touch()
             for old in sorted(cache.glob("*.tar"), key=lambda path: path.stat().st_mtime)[:-_KEPT]:
                 old.unlink()
     return archive
