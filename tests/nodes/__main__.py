@@ -7,8 +7,9 @@ import sys
 from pathlib import Path
 
 from tests.nodes import images, requirements, session, supervision
-from tests.nodes.scenarios import SCENARIOS
+from tests.nodes.scenarios import SCENARIOS, rollout
 from tests.support.controlplane.binaries import NoControlPlane, find_binaries, find_node_binaries
+from tests.support.tools.building import NoTool, find_tool
 
 CANNOT_RUN = 2
 """The exit code where the machine lacks something."""
@@ -28,17 +29,21 @@ def main() -> int:
     if missing := requirements.missing():
         print("Real nodes can't run here.", *missing, sep="\n", file=sys.stderr)
         return CANNOT_RUN
+    names = tuple(chosen.names or SCENARIOS)
     try:
         find_binaries()
         programs = find_node_binaries()
+        find_tool("helm")
         image = images.image()
-    except (NoControlPlane, images.NoImage) as error:
+        next_image = images.image(rollout.NEXT) if "rollout" in names else image
+    except (NoControlPlane, NoTool, images.NoImage) as error:
         print(error, file=sys.stderr)
         return CANNOT_RUN
     plan = session.Plan(
-        names=tuple(chosen.names or SCENARIOS),
+        names=names,
         kubelet=str(programs["kubelet"]),
         image=str(image),
+        next_image=str(next_image),
         keep=str(chosen.keep.absolute()),
         write=chosen.write,
     )

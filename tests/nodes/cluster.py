@@ -48,17 +48,21 @@ _HEARTBEAT = 20
 class Cluster:
     """A control plane and nodes, for as long as the `with` lasts."""
 
-    def __init__(self, folder: Path, programs: Mapping[str, Path], image: Path, *, nodes: int = 3) -> None:
+    def __init__(
+        self, folder: Path, programs: Mapping[str, Path], image: Path, next_image: Path, *, nodes: int = 3
+    ) -> None:
         """Prepare it in a folder of the run.
 
         Args:
             folder: of this run; its name is that of the run's control group.
             programs: the path of `kubelet`.
             image: the archive of the project's image.
+            next_image: that of another version, which the nodes do not have yet.
             nodes: how many.
         """
         self.folder = folder
         self.kept = folder / "kept"
+        self.next_image = next_image
         self._records = folder / "records"
         self._records.mkdir()
         # Pods of several users write there.

@@ -34,6 +34,7 @@ class Plan:
     names: tuple[str, ...]
     kubelet: str
     image: str
+    next_image: str
     keep: str
     write: bool
 
@@ -59,7 +60,8 @@ def main() -> int:
     folder, plan = Path(sys.argv[1]), Plan(**json.loads(sys.argv[2]))
     began = time.monotonic()
     rows: list[Row] = []
-    with Cluster(folder, {"kubelet": Path(plan.kubelet)}, Path(plan.image)) as cluster:
+    images = Path(plan.image), Path(plan.next_image)
+    with Cluster(folder, {"kubelet": Path(plan.kubelet)}, *images) as cluster:
         ready = time.monotonic() - began
         print(f"{len(cluster.nodes)} nodes are Ready after {ready:.0f} s", flush=True)
         for name in plan.names:

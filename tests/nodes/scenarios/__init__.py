@@ -10,11 +10,13 @@ from tests.nodes.scenarios import (
     cronjob,
     deployment,
     frozen,
+    helm,
     outage,
     own_node,
     person,
     preempt,
     redeploy,
+    rollout,
 )
 
 Scenario = Callable[[Cluster], str]
@@ -30,4 +32,6 @@ SCENARIOS: Mapping[str, Scenario] = {
     "cronjob": cronjob.play,
     "frozen": frozen.play,
     "person": person.play,
+    "helm": helm.play,
+    "rollout": rollout.play,
 }

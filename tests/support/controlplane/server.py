@@ -333,6 +333,8 @@ class ControlPlane:
             "--profiling=false",
             # It taints every new node as not ready, and only the controller that is off would take that away.
             *([] if self._nodes else ["--disable-admission-plugins=TaintNodesByCondition"]),
+            # It asks them for logs and forwarded ports, and no DNS server knows their names.
+            *(["--kubelet-preferred-address-types=InternalIP"] if self._nodes else []),
         ]
 
     def _controllers_command(self, port: int) -> list[str]:
