@@ -58,6 +58,7 @@ def judge(
     policy = policies[event.kind, event.condition]
     if policy is None:
         return JudgedEvent(event, False, False, f"the settings no longer name {event.condition}")
+    plain = policy
     if means.spread:
         policy = replace(policy, lead_time=policy.lead_time + means.spread)
     reports_users = policies.user_initiated is UserInitiated.REPORT
@@ -71,6 +72,11 @@ def judge(
     after = after_drain(event, policy, node, means, now)
     taken = after.offered and after.by_us
     times = start_times(event, policy, outlook, ends=after.by_us, taken=taken)
+    if means.spread and times.latest is not None:
+        # A deadline is one by the fastest clock. How long before its latest start a drain may begin opens by
+        # the slowest one.
+        opens = start_times(event, plain, outlook, ends=after.by_us, taken=taken).earliest
+        times = replace(times, earliest=max(times.earliest, min(opens, times.latest)))
     early = _early(event, times, now, notice=means.notice, taken=taken)
     if early:
         because, until = early
@@ -111,7 +117,7 @@ def judge(
         far=now < times.earliest - NEAR,
         until=until,
         due=bool(_due(event, policy, deadline, now)),
-        lost_from=_lost_from(event, policy, settings.budget.exempt),
+        lost_from=_lost_from(event, policy, settings.budget.exempt, means.spread),
         after_drain=after,
         times=times,
     )
@@ -201,9 +207,12 @@ def _deadline(event: MaintenanceEvent, policy: EventPolicy) -> datetime | None:
     return event.not_before - policy.lead_time if event.not_before else None
 
 
-def _lost_from(event: MaintenanceEvent, policy: EventPolicy, exempt: Collection[Kind]) -> datetime | None:
+def _lost_from(
+    event: MaintenanceEvent, policy: EventPolicy, exempt: Collection[Kind], spread: timedelta
+) -> datetime | None:
     """Return the moment from which the node may be lost, as far as the dates tell; None if unknown.
 
+    The lead time of the policy has the `spread` of the clocks in it.
     An event without a date has none, such as a request or a condition, unless its kind is `exempt`.
     """
     if event.started or event.date_unreadable:
@@ -213,7 +222,7 @@ def _lost_from(event: MaintenanceEvent, policy: EventPolicy, exempt: Collection[
         return EARLIEST if event.kind in exempt and event.plan is None else None
     if policy.outside_window is OutsideWindow.IMMEDIATELY:
         # Kinds with so little notice that each second counts, such as Preempt, have no lead time.
-        return event.not_before - max(policy.lead_time, SHORT_NOTICE)
+        return event.not_before - max(policy.lead_time, SHORT_NOTICE + spread)
     return event.not_before - policy.lead_time
 
 

@@ -170,7 +170,7 @@ def _progress(fleet: _Fleet, context: PassContext) -> Progress:
         lambda: still_missing(read.replaced, fleet.selected, settings.budget, now, fleet.resting),
         read.replaced,
     )
-    ledger = _spaced(read, settings, context.second)
+    ledger = _spaced(read, settings, context.fastest.replace(microsecond=0))
     places = count_places(fleet.selected, fleet.ours, settings.budget, now, missing, faults)
     places = places.beside(fleet.resting)
     deciders = fleet.parts.deciders(fleet.known, context)

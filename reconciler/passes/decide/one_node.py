@@ -197,7 +197,9 @@ def _account(
     # Starts that wait for no spacing delay no others: spot VMs that go all the time would stop them.
     spaced = first and settings.budget.spacing > timedelta() and not is_exempt(situation)
     if spaced:
-        progress.ledger = replace(progress.ledger, last_start=context.second, unread="")
+        progress.ledger = replace(
+            progress.ledger, last_start=context.fastest.replace(microsecond=0), unread=""
+        )
     return spaced
 
 

@@ -359,7 +359,7 @@ def _limits(
         zones,
         pools,
         budget.spacing,
-        [last] if last is not None and last <= context.now else [],
+        [last] if last is not None else [],
         context.settings.drain.groups_together,
     )
     by_name = {node.name: node for node in seen}

@@ -51,7 +51,7 @@ def settles(now: str, since: str, situation: Situation, until: datetime) -> Chec
     if situation.settings.mode is Mode.OBSERVE:
         # Nothing records since when, so the time never passes.
         return failed(f"{now}, and mode Observe uncordons no node")
-    if situation.quiet_since == situation.now.replace(microsecond=0):
+    if situation.quiet_since >= situation.now.replace(microsecond=0):
         # A command that writes nothing says the same until a pass has recorded it.
         settle = format_duration(situation.settings.uncordon.settle)
         return failed(f"{now}, seen first now; the node settles for {settle}", until)

@@ -9,13 +9,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.model.clocks import Disagreement
+from reconciler.model.event import Kind, MaintenanceEvent
 from reconciler.model.outcome import Outcome
-from reconciler.model.plan import Plan
+from reconciler.model.plan import JudgedEvent, Plan
 from reconciler.model.record import State
+from reconciler.model.snapshot import Remediator
+from reconciler.profiles.endings import Means
+from reconciler.profiles.judging import judge
 from reconciler.report.people import alarms
 from tests.laws.histories import History
 from tests.support import builders
-from tests.support.builders import NOW, REQUEST, minutes, node, plan_of
+from tests.support.builders import NOW, REQUEST, event, minutes, node, plan_of
 from tests.support.searching import examples
 from tests.support.worlds import carry_on, look, world_of
 
@@ -42,6 +46,12 @@ def history(text: str, after: float) -> History:
 def differ(history: History, *, pass_is_ahead: float) -> None:
     """The clock of the pass is so many minutes ahead of the right one, which another API server has."""
     history.world.skew(minutes(pass_is_ahead))
+
+
+def judged(event: MaintenanceEvent, text: str, spread: float) -> JudgedEvent:
+    """What an event means on node a while the clocks differ by so many minutes."""
+    means = Means(spread=minutes(spread))
+    return judge(event, node("a"), builders.settings(text), Remediator(), NOW, means)
 
 
 def begun_at(history: History) -> datetime:
@@ -119,6 +129,47 @@ def test_after_the_clocks_agree_again_no_settle_time_is_shortened() -> None:
         scene.until_still()
         scene.world.advance(timedelta(seconds=30))
     assert scene.world.now >= gone + scene.settings.uncordon.settle
+
+
+@settings(max_examples=examples(20))
+@given(st.sampled_from((-20, -4, 4, 20)), st.integers(0, 25))
+def test_the_spacing_is_kept_whenever_the_clocks_differ_and_agree_again(ahead: int, agrees: int) -> None:
+    """The last start is kept by the fastest clock: by the slowest, the next one came too early."""
+    asked = f'{{"kind":"Reboot","notBefore":"{NOW + minutes(600):%Y-%m-%dT%H:%M:%SZ}"}}'
+    nodes = [node(name, annotations={REQUEST: asked}) for name in "ab"]
+    text = "budget: {maxUnavailable: 2, spacing: 30m}\nevents: {Reboot: {start: Early}}"
+    scene = Doubtful(world_of(nodes), builders.settings(text))
+    differ(scene, pass_is_ahead=ahead)
+    scene.until_still()
+    first = scene.world.now
+    assert [scene.cluster.nodes[name].unschedulable for name in "ab"] == [True, False]
+    while not scene.cluster.nodes["b"].unschedulable:
+        assert scene.world.now <= first + minutes(120)
+        scene.world.advance(minutes(2))
+        if scene.world.now >= first + minutes(agrees):
+            differ(scene, pass_is_ahead=0)
+        scene.until_still()
+    assert scene.world.now >= first + minutes(30)
+
+
+@pytest.mark.parametrize("spread", [0, 20])
+def test_a_drain_begins_so_long_before_its_deadline_by_the_slowest_clock(spread: int) -> None:
+    """The deadline is earlier by the spread of the clocks, and the moment from which it may begin is not."""
+    reboot = event(Kind.REBOOT, not_before=NOW + minutes(600))
+    times = judged(reboot, "events: {Reboot: {ahead: 2h}}", spread).times
+
+    assert times is not None
+    assert (times.earliest, times.deadline) == (
+        NOW + minutes(600 - 15 - 120),
+        NOW + minutes(600 - 15 - spread),
+    )
+
+
+@pytest.mark.parametrize("spread", [0, 20])
+def test_a_node_may_be_lost_by_the_fastest_clock_also_without_a_lead_time(spread: int) -> None:
+    preempt = event(Kind.PREEMPT, not_before=NOW + minutes(60))
+
+    assert judged(preempt, "mode: Enforce", spread).lost_from == NOW + minutes(60 - 15 - spread)
 
 
 def test_it_is_said_with_its_numbers_to_who_looks() -> None:
