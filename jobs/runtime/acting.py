@@ -327,7 +327,7 @@ def acting_now(connection: Connection, settings: Settings, now: datetime) -> Rec
         Running.RUNNING,
         last_pass=now,
         mode=settings.mode.value,
-        cluster=connection.cluster,
+        cluster=settings.cluster or connection.cluster,
         context=connection.origin.context,
         because="",
     )

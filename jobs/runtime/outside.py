@@ -128,7 +128,8 @@ def reconciler_of(connection: Connection, target: Target, settings: Settings | N
     Raises Unreachable and Unauthorized.
     """
     observes = settings is not None and settings.version is not None and settings.mode is Mode.OBSERVE
-    return read_reconciler(connection, target.namespace, ServerClock(connection).now, observes=observes)
+    read = read_reconciler(connection, target.namespace, ServerClock(connection).now, observes=observes)
+    return read if settings is None else replace(read, cluster=settings.cluster or read.cluster)
 
 
 Factory = Callable[[Settings, Guard | None], SourceClient]

@@ -175,8 +175,14 @@ class SettingsInUse(Struct, frozen=True):
         return 2 if self.settings.rejected else 0
 
     def named_in(self, document: Mapping[str, object]) -> Document:
-        """Return the document with the key that says why the settings are the default ones, or null."""
-        return {**document, "defaultSettings": self.defaults or None}
+        """Return the document with which settings these are, and why they are the default ones, or null."""
+        version = self.settings.version
+        policy = {
+            "source": self.source,
+            "hash": version.hash if version is not None else None,
+            "mode": self.settings.mode.value,
+        }
+        return {**document, "policy": policy, "defaultSettings": self.defaults or None}
 
     def first_lines(
         self, output: str = "text", reconciler: Reconciler | None = None, now: datetime | None = None

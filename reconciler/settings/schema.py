@@ -23,7 +23,7 @@ from reconciler.model.keys import DEFAULT_PREFIX, OwnKeys, keys_of
 from reconciler.model.node import HOSTED_LABEL
 from reconciler.model.selector import EVERYTHING, LabelSelector, Operator
 from reconciler.settings.draining import Adoptable, Budget, Coexist, Drain, Replacing
-from reconciler.settings.fields import ConditionType, Duration, Flag, Prefix, Section, Selector, Zone
+from reconciler.settings.fields import ConditionType, Duration, Flag, Prefix, Section, Selector, Text, Zone
 from reconciler.settings.hooks import Hooks
 from reconciler.settings.mistakes import Changed, Mistake, Mistakes, Warned
 from reconciler.settings.mistakes import Path as KeyPath
@@ -168,6 +168,12 @@ class Settings(Section):
         description="What the reconciler may do. Observe: only report, and leave nodes in maintenance "
         "cordoned. Enforce: cordon, drain and uncordon nodes. Finish: start nothing new, but end what has "
         "begun, up to the uncordon.",
+    )
+    cluster: Text = Field(
+        default="",
+        max_length=100,
+        description="The name of the cluster, in every output, message, Event of CloudEvents and metric that "
+        "names it. Default: its name in the kubeconfig, in a Pod the address of the API server.",
     )
     node_selector: Selector = Field(default=EVERYTHING, description="The managed nodes. Default: all.")
     time_zone: Zone = Field(

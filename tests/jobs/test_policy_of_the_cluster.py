@@ -96,7 +96,9 @@ def test_for_programs_the_line_is_on_stderr_and_in_the_document(
 ) -> None:
     assert cluster.run(*COMMANDS[command], "--output", "json") == 0
     printed = capsys.readouterr()
-    said = json.loads(printed.out)["defaultSettings"]
+    document = json.loads(printed.out)
+    said = document["defaultSettings"]
+    assert document["policy"] == {"source": "default settings", "hash": None, "mode": "Observe"}
     assert said.startswith("default settings: no ConfigMap node-maintenance/maintenance-policy")
     assert printed.err.splitlines()[0] == said
 
@@ -111,7 +113,11 @@ def test_with_a_policy_in_the_cluster_it_applies_and_no_line_is_there(
     printed = capsys.readouterr()
     assert "default settings" not in printed.out + printed.err
     if options:
-        assert json.loads(printed.out)["defaultSettings"] is None
+        document = json.loads(printed.out)
+        assert document["defaultSettings"] is None
+        policy = document["policy"]
+        assert policy["source"] == "configmap/node-maintenance/maintenance-policy/maintenance.yaml"
+        assert (policy["mode"], len(policy["hash"])) == ("Enforce", 12)
     assert all(key.startswith(f"{THEIRS}/") for key in cluster.annotations())
     assert bool(cluster.annotations()) is (command in ("hold", "defer", "request"))
 
@@ -124,6 +130,17 @@ def test_the_mode_of_the_report_and_the_plan_is_that_of_the_cluster(
         assert cluster.run(command, "--output", "json") == 0
         document = json.loads(capsys.readouterr().out)
         assert (document["mode"], len(document["settings"]["hash"])) == ("Enforce", 12)
+
+
+@pytest.mark.parametrize("command", sorted(COMMANDS.keys() - set(OF_NO_NODES) - {"request"}))
+def test_the_name_of_the_cluster_in_the_policy_is_in_each_output(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    cluster.maps["node-maintenance", "maintenance-policy"] = f"cluster: aks-prod-weu\n{POLICY}"
+    assert cluster.run(*COMMANDS[command]) == 0
+    assert " · cluster aks-prod-weu, context " in " ".join(capsys.readouterr().out.split())
+    assert cluster.run(*COMMANDS[command], "--output", "json") == 0
+    assert json.loads(capsys.readouterr().out)["reconciler"]["cluster"] == "aks-prod-weu"
 
 
 def test_the_policy_is_that_of_the_namespace_and_is_found_by_its_label_under_another_name(

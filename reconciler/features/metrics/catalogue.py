@@ -59,7 +59,9 @@ def _histogram(name: str, text: str, *labels: str, bounds: tuple[float, ...]) ->
 _SECONDS = "seconds"
 
 BUILD_INFO = _gauge("build_info", "The version of the program and of Python; always 1.", "version", "python")
-SETTINGS_INFO = _gauge("settings_info", "The settings in force; always 1.", "hash", "mode")
+SETTINGS_INFO = _gauge(
+    "settings_info", "The settings in force, and the cluster; always 1.", "hash", "mode", "cluster"
+)
 SETTINGS_GOOD = _gauge(
     "settings_good", "1 if the settings file can be used, 0 while it is rejected and earlier settings apply."
 )

@@ -122,7 +122,8 @@ def has_case(node: NodePlan) -> bool:
 def _fleet(view: PassView) -> Iterator[Sample]:
     plan = view.plan
     version = plan.settings.version
-    yield Sample(catalogue.SETTINGS_INFO, 1, (version.hash if version is not None else "", plan.mode))
+    labels = (version.hash if version is not None else "", plan.mode, plan.reconciler.cluster)
+    yield Sample(catalogue.SETTINGS_INFO, 1, labels)
     if version is not None and version.loaded is not None:
         yield Sample(catalogue.SETTINGS_LOADED, version.loaded.timestamp())
     yield Sample(catalogue.PASS_NODES, plan.managed)

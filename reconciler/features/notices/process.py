@@ -27,14 +27,14 @@ class _Sending(Companion):
 
     def before(self, settings: Settings) -> Mapping[str, Any]:
         """Begin to read what was sent before, so that it is there when the pass ends."""
-        from reconciler.features.notices.settings import NOTIFY
+        from reconciler.features.notices.settings import NOTIFY, entries_of
 
         instances = settings.profiles.instances.notify
         if self._queue is None and (NOTIFY.of(settings) or instances):
             # Most clusters tell nobody, and need none of this.
             self._queue = _sender(self._leading, settings)
         if self._queue is not None:
-            self._queue.start(NOTIFY.of(settings), settings.time_zone, instances)
+            self._queue.start(entries_of(settings), settings.time_zone, instances)
         return {"outbox": self._queue}
 
     def after(self, plan: Plan, outcomes: tuple[Outcome, ...], notifier: Notifier) -> Sequence[str]:

@@ -338,7 +338,7 @@ class Notify(Section):
         description="A message as a Jinja template; not for `pagerduty` and `webhook`. Default: none.",
     )
     cluster: str = Field(
-        default="", max_length=100, description="The cluster's name, before each message. Default: none."
+        default="", max_length=100, description="The cluster's name, before each message. Default: `cluster`."
     )
 
     @model_validator(mode="after")
@@ -415,6 +415,12 @@ TRANSPORTS = tuple(
 
 SHORTEST = timedelta(minutes=1)
 """The shortest time between two reminders."""
+
+
+def entries_of(settings: Settings) -> tuple[Notify, ...]:
+    """Return who gets notices, each with the name of the cluster: its own one, else that of the settings."""
+    named = {"cluster": settings.cluster}
+    return tuple(entry if entry.cluster else entry.model_copy(update=named) for entry in NOTIFY.of(settings))
 
 
 def _warnings(settings: Settings, now: datetime) -> Iterator[Warned]:

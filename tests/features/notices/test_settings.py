@@ -7,7 +7,7 @@ from typing import get_args
 
 import pytest
 
-from reconciler.features.notices.settings import NOTIFY, TRANSPORTS, Notify
+from reconciler.features.notices.settings import NOTIFY, TRANSPORTS, Notify, entries_of
 from reconciler.model.content import Secret
 from reconciler.model.errors import SettingsError
 from reconciler.settings.explain import explain_settings
@@ -147,3 +147,9 @@ def test_an_entry_for_the_owners_of_workloads_says_so() -> None:
     assert "  a (slack): all topics, also to the owners of workloads.\n" in explain_settings(
         parse_settings(text, "x")
     )
+
+
+def test_a_message_names_the_cluster_of_the_settings_unless_its_entry_has_a_name() -> None:
+    mail = "slack: {webhook: 'https://x/'}"
+    text = f"cluster: prod\nnotify: [{{name: a, {mail}}}, {{name: b, cluster: other, {mail}}}]"
+    assert [entry.cluster for entry in entries_of(parse_settings(text, "x"))] == ["prod", "other"]
