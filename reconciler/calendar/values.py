@@ -364,6 +364,25 @@ def in_zone(line: str, zone: tzinfo = UTC, *, named: bool = True) -> str:
     return _WRITTEN_MOMENT.sub(rewritten, line)
 
 
+def rounded(length: timedelta) -> str:
+    """Return a duration in whole minutes, or in hours if it is long."""
+    unit = timedelta(hours=1) if length >= timedelta(days=1) else timedelta(minutes=1)
+    return "less than 1m" if length < timedelta(minutes=1) else format_duration(length // unit * unit)
+
+
+def with_time_left(line: str, now: datetime) -> str:
+    """Return a line with the time from `now` to its first RFC 3339 moment behind that: `(in 14m)`."""
+    written = _WRITTEN_MOMENT.search(line)
+    if written is None:
+        return line
+    try:
+        left = datetime.fromisoformat(written[0].upper()) - now
+    except (ValueError, OverflowError):
+        return line
+    words = f"in {rounded(left)}" if left > timedelta() else f"{rounded(-left)} ago" if left else "now"
+    return f"{line[: written.end()]} ({words}){line[written.end() :]}"
+
+
 def _clock(local: datetime) -> str:
     # Not %a: a report doesn't change its language with the machine's locale.
     day = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")[local.weekday()]

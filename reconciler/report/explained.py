@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 from itertools import groupby
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from msgspec import Struct
 
+from reconciler.calendar.values import with_time_left
 from reconciler.model.explanation import NodeExplanation, Obstacle, PodExplanation
 from reconciler.model.plan import CheckAnswer, Plan, Verdict, WorkflowReport
 from reconciler.model.problems import BUDGETS
@@ -30,6 +32,9 @@ _LEAST = 3
 
 _LEFT_OUT = ("holds", "unguarded", "unknown", "preview")
 """Columns of a report that an explanation shows in its own words."""
+
+_DATED = ("event", "planned", "ends")
+"""Rows whose first moment is the one that a person looks for, so it is also said how far away it is."""
 
 _EVERY_DRAIN = ("evict", "delete", "skip", "keep", "wait", "refuse")
 
@@ -112,18 +117,20 @@ def as_text(explained: Explanation, width: int | None = None, *, wide: bool = Fa
         lines += ["", *_pod_lines(explained.pod, node, plan)]
     if explained.node is not None and node is not None:
         rows = (
-            _rows(explained.node, node, by, wide=wide)
+            _rows(explained.node, node, by, plan.now, wide=wide)
             if explained.pod is None
-            else _short_rows(explained.node, node, by)
+            else _short_rows(explained.node, node, by, plan.now)
         )
         lines += ["", node_heading(node, by), *(row(label, text) for label, text in rows)]
     return shown(lines, ZoneInfo(plan.settings.time_zone), width)
 
 
-def _rows(explained: NodeExplanation, node: NodeReport, by: By, *, wide: bool) -> Iterator[Row]:
+def _rows(
+    explained: NodeExplanation, node: NodeReport, by: By, now: datetime, *, wide: bool
+) -> Iterator[Row]:
     yield from _about(explained)
     details = () if wide else ("transitions",)
-    yield from _from_columns(node, [column for column in FOR_PEOPLE if column.key not in details], by)
+    yield from _from_columns(node, [column for column in FOR_PEOPLE if column.key not in details], by, now)
     # Of a node without an event, what each source answers is the explanation.
     for source in explained.sources if wide or not explained.plan.events else ():
         seen = f", last heartbeat {moment_value(source.as_of)}" if source.as_of else ""
@@ -160,10 +167,10 @@ def _workflow_rows(workflow: WorkflowReport) -> Iterator[Row]:
     yield from _more(workflow.answers, _SHOWN)
 
 
-def _short_rows(explained: NodeExplanation, node: NodeReport, by: By) -> Iterator[Row]:
+def _short_rows(explained: NodeExplanation, node: NodeReport, by: By, now: datetime) -> Iterator[Row]:
     yield from _about(explained)
     columns = [column for column in FOR_PEOPLE if column.key in ("events", "schedule", "stays")]
-    yield from _from_columns(node, columns, by)
+    yield from _from_columns(node, columns, by, now)
     codes = {hold.code for hold in node.plan.holds} | {"source", UNGUARDED}
     yield from _obstacle_rows(
         [obstacle for obstacle in explained.obstacles if obstacle.code in codes], _LEAST
@@ -186,10 +193,11 @@ def _about(explained: NodeExplanation) -> Iterator[Row]:
         yield "event", "none: no source announces maintenance of this node"
 
 
-def _from_columns(node: NodeReport, columns: Iterable[Column], by: By) -> Iterator[Row]:
+def _from_columns(node: NodeReport, columns: Iterable[Column], by: By, now: datetime) -> Iterator[Row]:
     for column in columns:
         if column.rows is not None and column.key not in _LEFT_OUT:
-            yield from column.rows(node, by)
+            for label, text in column.rows(node, by):
+                yield label, with_time_left(text, now) if label in _DATED else text
 
 
 def _obstacle_rows(obstacles: Sequence[Obstacle], most: int) -> Iterator[Row]:

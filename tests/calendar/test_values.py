@@ -21,7 +21,10 @@ from reconciler.calendar.values import (
     parse_time_or_moment,
     parse_zone,
     to_utc,
+    with_time_left,
 )
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 BERLIN = ZoneInfo("Europe/Berlin")
 
@@ -224,3 +227,22 @@ def test_a_percentage_never_gives_less_than_its_share_nor_a_whole_node_more(shar
     places = Limit(share, percent=True).of(total)
 
     assert 0 <= places * 100 - share * total < 100
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("at 2026-11-21T12:14:30Z", "at 2026-11-21T12:14:30Z (in 14m)"),
+        (
+            "from 2026-11-21T13:00:00+01:00 to 2026-11-22T12:00:00Z",
+            "from 2026-11-21T13:00:00+01:00 (now) to ",
+        ),
+        ("at 2026-11-21T11:58:00Z, late", "at 2026-11-21T11:58:00Z (2m ago), late"),
+        ("at 2026-11-23T14:14:00Z", "at 2026-11-23T14:14:00Z (in 2d2h)"),
+        ("at 2026-11-21T12:00:10Z", "at 2026-11-21T12:00:10Z (in less than 1m)"),
+        ("at 2026-11-99T12:00:10Z", "at 2026-11-99T12:00:10Z"),
+        ("no moment", "no moment"),
+    ],
+)
+def test_a_line_says_how_far_away_its_first_moment_is(line: str, said: str) -> None:
+    assert with_time_left(line, NOW).startswith(said)

@@ -48,6 +48,14 @@ def test_an_explanation_is_as_in_the_golden_file(name: str, pod: str, wide: bool
     assert_as_in(GOLDEN / f"explain-{name}.txt", explained().text(pod=pod, wide=wide))
 
 
+def test_the_moments_of_an_explanation_say_how_far_away_they_are() -> None:
+    later = {REQUEST: '{"kind":"Reboot","notBefore":"2026-11-21T14:30:00Z"}'}
+    text = Explained(world_of([builders.node(annotations=later)])).text()
+
+    assert "not before Sat 2026-11-21 14:30 UTC (in 2h30m) (request)" in text
+    assert "  planned   starts at Sat 2026-11-21 13:15 UTC (in 1h15m), " in text
+
+
 def test_only_a_wide_explanation_has_each_check() -> None:
     world = world_of([builders.node(annotations={REQUEST: DRAIN_NOW})], [builders.pod()])
     found = Explained(world, NIGHT)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from msgspec import Struct
 
-from reconciler.calendar.values import format_duration
+from reconciler.calendar.values import rounded
 from reconciler.features.page.facts import AHEAD, PageFacts
 from reconciler.model.outcome import HoldCode
 from reconciler.model.plan import NodePlan
@@ -127,7 +127,7 @@ def next_steps(facts: PageFacts) -> Listed:
                 _some(sorted(nodes)),
                 text,
                 at=moment_text(at, plan.now, facts.zone),
-                wait="now" if at <= plan.now else f"in {_rounded(at - plan.now)}",
+                wait="now" if at <= plan.now else f"in {rounded(at - plan.now)}",
             )
             for (at, text), nodes in sorted(steps.items())
         ]
@@ -180,7 +180,7 @@ def _left(facts: PageFacts, node: NodePlan) -> str:
         return "the platform has started"
     if date is None:
         return "no time left"
-    return f"{_rounded(date - now)} left" if date > now else "the platform may start now"
+    return f"{rounded(date - now)} left" if date > now else "the platform may start now"
 
 
 def _pressing(facts: PageFacts) -> Iterator[Entry]:
@@ -233,7 +233,7 @@ def _past(facts: PageFacts) -> Iterator[Entry]:
     for case in facts.recent():
         if not case.outcome.good:
             text = f"{case.kind}: {case.why}" if case.kind else case.why
-            ago = _rounded(facts.plan.now - case.times.ended)
+            ago = rounded(facts.plan.now - case.times.ended)
             yield Entry(_some([case.place.node]), text, f"{ago} ago")
 
 
@@ -275,9 +275,3 @@ def _listed(entries: list[Entry]) -> Listed:
 
 def _some(names: list[str]) -> Names:
     return Names(tuple(names[:_NAMES]), max(len(names) - _NAMES, 0))
-
-
-def _rounded(length: timedelta) -> str:
-    """Return a duration in whole minutes, or in hours if it is long."""
-    unit = timedelta(hours=1) if length >= timedelta(days=1) else timedelta(minutes=1)
-    return "less than 1m" if length < timedelta(minutes=1) else format_duration(length // unit * unit)
