@@ -168,6 +168,7 @@ optional_config = click.option(
 
 
 selector = click.option("-l", "--selector", type=SELECTOR, help="The nodes with these labels, as in kubectl.")
+pool = click.option("--pool", shell_complete=values.pools, help="The nodes of this pool.")
 
 
 def _every(watch: bool, every: timedelta) -> timedelta | None:

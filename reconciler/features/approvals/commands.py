@@ -12,7 +12,6 @@ import click
 from msgspec import Struct
 
 from jobs import options
-from jobs.completion import values
 from jobs.runtime.by_hand import (
     ByHand,
     EventsByHand,
@@ -110,7 +109,7 @@ _given = options.as_one(
         _chosen,
         options.nodes,
         options.selector,
-        click.option("--pool", shell_complete=values.pools, help="The nodes of this pool."),
+        options.pool,
         click.option("--all", "everything", is_flag=True, help="All nodes that the settings select."),
     ),
     options.optional_config,

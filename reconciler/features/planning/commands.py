@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 
 import click
 from msgspec import Struct
 
 from jobs import options
+from jobs.runtime.by_hand import check_nodes, whole_name
 from jobs.runtime.environment import Target, connected
 from jobs.runtime.looks import Shown, screen, show
 from jobs.runtime.output import for_programs, machine_text
@@ -17,10 +19,12 @@ from reconciler.calendar.values import format_duration
 from reconciler.features.planning.text import ahead_document, as_lines
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.model.errors import NotFound
-from reconciler.model.node import Wanted
+from reconciler.model.limits import excerpt
+from reconciler.model.node import Node, Wanted
 from reconciler.model.plan import Plan
 from reconciler.model.selector import LabelSelector
 from reconciler.model.values import replace
+from reconciler.profiles.budget import pool_of
 from reconciler.report.ahead import PlanAhead, plan_ahead
 from reconciler.report.document import as_json
 from reconciler.settings.schema import Settings
@@ -48,7 +52,39 @@ class _Way(Struct, frozen=True):
     every: timedelta | None
 
 
+class Chosen(Struct, frozen=True):
+    """Which nodes a plan shows: those with these names, of this pool and with these labels (none: all)."""
+
+    nodes: tuple[str, ...] = ()
+    pool: str | None = None
+    selector: LabelSelector | None = None
+
+    def of(self, plan: Plan, fleet: Collection[Node], cluster: Cluster) -> Plan:
+        """Return the plan of these nodes only; raises NotFound if there are none."""
+        known = {node.name for node in fleet}
+        names = {whole_name(name, known) for name in self.nodes}
+        check_nodes(names, known)
+        shown, words = names or known, ["nodes named " + ", ".join(sorted(names))] if names else []
+        if self.pool is not None:
+            shown = shown & {node.name for node in fleet if pool_of(node) == self.pool}
+            words.append(f"nodes of the pool {excerpt(self.pool)}")
+        if self.selector is not None:
+            # A pass reads only the labels that the settings name.
+            keys = frozenset(requirement.key for requirement in self.selector.requirements)
+            read = cluster.nodes(Wanted(frozenset(), "", labels=keys))
+            shown = shown & {node.name for node in read if self.selector.matches(node.labels)}
+            words.append(f"nodes with {self.selector}")
+        if not words:
+            return plan
+        if not shown:
+            raise NotFound(f"no node matches {' and '.join(words)}", status=404)
+        note = f"only {' and '.join(words)} are shown"
+        rows = tuple(node for node in plan.nodes if node.node in shown)
+        return replace(plan, nodes=rows, notes=(*plan.notes, note))
+
+
 @click.command("plan")
+@options.as_one("chosen", Chosen, options.nodes, options.pool, options.selector)
 @options.optional_config
 @options.cluster
 @click.option(
@@ -59,7 +95,6 @@ class _Way(Struct, frozen=True):
     callback=_covered,
     help="How far to look ahead, from 1h to 90d. Later cases are only counted.",
 )
-@options.selector
 @options.as_one(
     "way",
     _Way,
@@ -72,14 +107,15 @@ class _Way(Struct, frozen=True):
     options.output,
     options.watch,
 )
-def plan(
-    config: SettingsSource | None, target: Target, until: timedelta, selector: LabelSelector | None, way: _Way
-) -> int:
-    """Print what will start when, as a table and a chart. It only reads the cluster."""
+def plan(chosen: Chosen, config: SettingsSource | None, target: Target, until: timedelta, way: _Way) -> int:
+    """Print what will start when, as a table and a chart. It only reads the cluster.
+
+    NODES limit the rows. The end of a node's name is enough if one node has it, such as 000001.
+    """
 
     def look() -> Shown:
         policy = settings_to_show(config, target, datetime.now(UTC))
-        shown = _shown(look_ahead(policy.settings, target, until, selector), policy, way)
+        shown = _shown(look_ahead(policy.settings, target, until, chosen), policy, way)
         return replace(shown, exit_code=policy.exit_code)
 
     return show(look, way.every)
@@ -97,28 +133,16 @@ def _shown(ahead: PlanAhead, policy: SettingsInUse, way: _Way) -> Shown:
 
 
 def look_ahead(
-    settings: Settings, target: Target, until: timedelta, selector: LabelSelector | None = None
+    settings: Settings, target: Target, until: timedelta, chosen: Chosen | None = None
 ) -> PlanAhead:
-    """Return what will start from now until then, on the nodes with these labels; the cluster is only read.
+    """Return what will start from now until then, on these nodes (None: all); the cluster is only read.
 
-    Raises NotFound if no node has the labels.
+    Raises NotFound if there are none.
     """
     with connected(target) as connection:
         examination = examined(connection, target, settings)
         cluster = Cluster(connection, namespace=target.namespace)
-        plan = examination.plan if selector is None else _of_nodes(examination.plan, selector, cluster)
+        plan = (chosen or Chosen()).of(examination.plan, examination.snapshot.nodes, cluster)
     labels = {node.name: node.labels for node in examination.snapshot.nodes}
     calendar = settings.with_calendars(examination.snapshot.for_settings.calendars).calendar
     return plan_ahead(plan, labels, calendar, plan.now + until)
-
-
-def _of_nodes(plan: Plan, selector: LabelSelector, cluster: Cluster) -> Plan:
-    # A pass reads only the labels that the settings name.
-    wanted = Wanted(
-        frozenset(), "", labels=frozenset(requirement.key for requirement in selector.requirements)
-    )
-    names = {node.name for node in cluster.nodes(wanted) if selector.matches(node.labels)}
-    if not names:
-        raise NotFound(f"no node matches {selector}", status=404)
-    nodes = tuple(node for node in plan.nodes if node.node in names)
-    return replace(plan, nodes=nodes, notes=(*plan.notes, f"only nodes with {selector} are shown"))
