@@ -160,15 +160,15 @@ class Asked(Struct, frozen=True):
     """What a command does about each node, and what it has done for all of them at once, in words.
 
     `on` is given the node, and as names the prefix of the keys and the moment. `changed` says that the ledger
-    has changed. `keeps` is who keeps drains from their start and until when, if the command does that: then
-    it says what that means for the cases of these nodes. `awaits_pass`: it asks for what only a pass can do,
+    has changed. `word` is given if the command says what this means for the cases of these nodes; its `until`
+    is when a hold or a deferral ends. `awaits_pass`: it asks for what only a pass can do,
     so it is no success while no reconciler runs.
     """
 
     on: Callable[[Node], Instructed]
     done: str = ""
     changed: bool = False
-    keeps: Word | None = None
+    word: Word | None = None
     awaits_pass: bool = False
 
 
@@ -188,10 +188,10 @@ def hold(given: Given, until: str | None, reason: str, stops: bool) -> int:
         hold = PersonHold(scene.word(until, reason, given.chosen.scope), stops)
         if not hold.word.scope:
             held = partial(instruct.held, hold=hold, prefix=scene.prefix, now=scene.now)
-            return Asked(held, keeps=hold.word)
+            return Asked(held, word=hold.word)
         done = _hold_many(hold, scene)
         on = partial(instruct.stopped, hold=hold, prefix=scene.prefix) if stops else _goes_on
-        return Asked(on, done, changed=True, keeps=hold.word)
+        return Asked(on, done, changed=True, word=hold.word)
 
     return _carry_out(given, asked, "MaintenanceHeld")
 
@@ -209,7 +209,7 @@ def defer(given: Given, until: str, reason: str) -> int:
     def asked(scene: Scene) -> Asked:
         deferral = Deferral(scene.word(until, reason, given.chosen.scope))
         deferred = partial(instruct.deferred, deferral=deferral, prefix=scene.prefix, now=scene.now)
-        return Asked(deferred, keeps=deferral.word)
+        return Asked(deferred, word=deferral.word)
 
     return _carry_out(given, asked, "MaintenanceDeferred")
 
@@ -264,7 +264,7 @@ def approve(given: Given, until: str | None, reason: str, cancel: bool) -> int:
             return instructed if named or not instructed.refused else Instructed(instructed.done, idle=True)
 
         plans = scene.plans()
-        return Asked(approved, awaits_pass=True)
+        return Asked(approved, word=Word(), awaits_pass=True)
 
     return _carry_out(given, asked, "MaintenanceApproved")
 
@@ -296,7 +296,10 @@ def _carry_out(given: Given, instructed: Callable[[Scene], Asked], event: str) -
         if asked.changed:
             events.write_about_all(target.namespace, Notice(event, _with_person(asked.done)))
         results = _write_all(nodes, asked, hand, scene.prefix, events, event)
-        meant = _consequences(asked.keeps, nodes, scene) if asked.keeps is not None else []
+        # What is in the ledger is about all nodes, with or without a write on them.
+        changed = {result["node"] for result in results if result["changed"]}
+        about = nodes if asked.done else [node for node in nodes if node.name in changed]
+        meant = _consequences(asked.word, about, scene) if asked.word is not None and about else []
     # Thousands of nodes may have nothing to change.
     results = [result for result in results if not result.pop("idle") or which.names]
     echo_lines(first)

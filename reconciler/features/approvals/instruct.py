@@ -63,7 +63,7 @@ def deferred(node: Node, deferral: Deferral, prefix: str, now: datetime) -> Inst
 
 
 def consequence(plan: NodePlan, word: Word) -> str:
-    """Return in words what a hold or a deferral means for the case of a node, by the plan made after it.
+    """Return in words what an instruction means for the case of a node, by the plan made after it.
 
     It is empty if the node has no case, or its drain has begun. The plan is that of `reconciler plan`.
     """

@@ -108,7 +108,9 @@ def test_what_the_plan_says_waits_for_an_approval_can_be_approved_in_mode_observ
     _announced(cluster, "a", 2)
     cluster.run("approve", "a")
 
-    assert "a: Redeploy approved by " in capsys.readouterr().out
+    out = " ".join(capsys.readouterr().out.split())
+    assert "a: Redeploy approved by " in out
+    assert "a: its drain would start at " in out
     assert cluster.said("a", APPROVED) is not None
 
 
