@@ -86,17 +86,18 @@ def _judge_age(reading: Reading, now: datetime, latest: datetime) -> Reading:
     if reading.answer is Answer.UNKNOWN or written is None or stale_after is None or until is None:
         return reading
     if now > until:
-        age = f"{_minutes(now - written)} minutes old"
+        age = f"{_minutes(now - written)} old"
     elif reading.answer is Answer.NO_EVENT and written - stale_after > latest:
         # It would be valid for longer than any other. An event is acted on, whatever the clock.
-        age = f"{_minutes(written - now)} minutes in the future: check the clock of the node"
+        age = f"{_minutes(written - now)} in the future: check the clock of the node"
     else:
         return reading
     return replace(reading, answer=Answer.UNKNOWN, signals=(), because=f"its last heartbeat is {age}")
 
 
-def _minutes(age: timedelta) -> int:
-    return int(age.total_seconds() // 60)
+def _minutes(age: timedelta) -> str:
+    minutes = int(age.total_seconds() // 60)
+    return "1 minute" if minutes == 1 else f"{minutes} minutes"
 
 
 def join(node: str, signals: Iterable[Signal]) -> tuple[MaintenanceEvent, ...]:
