@@ -124,9 +124,11 @@ def test_a_work_that_hangs_is_left_and_not_begun_again_until_it_ends() -> None:
 
 @pytest.mark.usefixtures("soon_late")
 def test_after_too_many_that_hang_the_next_pass_goes_on_with_the_others() -> None:
-    hanging = MOST_LATE + 4
+    # More than the ones that are late, and those that are done at once when the last of them is.
+    hanging = MOST_LATE + MOST + 4
     works = _Hanging(*range(hanging))
     assert len(works.late(hanging + 4)) == hanging + 4
+    works.late(hanging + 4)
     assert works.late(hanging + 4) == {str(number) for number in range(hanging)}
     works.over.set()
 
