@@ -147,7 +147,7 @@ def test_what_was_done_before_an_error_is_told_too(
     printed = capsys.readouterr()
     assert code == 3
     assert "cordon, drain" in printed.out
-    assert printed.err == "no connection\n"
+    assert printed.err.startswith("no connection. The API server is http")
 
 
 def plan(*nodes: NodePlan) -> tuple[Plan, tuple[Outcome, ...]]:
