@@ -23,7 +23,7 @@ from reconciler.http.bounded import Bounds, Live, bound, fingerprint, within_bou
 from reconciler.http.failures import decode_json
 from reconciler.http.plain import retry_after
 from reconciler.kubernetes.access import load_access
-from reconciler.kubernetes.credentials import Credentials, within
+from reconciler.kubernetes.credentials import Credentials, no_answer, within
 from reconciler.kubernetes.server_time import ServerTime
 from reconciler.kubernetes.wire import protobuf
 from reconciler.kubernetes.wire.protobuf import MAGIC
@@ -480,10 +480,10 @@ class Connection:
         host, began = url.host.strip("[]"), time.monotonic()
         try:
             addresses = within(
-                FIRST_CONNECT, lambda: socket.getaddrinfo(host, url.port, type=socket.SOCK_STREAM)
+                FIRST_CONNECT,
+                lambda: socket.getaddrinfo(host, url.port, type=socket.SOCK_STREAM),
+                Unreachable(f"{name}: no connection: no name server has answered for {host}"),
             )
-        except Unauthorized:
-            raise Unreachable(f"{name}: no connection: no name server has answered for {host}") from None
         except NoThread:
             return FIRST_CONNECT
         except OSError as error:
@@ -494,7 +494,9 @@ class Connection:
     def _load(self) -> None:
         self._loaded = self._clock()
         try:
-            access = within(LOAD_LIMIT, lambda: load_access(self._kubeconfig, self._context))
+            access = within(
+                LOAD_LIMIT, lambda: load_access(self._kubeconfig, self._context), no_answer(LOAD_LIMIT)
+            )
         except NoThread as error:
             raise Unreachable(str(error)) from error
         self._credentials = Credentials(access.authorization, clock=self._clock)

@@ -13,7 +13,7 @@ import urllib3
 from msgspec import Struct
 from urllib3.connection import HTTPConnection
 
-from reconciler.model.errors import NoThread, Unauthorized, Unreachable
+from reconciler.model.errors import ClusterError, NoThread, Unauthorized, Unreachable
 from reconciler.threads import start
 
 POOL = 256
@@ -96,7 +96,7 @@ class Credentials:
             now = self._clock()
             if self._looked is None or now - self._looked >= LOOK_EVERY:
                 try:
-                    self._header = within(PLUGIN_LIMIT, self._authorization)
+                    self._header = within(PLUGIN_LIMIT, self._authorization, no_answer(PLUGIN_LIMIT))
                     self._looked = now
                 except NoThread as error:
                     # The last one is good for some minutes, and the next request tries it again.
@@ -105,8 +105,16 @@ class Credentials:
             return self._header
 
 
-def within(seconds: float, work: Callable[[], Value]) -> Value:
-    """Return what `work` returns, or raise what it raises; Unauthorized if it takes longer."""
+def no_answer(seconds: float) -> Unauthorized:
+    """Return the error of a credential plugin that takes longer than this."""
+    return Unauthorized(f"the credential plugin of the kubeconfig did not answer within {seconds:g} s")
+
+
+def within(seconds: float, work: Callable[[], Value], late: ClusterError) -> Value:
+    """Return what `work` returns, or raise what it raises; `late` if it takes longer.
+
+    Raises NoThread if no thread can start for it.
+    """
     results: list[Value] = []
     errors: list[BaseException] = []
 
@@ -120,5 +128,5 @@ def within(seconds: float, work: Callable[[], Value]) -> Value:
     if errors:
         raise errors[0]
     if not results:
-        raise Unauthorized(f"the credential plugin of the kubeconfig did not answer within {seconds:g} s")
+        raise late
     return results[0]

@@ -292,7 +292,7 @@ def test_a_credential_plugin_that_fails_is_reported(tmp_path: Path) -> None:
 def test_a_credential_plugin_that_hangs_is_given_up(tmp_path: Path) -> None:
     ended = threading.Event()
     with pytest.raises(Unauthorized, match="did not answer"):
-        credentials.within(0.05, ended.wait)
+        credentials.within(0.05, ended.wait, credentials.no_answer(0.05))
     ended.set()
 
 
