@@ -9,7 +9,7 @@ import click
 
 from jobs import options
 from jobs.completion import values
-from jobs.runtime.by_hand import check_nodes, whole_name
+from jobs.runtime.by_hand import whole_names
 from jobs.runtime.environment import Target, connected
 from jobs.runtime.looks import Shown, show
 from jobs.runtime.output import in_form, width
@@ -54,10 +54,8 @@ def explain(
     def look() -> Shown:
         policy = settings_to_show(config, target, datetime.now(UTC))
         explanation = _explained(name, policy.settings, target)
-        document, form = (
-            policy.named_in(explanation.document),
-            partial(as_text, explanation, wide=output == "wide"),
-        )
+        document = policy.named_in(explanation.document)
+        form = partial(as_text, explanation, wide=output == "wide")
         plan = explanation.plan
         first = policy.first_lines(output, plan.reconciler, plan.now)
         text = in_form(document, output, form, width(output))
@@ -74,8 +72,7 @@ def _explained(name: str, settings: Settings, target: Target) -> Explanation:
 
 def _of_node(name: str, found: Examination, settings: Settings) -> Explanation:
     names = {node.name for node in found.snapshot.nodes}
-    node = whole_name(name, names)
-    check_nodes([node], names)
+    (node,) = whole_names([name], names)
     return Explanation(found.plan, _node(node, found, settings))
 
 

@@ -69,6 +69,13 @@ def whole_name(name: str, known: Collection[str]) -> str:
     return ends[0] if len(ends) == 1 and name and name not in known else name
 
 
+def whole_names(names: Iterable[str], known: Collection[str]) -> list[str]:
+    """Return the names of these nodes, each once; NotFound as in `check_nodes`. See `whole_name`."""
+    whole = list(dict.fromkeys(whole_name(name, known) for name in names))
+    check_nodes(whole, known)
+    return whole
+
+
 class ByHand:
     """The cluster for a command of a person.
 

@@ -9,7 +9,7 @@ import click
 from msgspec import Struct
 
 from jobs import options
-from jobs.runtime.by_hand import check_nodes, whole_name
+from jobs.runtime.by_hand import whole_names
 from jobs.runtime.environment import Target, connected
 from jobs.runtime.looks import Shown, screen, show
 from jobs.runtime.output import for_programs, machine_text
@@ -62,8 +62,7 @@ class Chosen(Struct, frozen=True):
     def of(self, plan: Plan, fleet: Collection[Node], cluster: Cluster) -> Plan:
         """Return the plan of these nodes only; raises NotFound if there are none."""
         known = {node.name for node in fleet}
-        names = {whole_name(name, known) for name in self.nodes}
-        check_nodes(names, known)
+        names = set(whole_names(self.nodes, known))
         shown, words = names or known, ["nodes named " + ", ".join(sorted(names))] if names else []
         if self.pool is not None:
             shown = shown & {node.name for node in fleet if pool_of(node) == self.pool}
