@@ -36,9 +36,9 @@ _TYPES = {
 
 def check(destinations: Sequence[Destination]) -> None:
     """Raise OutputError if the folder of a file does not exist, before anything else is done."""
-    for one in destinations:
-        if isinstance(one, Path) and one != STDOUT:
-            check_output(one)
+    for place in destinations:
+        if isinstance(place, Path) and place != STDOUT:
+            check_output(place)
 
 
 def deliver(destinations: Sequence[Destination], text: str, output: str, target: Target) -> None:
@@ -47,17 +47,17 @@ def deliver(destinations: Sequence[Destination], text: str, output: str, target:
     What can't be written keeps nothing from the others. Raises OutputError that names each such one.
     """
     mistakes: list[str] = []
-    for one in destinations:
+    for place in destinations:
         write: Callable[[], None]
-        match one:
+        match place:
             case Path():
-                write = partial(write_output, one, text)
+                write = partial(write_output, place, text)
             case ConfigMapName():
-                write = partial(_to_config_map, one, text, target)
+                write = partial(_to_config_map, place, text, target)
             case _:
-                write = partial(_post, one, text, _TYPES.get(output, "text/plain; charset=utf-8"))
+                write = partial(_post, place, text, _TYPES.get(output, "text/plain; charset=utf-8"))
         try:
-            if one != STDOUT:
+            if place != STDOUT:
                 write()
         except OutputError as error:
             mistakes.append(str(error))

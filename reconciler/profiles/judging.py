@@ -212,8 +212,8 @@ def _lost_from(
 ) -> datetime | None:
     """Return the moment from which the node may be lost, as far as the dates tell; None if unknown.
 
-    The lead time of the policy has the `spread` of the clocks in it.
-    An event without a date has none, such as a request or a condition, unless its kind is `exempt`.
+    The lead time of the policy includes the `spread` of the clocks. For an event without a date, such as a
+    request or a condition, the moment is unknown, unless its kind is `exempt`.
     """
     if event.started or event.date_unreadable:
         return EARLIEST

@@ -168,7 +168,7 @@ def read_case(
     named = {pod.namespace for pod in pods}
     counted = sorted(groups.values(), key=lambda group: -group.count)
     whole = (node, *news[: room.nodes])
-    agents, ledger, known = snapshot.agents, snapshot.ledger, {one.name for one in whole}
+    agents, ledger, known = snapshot.agents, snapshot.ledger, {each.name for each in whole}
     # A plan is made at the time of the slower clock.
     behind = snapshot.disagreement.behind if snapshot.disagreement is not None else timedelta()
     return Case(
@@ -179,7 +179,11 @@ def read_case(
         left_out=len(news[room.nodes :]) + sum(group.count for group in counted[limits.INSTANCES :]),
         pods=(*pods, *unplaced)[: room.pods],
         budgets=tuple(replace(budget, resource_version="") for budget in budgets),
-        namespaces={one: each for one, each in snapshot.for_settings.namespaces.items() if one in named},
+        namespaces={
+            namespace: labels
+            for namespace, labels in snapshot.for_settings.namespaces.items()
+            if namespace in named
+        },
         agents=_Agents(
             agents.installed,
             tuple(sorted(agents.not_ready & known)),
@@ -190,10 +194,10 @@ def read_case(
         server=snapshot.for_settings.server,
         ledger=_Ledger(
             ledger.last_start,
-            tuple(one for one in ledger.replaced if one.node in known),
+            tuple(machine for machine in ledger.replaced if machine.node in known),
             {str(kind): each for kind, each in ledger.lasted.items()},
             ledger.holds,
-            tuple(one for one in ledger.undone if one.node in known),
+            tuple(write for write in ledger.undone if write.node in known),
             ledger.unread,
         ),
         machines=tuple(each for of, each in snapshot.for_settings.machines.items() if of in known),
@@ -208,7 +212,7 @@ def read_case(
 
 def answers_of(snapshot: Snapshot, parts: Parts, nodes: Iterable[Node]) -> dict[str, Any]:
     """Return the last answers of the polled sources about these nodes, by the name of the source."""
-    nodes, found = tuple(nodes), dict[str, Any]()
+    nodes, answers = tuple(nodes), dict[str, Any]()
     for source in parts.sources.polled:
         memory = snapshot.memories.get(source.name)
         if memory is not None:
@@ -220,7 +224,7 @@ def answers_of(snapshot: Snapshot, parts: Parts, nodes: Iterable[Node]) -> dict[
                         answer,
                         found=tuple(pair for pair in answer.found if pair[0] in names[answer.scope]),
                         unseen=tuple(vm for vm in answer.unseen if vm in names[answer.scope]),
-                        alone=tuple(one for one in answer.alone if one.name in names[answer.scope]),
+                        alone=tuple(vm for vm in answer.alone if vm.name in names[answer.scope]),
                     )
                     for answer in memory.answers
                     if answer.scope in names
@@ -228,8 +232,8 @@ def answers_of(snapshot: Snapshot, parts: Parts, nodes: Iterable[Node]) -> dict[
                 paused=tuple(pair for pair in memory.paused if pair[0] in names),
             )
             if text := source.dump(kept):
-                found[source.name] = limits.loads(text, limits.LEDGER)
-    return found
+                answers[source.name] = limits.loads(text, limits.LEDGER)
+    return answers
 
 
 class _Reader:
@@ -238,7 +242,7 @@ class _Reader:
     def __init__(self, case: Case, memories: Mapping[str, AnyMemory]) -> None:
         self._case, self._memories = case, memories
         self._nodes = {node.name: node for node in (case.node, *case.others)}
-        self._refused = {one.what: one.needs for one in case.unseen}
+        self._refused = {unseen.what: unseen.needs for unseen in case.unseen}
 
     def _check(self, what: str) -> None:
         if what in self._refused:

@@ -87,7 +87,7 @@ def _public() -> frozenset[str]:
 def recorded(
     name: str, found: Examination, settings: Settings, policy: str
 ) -> tuple[str, tuple[Hidden, ...], list[str]]:
-    """Return the text of a file about the node, what was replaced in it, and notes for who sends it.
+    """Return the text of a file about the node, what was replaced in it, and notes for its sender.
 
     `policy` is the text of the settings.
     """

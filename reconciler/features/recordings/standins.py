@@ -120,8 +120,8 @@ class StandIns:
         if text[:1] in ("{", "["):
             # An annotation. An escape inside of it would be no word.
             try:
-                found = self._walked(limits.loads(text, limits.LEDGER), each)
-                return json.dumps(found, separators=(",", ":"), ensure_ascii=False)
+                walked = self._walked(limits.loads(text, limits.LEDGER), each)
+                return json.dumps(walked, separators=(",", ":"), ensure_ascii=False)
             except (ValueError, RecursionError):
                 pass
         return _PARTS.sub(lambda part: self._kept.get(part[0]) or self._part(part, each), text)
@@ -189,7 +189,7 @@ def _spelt(stand_in: str, number: int) -> str:
     """Return another spelling of a stand-in: the letters of the bits of the number in upper case."""
     letters = [place for place, letter in enumerate(stand_in) if letter.isalpha()]
     upper = {place for bit, place in enumerate(letters) if number >> bit & 1}
-    return "".join(one.upper() if place in upper else one for place, one in enumerate(stand_in))
+    return "".join(letter.upper() if place in upper else letter for place, letter in enumerate(stand_in))
 
 
 def _rounded(number: int) -> int:

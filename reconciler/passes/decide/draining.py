@@ -295,11 +295,13 @@ def followed(
     # The volumes of pods that left, None if nobody read them.
     attached = context.snapshot.attached.get(node.name)
     after = _after(drain, found, drained, timeout, attached, context)
-    before = {one.namespace for one in coming_to(drain, None)}
+    before = {coming.namespace for coming in coming_to(drain, None)}
     notices = tuple(
-        Notice(KEEP_COMING, one.words(node.name), NoticeType.WARNING, once=f"{drain.since} {one.namespace}")
-        for one in coming_to(after, None)
-        if one.namespace not in before
+        Notice(
+            KEEP_COMING, coming.words(node.name), NoticeType.WARNING, once=f"{drain.since} {coming.namespace}"
+        )
+        for coming in coming_to(after, None)
+        if coming.namespace not in before
     )
     if after.done is not None:
         notices = (*notices, Notice(DRAINED, after.kept.words(node.name)))
