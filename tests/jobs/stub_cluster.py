@@ -21,6 +21,16 @@ LISTS = {
 }
 _LEDGER = "node-maintenance-ledger"
 
+OF_SETTINGS = {
+    "report": ("report",),
+    "plan": ("plan",),
+    "explain": ("explain", "n"),
+    "readiness": ("readiness",),
+    "hold": ("hold", "n"),
+    "windows": ("windows",),
+}
+"""Commands that read the settings, as they are typed for a node `n`."""
+
 Object = dict[str, Any]
 
 

@@ -14,7 +14,7 @@ from jobs.cli import main
 from reconciler.model.instructions import PersonHold, Word, hold_text
 from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.record import Record, to_annotation
-from tests.jobs.stub_cluster import StubCluster, node
+from tests.jobs.stub_cluster import OF_SETTINGS, StubCluster, node
 from tests.support.builders import NOW
 from tests.support.stub import Answer, Asked, json_answer, kubeconfig, status
 
@@ -24,17 +24,12 @@ MAPS = "/api/v1/namespaces/{}/configmaps"
 POLICY = "mode: Enforce\nkeys: {prefix: ours.example.com}\n"
 THEIRS = "ours.example.com"
 COMMANDS = {
-    "report": ("report",),
-    "plan": ("plan",),
-    "explain": ("explain", "n"),
-    "readiness": ("readiness",),
-    "hold": ("hold", "n"),
+    **OF_SETTINGS,
     "defer": ("defer", "n", "--until", "+2h"),
     "resume": ("resume", "n"),
     "approve": ("approve", "n", "--cancel"),
     "request": ("request", "n", "--kind", "Reboot"),
     "simulate": ("simulate", "--made-up", "7", "--nodes", "5", "--days", "2"),
-    "windows": ("windows",),
 }
 OF_NO_NODES = ("simulate", "windows")
 WITH_A_DOCUMENT = sorted(COMMANDS.keys() - {"request"})

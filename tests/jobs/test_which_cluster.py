@@ -9,18 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.jobs.stub_cluster import StubCluster, node
+from tests.jobs.stub_cluster import OF_SETTINGS, StubCluster, node
 from tests.support.stub import Answer, Asked, status
 
-COMMANDS = {
-    "report": ("report",),
-    "plan": ("plan",),
-    "explain": ("explain", "n"),
-    "readiness": ("readiness",),
-    "hold": ("hold", "n"),
-    "approve": ("approve", "n"),
-    "windows": ("windows",),
-}
+COMMANDS = {**OF_SETTINGS, "approve": ("approve", "n")}
 ANSWERS = {
     "401": (status(401, "Unauthorized", "Unauthorized"), 3, "Sign in again, or name another context"),
     "403": (status(403, "Forbidden", "no"), 3, "The manifests in k8s/report give the rights"),

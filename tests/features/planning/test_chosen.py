@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from jobs.cli import main
+from tests.features.planning.server import serving
 from tests.support.builders import DRAIN_NOW, REQUEST
-from tests.support.stub import Answer, Asked, Stub, json_answer, status
+from tests.support.stub import Stub
 
 POOLS = {"aks-np-vmss000000": "np", "aks-np-vmss000001": "np", "aks-gpu-vmss000001": "gpu"}
 
@@ -18,32 +20,22 @@ POOLS = {"aks-np-vmss000000": "np", "aks-np-vmss000001": "np", "aks-gpu-vmss0000
 @pytest.fixture
 def stub() -> Iterator[Stub]:
     """A server with these nodes; each is requested to be drained."""
-
-    def answer(asked: Asked) -> Answer:
-        kinds = {"/api/v1/nodes": "NodeList", "/api/v1/pods": "PodList"}
-        if asked.path not in kinds:
-            return status(403, "Forbidden", "no")
-        nodes = [
-            {
-                "metadata": {
-                    "name": name,
-                    "uid": name,
-                    "resourceVersion": "1",
-                    "labels": {"agentpool": pool, "disk": "big" if name.endswith("1") else "small"},
-                    "annotations": {REQUEST: DRAIN_NOW},
-                },
-                "spec": {},
-                "status": {},
-            }
-            for name, pool in POOLS.items()
-        ]
-        items = nodes if asked.path == "/api/v1/nodes" else []
-        listed = {"kind": kinds[asked.path], "apiVersion": "v1", "items": items}
-        return json_answer({**listed, "metadata": {"resourceVersion": "1"}})
-
-    made = Stub(answer)
-    yield made
-    made.close()
+    nodes = [
+        {
+            "metadata": {
+                "name": name,
+                "uid": name,
+                "resourceVersion": "1",
+                "labels": {"agentpool": pool, "disk": "big" if name.endswith("1") else "small"},
+                "annotations": {REQUEST: DRAIN_NOW},
+            },
+            "spec": {},
+            "status": {},
+        }
+        for name, pool in POOLS.items()
+    ]
+    with closing(serving(nodes)) as made:
+        yield made
 
 
 @pytest.fixture

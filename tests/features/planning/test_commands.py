@@ -4,29 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from jobs.cli import main
-from tests.support.stub import Answer, Asked, Stub, json_answer, status
-
-PERMITTED = {"/api/v1/nodes": "NodeList", "/api/v1/pods": "PodList"}
+from tests.features.planning.server import serving
+from tests.support.stub import Stub
 
 
 @pytest.fixture
 def stub() -> Iterator[Stub]:
     """A server with no nodes, at which we may list nodes and pods only."""
-
-    def answer(asked: Asked) -> Answer:
-        if asked.path in PERMITTED:
-            listed = {"kind": PERMITTED[asked.path], "apiVersion": "v1", "items": []}
-            return json_answer({**listed, "metadata": {"resourceVersion": "1"}})
-        return status(403, "Forbidden", "no")
-
-    made = Stub(answer)
-    yield made
-    made.close()
+    with closing(serving()) as made:
+        yield made
 
 
 @pytest.fixture
