@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.nodes.cluster import Cluster, Object, await_, moment
 from tests.nodes.node import POOL, Node
-from tests.nodes.scenarios.redeploy import WORK, controller, namespace, prefer
+from tests.nodes.scene import WORK, controller, namespace, prefer
 from tests.nodes.workloads import pod_spec
 from tests.support.fakes import imds
 from tests.support.fakes.imds import FakeImds

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 from tests.nodes.cluster import NAMESPACE, Cluster, Object, await_, moment
 from tests.nodes.node import Node
-from tests.nodes.scenarios.redeploy import WORK, controller, namespace, prefer
+from tests.nodes.scene import WORK, controller, namespace, prefer
 from tests.nodes.workloads import BEAT, pod_spec
 from tests.support.controlplane.workloads import budget
 

@@ -6,7 +6,7 @@ import time
 from datetime import UTC, datetime, timedelta
 
 from tests.nodes.cluster import NAMESPACE, Cluster, await_, moment
-from tests.nodes.scenarios.redeploy import SETTLE, WORK, controller, namespace, prefer
+from tests.nodes.scene import SETTLE, WORK, controller, enforcing, namespace, prefer, without_replica
 from tests.nodes.workloads import pod_spec
 
 FROZEN = 40
@@ -21,13 +21,11 @@ WRITES = ("create", "update", "patch", "delete")
 def play(cluster: Cluster) -> str:
     """Freeze the leader's node, announce a Redeploy of another one, and let the first go on after it."""
     # A frozen node is NotReady, and has one of the two places.
-    with cluster.reconciler(
-        mode="Enforce", budget={"maxUnavailable": 2}, uncordon={"settle": f"{SETTLE}s"}
-    ) as replicas:
+    with enforcing(cluster, 2) as replicas:
         leader = cluster.leader()
         assert leader is not None
         places = {pod["metadata"]["name"]: pod["spec"]["nodeName"] for pod in replicas}
-        node = next(node for node in cluster.nodes if node.name not in places.values())
+        node = without_replica(cluster, replicas)
         work = controller("Deployment", "web", pod_spec(ends_after=2, **prefer(node)), replicas=2)
         with cluster.applied([namespace(), work]):
             await_("Pods that run", lambda: len(cluster.ready_pods(WORK)) == 2, seconds=60)

@@ -14,7 +14,7 @@ import yaml
 
 from tests.nodes import images
 from tests.nodes.cluster import MANIFESTS, NAMESPACE, Cluster, Object, await_
-from tests.nodes.scenarios.redeploy import SETTLE
+from tests.nodes.scene import SETTLE
 from tests.support.tools.building import find_tool
 
 CHECKOUT = MANIFESTS.parent

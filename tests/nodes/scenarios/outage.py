@@ -7,7 +7,16 @@ from datetime import UTC, datetime, timedelta
 
 from tests.nodes.cluster import Cluster, Object, await_, moment
 from tests.nodes.node import Node
-from tests.nodes.scenarios.redeploy import SETTLE, WORK, controller, namespace, prefer
+from tests.nodes.scene import (
+    SETTLE,
+    WORK,
+    bare_pod,
+    controller,
+    enforcing,
+    namespace,
+    prefer,
+    without_replica,
+)
 from tests.nodes.workloads import BEAT, pod_spec
 from tests.support.controlplane.workloads import budget
 
@@ -21,12 +30,8 @@ STRUCK = ("bare", "watcher", "guarded")
 
 def play(cluster: Cluster) -> str:
     """Announce a Reboot, take the power away while a budget still keeps a Pod, and give it back."""
-    with cluster.reconciler(
-        mode="Enforce", budget={"maxUnavailable": 1}, uncordon={"settle": f"{SETTLE}s"}
-    ) as replicas:
-        # The reconciler's own node has a scenario of its own.
-        taken = {pod["spec"]["nodeName"] for pod in replicas}
-        node = next(node for node in cluster.nodes if node.name not in taken)
+    with enforcing(cluster) as replicas:
+        node = without_replica(cluster, replicas)
         with cluster.applied(_workloads(node)):
             await_(
                 "Pods that run", lambda: len(cluster.ready_pods(WORK)) == 4 + len(cluster.nodes), seconds=60
@@ -98,12 +103,7 @@ def _workloads(node: Node) -> list[Object]:
         controller("Deployment", "guarded", pod_spec(ends_after=ENDS, **here), replicas=1),
         budget("guarded", namespace=WORK, max_unavailable=0),
         controller("DaemonSet", "watcher", pod_spec(tolerations=[{"operator": "Exists"}])),
-        {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {"name": "bare", "namespace": WORK, "labels": {"app": "bare"}},
-            "spec": pod_spec(**here),
-        },
+        bare_pod("bare", pod_spec(**here)),
     ]
 
 

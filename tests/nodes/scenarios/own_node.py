@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from tests.nodes.cluster import NAMESPACE, Cluster, await_, moment
-from tests.nodes.scenarios.redeploy import LATE, SETTLE, WORK, controller, namespace, prefer
+from tests.nodes.scene import LATE, SETTLE, WORK, controller, enforcing, namespace, prefer
 from tests.nodes.workloads import pod_spec
 
 ENDS = 4
@@ -14,9 +14,7 @@ ENDS = 4
 
 def play(cluster: Cluster) -> str:
     """Announce a Redeploy of the leader's node, and follow the lock."""
-    with cluster.reconciler(
-        mode="Enforce", budget={"maxUnavailable": 1}, uncordon={"settle": f"{SETTLE}s"}
-    ) as replicas:
+    with enforcing(cluster) as replicas:
         leader = cluster.leader()
         node = cluster.node(
             next(pod["spec"]["nodeName"] for pod in replicas if pod["metadata"]["name"] == leader)

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
 from tests.nodes.cluster import Cluster, await_
-from tests.nodes.scenarios.redeploy import SETTLE, WORK, controller, longest_without, namespace
+from tests.nodes.scene import SETTLE, WORK, controller, enforcing, longest_without, namespace, without_replica
 from tests.nodes.workloads import pod_spec
 from tests.support.controlplane.workloads import budget
 
@@ -23,11 +23,9 @@ SPREAD = {
 
 def play(cluster: Cluster) -> str:
     """Let both drain at once Pods of one budget, and see who writes to which node."""
-    with cluster.reconciler(
-        mode="Enforce", budget={"maxUnavailable": 2}, uncordon={"settle": f"{SETTLE}s"}
-    ) as replicas:
+    with enforcing(cluster, 2) as replicas:
         places = {pod["metadata"]["name"]: pod["spec"]["nodeName"] for pod in replicas}
-        ours = next(node for node in cluster.nodes if node.name not in places.values())
+        ours = without_replica(cluster, replicas)
         leader = cluster.leader()
         # With a replica of the reconciler, which goes to the third node.
         theirs = cluster.node(next(place for name, place in places.items() if name != leader))

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from tests.nodes.cluster import Cluster, Object, await_, moment
 from tests.nodes.node import Node
-from tests.nodes.scenarios.redeploy import SETTLE, WORK, controller, namespace, prefer
+from tests.nodes.scene import SETTLE, WORK, controller, enforcing, namespace, prefer
 from tests.nodes.workloads import pod_spec
 from tests.support.controlplane.workloads import budget
 
@@ -22,9 +22,7 @@ PLACE = 30
 
 def play(cluster: Cluster) -> str:
     """Take one node for good, while another one waits for the only place of the budget."""
-    with cluster.reconciler(
-        mode="Enforce", budget={"maxUnavailable": 1}, uncordon={"settle": f"{SETTLE}s"}
-    ) as replicas:
+    with enforcing(cluster) as replicas:
         leader = cluster.leader()
         homes = {pod["metadata"]["name"]: pod["spec"]["nodeName"] for pod in replicas}
         lost = next(node for node in cluster.nodes if node.name not in homes.values())

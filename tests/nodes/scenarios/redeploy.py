@@ -7,15 +7,20 @@ from typing import Any
 
 from tests.nodes.cluster import Cluster, Object, await_
 from tests.nodes.node import Node
+from tests.nodes.scene import (
+    LATE,
+    SETTLE,
+    WORK,
+    bare_pod,
+    controller,
+    enforcing,
+    longest_without,
+    namespace,
+    prefer,
+    without_replica,
+)
 from tests.nodes.workloads import BEAT, Life, pod_spec
 from tests.support.controlplane.workloads import budget
-
-WORK = "work"
-SETTLE = 10
-"""Seconds."""
-
-LATE = 1.5
-"""Seconds by which a Pod may end late, because it shares its cores with a whole cluster."""
 
 STAY = ("bare", "watcher", "guarded")
 """A Pod without a controller, one of a DaemonSet, and one whose budget allows no disruption."""
@@ -25,15 +30,8 @@ MOVE = ("web", "db", "scratch", "batch", "slow")
 
 def play(cluster: Cluster) -> str:
     """Announce a Redeploy of a node that has one of each, let it happen, and compare what they recorded."""
-    settings: dict[str, Any] = {
-        "mode": "Enforce",
-        "budget": {"maxUnavailable": 1},
-        "uncordon": {"settle": f"{SETTLE}s"},
-    }
-    with cluster.reconciler(**settings) as replicas:
-        # The reconciler's own node has a scenario of its own.
-        taken = {pod["spec"]["nodeName"] for pod in replicas}
-        node = next(node for node in cluster.nodes if node.name not in taken)
+    with enforcing(cluster) as replicas:
+        node = without_replica(cluster, replicas)
         with cluster.applied(workloads(node)):
             await_("Pods that run", lambda: len(_running(cluster)) == 10 + len(cluster.nodes), seconds=90)
             return _judge(cluster, node)
@@ -121,12 +119,7 @@ def workloads(node: Node) -> list[Object]:
         controller("Deployment", "guarded", pod_spec(ends_after=ENDS, **here), replicas=1),
         budget("guarded", namespace=WORK, max_unavailable=0),
         controller("DaemonSet", "watcher", pod_spec(tolerations=[{"operator": "Exists"}])),
-        {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {"name": "bare", "namespace": WORK, "labels": {"app": "bare"}},
-            "spec": pod_spec(**here),
-        },
+        bare_pod("bare", pod_spec(**here)),
         {
             "apiVersion": "batch/v1",
             "kind": "Job",
@@ -139,33 +132,6 @@ def workloads(node: Node) -> list[Object]:
             },
         },
     ]
-
-
-def namespace() -> Object:
-    """Return the namespace of the workloads."""
-    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": WORK}}
-
-
-def prefer(node: Node) -> Any:
-    """Return what a Pod's spec needs to begin on a node, and to go elsewhere when that is cordoned."""
-    term = {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": [node.name]}]}
-    preferred = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100, "preference": term}]}
-    return {"affinity": {"nodeAffinity": preferred}}
-
-
-def controller(kind: str, name: str, spec: Object, **more: Any) -> Object:
-    """Return a Deployment, StatefulSet or DaemonSet; `more` are other fields of its spec."""
-    labels = {"app": name}
-    return {
-        "apiVersion": "apps/v1",
-        "kind": kind,
-        "metadata": {"name": name, "namespace": WORK},
-        "spec": {
-            "selector": {"matchLabels": labels},
-            "template": {"metadata": {"labels": labels}, "spec": spec},
-            **more,
-        },
-    }
 
 
 def _running(cluster: Cluster) -> list[Object]:
@@ -201,14 +167,3 @@ def _never_two_of_one_name(cluster: Cluster) -> None:
         same = [life for life in lives if life.pod == name]
         assert len(same) == 2, f"{name} has {len(same)} lives"
         assert same[0].last < same[1].start, f"two Pods {name} lived at once"
-
-
-def longest_without(cluster: Cluster, app: str) -> float:
-    """Return for how long no Pod of an app was there for its users, between its first and its last."""
-    lives = [life for life in cluster.lives(WORK) if life.pod.startswith(f"{app}-")]
-    spans = sorted((life.start, life.hook_began or life.sigterm or life.last) for life in lives)
-    longest, until = 0.0, spans[0][1]
-    for start, end in spans[1:]:
-        longest = max(longest, start - until)
-        until = max(until, end)
-    return longest

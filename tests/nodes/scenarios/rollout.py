@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from tests.nodes import images
 from tests.nodes.cluster import NAMESPACE, Cluster, await_
 from tests.nodes.node import Node
-from tests.nodes.scenarios.redeploy import SETTLE, WORK, controller, namespace, prefer
+from tests.nodes.scene import SETTLE, WORK, controller, enforcing, namespace, prefer, without_replica
 from tests.nodes.workloads import pod_spec
 from tests.support.controlplane.audit import AuditEntry
 from tests.support.controlplane.workloads import budget
@@ -24,11 +24,8 @@ def play(cluster: Cluster) -> str:
     """Let a third of a node's Pods go under each version, and see what the next one makes of the rest."""
     for each in cluster.nodes:
         each.add_image(cluster.next_image)
-    with cluster.reconciler(
-        mode="Enforce", budget={"maxUnavailable": 1}, uncordon={"settle": f"{SETTLE}s"}
-    ) as replicas:
-        taken = {pod["spec"]["nodeName"] for pod in replicas}
-        node = next(node for node in cluster.nodes if node.name not in taken)
+    with enforcing(cluster) as replicas:
+        node = without_replica(cluster, replicas)
         spec = pod_spec(ends_after=2, **prefer(node))
         work = [controller("Deployment", app, spec, replicas=2) for app in STEPS]
         closed = [budget(app, namespace=WORK, max_unavailable=0) for app in STEPS]
