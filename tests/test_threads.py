@@ -59,6 +59,20 @@ def test_a_thread_that_is_started_elsewhere_is_found() -> None:
     assert list(starters(text)) == [3]
 
 
+def test_nothing_draws_from_the_generator_that_all_threads_share() -> None:
+    places = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for folder in ("reconciler", "jobs")
+        for path in (ROOT / folder).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == "random"
+        and node.attr not in {"Random", "SystemRandom"}
+    ]
+    assert places == [], "a test sets its seed, and a property refuses a draw of another thread"
+
+
 def test_a_thread_that_can_not_start_says_what_to_do() -> None:
     with refused(Once("work")), pytest.raises(NoThread, match="raise the limit of processes of the Pod"):
         start("work", lambda: None)

@@ -30,6 +30,9 @@ from reconciler.model.errors import ClusterError, NoThread, ReconcilerError
 from reconciler.model.event import Signal, Status
 from reconciler.model.keys import DEFAULT_PREFIX
 
+CHANCE = random.Random()
+"""The random part of pauses. Threads do not use the shared generator, whose seed tests set."""
+
 SPOT_INTERVAL = 1.0
 """Seconds. A spot VM has a notice of 30 seconds at most, and Azure recommends one request per second."""
 
@@ -188,7 +191,7 @@ class Agent:
         self._stale = False
         pause = min(self._arguments.reread, LISTEN) if self._awaits() else self._arguments.reread
         # Random, so that agents that start together do not send their requests together.
-        self._reread_due = self._clock() + pause * random.uniform(0.9, 1.1)
+        self._reread_due = self._clock() + pause * CHANCE.uniform(0.9, 1.1)
 
     def _awaits(self) -> bool:
         """Return whether an event of this VM is scheduled that may still have to be acknowledged."""
@@ -301,7 +304,7 @@ class Agent:
         self._health.api_problem = failure
         # A failed write may have succeeded on the server, so read the Node before the next write.
         self._stale = True
-        pause = min(LONGEST_API_PAUSE, float(1 << min(self._api_failures, 10))) * random.uniform(0.5, 1.0)
+        pause = min(LONGEST_API_PAUSE, float(1 << min(self._api_failures, 10))) * CHANCE.uniform(0.5, 1.0)
         wish = error.retry_after if isinstance(error, ClusterError) else None
         self._api_failures += 1
         self._api_due = self._clock() + max(pause, min(wish or 0.0, LONGEST_WAIT))
