@@ -93,9 +93,10 @@ class Agent(Part):
         default=False,
         description="Whether the agent is installed, in its own namespace `node-maintenance-agent`.",
     )
-    address: Literal["127.0.0.1", "0.0.0.0"] = Field(
+    address: Literal["127.0.0.1", ""] = Field(
         default="127.0.0.1",
-        description="Where the agent shows its metrics, at port 20270: to its node, or to all that reach it.",
+        description="Where the agent shows its metrics, at port 20270. The default is its node alone. An"
+        " empty text means all that reach the node by IPv4 or IPv6.",
     )
     resources: dict[str, Any] = Field(
         default={"requests": {"cpu": "5m", "memory": "25Mi"}, "limits": {"memory": "48Mi"}},

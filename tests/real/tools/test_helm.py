@@ -367,7 +367,7 @@ def test_each_value_is_where_it_belongs(helm: Helm, kind: str) -> None:
     assert pod["priorityClassName"] == "system-cluster-critical"
     assert ("PriorityClass", "node-maintenance-reconciler") not in found
     assert agent["containers"][0]["resources"]["limits"] == EVERYTHING["agent"]["resources"]["limits"]
-    assert {"--listen=0.0.0.0:20270", "--log-level=warning"} <= set(agent["containers"][0]["args"])
+    assert {"--listen=:20270", "--log-level=warning"} <= set(agent["containers"][0]["args"])
     assert agent["nodeSelector"] == {"kubernetes.io/os": "linux", "azure": "yes"}
     assert container["args"][0] == {"CronJob": "sweep", "Deployment": "serve"}[kind]
     assert container["args"][-1] == EVERYTHING["extraArgs"][0]

@@ -45,7 +45,7 @@ EVERYTHING: dict[str, Any] = {
     },
     "agent": {
         "enabled": True,
-        "address": "0.0.0.0",
+        "address": "",
         "resources": {"limits": {"memory": "64Mi"}},
         "nodeSelector": {"azure": "yes"},
         "tolerations": [{"key": "ours", "operator": "Exists"}],
