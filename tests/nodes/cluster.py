@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -24,6 +24,7 @@ from tests.nodes.node import POOL, Node
 from tests.nodes.workloads import Life
 from tests.support.controlplane.api import Api, ApiError, path_of
 from tests.support.controlplane.audit import AuditEntry
+from tests.support.controlplane.configuration import IPV4, Family
 from tests.support.controlplane.fill import no_vm_event, vm_event
 from tests.support.controlplane.processes import wait_for
 from tests.support.controlplane.server import ControlPlane
@@ -49,7 +50,14 @@ class Cluster:
     """A control plane and nodes, for as long as the `with` lasts."""
 
     def __init__(
-        self, folder: Path, programs: Mapping[str, Path], image: Path, next_image: Path, *, nodes: int = 3
+        self,
+        folder: Path,
+        programs: Mapping[str, Path],
+        image: Path,
+        next_image: Path,
+        *,
+        numbers: Sequence[int] = (1, 2, 3),
+        families: Sequence[Family] = (IPV4,),
     ) -> None:
         """Prepare it in a folder of the run.
 
@@ -58,28 +66,31 @@ class Cluster:
             programs: the path of `kubelet`.
             image: the archive of the project's image.
             next_image: that of another version, which the nodes do not have yet.
-            nodes: how many.
+            numbers: those of its nodes.
+            families: the addresses in its network, those that it prefers first.
         """
         self.folder = folder
         self.kept = folder / "kept"
         self.next_image = next_image
+        self._programs, self._image, self._families = programs, image, families
         self._records = folder / "records"
-        self._records.mkdir()
-        # Pods of several users write there.
-        self._records.chmod(0o777)
-        Path(workloads.RECORDS_ON_NODES).mkdir(parents=True)
-        command = ["mount", "--bind", str(self._records), workloads.RECORDS_ON_NODES]
-        subprocess.run(command, check=True)
+        if not self._records.exists():
+            self._records.mkdir()
+            # Pods of several users write there.
+            self._records.chmod(0o777)
+            Path(workloads.RECORDS_ON_NODES).mkdir(parents=True)
+            command = ["mount", "--bind", str(self._records), workloads.RECORDS_ON_NODES]
+            subprocess.run(command, check=True)
         images = [*workloads.write_images(folder), image]
-        self.nodes = [Node(number, folder, programs["kubelet"], images) for number in range(1, nodes + 1)]
-        self.controlplane = ControlPlane(nodes=[node.name for node in self.nodes])
+        self.nodes = [Node(number, folder, programs["kubelet"], images, families) for number in numbers]
+        self.controlplane = ControlPlane(nodes=[node.name for node in self.nodes], families=families)
         self._events: dict[str, Object] = {node.name: no_vm_event() for node in self.nodes}
         self._began = datetime.now(UTC)
         self._lock = threading.Lock()
         self._stopped = threading.Event()
 
     def __enter__(self) -> Self:
-        network.prepare()
+        network.prepare(self._families)
         self.controlplane.start()
         self.api: Api = self.controlplane.api
         with ThreadPoolExecutor(len(self.nodes)) as threads:
@@ -99,6 +110,27 @@ class Cluster:
             with suppress(TimeoutError, subprocess.CalledProcessError):
                 node.kill()
         self.controlplane.stop()
+
+    @contextmanager
+    def beside(self, families: Sequence[Family]) -> Iterator[Cluster]:
+        """Have a cluster of two nodes in another network, beside this one."""
+        last = self.nodes[-1].number
+        other = Cluster(
+            self.folder,
+            self._programs,
+            self._image,
+            self.next_image,
+            numbers=(last + 1, last + 2),
+            families=families,
+        )
+        other.kept = self.kept
+        try:
+            with other:
+                yield other
+        finally:
+            # The next one has nodes of the same numbers.
+            folders = [str(node.folder) for node in other.nodes]
+            subprocess.run(["rm", "-rf", "--one-file-system", *folders], check=False)
 
     # Nodes.
 

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 from tests.nodes import cgroups, network
+from tests.support.controlplane.configuration import IPV4
 
 
 def main() -> None:
@@ -15,8 +16,8 @@ def main() -> None:
     folder = Path(sys.argv[1])
     group = f"{folder.name}/node1"
     cgroups.make(group)
-    network.prepare()
-    network.plug_in("node1", 1)
+    network.prepare([IPV4])
+    network.plug_in("node1", 1, [IPV4])
     place = folder / "node1"
     place.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "left", str(place)], check=True)

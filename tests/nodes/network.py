@@ -8,55 +8,49 @@ from __future__ import annotations
 import ctypes
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from ipaddress import ip_network
 from pathlib import Path
 from typing import TypeVar
 
-from tests.support.controlplane.configuration import SERVICE
+from tests.support.controlplane.configuration import Family
 
 Value = TypeVar("Value")
 
-GATEWAY = "10.0.0.1"
+_SWITCH = "switch"
 _NAMESPACES = Path("/run/netns")
 _CLONE_NEWNET = 0x40000000
 _NSENTER = shutil.which("nsenter") or "nsenter"
 
 
-def address(number: int) -> str:
-    """Return the address of a node."""
-    return f"10.0.0.{10 + number}"
+def prepare(families: Sequence[Family]) -> None:
+    """Make the switch, and the addresses at which Pods find the API server; what is there already stays."""
+    _run("/bin/sh", "-c", _FORWARD)
+    if subprocess.run(["ip", "link", "show", _SWITCH], capture_output=True, check=False).returncode:
+        # By itself it takes the address of one of its cables, and nobody finds it when that is cut.
+        _ip("link", "add", _SWITCH, "address", "02:00:00:00:00:01", "type", "bridge")
+        _ip("link", "set", _SWITCH, "up")
+    for family in families:
+        # `replace` adds it, if it is not there.
+        _ip("address", "replace", family.service, "dev", "lo", *_AT_ONCE)
+        _ip("address", "replace", _in_network(family, family.gateway), "dev", _SWITCH, *_AT_ONCE)
 
 
-def pods(number: int) -> str:
-    """Return the addresses of a node's Pods."""
-    return f"10.88.{number}.0/24"
-
-
-def prepare() -> None:
-    """Make the switch, and the address at which Pods find the API server."""
-    _forward()
-    _ip("link", "set", "lo", "up")
-    _ip("address", "add", f"{SERVICE}/32", "dev", "lo")
-    # By itself it takes the address of one of its cables, and nobody finds it when that is cut.
-    _ip("link", "add", "switch", "address", "02:00:00:00:00:01", "type", "bridge")
-    _ip("address", "add", f"{GATEWAY}/24", "dev", "switch")
-    _ip("link", "set", "switch", "up")
-
-
-def plug_in(name: str, number: int) -> None:
+def plug_in(name: str, number: int, families: Sequence[Family]) -> None:
     """Make the network of a node, and connect it to the switch."""
     cable = f"cable{number}"
     _ip("netns", "add", name)
     _ip("link", "add", cable, "type", "veth", "peer", "name", "eth0", "netns", name)
-    _ip("link", "set", cable, "master", "switch", "up")
+    _ip("link", "set", cable, "master", _SWITCH, "up")
     inside = ("-n", name)
     _ip(*inside, "link", "set", "lo", "up")
-    _ip(*inside, "address", "add", f"{address(number)}/24", "dev", "eth0")
     _ip(*inside, "link", "set", "eth0", "up")
-    _ip(*inside, "route", "add", "default", "via", GATEWAY)
-    _ip("route", "replace", pods(number), "via", address(number))
-    subprocess.run([*into(name), "/bin/sh", "-c", _FORWARD], check=True)
+    _run(*into(name), "/bin/sh", "-c", _FORWARD)
+    for family in families:
+        _ip(*inside, "address", "add", _in_network(family, family.node(number)), "dev", "eth0", *_AT_ONCE)
+        _ip(*inside, "route", "add", "default", "via", family.gateway)
+        _ip("route", "replace", family.pods_of(number), "via", family.node(number))
 
 
 def cut(number: int) -> None:
@@ -95,15 +89,25 @@ def within(name: str, make: Callable[[], Value]) -> Value:
         return thread.submit(made).result()
 
 
-_FORWARD = "echo 1 > /proc/sys/net/ipv4/ip_forward"
+_FORWARD = (
+    "echo 1 > /proc/sys/net/ipv4/ip_forward;"
+    " [ ! -e /proc/sys/net/ipv6 ] || echo 1 > /proc/sys/net/ipv6/conf/all/forwarding"
+)
+
+_AT_ONCE = ("nodad",)
+"""An address of IPv6 is used without a look for others that have it; for one of IPv4 it means nothing."""
 
 
-def _forward() -> None:
-    subprocess.run(["/bin/sh", "-c", _FORWARD], check=True)
+def _in_network(family: Family, address: str) -> str:
+    return f"{address}/{ip_network(family.nodes).prefixlen}"
 
 
 def _ip(*arguments: str) -> None:
-    done = subprocess.run(["ip", *arguments], capture_output=True, encoding="utf-8", check=False)
+    _run("ip", *arguments)
+
+
+def _run(*command: str) -> None:
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
     if done.returncode:
-        msg = f"ip {' '.join(arguments)}: {done.stderr.strip()}"
+        msg = f"{' '.join(command)}: {done.stderr.strip()}"
         raise RuntimeError(msg)

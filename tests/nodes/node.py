@@ -16,6 +16,7 @@ import yaml
 from tests.nodes import cgroups, network
 from tests.nodes.requirements import plugins
 from tests.nodes.workloads import PAUSE
+from tests.support.controlplane.configuration import Family
 from tests.support.controlplane.fill import Pool
 from tests.support.controlplane.processes import Processes, wait_for
 
@@ -30,11 +31,14 @@ class Node:
     Its folder `disk` stays when it loses power, and `memory` does not.
     """
 
-    def __init__(self, number: int, folder: Path, kubelet: Path, images: Sequence[Path]) -> None:
+    def __init__(
+        self, number: int, folder: Path, kubelet: Path, images: Sequence[Path], families: Sequence[Family]
+    ) -> None:
         """Prepare a node, of any number from 1; `images` are archives that it has from its first start."""
         self.number = number
         self.name = POOL.node_name(number)
-        self.address = network.address(number)
+        self._families = families
+        self._addresses = [family.node(number) for family in families]
         self.folder = folder / f"node{number}"
         self._disk, self._memory = self.folder / "disk", self.folder / "memory"
         self._kubelet, self._images = kubelet, images
@@ -57,7 +61,7 @@ class Node:
         """Boot: with a new boot ID, with what is on its disk, and without what was in its memory."""
         self._kubeconfig = kubeconfig
         self._boot_id.write_text(f"{uuid.uuid4()}\n", encoding="ascii")
-        network.plug_in(self.folder.name, self.number)
+        network.plug_in(self.folder.name, self.number, self._families)
         self._memory.mkdir(exist_ok=True)
         for name, document in self._files().items():
             path = self.folder / name
@@ -80,7 +84,7 @@ class Node:
             f"--kubeconfig={self._kubeconfig}",
             f"--root-dir={self._disk / 'kubelet'}",
             f"--hostname-override={self.name}",
-            f"--node-ip={self.address}",
+            f"--node-ip={','.join(self._addresses)}",
             f"--node-labels=agentpool={POOL.name},topology.kubernetes.io/zone=westeurope-{self.number}",
             f"--boot-id-file={self._boot_id}",
         ]
@@ -182,8 +186,8 @@ class Node:
             "isGateway": True,
             "ipam": {
                 "type": "host-local",
-                "ranges": [[{"subnet": network.pods(self.number)}]],
-                "routes": [{"dst": "0.0.0.0/0"}],
+                "ranges": [[{"subnet": family.pods_of(self.number)}] for family in self._families],
+                "routes": [{"dst": family.everywhere} for family in self._families],
                 "dataDir": str(self._memory / "addresses"),
             },
         }
@@ -230,7 +234,7 @@ snapshotter = "overlayfs"
             # It ends if it had to set something in the kernel, which is the whole machine's.
             "protectKernelDefaults": True,
             "makeIPTablesUtilChains": False,
-            "address": self.address,
+            "address": self._addresses[0],
             "healthzBindAddress": "127.0.0.1",
             "providerID": POOL.provider_id(self.number),
             "podLogsDir": str(self._disk / "pods"),

@@ -93,6 +93,8 @@ def _init(folder: Path, command: Sequence[str]) -> int:
     cgroups.make(group)
     for file in cgroups.files_to_join(group):
         file.write_text("0", encoding="ascii")
+    # Without the address ::1, a program that begins may take it that there is no IPv6 here.
+    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
     subprocess.run(["mount", "--make-rshared", "/"], check=True)
     for hidden in _HIDDEN:
         if Path(hidden).is_dir():

@@ -9,8 +9,10 @@ from tests.nodes.scenarios import (
     agent,
     cronjob,
     deployment,
+    dualstack,
     frozen,
     helm,
+    ipv6,
     outage,
     own_node,
     person,
@@ -34,4 +36,6 @@ SCENARIOS: Mapping[str, Scenario] = {
     "person": person.play,
     "helm": helm.play,
     "rollout": rollout.play,
+    "ipv6": ipv6.play,
+    "dualstack": dualstack.play,
 }

@@ -5,19 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
-from tests.nodes.cluster import Cluster, Object, await_, moment
-from tests.nodes.node import POOL, Node
+from tests.nodes.agents import AGENTS, agents, event, fake_imds
+from tests.nodes.cluster import Cluster, await_, moment
+from tests.nodes.node import Node
 from tests.nodes.scene import WORK, controller, namespace, prefer
 from tests.nodes.workloads import pod_spec
 from tests.support.fakes import imds
 from tests.support.fakes.imds import FakeImds
-
-AGENTS = "node-maintenance-agent"
-PORT = 16916
-"""Of the fake, on the loopback address of each node."""
 
 ROUNDS = 3
 SOON = 2
@@ -33,7 +30,7 @@ def play(cluster: Cluster) -> str:
     fakes: dict[str, FakeImds] = {}
     with ExitStack() as stack:
         for each in cluster.nodes:
-            fakes[each.name] = stack.enter_context(_imds(each))
+            fakes[each.name] = stack.enter_context(fake_imds(each))
         _make_spot(cluster, node, "spot")
         stack.callback(_make_spot, cluster, node, None)
         stack.enter_context(
@@ -41,7 +38,7 @@ def play(cluster: Cluster) -> str:
                 mode="Enforce", uncordon={"settle": f"{SETTLE}s"}, events={"Reboot": {"acknowledge": True}}
             )
         )
-        stack.enter_context(cluster.applied(_agents(cluster)))
+        stack.enter_context(cluster.applied(agents(cluster)))
         await_("agents", lambda: len(cluster.ready_pods(AGENTS)) == len(cluster.nodes), seconds=60)
 
         def announce(*events: imds.Event) -> None:
@@ -59,7 +56,7 @@ def play(cluster: Cluster) -> str:
             )
         )
         await_("Pods that run", lambda: len(cluster.ready_pods(WORK)) == PODS, seconds=60)
-        reboot = _event(node, "Reboot", "F9", timedelta(minutes=10))
+        reboot = event(node, "Reboot", "F9", timedelta(minutes=10))
         announce(reboot)
         fake = fakes[node.name]
         await_("an acknowledgement", lambda: fake.acknowledged, seconds=90)
@@ -73,7 +70,7 @@ def play(cluster: Cluster) -> str:
         node.kill()
         await_("NotReady", lambda: not cluster.ready(node), seconds=60)
         cluster.start(node)
-        again = fakes[node.name] = stack.enter_context(_imds(node))
+        again = fakes[node.name] = stack.enter_context(fake_imds(node))
         again.announce(imds.started(reboot))
         await_("the agent", lambda: len(cluster.ready_pods(AGENTS)) == len(cluster.nodes), seconds=90)
         await_("a Ready node", lambda: cluster.ready(node), seconds=60)
@@ -115,21 +112,12 @@ def play(cluster: Cluster) -> str:
 def _preempt(cluster: Cluster, node: Node, number: int, announce: Callable[..., None]) -> float:
     """Return the seconds from IMDS to the cordon."""
     began = time.time()
-    announce(_event(node, "Preempt", f"F{number}", timedelta(seconds=30)))
+    announce(event(node, "Preempt", f"F{number}", timedelta(seconds=30)))
     await_("a cordon", lambda: cluster.cordoned(node), seconds=20)
     announce()
     await_("the uncordon", lambda: not cluster.cordoned(node), seconds=SETTLE + 60)
     await_("the end of the case", lambda: not cluster.in_maintenance(node), seconds=30)
     return cluster.cordons(node)[-1].timestamp.timestamp() - began
-
-
-def _imds(node: Node) -> FakeImds:
-    return node.within(lambda: FakeImds(port=PORT))
-
-
-def _event(node: Node, kind: str, event_id: str, notice: timedelta) -> imds.Event:
-    at = (datetime.now(UTC) + notice).strftime("%a, %d %b %Y %H:%M:%S GMT")
-    return imds.event(POOL.vm_name(node.number), kind, event_id=event_id, not_before=at, duration=-1)
 
 
 def _make_spot(cluster: Cluster, node: Node, value: str | None) -> None:
@@ -140,15 +128,6 @@ def _make_spot(cluster: Cluster, node: Node, value: str | None) -> None:
         taints.append({"key": SPOT, "value": value, "effect": "NoSchedule"})
     body = {"metadata": {"labels": {SPOT: value}}, "spec": {"taints": taints}}
     cluster.api.patch("nodes", node.name, body)
-
-
-def _agents(cluster: Cluster) -> list[Object]:
-    """Return k8s/agent as shipped, but for the address of IMDS."""
-    objects = cluster.manifests("agent")
-    (daemon_set,) = [each for each in objects if each["kind"] == "DaemonSet"]
-    (container,) = daemon_set["spec"]["template"]["spec"]["containers"]
-    container["env"].append({"name": "IMDS_ADDRESS", "value": f"http://127.0.0.1:{PORT}"})
-    return objects
 
 
 def _home(node: Node) -> Any:

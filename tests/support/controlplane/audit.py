@@ -28,6 +28,7 @@ class AuditEntry:
     stage: str  # ResponseComplete; a watch has ResponseStarted as well, and Panic is a bug of the server
     body: Any = None  # what was sent, where the policy keeps it
     pod: str = ""  # whose token was sent, if it is that of a Pod
+    sources: tuple[str, ...] = ()  # the addresses from which it came
 
 
 def read_audit_log(
@@ -89,4 +90,5 @@ def _entry(event: dict[str, Any]) -> AuditEntry:
         stage=event["stage"],
         body=event.get("requestObject"),
         pod="".join(event.get("user", {}).get("extra", {}).get(_POD, [])),
+        sources=tuple(event.get("sourceIPs", [])),
     )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import ipaddress
 import json
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address, ip_network
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,38 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """The addresses of a cluster in one version of IP. A network of both has two, the preferred one first."""
+
+    services: str
+    nodes: str
+    pods: str
+    everywhere: str
+
+    @property
+    def service(self) -> str:
+        """The address of the Service `kubernetes`, which the kubelet gives to each Pod: the first one."""
+        return str(ip_network(self.services)[1])
+
+    @property
+    def gateway(self) -> str:
+        """The address through which a node reaches all others."""
+        return str(ip_network(self.nodes)[1])
+
+    def node(self, number: int) -> str:
+        """The address of a node."""
+        return str(ip_network(self.nodes)[10 + number])
+
+    def pods_of(self, number: int) -> str:
+        """The addresses of a node's Pods."""
+        return str(next(islice(ip_network(self.pods).subnets(prefixlen_diff=8), number, None)))
+
+
+IPV4 = Family(services="10.96.0.0/16", nodes="10.0.0.0/24", pods="10.88.0.0/16", everywhere="0.0.0.0/0")
+IPV6 = Family(services="fd00:96::/112", nodes="fd00:10::/64", pods="fd00:88::/56", everywhere="::/0")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +86,7 @@ def make_certificates(folder: Path) -> Certificates:
         .sign(authority_key, hashes.SHA256())
     )
     names = [
-        x509.IPAddress(ipaddress.ip_address("127.0.0.1")),
-        x509.IPAddress(ipaddress.ip_address(SERVICE)),
+        *(x509.IPAddress(ip_address(each)) for each in ("127.0.0.1", IPV4.service, IPV6.service)),
         x509.DNSName("localhost"),
         x509.DNSName("kubernetes.default.svc"),
     ]
@@ -114,10 +146,6 @@ READY_AFTER = "test/ready-after"  # annotations of a pod: durations as Go writes
 DELETED_AFTER = "test/deleted-after"
 DONE_AFTER = "test/done-after"  # of a job's pod
 STUCK_TERMINATING = "test/stuck-terminating"  # label: "true" keeps a deleted pod terminating
-
-SERVICES = "10.96.0.0/16"
-SERVICE = "10.96.0.1"
-"""The first of these addresses: that of the Service `kubernetes`, which the kubelet gives to each Pod."""
 
 AUDIT_POLICY = """\
 apiVersion: audit.k8s.io/v1

@@ -7,7 +7,7 @@ import re
 import secrets
 import shutil
 import tempfile
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -22,10 +22,10 @@ from tests.support.controlplane.cleaning import clean, first_keys
 from tests.support.controlplane.configuration import (
     AUDIT_POLICY,
     AUDIT_POLICY_OF_NODES,
+    IPV4,
     KWOK_NODE,
-    SERVICE,
-    SERVICES,
     Certificates,
+    Family,
     kwok_configuration,
     make_certificates,
     write_kubeconfig,
@@ -50,6 +50,7 @@ class ControlPlane:
         nodes: names of nodes with kubelets, for which `kubeconfig_of` has identities. Nothing is simulated
             then: a controller watches these nodes, and the API server has the address of the Service
             `kubernetes`, which this network namespace must have.
+        families: the addresses of Services, those that Pods prefer first.
     """
 
     url: str
@@ -68,12 +69,14 @@ class ControlPlane:
         empties_namespaces: bool = True,
         cores: int | None = None,
         nodes: Collection[str] = (),
+        families: Sequence[Family] = (IPV4,),
     ) -> None:
         self._ready_after = ready_after
         self._deleted_after = deleted_after
         self._empties_namespaces = empties_namespaces
         self._cores = cores
         self._nodes = tuple(nodes)
+        self._families = tuple(families)
         self._clients = tuple(name for name in _CLIENTS if not (nodes and name == "kwok"))
         self._started = False
         self._log_began = 0
@@ -204,8 +207,9 @@ class ControlPlane:
         self._address = "127.0.0.1"
         if self._nodes:
             # Pods know no other port.
-            self._address, self._port = SERVICE, 443
-        self.url = f"https://{self._address}:{self._port}"
+            self._address, self._port = self._families[0].service, 443
+        host = f"[{self._address}]" if ":" in self._address else self._address
+        self.url = f"https://{host}:{self._port}"
         self._data, self._kept = self.folder / "etcd", self.folder / "kept"
         self._processes.start("etcd", self._etcd_command())
         self._certificates: Certificates = make_certificates(self.folder)
@@ -311,7 +315,7 @@ class ControlPlane:
             self._binaries["kube-apiserver"],
             f"--etcd-servers=http://127.0.0.1:{self._etcd}",
             f"--bind-address={self._address}",
-            "--advertise-address=127.0.0.1",
+            f"--advertise-address={self._address}",
             f"--secure-port={self._port}",
             "--endpoint-reconciler-type=none",
             f"--tls-cert-file={certificates.serving}",
@@ -323,7 +327,7 @@ class ControlPlane:
             f"--service-account-key-file={certificates.service_account_key}",
             f"--service-account-signing-key-file={certificates.service_account_key}",
             "--service-account-issuer=https://kubernetes.default.svc",
-            f"--service-cluster-ip-range={SERVICES}",
+            f"--service-cluster-ip-range={','.join(family.services for family in self._families)}",
             "--allow-privileged",
             f"--audit-policy-file={self.folder / 'audit.yaml'}",
             f"--audit-log-path={self.audit_log}",
