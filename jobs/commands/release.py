@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from shlex import quote
 
 import click
 from msgspec import Struct
 
 from jobs import options
-from jobs.runtime.by_hand import EventsByHand, objects_of_ours, person, prefix_in_use, write_decided
+from jobs.runtime.by_hand import (
+    EventsByHand,
+    Said,
+    arguments_for,
+    echo_each,
+    objects_of_ours,
+    person,
+    prefix_in_use,
+    write_decided,
+)
 from jobs.runtime.environment import Target, connected
 from jobs.runtime.output import echo
 from reconciler.kubernetes.cluster import Cluster
@@ -132,9 +140,11 @@ def release(which: _Which, target: Target, *, reset: bool, prefix: str | None, d
         left = [*_left(results, asked), *_others(seen.values(), prefix)]
         if not left and not which.names and not any(done.line for done in results.values()):
             echo("no node has labels or annotations of the reconciler")
-        for done in results.values():
-            if done.line:
-                echo(done.line, err=not done.ok)
+        echo_each(
+            Said(name, done.line.removeprefix(f"{name}: "), done.ok)
+            for name, done in results.items()
+            if done.line
+        )
         for line in (*about_objects, *left, *(_in_namespace(connection, target) if which.everything else ())):
             echo(line)
         if dry_run:
@@ -214,7 +224,7 @@ def _left(results: Mapping[str, _Done], asked: _Asked) -> Iterator[str]:
             if asked.writers or _of_a_person(key, asked.prefix):
                 by_key.setdefault(key, []).append(name)
     for key, names in sorted(by_key.items()):
-        which = " ".join(names) if asked.selector is None else f"--selector {quote(str(asked.selector))}"
+        which = arguments_for(names, asked.selector)
         why = why_left(key, asked.prefix).replace("NODE", which)
         yield f"left on {_counted(names)}: {key}; {why}"
 

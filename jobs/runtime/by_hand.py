@@ -8,11 +8,15 @@ import socket
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, tzinfo
+from shlex import quote
 from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+from msgspec import Struct
 
 from jobs.runtime.clock import ServerClock
 from jobs.runtime.environment import Target, VariablesAsWritten, connected
-from jobs.runtime.output import echo
+from jobs.runtime.output import echo, width
 from jobs.runtime.process import EventWriter, first, processes
 from reconciler.calendar.values import near
 from reconciler.kubernetes import lease, objects
@@ -20,13 +24,17 @@ from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.config_maps import read_installed
 from reconciler.kubernetes.connection import LEDGER, Connection, api, core
 from reconciler.model.errors import ClusterError, Conflict, NotFound, SettingsError, Unauthorized, Unreachable
+from reconciler.model.instructions import ALL
 from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.limits import excerpt, is_object_name
 from reconciler.model.node import POOL_ANNOTATIONS, Node, Wanted
 from reconciler.model.plan import Notice
 from reconciler.model.ports import Notification
+from reconciler.model.selector import LabelSelector
 from reconciler.model.writes import NAMES, NodeWrite, WriteAnswer, other_prefixes, own_keys
 from reconciler.report.lines import first_of
+from reconciler.report.people import for_any
+from reconciler.report.text import shown
 
 if TYPE_CHECKING:
     from jobs.runtime.settings_source import SettingsInUse
@@ -74,6 +82,56 @@ def whole_names(names: Iterable[str], known: Collection[str]) -> list[str]:
     whole = list(dict.fromkeys(whole_name(name, known) for name in names))
     check_nodes(whole, known)
     return whole
+
+
+_ONE_BY_ONE = 3
+"""Nodes with the same answer that have a line each, and nodes that a line about more of them names."""
+
+
+_UTC = ZoneInfo("UTC")
+
+
+class Said(Struct, frozen=True):
+    """What a command says of one node; `ok` is False for what was not done."""
+
+    node: str
+    text: str
+    ok: bool = True
+
+
+def echo_each(answers: Iterable[Said], zone: ZoneInfo = _UTC) -> None:
+    """Print what is said of each node, with moments in `zone`. More than a few with the same share a line.
+
+    Without a terminal, that line names all of them.
+    """
+    alike: dict[tuple[str, bool], list[Said]] = {}
+    for said in answers:
+        alike.setdefault((for_any(said.node, said.text), said.ok), []).append(said)
+    columns = width()
+    for (text, ok), nodes in alike.items():
+        names = [said.node for said in nodes]
+        lines = [f"{said.node}: {said.text}" for said in nodes]
+        if len(nodes) > _ONE_BY_ONE:
+            shown_names = first_of(names, _ONE_BY_ONE if columns is not None else len(names))
+            lines = [f"{len(nodes)} nodes ({shown_names}): {text}"]
+        echo(shown(lines, zone, columns), err=not ok, nl=False)
+
+
+def arguments_for(names: Iterable[str], selector: LabelSelector | None = None, scope: str = "") -> str:
+    """Return the arguments with which a command means the same nodes: names, a selector, or `--all`.
+
+    `scope` is that of an instruction to many nodes.
+    """
+    if selector is not None:
+        return f"--selector {quote(str(selector))}"
+    return " ".join(dict.fromkeys(names)) or f"--{scope}"
+
+
+def words_for(names: Collection[str], scope: str = "") -> str:
+    """Return in words which nodes these arguments mean: `worker-7`, `these nodes`, `any node of pool web`."""
+    if scope:
+        return "any node" if scope == ALL else f"any node of {scope}"
+    return next(iter(names)) if len(set(names)) == 1 else "these nodes"
 
 
 class ByHand:

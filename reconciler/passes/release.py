@@ -30,6 +30,9 @@ def release(
     gone = keys.released(writers)
     labels = {**signs.labels, **{key: None for key in node.labels if key in gone}}
     annotations = {**signs.annotations, **{key: None for key in node.annotations if key in gone}}
+    if not keys.bound.isdisjoint({*node.labels, *node.annotations} - gone):
+        # The name of the node stays with what it is about, and goes with the last of it.
+        annotations.pop(keys.uid, None)
     if not (labels or annotations or node.copied):
         return None
     record: Record | None = None

@@ -252,3 +252,13 @@ def test_the_list_has_whatever_passes_write(steps: list[tuple[Step, timedelta]])
         keys = {*node.labels, *node.annotations, *(one.key for one in node.taints)}
         assert [key for key in keys if KEYS.owns(key) or key in DRAINSAFE_KEYS] == []
         assert left_on(node, PREFIX, EVERYTHING) == ()
+
+
+def test_the_name_of_the_node_stays_with_a_hold_and_goes_with_the_last_key() -> None:
+    with_hold = builders.node(annotations={KEYS.uid: builders.node().uid, KEYS.hold: A_HOLD})
+    alone = builders.node(annotations={KEYS.uid: builders.node().uid})
+
+    assert release(with_hold, PREFIX, reset=False) is None
+    write = release(alone, PREFIX, reset=False)
+    assert write is not None
+    assert write.annotations == {KEYS.uid: None}

@@ -15,12 +15,16 @@ from jobs import options
 from jobs.runtime.by_hand import (
     ByHand,
     EventsByHand,
+    Said,
+    arguments_for,
     by_hand,
     check_nodes,
     check_prefix,
+    echo_each,
     person,
     read_by_hand,
     why_not,
+    words_for,
     write_nodes,
 )
 from jobs.runtime.environment import Target
@@ -28,7 +32,7 @@ from jobs.runtime.looks import echo_lines
 from jobs.runtime.output import echo, echo_for_programs, for_programs, width
 from jobs.runtime.outside import examined, reconciler_of
 from jobs.runtime.settings_source import SettingsSource, settings_in_use
-from reconciler.calendar.values import literal, parse_ahead
+from reconciler.calendar.values import literal, parse_ahead, with_time_left
 from reconciler.features.approvals import instruct
 from reconciler.features.approvals.instruct import Instructed
 from reconciler.kubernetes.cluster import Cluster
@@ -41,17 +45,12 @@ from reconciler.model.plan import NodePlan, Notice
 from reconciler.model.selector import LabelSelector
 from reconciler.model.writes import NodeWrite
 from reconciler.report.acting import reconciler_value
-from reconciler.report.lines import first_of
-from reconciler.report.people import for_any
 from reconciler.report.safe import json_text
 from reconciler.report.text import shown
 from reconciler.settings.schema import Settings
 
 _MOST_MEANT = 20
-"""Nodes of which people are told what an instruction means for them, or each of which has a line."""
-
-_NAMED = 3
-"""Nodes that a line about many names."""
+"""Nodes of which a terminal shows what an instruction means for their cases."""
 
 
 class Chosen(Struct, frozen=True):
@@ -74,6 +73,16 @@ class Chosen(Struct, frozen=True):
             chosen = self.selector or (self.scope if self.scope != ALL else settings.node_selector)
             raise NotFound(f"no node matches {chosen}", status=404)
         return found
+
+    @property
+    def words(self) -> str:
+        """Which nodes these are, in words."""
+        return words_for(self.names, self.scope)
+
+    @property
+    def arguments(self) -> str:
+        """The arguments with which another command means the same nodes."""
+        return arguments_for(self.names, self.selector, self.scope)
 
     def _has(self, node: Node) -> bool:
         if self.selector is not None:
@@ -160,7 +169,8 @@ class Asked(Struct, frozen=True):
     """What a command does about each node, and what it has done for all of them at once, in words.
 
     `on` is given the node, and as names the prefix of the keys and the moment. `changed` says that the ledger
-    has changed. `word` is given if the command says what this means for the cases of these nodes; its `until`
+    has changed. `means` are sentences about what follows from it, what it does not stop, and what ends it.
+    `word` is given if the command says what this means for the cases of these nodes; its `until`
     is when a hold or a deferral ends. `awaits_pass`: it asks for what only a pass can do,
     so it is no success while no reconciler runs.
     """
@@ -168,6 +178,7 @@ class Asked(Struct, frozen=True):
     on: Callable[[Node], Instructed]
     done: str = ""
     changed: bool = False
+    means: tuple[str, ...] = ()
     word: Word | None = None
     awaits_pass: bool = False
 
@@ -186,12 +197,13 @@ def hold(given: Given, until: str | None, reason: str, stops: bool) -> int:
 
     def asked(scene: Scene) -> Asked:
         hold = PersonHold(scene.word(until, reason, given.chosen.scope), stops)
+        means = instruct.hold_means(hold, given.chosen.words, given.chosen.arguments)
         if not hold.word.scope:
             held = partial(instruct.held, hold=hold, prefix=scene.prefix, now=scene.now)
-            return Asked(held, word=hold.word)
+            return Asked(held, means=means, word=hold.word)
         done = _hold_many(hold, scene)
         on = partial(instruct.stopped, hold=hold, prefix=scene.prefix) if stops else _goes_on
-        return Asked(on, done, changed=True, word=hold.word)
+        return Asked(on, done, changed=True, means=means, word=hold.word)
 
     return _carry_out(given, asked, "MaintenanceHeld")
 
@@ -209,7 +221,8 @@ def defer(given: Given, until: str, reason: str) -> int:
     def asked(scene: Scene) -> Asked:
         deferral = Deferral(scene.word(until, reason, given.chosen.scope))
         deferred = partial(instruct.deferred, deferral=deferral, prefix=scene.prefix, now=scene.now)
-        return Asked(deferred, word=deferral.word)
+        means = instruct.deferral_means(deferral, given.chosen.words, given.chosen.arguments)
+        return Asked(deferred, means=means, word=deferral.word)
 
     return _carry_out(given, asked, "MaintenanceDeferred")
 
@@ -226,10 +239,11 @@ def resume(given: Given) -> int:
         scope, prefix, now, who = given.chosen.scope, scene.prefix, scene.now, person()
         if not scope:
             holds = _holds_of_many(scene)
-            return Asked(partial(instruct.resumed, prefix=prefix, now=now, who=who, fleet=holds))
+            resumed = partial(instruct.resumed, prefix=prefix, now=now, who=who, fleet=holds)
+            return Asked(resumed, word=Word())
         done, over = _resume_many(scope, scene)
         resumed = partial(instruct.resumed_with_many, prefix=prefix, now=now, who=who, scope=scope, held=over)
-        return Asked(resumed, done, changed=bool(over))
+        return Asked(resumed, done, changed=bool(over), word=Word())
 
     return _carry_out(given, asked, "MaintenanceResumed")
 
@@ -251,7 +265,8 @@ def approve(given: Given, until: str | None, reason: str, cancel: bool) -> int:
 
     def asked(scene: Scene) -> Asked:
         if cancel:
-            return Asked(partial(instruct.unapproved, prefix=scene.prefix))
+            means = instruct.withdrawal_means(given.chosen.words, given.chosen.arguments)
+            return Asked(partial(instruct.unapproved, prefix=scene.prefix), means=means)
         word, named = scene.word(until, reason), bool(given.chosen.names)
         checks = scene.settings.profiles.instances.check
         asks = any(check.type == "approved" for check in checks) if scene.known else None
@@ -264,7 +279,8 @@ def approve(given: Given, until: str | None, reason: str, cancel: bool) -> int:
             return instructed if named or not instructed.refused else Instructed(instructed.done, idle=True)
 
         plans = scene.plans()
-        return Asked(approved, word=Word(), awaits_pass=True)
+        means = instruct.approval_means(word, given.chosen.words, given.chosen.arguments)
+        return Asked(approved, means=means, word=Word(), awaits_pass=True)
 
     return _carry_out(given, asked, "MaintenanceApproved")
 
@@ -299,17 +315,18 @@ def _carry_out(given: Given, instructed: Callable[[Scene], Asked], event: str) -
         # What is in the ledger is about all nodes, with or without a write on them.
         changed = {result["node"] for result in results if result["changed"]}
         about = nodes if asked.done else [node for node in nodes if node.name in changed]
+        means = list(asked.means) if asked.changed or changed else []
         meant = _consequences(asked.word, about, scene) if asked.word is not None and about else []
     # Thousands of nodes may have nothing to change.
     results = [result for result in results if not result.pop("idle") or which.names]
     echo_lines(first)
     if for_programs(given.output):
-        said = {"done": asked.done or None, "nodes": results, "consequences": meant}
+        said = {"done": asked.done or None, "nodes": results, "means": means, "consequences": meant}
         document = policy.named_in({"reconciler": reconciler_value(reconciler), **said})
         text = json_text(json.dumps(document, indent=2, ensure_ascii=False))
         echo_for_programs(text, given.output)
     else:
-        _print(asked.done, results, meant, settings)
+        _print(asked.done, results, means, meant, scene)
     done = all(result["ok"] for result in results)
     return 0 if done and (reconciler.acts or not asked.awaits_pass) else 1
 
@@ -368,29 +385,22 @@ def _holds_of_many(scene: Scene) -> tuple[PersonHold, ...]:
         return ()
 
 
-def _print(done: str, results: list[dict[str, Any]], meant: list[dict[str, str]], settings: Settings) -> None:
-    def say(text: str, *, err: bool = False) -> None:
-        echo(shown([text], settings.time_zone, width()), err=err, nl=False)
-
+def _print(
+    done: str, results: list[dict[str, Any]], means: list[str], meant: list[dict[str, str]], scene: Scene
+) -> None:
+    zone, columns = scene.settings.time_zone, width()
+    # A moment that was asked for as 4h is in 4h, not in 3h59m.
+    now = scene.now.replace(microsecond=0)
     if done:
-        say(done)
+        echo(shown([done], zone, columns), nl=False)
     elif not results:
         echo("nothing to change on any of these nodes")
-    alike: dict[tuple[str, bool], list[str]] = {}
-    for result in results:
-        text = for_any(result["node"], result["message"])
-        alike.setdefault((text, result["ok"]), []).append(result["node"])
-    for result in results:
-        text, ok = for_any(result["node"], result["message"]), result["ok"]
-        names = alike[text, ok]
-        if len(names) <= _MOST_MEANT:
-            say(f"{result['node']}: {result['message']}", err=not ok)
-        elif names[0] == result["node"]:
-            say(f"{len(names)} nodes ({first_of(names, _NAMED)}): {text}", err=not ok)
-    for means in meant[:_MOST_MEANT]:
-        say(f"{means['node']}: {means['consequence']}")
-    if len(meant) > _MOST_MEANT:
-        echo(f"and {len(meant) - _MOST_MEANT} more nodes with a case; reconciler plan shows them")
+    echo_each((Said(result["node"], result["message"], result["ok"]) for result in results), zone)
+    echo(shown([with_time_left(sentence, now) for sentence in means], zone, columns), nl=False)
+    most = len(meant) if columns is None else _MOST_MEANT
+    echo_each((Said(one["node"], with_time_left(one["consequence"], now)) for one in meant[:most]), zone)
+    if len(meant) > most:
+        echo(f"and {len(meant) - most} more nodes with a case; reconciler plan shows them")
 
 
 def _write_all(

@@ -49,7 +49,8 @@ def held(node: Node, hold: PersonHold, prefix: str, now: datetime) -> Instructed
     """Return the patch that holds the node. It replaces another hold, and says whose."""
     before = instructions_of(node, prefix, now).hold
     replaced = f"; it was held {before.word}" if before is not None else ""
-    stops = ", and its drain stops" if hold.stops and _may_be_drained(node, prefix) else ""
+    begun = ", and its drain stops" if hold.stops else "; its maintenance has begun, and goes on"
+    stops = begun if _may_be_drained(node, prefix) else ""
     write = node_write(node, prefix, annotations={keys_of(prefix).hold: hold_text(hold)})
     return Instructed(f"held {hold.word}{stops}{replaced}", write)
 
@@ -60,6 +61,44 @@ def deferred(node: Node, deferral: Deferral, prefix: str, now: datetime) -> Inst
     replaced = f"; it was deferred {before.word}" if before is not None else ""
     write = node_write(node, prefix, annotations={keys_of(prefix).defer: deferral_text(deferral)})
     return Instructed(f"deferred {deferral.word}{replaced}", write)
+
+
+def hold_means(hold: PersonHold, which: str, arguments: str) -> tuple[str, ...]:
+    """Return in sentences what follows from a hold, what it does not stop, and the command that ends it.
+
+    `which` are its nodes in words, `arguments` name them for commands.
+    """
+    until = f" until {to_text(hold.word.until)}" if hold.word.until is not None else ""
+    begins = f"No drain of {which} begins{until}, not even at a deadline"
+    runs = "stops, and its node stays cordoned" if hold.stops else "goes on (--now stops it)"
+    platform = f"A drain that runs {runs}. The maintenance of the platform is not stopped."
+    # What was done for all nodes at once names the command itself.
+    end = "" if hold.word.scope else f" To end the hold: reconciler resume {arguments}"
+    return f"{begins}.{end}", platform
+
+
+def deferral_means(deferral: Deferral, which: str, arguments: str) -> tuple[str, ...]:
+    """Return what `hold_means` does, of a deferral."""
+    until = f"before {to_text(deferral.word.until)}, " if deferral.word.until is not None else ""
+    begins = f"No drain of {which} begins {until}unless the deadline of an event comes first"
+    return f"{begins}. To end the deferral: reconciler resume {arguments}", _not_stopped(arguments)
+
+
+def approval_means(word: Word, which: str, arguments: str) -> tuple[str, ...]:
+    """Return what `hold_means` does, of an approval."""
+    permitted = "as holds, windows, freezes and the budget permit"
+    ends = f" It ends at {to_text(word.until)} if no drain has begun." if word.until is not None else ""
+    withdraw = f" To withdraw the approval: reconciler approve {arguments} --cancel"
+    return (f"Drains of {which} may begin for what is announced now, {permitted}.{ends}{withdraw}",)
+
+
+def withdrawal_means(which: str, arguments: str) -> tuple[str, ...]:
+    """Return what `hold_means` does, of an approval that is withdrawn."""
+    return f"Drains of {which} that need an approval wait for one.", _not_stopped(arguments)
+
+
+def _not_stopped(arguments: str) -> str:
+    return f"A drain that runs is not stopped. To stop it: reconciler hold {arguments} --now"
 
 
 def consequence(plan: NodePlan, word: Word) -> str:

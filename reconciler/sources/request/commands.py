@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 
@@ -12,11 +12,16 @@ from msgspec import Struct
 from jobs import options
 from jobs.runtime.by_hand import (
     ByHand,
+    Said,
+    arguments_for,
     by_hand,
     check_nodes,
     check_prefix,
+    echo_each,
+    person,
     read_by_hand,
     why_not,
+    words_for,
     write_nodes,
 )
 from jobs.runtime.environment import Target
@@ -24,8 +29,10 @@ from jobs.runtime.looks import echo_lines
 from jobs.runtime.output import echo, width
 from jobs.runtime.outside import examined, reconciler_of
 from jobs.runtime.settings_source import SettingsSource, settings_in_use
+from reconciler.calendar.values import with_time_left
 from reconciler.model.errors import ClusterError, NotFound, SettingsError
 from reconciler.model.event import Kind
+from reconciler.model.moments import to_text
 from reconciler.model.node import Node
 from reconciler.model.selector import LabelSelector
 from reconciler.model.writes import NodeWrite
@@ -41,8 +48,12 @@ from reconciler.sources.request.source import (
     describe,
     parse_kind,
     parse_not_before,
+    removed,
     requested,
 )
+
+_ROWS = 3
+"""Nodes for which a request also prints what a pass would do now."""
 
 
 class _KindName(click.ParamType[Kind]):
@@ -75,7 +86,8 @@ class Asked(Struct, frozen=True):
         except ValueError as error:
             raise SettingsError((f"--not-before: {error}",)) from error
         try:
-            return Request(self.kind, at, self.duration, self.id, self.reason)
+            written = now.replace(microsecond=0)
+            return Request(self.kind, at, self.duration, self.id, self.reason, person(), written)
         except ValueError as error:
             raise SettingsError((str(error),)) from error
 
@@ -157,10 +169,33 @@ def request(
 
         if _is_refused(found, decided, settings):
             return 1
-        done = _write_all(found, decided, wish, settings, hand)
-        if not policy.defaults:
+        done, written = _write_all(found, decided, wish, settings, hand)
+        for line in _meaning(wish, nodes, selector, settings) if written else ():
+            text = with_time_left(line, now.replace(microsecond=0))
+            echo(shown([text], settings.time_zone, width()), nl=False)
+        if len(found) > _ROWS:
+            arguments = arguments_for(nodes, selector)
+            echo(f"\nreconciler report {arguments} prints what a pass would do now")
+        elif not policy.defaults:
             _print_next(tuple(node.name for node in found), hand, settings)
         return 0 if done else 1
+
+
+def _meaning(
+    wish: Request | None, nodes: tuple[str, ...], selector: LabelSelector | None, settings: Settings
+) -> Iterator[str]:
+    """Yield in words what the request means, what it does not do, and what ends it."""
+    which = words_for(nodes)
+    if wish is None:
+        yield f"A drain of {which} for the request stops, and a pass uncordons what it cordoned for it."
+        return
+    when = f"before {to_text(wish.not_before)}" if wish.not_before is not None else "as soon as it may"
+    cancel = f"reconciler request {arguments_for(nodes, selector)} --cancel"
+    if settings.mode is Mode.ENFORCE:
+        yield f"The reconciler drains {which} {when}, and keeps the cordon until the request is removed."
+    else:
+        yield f"In mode {settings.mode}, no drain of {which} starts for the request."
+    yield f"Holds, windows, freezes and the budget apply. To remove the request: {cancel}"
 
 
 def _chosen(which: tuple[str, ...] | LabelSelector, nodes: dict[str, Node]) -> list[Node]:
@@ -176,16 +211,14 @@ def _chosen(which: tuple[str, ...] | LabelSelector, nodes: dict[str, Node]) -> l
 Decided = Callable[[Node], NodeWrite | RequestRefused | None]
 
 
-def _print_refusal(node: str, refused: RequestRefused, settings: Settings) -> None:
-    # A request of somebody else may have lines of its own; here it is one line.
-    echo(shown([f"{node}: {refused.because}"], settings.time_zone, None), err=True, nl=False)
-
-
 def _is_refused(nodes: list[Node], decided: Decided, settings: Settings) -> bool:
     """Whether the request is refused on any of the nodes; print every refusal."""
-    refusals = [(node.name, write) for node in nodes if isinstance(write := decided(node), RequestRefused)]
-    for node, refused in refusals:
-        _print_refusal(node, refused, settings)
+    refusals = [
+        Said(node.name, write.because, ok=False)
+        for node in nodes
+        if isinstance(write := decided(node), RequestRefused)
+    ]
+    echo_each(refusals, settings.time_zone)
     if refusals:
         echo("nothing was written", err=True)
     return bool(refusals)
@@ -193,30 +226,32 @@ def _is_refused(nodes: list[Node], decided: Decided, settings: Settings) -> bool
 
 def _write_all(
     nodes: list[Node], decided: Decided, wish: Request | None, settings: Settings, hand: ByHand
-) -> bool:
-    """Write to each node, and print each result; return whether all nodes are as wanted."""
-    last: dict[str, NodeWrite | RequestRefused | None] = {}
-    failed = False
+) -> tuple[bool, bool]:
+    """Write to each node, and print each result; return whether all are as wanted, and any was written."""
+    last: dict[str, tuple[Node, NodeWrite | RequestRefused | None]] = {}
+    answers, written = list[Said](), False
 
     def decide(node: Node) -> NodeWrite | None:
-        last[node.name] = write = decided(node)
+        write = decided(node)
+        last[node.name] = node, write
         return None if isinstance(write, RequestRefused) else write
 
     for node, problem in write_nodes(hand.cluster, nodes, read_by_hand(settings.keys.prefix), decide):
-        write = last[node.name]
+        before, write = last[node.name]
         if isinstance(write, RequestRefused):
             # Somebody was faster.
-            failed = True
-            _print_refusal(node.name, write, settings)
+            answers.append(Said(node.name, write.because, ok=False))
         elif write is None:
-            echo(f"{node.name}: {'has no request' if wish is None else 'has this request already'}")
+            none = "has no request" if wish is None else "has this request already"
+            answers.append(Said(node.name, none))
         elif problem:
-            failed = True
-            echo(f"{node.name}: {problem}", err=True)
+            answers.append(Said(node.name, problem, ok=False))
         else:
-            done = "request removed" if wish is None else f"requested: {describe(wish.text)}"
-            echo(shown([f"{node.name}: {done}"], settings.time_zone, width()), nl=False)
-    return not failed
+            written = True
+            done = removed(before, settings) if wish is None else f"requested: {describe(wish.text)}"
+            answers.append(Said(node.name, done))
+    echo_each(answers, settings.time_zone)
+    return all(said.ok for said in answers), written
 
 
 def _print_next(names: tuple[str, ...], hand: ByHand, settings: Settings) -> None:

@@ -1,6 +1,7 @@
 """A request of a person or of another program as a source: the annotation `<prefix>/request`.
 
-    {"kind": "Reboot", "notBefore": "2026-11-21T22:00:00Z", "duration": "5m", "id": "CHG-42", "reason": "…"}
+    {"kind": "Reboot", "notBefore": "2026-11-21T22:00:00Z", "duration": "5m", "id": "CHG-42", "reason": "…",
+     "by": "alice@host", "at": "2026-11-21T20:00:00Z"}
 
 Only `kind` is required. The request is valid until its author removes the annotation.
 """
@@ -8,6 +9,7 @@ Only `kind` is required. The request is valid until its author removes the annot
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from datetime import datetime, timedelta, tzinfo
 
 from msgspec import Struct
@@ -18,13 +20,14 @@ from reconciler.model.event import REQUEST, Answer, Kind, Reading, Signal, Statu
 from reconciler.model.keys import keys_of
 from reconciler.model.moments import from_text, to_text
 from reconciler.model.node import Node
+from reconciler.model.values import replace as changed
 from reconciler.model.writes import NodeWrite, node_write
 from reconciler.passes.plugin import Source, SourceContext
 from reconciler.settings.schema import Settings
 from reconciler.sources.request.settings import SECTION
 
 SOURCE = REQUEST
-KEYS = ("kind", "notBefore", "duration", "id", "reason")
+KEYS = ("kind", "notBefore", "duration", "id", "reason", "by", "at")
 KINDS = tuple(kind for kind in Kind if kind is not Kind.UNKNOWN)
 """What can be requested."""
 
@@ -71,7 +74,21 @@ def read(node: Node, prefix: str) -> Reading:
 
 
 def parse(text: str) -> Signal:
-    """Read the annotation's text; ValueError says what to change."""
+    """Read the annotation's text as what its source says; ValueError says what to change."""
+    request = _read(text)
+    author = f"requested {request.author}" if request.author else ""
+    return Signal(
+        SOURCE,
+        request.kind,
+        Status.SCHEDULED,
+        not_before=request.not_before,
+        duration=request.duration,
+        id=request.id,
+        description=limits.text(": ".join(words for words in (author, request.reason) if words)),
+    )
+
+
+def _read(text: str) -> Request:
     try:
         document = limits.loads(text)
     except ValueError as error:
@@ -82,20 +99,23 @@ def parse(text: str) -> Signal:
     if strange:
         raise ValueError(f"unknown key {limits.excerpt(strange[0])}; known are {', '.join(KEYS)}")
     kind = parse_kind(document.get("kind"))
-    not_before = None
+    not_before = at = None
     if document.get("notBefore"):
         try:
             not_before = from_text(_text(document["notBefore"]))
         except ValueError as error:
             raise ValueError(f"notBefore: {error}; write 2026-11-21T22:00:00Z") from error
-    return Signal(
-        SOURCE,
+    # Nothing depends on when it was written.
+    with suppress(ValueError):
+        at = from_text(_text(document["at"])) if document.get("at") else None
+    return Request(
         kind,
-        Status.SCHEDULED,
-        not_before=not_before,
-        duration=_duration(document.get("duration")),
-        id=limits.text(_text(document.get("id") or ""), limits.NAME),
-        description=limits.text(_text(document.get("reason") or "")),
+        not_before,
+        _duration(document.get("duration")),
+        limits.text(_text(document.get("id") or ""), limits.NAME),
+        limits.text(_text(document.get("reason") or "")),
+        limits.text(_text(document.get("by") or ""), limits.NAME),
+        at,
     )
 
 
@@ -130,7 +150,8 @@ _UNITS = ((86400, "d"), (3600, "h"), (60, "m"), (1, "s"))
 class Request(Struct, frozen=True):
     """What a person requests; `not_before` is UTC, and None for as soon as the settings allow.
 
-    Raises ValueError, with what to change, for what the annotation can't hold.
+    `by` and `at` (UTC) say who wrote it, and when; empty and None if that is not known. Raises ValueError,
+    with what to change, for what the annotation can't hold.
     """
 
     kind: Kind
@@ -138,15 +159,27 @@ class Request(Struct, frozen=True):
     duration: timedelta | None = None
     id: str = ""
     reason: str = ""
+    by: str = ""
+    at: datetime | None = None
 
     def __post_init__(self) -> None:
         """Check the limits that a reader of the annotation applies."""
-        for name, text, most in (("id", self.id, limits.NAME), ("reason", self.reason, limits.TEXT)):
+        for name, text, most in (
+            ("id", self.id, limits.NAME),
+            ("reason", self.reason, limits.TEXT),
+            ("name", self.by, limits.NAME),
+        ):
             if len(text) > most:
                 raise ValueError(f"the {name} has {len(text)} characters; write at most {most}")
         if self.duration is not None and self.duration > limits.LONGEST:
             longest = limits.LONGEST.days
             raise ValueError(f"a duration of {format_duration(self.duration)} is longer than {longest}d")
+
+    @property
+    def author(self) -> str:
+        """Who requests it, and when, in words; empty if that is not known."""
+        at = f" at {to_text(self.at)}" if self.at is not None else ""
+        return f"by {self.by}{at}" if self.by else ""
 
     @property
     def text(self) -> str:
@@ -157,6 +190,8 @@ class Request(Struct, frozen=True):
             "duration": _duration_text(self.duration) if self.duration is not None else None,
             "id": limits.whole(self.id),
             "reason": limits.whole(self.reason),
+            "by": limits.whole(self.by),
+            "at": to_text(self.at) if self.at else None,
         }
         return json.dumps({key: value for key, value in found.items() if value}, ensure_ascii=False)
 
@@ -197,7 +232,7 @@ def requested(
 
 
 def cancelled(node: Node, settings: Settings) -> NodeWrite | None:
-    """Return the patch that removes the request of the node, None where it has none."""
+    """Return the patch that removes the request of the node, None if it has none."""
     key = keys_of(settings.keys.prefix).request
     return (
         node_write(node, settings.keys.prefix, annotations={key: None}) if key in node.annotations else None
@@ -205,17 +240,19 @@ def cancelled(node: Node, settings: Settings) -> NodeWrite | None:
 
 
 def describe(text: str) -> str:
-    """Return in words what the annotation's text requests; ValueError where it can't be read."""
-    found = parse(text)
-    parts = [found.kind.value]
-    if found.not_before is not None:
-        parts.append(f"not before {to_text(found.not_before)}")
-    if found.duration is not None:
-        parts.append(f"for {format_duration(found.duration)}")
-    if found.id:
-        parts.append(f"id {found.id}")
-    if found.description:
-        parts.append(f"“{found.description}”")
+    """Return in words what the annotation's text requests, and who did; ValueError if it can't be read."""
+    request = _read(text)
+    parts = [request.kind.value]
+    if request.not_before is not None:
+        parts.append(f"not before {to_text(request.not_before)}")
+    if request.duration is not None:
+        parts.append(f"for {format_duration(request.duration)}")
+    if request.id:
+        parts.append(f"id {request.id}")
+    if request.reason:
+        parts.append(f"“{request.reason}”")
+    if request.author:
+        parts.append(request.author)
     return ", ".join(parts)
 
 
@@ -226,12 +263,21 @@ def _described(text: str) -> str:
         return f"it has a request that can't be read: {error}"
 
 
-def _same(text: str, request: Request) -> bool:
+def removed(node: Node, settings: Settings) -> str:
+    """Return in words that the request of the node is removed, and which one: another person may need it."""
     try:
-        found: Signal = parse(text)
+        return f"request removed: {describe(node.annotations[keys_of(settings.keys.prefix).request])}"
+    except (KeyError, ValueError):
+        return "request removed"
+
+
+def _same(text: str, request: Request) -> bool:
+    """Whether the text requests the same, whoever wrote it."""
+    try:
+        before = _read(text)
     except ValueError:
         return False
-    return found == parse(request.text)
+    return changed(before, by="", at=None) == changed(_read(request.text), by="", at=None)
 
 
 def _duration_text(length: timedelta) -> str:

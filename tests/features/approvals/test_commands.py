@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -193,13 +196,20 @@ def test_a_selector_and_all_choose_nodes(cluster: Cluster, capsys: pytest.Captur
 
 
 def test_many_nodes_with_the_same_answer_share_a_line(
-    cluster: Cluster, capsys: pytest.CaptureFixture[str]
+    cluster: Cluster, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster.nodes |= {f"n{number:03}": node(f"n{number:03}", pool="web") for number in range(30)}
     assert cluster.run("hold", "--selector", "pool=web") == 0
 
     (line,) = [line for line in below(capsys).splitlines() if "held by" in line]
-    assert line.startswith("32 nodes (a, b, n000 and 29 more): held by ")
+    # Without a terminal nothing is shortened.
+    assert line.startswith(f"32 nodes (a, b, {', '.join(f'n{number:03}' for number in range(30))}): held by ")
+
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "200")
+    assert cluster.run("resume", "--selector", "pool=web") == 0
+    (line,) = [line for line in below(capsys).splitlines() if "resumed" in line]
+    assert line.startswith("32 nodes (a, b, n000 and 29 more): resumed: ")
 
 
 def test_a_hold_of_all_nodes_or_of_a_pool_is_in_the_ledger_beside_what_passes_keep_there(
@@ -421,3 +431,73 @@ def test_a_node_that_is_named_is_approved_for_its_workflows_if_a_check_asks_for_
 
     assert cluster.run("approve", "--all", "--config", str(settings)) == 0
     assert cluster.said("b", APPROVED) is None
+
+
+def test_a_hold_says_what_follows_from_it_what_it_does_not_stop_and_what_ends_it(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cluster.run("hold", "a", "--until", "4h") == 0
+    assert cluster.run("hold", "--pool", "web", "--now") == 0
+
+    out = capsys.readouterr().out
+    assert re.search(r"\nNo drain of a begins until .* \(in 4h\), not even at a deadline\. ", out)
+    assert "To end the hold: reconciler resume a\n" in out
+    assert "\nA drain that runs goes on (--now stops it). The maintenance of the platform is not sto" in out
+    assert "; reconciler resume --pool web ends that\n" in out
+    assert "\nNo drain of any node of pool web begins, not even at a deadline.\n" in out
+    assert "\nA drain that runs stops, and its node stays cordoned. " in out
+
+
+def test_the_command_that_ends_a_hold_names_its_nodes_as_they_were_named(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document = partial(_document, cluster, capsys)
+
+    assert document("hold", "a", "b")["means"][0].endswith("reconciler resume a b")
+    selected = document("defer", "-l", "pool in (web, db)", "--until", "1h")["means"][0]
+    assert selected.endswith("reconciler resume --selector 'pool in (web,db)'")
+    assert document("hold", "--all")["done"].endswith("reconciler resume --all ends that")
+    # Nothing follows from what changes nothing.
+    assert document("approve", "a", "--cancel")["means"] == []
+
+
+def test_an_approval_and_its_withdrawal_say_what_they_do_not_do(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster.policy = "events: {Redeploy: {approval: true}}"
+    _announced(cluster, "a", 2)
+
+    cluster.run("approve", "a", "--until", "1h")
+    cluster.run("approve", "a", "--cancel")
+
+    out = capsys.readouterr().out
+    assert "as holds, windows, freezes and the budget permit. It ends at " in out
+    assert "To withdraw the approval: reconciler approve a --cancel\n" in out
+    assert "\nA drain that runs is not stopped. To stop it: reconciler hold a --now\n" in out
+
+
+def test_a_hold_of_a_node_in_maintenance_says_that_this_goes_on(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster.annotations("b").update(builders.held_node(builders.record(), "b").annotations)
+
+    assert cluster.run("hold", "a", "b") == 0
+    lines = {line[0]: line for line in capsys.readouterr().out.splitlines() if line[1:2] == ":"}
+    assert lines["b"].endswith("; its maintenance has begun, and goes on")
+    assert "goes on" not in lines["a"]
+
+
+def test_a_resume_says_when_the_drain_starts_now(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _announced(cluster, "a", 5)
+    cluster.run("hold", "a")
+
+    assert _meant(cluster, capsys, "resume", "a")["a"].startswith("its drain starts at ")
+
+
+def _document(cluster: Cluster, capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
+    """Run the command; the document that it prints."""
+    capsys.readouterr()
+    assert cluster.run(*arguments, "--output", "json") == 0
+    return json.loads(capsys.readouterr().out)

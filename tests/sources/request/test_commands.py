@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -56,7 +57,9 @@ def test_each_node_is_written_as_it_was_read(cluster: Cluster) -> None:
     at = {key: f"/metadata/annotations/{key.replace('/', '~1')}" for key in (REQUEST, UID)}
     assert operations["test", "/metadata/uid"] == "uid-a"
     assert operations["test", at[REQUEST]] is None
-    assert operations["add", at[REQUEST]] == '{"kind": "Reboot"}'
+    written = json.loads(str(operations["add", at[REQUEST]]))
+    assert (written.keys(), written["kind"]) == ({"kind", "by", "at"}, "Reboot")
+    assert "@" in written["by"]
     assert operations["add", at[UID]] == "uid-a"
     assert {path for kind, path in operations if kind != "test"} == set(at.values())
 
@@ -71,7 +74,10 @@ def test_a_node_that_somebody_changed_is_not_written_and_the_others_are(
     told = capsys.readouterr()
     assert code == 1
     assert cluster.tried == ["a", "b", "c"]
-    assert told.out.splitlines()[2:] == ["a: requested: Reboot", "c: requested: Reboot"]
+    assert [line.partition(", by ")[0] for line in told.out.splitlines()[2:4]] == [
+        "a: requested: Reboot",
+        "c: requested: Reboot",
+    ]
     # It has been read again, and another request is there by now.
     assert told.err.startswith("b: it has another request: Redeploy; --replace overwrites it")
 
@@ -100,6 +106,39 @@ def test_after_a_refusal_of_the_credentials_no_other_node_is_tried(
     code = cluster.ask("--kind", "Reboot")
 
     told = capsys.readouterr()
-    assert (code, told.out.splitlines()[2:]) == (1, ["a: requested: Reboot"])
+    assert (code, told.out.splitlines()[2].partition(", by ")[0]) == (1, "a: requested: Reboot")
     assert "c" not in cluster.tried
     assert told.err.splitlines()[-1] == "c: not written"
+
+
+def test_a_request_says_what_follows_from_it_and_its_removal_whose_it_was(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cluster.run("request", "a", "--kind", "Reboot", "--not-before", "4h", "--reason", "disk") == 0
+    out = capsys.readouterr().out
+    assert re.search(r"\na: requested: Reboot, not before .*, “disk”, by \S+@\S+ at ", out)
+    assert "\nIn mode Observe, no drain of a starts for the request.\n" in out
+    remove = "To remove the request: reconciler request a --cancel"
+    assert f"\nHolds, windows, freezes and the budget apply. {remove}\n" in out
+
+    assert cluster.run("request", "a", "--cancel") == 0
+    out = capsys.readouterr().out
+    assert re.search(r"\na: request removed: Reboot, .* by \S+@\S+ at ", out)
+    assert "\nA drain of a for the request stops, and a pass uncordons what it cordoned for it.\n" in out
+
+    assert cluster.run("request", "a", "--cancel") == 0
+    assert "A drain of a" not in capsys.readouterr().out
+
+
+def test_a_request_of_an_enforcing_reconciler_says_until_when_the_node_is_drained(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    settings = tmp_path / "maintenance.yaml"
+    settings.write_text("mode: Enforce\n")
+    cluster.ask("--kind", "Reboot", "--not-before", "4h", "--config", str(settings))
+
+    out = capsys.readouterr().out
+    assert re.search(
+        r"\nThe reconciler drains these nodes before .* \(in 4h\), and keeps the cordon until ", out
+    )
+    assert "reconciler request a b c --cancel\n" in out

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from reconciler.model import limits
 from reconciler.model.event import Kind, Signal, Status
+from reconciler.model.moments import to_text
 from reconciler.model.writes import NodeWrite
 from reconciler.sources.request.source import (
     KINDS,
@@ -144,6 +145,20 @@ def test_a_request_that_can_not_be_read_is_not_overwritten_either() -> None:
 
     assert isinstance(refused, RequestRefused)
     assert refused.because.startswith("it has a request that can't be read: it is not JSON")
+
+
+def test_the_author_of_a_request_and_when_it_was_written_are_read_with_its_reason() -> None:
+    written = Request(Kind.REBOOT, reason="disk", by="alice@host", at=NOW).text
+
+    assert parse(written).description == f"requested by alice@host at {to_text(NOW)}: disk"
+    # Nothing depends on when it was written, so an unreadable moment is no reason to hold the node.
+    assert parse('{"kind": "Reboot", "by": "bob", "at": "now"}').description == "requested by bob"
+
+
+def test_the_same_request_of_another_person_is_there_already() -> None:
+    node = builders.node(annotations={REQUEST: Request(Kind.REBOOT, by="alice@host", at=NOW).text})
+
+    assert requested(node, Request(Kind.REBOOT, by="bob@host"), SETTINGS, replace=True) is None
 
 
 def test_the_same_request_in_other_words_is_there_already() -> None:
