@@ -61,7 +61,7 @@ class Hold(Struct, frozen=True):
     """One reason why a pass does nothing now; `until` is when that ends at the latest, if known (UTC).
 
     `code` is the name of a check, or a `HoldCode`. `asks` is when to ask again whether it has ended, for what
-    no watch reports.
+    no watch reports. `who` and `by_itself` say who can end it, if the code alone does not.
     """
 
     node: str
@@ -70,6 +70,8 @@ class Hold(Struct, frozen=True):
     until: datetime | None = None
     waits_for: WaitsFor = WaitsFor.OTHER
     asks: datetime | None = None
+    who: str = ""
+    by_itself: bool = False
 
 
 class Transition(Struct, frozen=True):

@@ -33,6 +33,9 @@ whole seconds.
 LOOK = "kubectl get pods,cronjobs -A -l app.kubernetes.io/name=node-maintenance-reconciler"
 """The command that shows where a reconciler should run."""
 
+LOG = "kubectl -n NAMESPACE logs -l app.kubernetes.io/name=node-maintenance-reconciler --tail 100"
+"""The command that shows what the reconciler has logged last."""
+
 FIND = "kubectl get leases -A --field-selector metadata.name=reconciler-lock"
 """The command that shows the locks of all reconcilers."""
 

@@ -21,7 +21,7 @@ from reconciler.model.outcome import HoldCode
 from reconciler.model.plan import Hold, NodePlan, NodeStatus, Plan, PodVerdict, Preview
 from reconciler.model.pod import Pod
 from reconciler.model.problems import BUDGETS, NAMESPACES, PODS, guarded
-from reconciler.model.reconciler import LOOK
+from reconciler.model.reconciler import LOG, LOOK
 from reconciler.model.record import KnownEvent, State
 from reconciler.model.schedule import CaseForecast
 from reconciler.model.snapshot import NodeAssessment, Snapshot
@@ -34,6 +34,7 @@ from reconciler.profiles.plugins import NOBODY, SETTINGS
 from reconciler.settings.schema import Settings
 
 _PLATFORM = "the platform, which ends the event after its maintenance"
+_PERMITS = "the administrator of the cluster: kubectl apply -k k8s/base permits the reconciler to"
 _REQUESTER = "whoever requested it: reconciler request {node} --cancel{config} ends it"
 
 WHO: Mapping[str, str] = MappingProxyType(
@@ -41,26 +42,30 @@ WHO: Mapping[str, str] = MappingProxyType(
         **{name: check.type.who for name, check in CHECKS.items() if check.type.who},
         # Holds without a check.
         HoldCode.DISMISSED: "a person: {release} lets the reconciler drain it again",
-        HoldCode.DRAIN: "the owner of the pod, or of the budget or webhook that refuses its eviction",
+        HoldCode.DRAIN: "the owner of the pod, or of the budget or webhook that refuses its eviction: "
+        "kubectl get pods -A --field-selector spec.nodeName={node} shows the pods",
         HoldCode.DRAIN_SLOT: f"{NOBODY} when another drain ends; or {SETTINGS}: `drain.maxConcurrentNodes`",
         HoldCode.END_REPORTED: "whoever knows that the maintenance is over: {release}",
         HoldCode.EVENT_READABLE: "whoever wrote the event; a request is overwritten with reconciler request "
         "{node} --kind KIND --replace{config}",
-        HoldCode.INTERNAL: "the developers: the log of the reconciler has the traceback",
+        HoldCode.INTERNAL: f"the developers: the log has the traceback: {LOG}",
         HoldCode.IN_TIME: "nobody: it has started",
-        HoldCode.LOOKED_AFTER: f"whoever labelled the node; or {SETTINGS}: `nodeSelector`",
-        HoldCode.NAMESPACES_READABLE: "the administrator of the cluster: the reconciler must list namespaces",
+        HoldCode.LOOKED_AFTER: f"whoever labelled the node: kubectl label node {{node}} {{keys}}/ignore-; or "
+        f"{SETTINGS}: `nodeSelector`",
+        HoldCode.NAMESPACES_READABLE: f"{_PERMITS} list namespaces",
         HoldCode.NODE_WRITABLE: "the administrator of the cluster: kubectl get "
         "mutatingwebhookconfigurations,validatingwebhookconfigurations,validatingadmissionpolicies lists "
         "what may change or deny the write",
         HoldCode.NOT_CLAIMED: "the person whom the reason names: {release} ends it",
         HoldCode.ONE_PROFILE: f"{NOBODY} when the other profile is done",
-        HoldCode.PODS_READABLE: "the administrator of the cluster: the reconciler must list pods",
+        HoldCode.PODS_READABLE: f"{_PERMITS} list pods",
         HoldCode.RECONCILER_RUNS: f"whoever runs the reconciler: {LOOK}",
         HoldCode.RECORD_READABLE: "a person: {release} --reset removes the record",
-        HoldCode.VM_POWER: "the administrator of the host under {node}, and of its VM",
+        HoldCode.VM_POWER: "the administrator of the host and the VM of {node}; kubectl describe node {node} "
+        "shows the annotations about them",
         HoldCode.WORKFLOW: f"whoever can change what the check reads; or {SETTINGS}: `profiles`",
-        HoldCode.WORKFLOW_DATA_READABLE: "whoever wrote the annotation; a person can remove it",
+        HoldCode.WORKFLOW_DATA_READABLE: "whoever wrote the annotation: kubectl annotate node {node} "
+        "{keys}/maintenance-data- removes it",
         HoldCode.WORKFLOW_GONE: "a person: {release} uncordons the node",
         HoldCode.WORKFLOW_UNKNOWN: f"whoever labelled the node; or {SETTINGS}: `profiles`",
         HoldCode.WORKFLOW_UNCORDONED: "a person: kubectl cordon {node} goes on with the drain",
@@ -104,8 +109,10 @@ def _readers() -> Mapping[str, str]:
     }
 
 
-def who_ends(code: str, node: str, keys: OwnKeys, *, requested: bool = False, scope: str = "") -> str:
-    """Return who can end a hold of this code on the node, and how.
+def who_ends(
+    code: str, node: str, keys: OwnKeys, *, requested: bool = False, scope: str = "", who: str = ""
+) -> str:
+    """Return who can end a hold of this code on the node, and how; `who` is what the hold itself says.
 
     `requested` is whether a person requested the maintenance that has to end, and `scope` that of the hold or
     deferral that a person gave to many nodes, empty for one to the node. The commands name what they
@@ -121,7 +128,7 @@ def who_ends(code: str, node: str, keys: OwnKeys, *, requested: bool = False, sc
         "config": " --config FILE" if other else "",
     }
     ends = (_REQUESTER if requested else _PLATFORM).format(**parts)
-    return WHO.get(code, "see docs/operating.md#checks").format(**parts, ends=ends)
+    return (who or WHO.get(code, "see docs/holds.md")).format(**parts, ends=ends)
 
 
 def ends_by_itself(code: str, *, requested: bool = False) -> bool:
@@ -326,8 +333,11 @@ def _holds(plan: NodePlan, keys: OwnKeys) -> Iterator[Obstacle]:
     deferred = said.deferral.word.scope if said.deferral is not None else ""
     for hold in plan.holds:
         scope = deferred if hold.code == "notDeferred" else held
-        who = who_ends(hold.code, plan.node, keys, requested=requested, scope=scope)
-        by_itself = ends_by_itself(hold.code, requested=requested)
+        who = who_ends(hold.code, plan.node, keys, requested=requested, scope=scope, who=hold.who)
+        by_itself = hold.by_itself or ends_by_itself(hold.code, requested=requested)
+        if hold.who.startswith(NOBODY) and not by_itself:
+            # Its end is no known moment.
+            who = who.partition("; or ")[2]
         if hold.code == "eventsGone" and plan.record is not None and plan.record.quiet_since is not None:
             # The event has ended, and only the settle time is left, if somebody lets it pass.
             left, by_itself = plan.unguarded, plan.unguarded is None

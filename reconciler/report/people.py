@@ -17,7 +17,7 @@ from reconciler.model.keys import keys_of
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.problems import guarded
-from reconciler.model.reconciler import LOOK
+from reconciler.model.reconciler import LOG, LOOK
 from reconciler.profiles.plugins import SETTINGS
 from reconciler.report.acting import acting_line, lost_words
 from reconciler.report.explain import obstacles
@@ -103,7 +103,6 @@ def _obstacles(plan: Plan, node: NodePlan) -> tuple[Obstacle, ...]:
 
 def _of_process(plan: Plan, outcomes: Iterable[Outcome], trouble: Iterable[str]) -> Iterator[Ask]:
     """Yield what is wrong without being about one case."""
-    log = "kubectl -n NAMESPACE logs -l app.kubernetes.io/name=node-maintenance-reconciler --tail 100"
     acting = acting_line(plan.reconciler, plan.now)
     if acting.alarm and (plan.reconciler.others or not plan.reconciler.acts):
         yield Ask((), acting.text, f"whoever runs the reconciler: {LOOK}")
@@ -116,14 +115,14 @@ def _of_process(plan: Plan, outcomes: Iterable[Outcome], trouble: Iterable[str])
     if clocks := clocks_disagree(plan):
         yield Ask((), clocks, f"the administrator of the API servers: {CORRECT}")
     for text in trouble:
-        yield Ask((), text, f"whoever runs the reconciler: {log}; for settings, reconciler check-config")
+        yield Ask((), text, f"whoever runs the reconciler: {LOG}; for settings, reconciler check-config")
     if selects_none(plan):
         who = f"{SETTINGS}: `nodeSelector`; kubectl get nodes --show-labels shows the labels"
         yield Ask((), selects_none(plan), who)
     for text in outcome_lines(outcomes):
-        yield Ask((), text, f"whoever runs the reconciler, if the next passes fail too: {log}")
+        yield Ask((), text, f"whoever runs the reconciler, if the next passes fail too: {LOG}")
     for unseen in plan.unseen:
-        needs = f"kubectl auth can-i {unseen.needs}" if unseen.needs else log
+        needs = f"kubectl auth can-i {unseen.needs}" if unseen.needs else LOG
         yield Ask((), f"could not see {unseen_line(unseen)}", f"the administrator of the cluster: {needs}")
 
 

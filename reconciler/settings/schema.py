@@ -189,7 +189,7 @@ class Settings(Section):
         default={},
         description="Node conditions, by type, that drain the node while they have the named status, without "
         "a deadline; not those of `sources.nodeConditions`. Default: none. See `conditionOnFewNodes` in "
-        "docs/operating.md#checks.",
+        "docs/holds.md#conditiononfewnodes.",
     )
     windows: tuple[WindowSettings, ...] = Field(
         default=(),

@@ -1,17 +1,20 @@
 """The situations of docs/not-drained.md by its headings, played on the simulation: what the program prints.
 
 All but one are what `reconciler explain` prints about a node, on a terminal of `WIDTH` columns.
+docs/holds.md has its examples from them, too.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import timedelta
 from types import MappingProxyType
 
 from reconciler.model.errors import Rejected
 from reconciler.model.node import Node, Taint
+from reconciler.model.plan import NodePlan
 from reconciler.model.pod import Pod
 from reconciler.model.reconciler import Reconciler, Running
 from reconciler.model.selector import EVERYTHING
@@ -34,9 +37,18 @@ OTHER = "aks-np-12345678-vmss000001"
 NIGHTS = 'windows: [{name: nights, start: "22:00", end: "05:00"}]'
 
 
-def explained(world: World, settings: str = "", reconciler: Reconciler | None = None) -> str:
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What the program prints about the node, and its plan."""
+
+    text: str
+    plan: NodePlan
+
+
+def explained(world: World, settings: str = "", reconciler: Reconciler | None = None) -> Scene:
     """Return what `reconciler explain` prints about the node; `reconciler` is what it knows of the one."""
-    return Explained(world, settings, reconciler=reconciler).text(WIDTH, node=NODE)
+    seen = Explained(world, settings, reconciler=reconciler)
+    return Scene(seen.text(WIDTH, node=NODE), seen.node(NODE).plan)
 
 
 def due(
@@ -85,13 +97,13 @@ def played(world: World, settings: str = "", *, wait: timedelta = timedelta()) -
     return world
 
 
-def _a_condition_on_most_nodes() -> str:
+def _a_condition_on_most_nodes() -> Scene:
     broken = builders.condition("StorageReady", "True", "the storage answers")
     nodes = [builders.node(name, conditions=(broken,)) for name in (NODE, OTHER)]
     return explained(world_of(nodes), "conditions: {StorageReady: {}}")
 
 
-def _an_older_reconciler() -> str:
+def _an_older_reconciler() -> Scene:
     older = Reconciler(Running.RUNNING, lock="platform", since=NOW - timedelta(days=9))
     ours = Reconciler(
         Running.RUNNING,
@@ -104,7 +116,7 @@ def _an_older_reconciler() -> str:
     return explained(world_of([due()]), reconciler=ours)
 
 
-def refused_by_a_budget() -> str:
+def refused_by_a_budget() -> Scene:
     """What is printed of a node with a reboot and a pod that its budget never lets go."""
     world = world_of(
         [scheduled("Reboot", -1, "Host server is undergoing maintenance."), builders.node(OTHER)]
@@ -116,7 +128,7 @@ def refused_by_a_budget() -> str:
     return explained(world)
 
 
-def _refused_by_a_webhook() -> str:
+def _refused_by_a_webhook() -> Scene:
     world = world_of([due(), builders.node(OTHER)], [pod()])
 
     def refuse(call: Call) -> None:
@@ -125,28 +137,29 @@ def _refused_by_a_webhook() -> str:
 
     world.api.before_write = refuse
     played(world, wait=minutes(11))
-    return as_text(to_report(look(world, builders.settings())[0], rehearsed=False), WIDTH)
+    plan, _ = look(world, builders.settings())
+    return Scene(as_text(to_report(plan, rehearsed=False), WIDTH), builders.plan_of(plan, NODE))
 
 
-def _a_pod_that_does_not_end() -> str:
+def _a_pod_that_does_not_end() -> Scene:
     world = world_of([due(), builders.node(OTHER)], [pod()])
     world.cluster.finalizers.add("uid-shop-ledger-0")
     return explained(played(world, wait=minutes(12)))
 
 
-def _uncordoned() -> str:
+def _uncordoned() -> Scene:
     world = played(world_of([due()], [pod()]))
     world.cluster.cordon(NODE, on=False)
     return explained(played(world))
 
 
-def _drained_by_hand() -> str:
+def _drained_by_hand() -> Scene:
     world = world_of([due()], [pod()])
     by_hand(History(world, builders.settings()), NODE)
     return explained(world)
 
 
-def _without_its_agent() -> str:
+def _without_its_agent() -> Scene:
     reboot = {"EventId": "A1", "EventType": "Reboot", "EventStatus": "Scheduled"}
     world = world_of([builders.on_vm(builders.node(NODE), 0)])
     world.cluster.annotate(NODE, IMDS, builders.published(reboot, vm=builders.vm_name(0)))
@@ -156,21 +169,21 @@ def _without_its_agent() -> str:
     return explained(world)
 
 
-def _not_ready() -> str:
+def _not_ready() -> Scene:
     world = played(world_of([due()], [pod()]))
     world.cluster.annotate(NODE, REQUEST, None)
     world.cluster.node_down(NODE)
     return explained(played(world, wait=minutes(5)))
 
 
-def _remediated() -> str:
+def _remediated() -> Scene:
     world = played(world_of([due()], [pod()]))
     world.cluster.annotate(NODE, REQUEST, None)
     world.cluster.taint(NODE, [Taint("remediator.kubernetes.azure.com/unschedulable", effect="NoSchedule")])
     return explained(played(world, wait=minutes(5)))
 
 
-SITUATIONS: Mapping[str, Callable[[], str]] = MappingProxyType(
+SITUATIONS: Mapping[str, Callable[[], Scene]] = MappingProxyType(
     {
         "No source announces maintenance": lambda: explained(
             world_of([builders.node(NODE, conditions=(builders.quiet(),))])
@@ -253,4 +266,4 @@ def _last_start(world: World) -> World:
 if __name__ == "__main__":
     # For whoever writes the page.
     for heading, play in SITUATIONS.items():
-        print(f"\n== {heading}\n{play()}")
+        print(f"\n== {heading}\n{play().text}")

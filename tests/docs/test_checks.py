@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,10 +12,13 @@ import pytest
 import yaml
 
 from reconciler.features.workflows.checks import CHECK_TYPES
+from reconciler.report.explain import COMMAND
 from reconciler.settings.check_types import CheckConfig
 from reconciler.settings.load import parse_settings
+from tests.docs.holds import example_of_type
 
-PAGE = (Path(__file__).parents[2] / "docs" / "checks.md").read_text(encoding="utf-8")
+FILE = Path(__file__).parents[2] / "docs" / "checks.md"
+PAGE = FILE.read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"^### (\w+)\n(.*?)(?=^##|\Z)", PAGE, re.MULTILINE | re.DOTALL))
 
 
@@ -52,6 +56,20 @@ def test_each_type_has_an_example_that_loads_without_a_key_too_many(name: str) -
     (check,) = settings.profiles.instances.check
     assert isinstance(check.settings, CheckConfig)
     assert type(check.settings) is CHECK_TYPES[name].config
+
+
+@pytest.mark.parametrize("name", sorted(CHECK_TYPES))
+def test_each_type_shows_what_it_prints_and_who_can_change_that(name: str) -> None:
+    printed = rf"(^- type: {name}\n(?:[^`]+\n)?```\n\n```text\n)(.*?)```"
+    (quoted,) = re.findall(printed, PAGE, re.MULTILINE | re.DOTALL)
+    if os.environ.get("GOLDEN") == "write" and quoted[1] != example_of_type(name):
+        page = FILE.read_text(encoding="utf-8")
+        text = f"{quoted[0]}{example_of_type(name)}```"
+        FILE.write_text(re.sub(printed, lambda _: text, page, flags=re.M | re.S), encoding="utf-8")
+        return
+
+    assert quoted[1] == example_of_type(name)
+    assert COMMAND.search(CHECK_TYPES[name].who) or CHECK_TYPES[name].by_itself
 
 
 @pytest.mark.parametrize("name", sorted(CHECK_TYPES))

@@ -68,8 +68,8 @@ def sources(*calls: str) -> list[ast.AST]:
 
 
 @pytest.mark.parametrize("name", sorted(CHECKS))
-def test_every_check_has_its_row(name: str) -> None:
-    assert name in rows("operating.md")
+def test_every_check_has_its_heading(name: str) -> None:
+    assert name in headings("holds.md")
 
 
 @pytest.mark.parametrize("name", sorted(TRIGGERS))
@@ -158,4 +158,4 @@ def test_every_hold_and_every_kubernetes_event_is_named() -> None:
     assert set().union(*(constants(tree, "Hold", 1) for tree in trees)) == set()
     assert holds
     assert notices
-    assert (holds | notices) - rows("operating.md") == set()
+    assert (holds | notices) - rows("operating.md") - headings("holds.md") == set()

@@ -25,7 +25,7 @@ def test_each_entry_of_the_page_quotes_a_situation() -> None:
 
 @pytest.mark.parametrize("heading", QUOTED)
 def test_each_line_is_what_the_program_prints(heading: str) -> None:
-    printed = iter(SITUATIONS[heading]().splitlines())
+    printed = iter(SITUATIONS[heading]().text.splitlines())
 
     # In the order of the output; other lines may be between them.
     assert [line for line in QUOTED[heading] if line not in printed] == []
@@ -33,7 +33,7 @@ def test_each_line_is_what_the_program_prints(heading: str) -> None:
 
 def test_the_readme_shows_what_the_program_prints() -> None:
     typed, *lines = README.partition("```text\n")[2].partition("```")[0].splitlines()
-    printed = iter(refused_by_a_budget().splitlines())
+    printed = iter(refused_by_a_budget().text.splitlines())
 
     assert typed.startswith("$ reconciler explain ")
     assert lines

@@ -177,12 +177,12 @@ def test_a_node_that_no_pass_acts_on_says_why(labels: dict[str, str], settings: 
 
 
 def test_every_check_that_can_hold_and_every_other_hold_names_who_can_end_it() -> None:
-    facts = {"cordonAdopted", "drainAsked", "drainDue", "plannedForLater", "uncordonedByOthers"}
+    facts = {"cordonAdopted", "drainAsked", "drainDue", "selfServiceFailed", "surgeDue", "uncordonedByOthers"}
     silent = {*CHECKS, *(code.value for code in HoldCode)} - {*WHO}
     assert silent == facts, f"who ends it (`who` of @check, or WHO in report/who.py)? {silent ^ facts}"
     for code in WHO:
         assert "{" not in who_ends(code, "a", OwnKeys())
-    assert who_ends("ofAProfile", "a", OwnKeys()) == "see docs/operating.md#checks"
+    assert who_ends("ofAProfile", "a", OwnKeys()) == "see docs/holds.md"
     assert (ends_by_itself("eventsGone"), ends_by_itself("eventsGone", requested=True)) == (True, False)
     assert "windowOpen" in {code for code in WHO if ends_by_itself(code)} < {*WHO}
 

@@ -72,8 +72,10 @@ def from_annotation(text: str) -> WorkflowData:
         return _version_2(_known(document, _VERSION_2))
     except DataUnreadable:
         raise
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise DataUnreadable(limits.text(f"it can't be read: {error!r}")) from error
+    except ValueError as error:
+        raise DataUnreadable(limits.text(f"it can't be read: {error}")) from error
+    except (TypeError, KeyError, AttributeError) as error:
+        raise DataUnreadable("it does not have the form of maintenance-controller") from error
 
 
 def _version_2(document: Mapping[str, Any]) -> WorkflowData:

@@ -277,7 +277,12 @@ class _Profile:
                 if self.kept.current is State.OPERATIONAL and answer.verdict is not Verdict.UNKNOWN:
                     continue
                 reason = f"profile {name}: {answer.name}: {answer.words}"
-                found[answer.name] = Hold(node, HoldCode.WORKFLOW, reason, answer.until)
+                hold = Hold(node, HoldCode.WORKFLOW, reason, answer.until)
+                if answer.verdict is not Verdict.UNKNOWN:
+                    kind = self._workflows.checks[answer.name].type
+                    by_itself = kind.by_itself or answer.until is not None
+                    hold = replace(hold, who=kind.who, by_itself=by_itself)
+                found[answer.name] = hold
         return tuple(found.values())
 
 

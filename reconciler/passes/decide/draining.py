@@ -454,7 +454,8 @@ def _own_turn(view: cases.CaseView, context: PassContext, progress: Progress) ->
 
 def _no_slot(node: Node, context: PassContext, progress: Progress) -> Hold:
     limit = context.settings.drain.max_concurrent_nodes
-    reason = f"{limit} nodes are drained at once (drain.maxConcurrentNodes)"
+    nodes = "1 node is" if limit == 1 else f"{limit} nodes are"
+    reason = f"{nodes} drained at once at most (drain.maxConcurrentNodes)"
     return Hold(node.name, HoldCode.DRAIN_SLOT, reason, progress.slot_free_at)
 
 

@@ -17,7 +17,7 @@ PAUSE = timedelta(minutes=2)
 """After the first request, and as much longer after each one: a pool takes a while to show its new count."""
 
 
-@check("surgeDue", who="the administrator of the node pool")
+@check("surgeDue")
 def surge_due(situation: Situation) -> CheckResult:
     """Pass when the pool must be scaled up for this node, and this was not requested yet."""
     refusal = why_no_surge(situation) or _not_now(situation)

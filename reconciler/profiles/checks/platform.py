@@ -16,7 +16,11 @@ from reconciler.profiles.situation import Situation
 from reconciler.settings.schema import Mode
 
 
-@check("acknowledgeDue", who="whoever can drain the other VMs of the event", by_itself=True)
+@check(
+    "acknowledgeDue",
+    who="whoever can drain the other nodes of the event: reconciler explain says of each what it waits for",
+    by_itself=True,
+)
 def acknowledge_due(situation: Situation) -> CheckResult:
     """Pass when every VM of an event that the settings acknowledge is a drained node (law 12)."""
     record = situation.record
@@ -201,7 +205,7 @@ def self_service_done(situation: Situation) -> CheckResult:
     return failed(reason, until)
 
 
-@check("selfServiceFailed", who="Azure, which does the maintenance")
+@check("selfServiceFailed")
 def self_service_failed(situation: Situation) -> CheckResult:
     """Pass when Azure still plans the maintenance, and there are no attempts left."""
     asked, case = situation.record.self_service, situation.case

@@ -10,6 +10,7 @@ from reconciler.model.moments import to_text
 from reconciler.model.node import Node
 from reconciler.model.outcome import WaitsFor
 from reconciler.model.plan import JudgedEvent
+from reconciler.model.reconciler import FIND
 from reconciler.profiles.checks.people import starting
 from reconciler.profiles.checks.platform import settles
 from reconciler.profiles.judging import exempt_from, is_exempt
@@ -95,8 +96,7 @@ def condition_on_few_nodes(situation: Situation) -> CheckResult:
     "onlyReconciler",
     ordinarily="no older reconciler acts on the nodes",
     waits_for=WaitsFor.PERMISSION,
-    who="whoever installed two reconcilers: kubectl get leases -A --field-selector "
-    "metadata.name=reconciler-lock shows both; uninstall one of them",
+    who=f"whoever installed two reconcilers: {FIND} shows both; uninstall one of them",
 )
 def only_reconciler(situation: Situation) -> CheckResult:
     """Pass unless another reconciler, whose lock is older, acts on the same nodes."""
@@ -147,7 +147,7 @@ def start_planned(situation: Situation) -> CheckResult:
     return failed(f"{starts}: {plan.because}", until)
 
 
-@check("plannedForLater")
+@check("plannedForLater", who=f"{NOBODY} after the settle time", by_itself=True)
 def planned_for_later(situation: Situation) -> CheckResult:
     """Pass when only a plan is left of the case, and it has required nothing for the settle time."""
     case, until = situation.case, situation.settles_until
@@ -234,8 +234,9 @@ def others_first(situation: Situation) -> CheckResult:
     if any(one.cannot_wait(situation.now) for one in situation.judged):
         return passed()
     if situation.own_node and situation.others.waiting:
-        others = f"{situation.others.waiting} other nodes wait for a drain"
-        reason = f"the reconciler runs on it, so it goes last: {others}"
+        waiting = situation.others.waiting
+        others = "1 other node waits" if waiting == 1 else f"{waiting} other nodes wait"
+        reason = f"the reconciler runs on it, so it goes last: {others} for a drain"
         moments = (first_lost_from(situation.judged), situation.others.stuck_at)
         return failed(reason, min((at for at in moments if at is not None), default=None))
     return passed()

@@ -17,7 +17,7 @@ from reconciler.model.plan import Verdict
 from reconciler.model.value_expression import ValueExpressionError, parse_value_expression
 from reconciler.model.workflow import LeaseRef, LeaseTake, Needs, PrometheusQuery
 from reconciler.profiles.checks.starts import place_for
-from reconciler.profiles.plugins import CheckResult, failed, passed, unknown
+from reconciler.profiles.plugins import NOBODY, SETTINGS, CheckResult, failed, passed, unknown
 from reconciler.settings.check_types import (
     ClusterHealthyCheck,
     ClusterSemverCheck,
@@ -30,7 +30,12 @@ from reconciler.settings.check_types import (
 )
 
 
-@check_type("budget", KeylessCheck)
+@check_type(
+    "budget",
+    KeylessCheck,
+    who=f"whoever can bring these nodes back into service; or {SETTINGS}: `budget`",
+    by_itself=True,
+)
 def budget(_config: KeylessCheck, situation: WorkflowSituation) -> CheckResult:
     """Pass when one more node may be out of service, the node holds a place, or it is lost anyway."""
     platform = situation.platform
@@ -39,7 +44,11 @@ def budget(_config: KeylessCheck, situation: WorkflowSituation) -> CheckResult:
     return place_for(situation.node, platform) or passed("the budget has a place for the node")
 
 
-@check_type("nodeCount", NodeCountCheck)
+@check_type(
+    "nodeCount",
+    NodeCountCheck,
+    who=f"whoever can add nodes to the cluster; or {SETTINGS}: `count` of the check",
+)
 def node_count(config: NodeCountCheck, situation: WorkflowSituation) -> CheckResult:
     """Pass when the cluster has at least so many nodes, managed or not."""
     count = len(situation.members)
@@ -49,7 +58,11 @@ def node_count(config: NodeCountCheck, situation: WorkflowSituation) -> CheckRes
 
 
 @check_type(
-    "maxMaintenance", MaxMaintenanceCheck, needs=lambda config: Needs(labels=frozenset(config.labels))
+    "maxMaintenance",
+    MaxMaintenanceCheck,
+    needs=lambda config: Needs(labels=frozenset(config.labels)),
+    who=f"{NOBODY} when the other nodes are back; or {SETTINGS}: `max` of the check",
+    by_itself=True,
 )
 def max_maintenance(config: MaxMaintenanceCheck, situation: WorkflowSituation) -> CheckResult:
     """Pass while fewer than `max` nodes are in maintenance, of those that count.
@@ -129,7 +142,14 @@ def _take(config: StaggerCheck, situation: WorkflowSituation) -> LeaseTake | Non
     return LeaseTake(ref, situation.node.name, situation.now, config.duration, situation.read.leases[ref])
 
 
-@check_type("stagger", StaggerCheck, needs=lambda config: Needs(leases=frozenset(_refs(config))), takes=_take)
+@check_type(
+    "stagger",
+    StaggerCheck,
+    needs=lambda config: Needs(leases=frozenset(_refs(config))),
+    takes=_take,
+    who=f"{NOBODY} when a Lease ends; or {SETTINGS}: `duration` and `parallel` of the check",
+    by_itself=True,
+)
 def stagger(config: StaggerCheck, situation: WorkflowSituation) -> CheckResult:
     """Pass when a Lease is free. The node takes it only if the transition really happens."""
     free = _free(config, situation)
@@ -162,7 +182,12 @@ def _cluster_healthy_needs(config: ClusterHealthyCheck) -> Needs:
     return Needs(queries=queries, all_pods=config.max_pending is not None)
 
 
-@check_type("clusterHealthy", ClusterHealthyCheck, needs=_cluster_healthy_needs)
+@check_type(
+    "clusterHealthy",
+    ClusterHealthyCheck,
+    needs=_cluster_healthy_needs,
+    who="whoever can repair what the reason names: kubectl get nodes,pods -A",
+)
 def cluster_healthy(config: ClusterHealthyCheck, situation: WorkflowSituation) -> CheckResult:
     """Pass when few enough nodes are NotReady, few enough pods wait for long, and no alert fires.
 
@@ -274,7 +299,13 @@ def version(text: str) -> Version | None:
     return Version(numbers, tuple(found[4].split(".")) if found[4] else ())
 
 
-@check_type("clusterSemver", ClusterSemverCheck, needs=lambda config: Needs(labels=frozenset({config.key})))
+@check_type(
+    "clusterSemver",
+    ClusterSemverCheck,
+    needs=lambda config: Needs(labels=frozenset({config.key})),
+    who=f"{NOBODY} when a node with a newer version joins",
+    by_itself=True,
+)
 def cluster_semver(config: ClusterSemverCheck, situation: WorkflowSituation) -> CheckResult:
     """Pass when the node's version is below the newest one of the cluster, or of the nodes with the profile.
 
@@ -313,7 +344,12 @@ def _prometheus_instant_needs(config: PrometheusInstantCheck) -> Needs:
     return Needs() if config.unusable else Needs(queries=frozenset({_prometheus_instant_query(config)}))
 
 
-@check_type("prometheusInstant", PrometheusInstantCheck, needs=_prometheus_instant_needs)
+@check_type(
+    "prometheusInstant",
+    PrometheusInstantCheck,
+    needs=_prometheus_instant_needs,
+    who=f"whoever can change what the query measures; or {SETTINGS}: `expr` of the check",
+)
 def prometheus_instant(config: PrometheusInstantCheck, situation: WorkflowSituation) -> CheckResult:
     """Pass when the expression is true for the only sample.
 

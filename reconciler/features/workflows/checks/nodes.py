@@ -16,7 +16,7 @@ from reconciler.model.pod import Pod
 from reconciler.model.record import State
 from reconciler.model.selector import Operator, Requirement
 from reconciler.model.workflow import KubernikusAnswer, KubernikusQuery, Needs, Value
-from reconciler.profiles.plugins import CheckResult, failed, passed, unknown
+from reconciler.profiles.plugins import NOBODY, SETTINGS, CheckResult, failed, passed, unknown
 from reconciler.settings.check_types import (
     AffinityCheck,
     AnnotationCheck,
@@ -30,12 +30,16 @@ from reconciler.settings.check_types import (
     ScheduledEventCheck,
 )
 
+_OPERATOR = "whoever runs the hypervisor operator: kubectl get hypervisors.kvm.cloud.sap {node} -o yaml"
+
 
 def _reads_label(config: LabelCheck) -> Needs:
     return Needs(labels=frozenset({config.key}))
 
 
-@check_type("anyLabel", LabelCheck, needs=_reads_label)
+@check_type(
+    "anyLabel", LabelCheck, needs=_reads_label, who="whoever labels nodes: kubectl get nodes --show-labels"
+)
 def any_label(config: LabelCheck, situation: WorkflowSituation) -> CheckResult:
     """Pass when a node of the cluster has the label, with the value if one is set."""
     wanted = f"{config.key}={config.value}" if config.value else config.key
@@ -67,7 +71,13 @@ def _compared(
     return passed(said)
 
 
-@check_type("hasLabel", LabelCheck, alone=True, needs=_reads_label)
+@check_type(
+    "hasLabel",
+    LabelCheck,
+    alone=True,
+    needs=_reads_label,
+    who="whoever labels nodes: kubectl label node {node} KEY=VALUE",
+)
 def has_label(config: LabelCheck, situation: WorkflowSituation) -> CheckResult:
     """Pass when the node has the label, with the value if one is set."""
     return _compared(f"label {config.key}", situation.node.labels.get(config.key), config.value, repr)
@@ -78,6 +88,7 @@ def has_label(config: LabelCheck, situation: WorkflowSituation) -> CheckResult:
     AnnotationCheck,
     alone=True,
     needs=lambda config: Needs(annotations=frozenset({config.key})),
+    who="whoever annotates nodes: kubectl annotate node {node} KEY=VALUE",
 )
 def has_annotation(config: AnnotationCheck, situation: WorkflowSituation) -> CheckResult:
     """Pass when the node has the annotation, with the value if one is set."""
@@ -86,7 +97,11 @@ def has_annotation(config: AnnotationCheck, situation: WorkflowSituation) -> Che
 
 
 @check_type(
-    "condition", ConditionCheck, alone=True, needs=lambda config: Needs(conditions=frozenset({config.type}))
+    "condition",
+    ConditionCheck,
+    alone=True,
+    needs=lambda config: Needs(conditions=frozenset({config.type})),
+    who="whoever reports the condition: kubectl describe node {node}",
 )
 def condition(config: ConditionCheck, situation: WorkflowSituation) -> CheckResult:
     """Pass when the node has the condition with this status; one that the node does not have fails."""
@@ -94,7 +109,9 @@ def condition(config: ConditionCheck, situation: WorkflowSituation) -> CheckResu
     return _compared(f"condition {config.type}", found.status if found else None, config.status)
 
 
-@check_type("hypervisorCondition", HypervisorConditionCheck, needs=lambda _: Needs(hypervisors=True))
+@check_type(
+    "hypervisorCondition", HypervisorConditionCheck, needs=lambda _: Needs(hypervisors=True), who=_OPERATOR
+)
 def hypervisor_condition(config: HypervisorConditionCheck, situation: WorkflowSituation) -> CheckResult:
     """Pass when the Hypervisor has the condition with this status; one that it does not have fails."""
     hypervisor, why = situation.read.hypervisor(situation.node.name)
@@ -106,7 +123,7 @@ def hypervisor_condition(config: HypervisorConditionCheck, situation: WorkflowSi
     return _compared(f"condition {config.type}", status, config.status, whose="Hypervisor")
 
 
-@check_type("checkHypervisor", HypervisorCheck, needs=lambda _: Needs(hypervisors=True))
+@check_type("checkHypervisor", HypervisorCheck, needs=lambda _: Needs(hypervisors=True), who=_OPERATOR)
 def check_hypervisor(config: HypervisorCheck, situation: WorkflowSituation) -> CheckResult:
     """Pass when all fields have their values. A field that can't be read is unknown."""
     found, why = situation.read.hypervisor(situation.node.name)
@@ -143,6 +160,7 @@ def _query(config: KubernikusCountCheck) -> KubernikusQuery:
     "kubernikusCount",
     KubernikusCountCheck,
     needs=lambda config: Needs(kubernikus=frozenset({_query(config)})),
+    who="the administrator of the node pools in Kubernikus: kubectl get nodes shows which nodes are there",
 )
 def kubernikus_count(config: KubernikusCountCheck, situation: WorkflowSituation) -> CheckResult:
     """Pass when the cluster has at least the nodes of all node pools. Without an answer, it is unknown."""
@@ -154,7 +172,12 @@ def kubernikus_count(config: KubernikusCountCheck, situation: WorkflowSituation)
     return passed(said) if count >= answer.nodes else failed(said)
 
 
-@check_type("scheduledEvent", ScheduledEventCheck)
+@check_type(
+    "scheduledEvent",
+    ScheduledEventCheck,
+    who=f"{NOBODY} when the platform announces maintenance",
+    by_itself=True,
+)
 def scheduled_event(config: ScheduledEventCheck, situation: WorkflowSituation) -> CheckResult:
     """Pass when a source reports an event of the node that counts.
 
@@ -177,7 +200,13 @@ def scheduled_event(config: ScheduledEventCheck, situation: WorkflowSituation) -
     return failed(f"no event counts: {other}" if other else "no event is reported", later)
 
 
-@check_type("affinity", AffinityCheck, needs=lambda _: Needs(all_pods=True))
+@check_type(
+    "affinity",
+    AffinityCheck,
+    needs=lambda _: Needs(all_pods=True),
+    who=f"{NOBODY} when the other nodes are done; or {SETTINGS}: `minOperational` of the check",
+    by_itself=True,
+)
 def affinity(config: AffinityCheck, situation: WorkflowSituation) -> CheckResult:
     """Pass unless this node has such a pod, and another node that requires maintenance has none.
 
@@ -225,7 +254,7 @@ def _prefers(pod: Pod, wanted: Requirement) -> bool:
     return not pod.finished and pod.placement is not None and wanted in pod.placement.prefers
 
 
-@check_type("approved", KeylessCheck)
+@check_type("approved", KeylessCheck, who="whoever may approve it: reconciler approve {node}{config}")
 def approved(_config: KeylessCheck, situation: WorkflowSituation) -> CheckResult:
     """Pass when `reconciler approve` was called for the node after the profile entered its state.
 
@@ -250,7 +279,7 @@ def approved(_config: KeylessCheck, situation: WorkflowSituation) -> CheckResult
     return passed(f"approved {word}", word.until)
 
 
-@check_type("notAllowed", KeylessCheck)
+@check_type("notAllowed", KeylessCheck, who=f"{NOBODY} at that moment; or {SETTINGS}: `notAllowed`")
 def not_allowed(_config: KeylessCheck, situation: WorkflowSituation) -> CheckResult:
     """Pass while an entry of `notAllowed` applies.
 
@@ -264,7 +293,11 @@ def not_allowed(_config: KeylessCheck, situation: WorkflowSituation) -> CheckRes
     return passed(openness.because, openness.changes_at)
 
 
-@check_type("hooksDone", HooksDoneCheck)
+@check_type(
+    "hooksDone",
+    HooksDoneCheck,
+    who="the owner of the hook: kubectl annotate node {node} {keys}/STEP.NAME- removes one",
+)
 def hooks_done(config: HooksDoneCheck, situation: WorkflowSituation) -> CheckResult:
     """Pass when the node has no annotation `<prefix>/<step>.<name>`, and at the end of the time limit.
 

@@ -10,7 +10,7 @@ from reconciler.calendar.occurrences import FOREVER, Run, joined
 from reconciler.calendar.values import MIDNIGHT
 from reconciler.features.workflows.situation import WorkflowSituation, check_type
 from reconciler.model.moments import shifted, to_text
-from reconciler.profiles.plugins import CheckResult, failed, passed, unknown
+from reconciler.profiles.plugins import NOBODY, SETTINGS, CheckResult, failed, passed, unknown
 from reconciler.settings.check_types import (
     DeadlineCheck,
     KeylessCheck,
@@ -76,7 +76,14 @@ def reached(began: datetime, duration: timedelta, excluded: frozenset[int], zone
         moment = midnight
 
 
-@check_type("timeWindow", TimeWindowCheck)
+_WAITS = f"{NOBODY} after that time; or {SETTINGS}: `duration` of the check"
+
+
+@check_type(
+    "timeWindow",
+    TimeWindowCheck,
+    who=f"{NOBODY} when the window opens; or {SETTINGS}: `start`, `end` and `weekdays` of the check",
+)
 def time_window(config: TimeWindowCheck, situation: WorkflowSituation) -> CheckResult:
     """Pass after the start and before the end of the window, as maintenance-controller has it."""
     run = opening(config, situation.now)
@@ -88,7 +95,9 @@ def time_window(config: TimeWindowCheck, situation: WorkflowSituation) -> CheckR
     return failed(f"the window opens at {to_text(run.start)}", run.start + _AFTER)
 
 
-@check_type("window", KeylessCheck)
+@check_type(
+    "window", KeylessCheck, who=f"{NOBODY} when a window opens; or {SETTINGS}: `windows` and `notAllowed`"
+)
 def window(_config: KeylessCheck, situation: WorkflowSituation) -> CheckResult:
     """Pass inside a window of the settings (`windows`) and outside of every freeze (`notAllowed`)."""
     if situation.platform is None:
@@ -98,7 +107,7 @@ def window(_config: KeylessCheck, situation: WorkflowSituation) -> CheckResult:
     return answer(openness.because, openness.changes_at)
 
 
-@check_type("wait", WaitCheck)
+@check_type("wait", WaitCheck, who=_WAITS)
 def wait(config: WaitCheck, situation: WorkflowSituation) -> CheckResult:
     """Pass when more than the duration has passed since the profile entered its state."""
     until = shifted(situation.since, config.duration)
@@ -108,7 +117,7 @@ def wait(config: WaitCheck, situation: WorkflowSituation) -> CheckResult:
     return failed(f"{state}; waits until {to_text(until)}", shifted(until, _AFTER))
 
 
-@check_type("waitExclude", WaitExcludeCheck)
+@check_type("waitExclude", WaitExcludeCheck, who=_WAITS)
 def wait_exclude(config: WaitExcludeCheck, situation: WorkflowSituation) -> CheckResult:
     """Pass when more than the duration has passed since the profile entered its state.
 
@@ -124,7 +133,7 @@ def wait_exclude(config: WaitExcludeCheck, situation: WorkflowSituation) -> Chec
     return failed(f"{state}; waits until {to_text(until)}", shifted(until, _AFTER))
 
 
-@check_type("deadline", DeadlineCheck)
+@check_type("deadline", DeadlineCheck, who=f"{NOBODY} at that moment; or {SETTINGS}: `within` of the check")
 def deadline(config: DeadlineCheck, situation: WorkflowSituation) -> CheckResult:
     """Pass from `within` before the first deadline of the node's events on."""
     platform = situation.platform

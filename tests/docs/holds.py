@@ -1,0 +1,193 @@
+"""An example of each check and of each other hold, as docs/holds.md and docs/checks.md quote it.
+
+Most are answers from the tables of the tests of checks, or from the situations of docs/not-drained.md.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from functools import cache
+from types import MappingProxyType
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from reconciler.features.workflows.checks import CHECK_TYPES
+from reconciler.model.drains import DrainProgress, Phase, SlotUse
+from reconciler.model.errors import Forbidden
+from reconciler.model.keys import OwnKeys
+from reconciler.model.node import Node
+from reconciler.model.outcome import HoldCode
+from reconciler.model.plan import Hold, NodePlan, Verdict
+from reconciler.model.record import CaseRecord, Cordon, DrainRecord, State
+from reconciler.profiles.checks import CHECKS
+from reconciler.report.document import node_report
+from reconciler.report.explain import WHO, who_ends
+from reconciler.report.text import shown
+from reconciler.run import examine, run_pass
+from reconciler.settings.load import parse_settings
+from tests.docs.situations import NODE, OTHER, SITUATIONS, WIDTH, announced, due, pod
+from tests.features.esx import test_power as power
+from tests.features.workflows import test_checks as workflow_checks
+from tests.features.workflows import test_decide as workflows
+from tests.features.workflows.scene import ask as ask_workflow
+from tests.laws import test_law_19_profiles_share_a_node as profiles
+from tests.passes import test_what_a_rehearsal_may_not_see as rights
+from tests.profiles import test_checks as checks
+from tests.support import builders
+from tests.support.builders import NOW, PREFIX, RECORD, minutes
+from tests.support.worlds import look, world_of
+
+WORKFLOW = """profiles:
+  instances:
+    check: [{type: hasLabel, name: agreed, config: {key: agreed}}]
+  profiles:
+  - name: os
+    maintenance-required: {transitions: [{check: agreed, next: in-maintenance}]}
+"""
+
+
+def _plan(on: Node, settings: str = "") -> NodePlan:
+    """The plan of the node beside another one."""
+    plan, _ = look(world_of([on, builders.node(OTHER)], [pod()]), builders.settings(settings))
+    return builders.plan_of(plan, NODE)
+
+
+def _in_workflow(state: str, profile: str = "os", data: str = "") -> Node:
+    kept = {"Transition": "2026-11-21T11:00:00Z", "Current": state, "Previous": state}
+    text = data or json.dumps({"Profiles": {"os": kept}, "Notifications": {}})
+    labels = {f"{PREFIX}/maintenance-profile": profile}
+    return builders.node(NODE, labels=labels, annotations={f"{PREFIX}/maintenance-data": text})
+
+
+def _denied() -> NodePlan:
+    world, settings = world_of([due(), builders.node(OTHER)], [pod()]), builders.settings()
+
+    def refuse(_before: Node, _after: Node) -> Node:
+        raise Forbidden('admission webhook "guard.example.com" denied the request: not today', status=403)
+
+    world.cluster.admission = refuse
+    look(world, settings)
+    return builders.plan_of(look(world, settings)[0], NODE)
+
+
+def _without_a_slot() -> NodePlan:
+    began = builders.record(drain=DrainRecord(NOW - minutes(10)), events=(builders.known(ids=("A1",)),))
+    event = builders.reported(builders.signal(event_id="A1", not_before=NOW + minutes(180)))
+    seen = builders.snapshot(
+        *(builders.held_node(began, name) for name in "ab"),
+        readings=dict.fromkeys("ab", event),
+        pods={name: (builders.pod("web", name),) for name in "ab"},
+        drains={"b": DrainProgress("b", "uid-b", Phase.RUNNING, slot=SlotUse(True, False, None))},
+    )
+    return builders.plan_of(builders.planned(seen, builders.settings("drain: {maxConcurrentNodes: 1}")))
+
+
+def _of_two_profiles() -> NodePlan:
+    elsewhere = CaseRecord(State.IN_MAINTENANCE, NOW, cordon=Cordon.OURS, drain=DrainRecord(NOW))
+    return profiles.of(builders.held_node(profiles.shared(CaseRecord(), elsewhere)), asks=True)
+
+
+def _without_pods() -> NodePlan:
+    world = rights.asking_world()
+    look(world, builders.settings())
+    # Another process drains it.
+    world.restart()
+    rights.forbid(world, ("pods",))
+    return builders.plan_of(examine(world.outside, builders.settings(), world.now, with_preview=True).plan)
+
+
+def _switched_off() -> NodePlan:
+    world, there = power.single()
+    power.off(world, there)
+    return builders.plan_of(run_pass(world.outside, power.SETTINGS, world.now)[0], "n0")
+
+
+def _uncordoned() -> NodePlan:
+    world = workflows.with_pod("draining")
+    world.cluster.bare_pods_stop_after = timedelta(hours=1)
+    workflows.passes(world, workflows.theirs(), 3)
+    world.cluster.cordon("a", on=False)
+    return workflows.plan_of(workflows.passes(world, workflows.theirs(), 2))
+
+
+def _without_its_workflow() -> NodePlan:
+    world = workflows.with_pod("draining")
+    workflows.passes(world, workflows.theirs(), 4)
+    without = parse_settings("mode: Enforce\nkeys: {prefix: cloud.sap}", "maintenance.yaml")
+    return workflows.plan_of(workflows.passes(world, without, 2))
+
+
+def _broken() -> NodePlan:
+    unknown: Any = None
+    node = NodePlan(NODE, "", "", State.OPERATIONAL, State.OPERATIONAL, holds=(unknown,))
+    return node_report(node).plan
+
+
+# The situations of docs/not-drained.md do not have these, and no check has them.
+_HOLDS: Mapping[str, Callable[[], NodePlan]] = MappingProxyType(
+    {
+        HoldCode.DRAIN_SLOT: _without_a_slot,
+        HoldCode.INTERNAL: _broken,
+        HoldCode.IN_TIME: lambda: _plan(
+            announced("Freeze Started: DurationInSeconds: 9."), "events: {Freeze: {drain: true}}"
+        ),
+        HoldCode.NAMESPACES_READABLE: lambda: builders.plan_of(
+            rights.rehearsed(("namespaces",), rights.BY_NAMESPACE)
+        ),
+        HoldCode.NODE_WRITABLE: _denied,
+        HoldCode.ONE_PROFILE: _of_two_profiles,
+        HoldCode.PODS_READABLE: _without_pods,
+        HoldCode.RECORD_READABLE: lambda: _plan(due(annotations={RECORD: '{"version": 3, "uid": "x"}'})),
+        HoldCode.VM_POWER: _switched_off,
+        HoldCode.WORKFLOW: lambda: _plan(_in_workflow("maintenance-required"), WORKFLOW),
+        HoldCode.WORKFLOW_DATA_READABLE: lambda: _plan(_in_workflow("", data="{"), WORKFLOW),
+        HoldCode.WORKFLOW_GONE: _without_its_workflow,
+        HoldCode.WORKFLOW_UNCORDONED: _uncordoned,
+        HoldCode.WORKFLOW_UNKNOWN: lambda: _plan(_in_workflow("operational", "oss"), WORKFLOW),
+    }
+)
+
+
+# The first answer of these types that is not passed is a rare one.
+_CASES = MappingProxyType({"approved": "nobody has", "anyLabel": "with its value"})
+
+
+def example(code: str) -> str:
+    """What the program prints of the hold or the check, and who can end it; a fact holds nothing."""
+    who = f"ask: {who_ends(code, 'NODE', OwnKeys())}" if code in WHO else ""
+    return shown(filter(None, (f"{_said(code)}  [{code}]", who)), ZoneInfo("UTC"), WIDTH)
+
+
+def _said(code: str) -> str:
+    if code in _HOLDS:
+        return next(hold.reason for hold in _HOLDS[code]().holds if hold.code == code)
+    for hold in _of_situations():
+        if hold.code == code:
+            return hold.reason
+    answers = [builders.ask(code, situation) for situation, _ in checks.ANSWERS[code].values()]
+    wanted = (Verdict.FAILED, True) if code in WHO else (Verdict.PASSED, False)
+    return next(answer.words for answer in answers if (answer.verdict, answer.holds) == wanted)
+
+
+@cache
+def _of_situations() -> tuple[Hold, ...]:
+    return tuple(hold for play in SITUATIONS.values() for hold in play().plan.holds)
+
+
+def example_of_type(name: str) -> str:
+    """What the program prints of a check of a workflow that does not pass, and who can change that."""
+    # A `!` stands before these, so they hold the node when they pass.
+    wanted = Verdict.PASSED if name in ("anyLabel", "notAllowed") else Verdict.FAILED
+    cases = workflow_checks.ANSWERS[name]
+    answers = {case: ask_workflow(name, seen, **keys) for case, (seen, keys, _) in cases.items()}
+    first = next(case for case, answer in answers.items() if answer.verdict is wanted)
+    words = answers[_CASES.get(name, first)].reason
+    who = who_ends(HoldCode.WORKFLOW, "NODE", OwnKeys(), who=CHECK_TYPES[name].who)
+    return shown((words, f"ask: {who}"), ZoneInfo("UTC"), WIDTH)
+
+
+if __name__ == "__main__":
+    for code in sorted({*CHECKS, *(code.value for code in HoldCode)}):
+        print(example(code))
