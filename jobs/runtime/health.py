@@ -16,7 +16,6 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from queue import SimpleQueue
 from types import MappingProxyType
 
 from reconciler.threads import start
@@ -32,6 +31,9 @@ PATIENCE = 5.0
 LARGEST_REQUEST = 8_192
 """Bytes of a request, which has no body."""
 
+LARGEST_QUERY = 1_024
+"""Characters of a query."""
+
 LARGEST_ANSWER = 2_048
 """Characters of a reason."""
 
@@ -39,6 +41,9 @@ ANSWERING = 30.0
 """Seconds in which a document must be made, and as many in which the client must have read it."""
 
 _END = (b"\r\n\r\n", b"\n\n")
+
+_Asked = tuple[str, str]
+"""A path and a query."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,40 +56,50 @@ class Document:
     status: str = "200 OK"
 
 
+@dataclass(frozen=True, slots=True)
+class ByQuery:
+    """Makes another document for each query of a request, which is empty without one."""
+
+    make: Callable[[str], Document]
+
+
+Make = Callable[[], Document] | ByQuery
+"""Makes the document of a path."""
+
+
 @dataclass(slots=True)
 class _Client:
     """One open connection, what it has sent, and until when (monotonic seconds) it may take the next step.
 
-    `waits_for` is the path of the document that is made for it. `rest` is what it has not read yet of its
-    answer; None while there is none. `read` is called once it has read a whole document.
+    `waits_for` is the path and the query of the document that is made for it. `rest` is what it has not read
+    yet of its answer; None while there is none. `read` is called once it has read a whole document.
     """
 
     socket: socket.socket
     until: float
     received: bytearray = field(default_factory=bytearray)
     rest: deque[memoryview] | None = None
-    waits_for: str = ""
+    waits_for: _Asked | None = None
     only_headers: bool = False
     read: Callable[[], None] | None = None
 
 
-_Made = tuple[str, str, Document, Callable[[], None] | None]
-"""A document with its path and its status, and what to call once a client has read it."""
+_Made = tuple[_Asked, str, Document, Callable[[], None] | None]
+"""A document with what was asked and its status, and what to call once a client has read it."""
 
 
 class _Documents:
     """Makes the documents in a thread of its own, each once for all that wait for it."""
 
     def __init__(
-        self,
-        documents: Mapping[str, Callable[[], Document]],
-        report: Callable[[Exception], None],
-        ready: Callable[[], object],
+        self, documents: Mapping[str, Make], report: Callable[[Exception], None], ready: Callable[[], object]
     ) -> None:
         """Call `ready` from that thread when a document can be taken."""
         self._documents, self._report, self._ready = documents, report, ready
-        self._to_make: SimpleQueue[str] = SimpleQueue()
-        self._being_made: set[str] = set()
+        self._changed = threading.Condition()
+        self._wanted: dict[_Asked, None] = {}
+        self._being_made: _Asked | None = None
+        self._ends = False
         self._made: deque[_Made] = deque()
         self._were_read: set[str] = set()
         self._once_read: dict[str, Callable[[], None]] = {}
@@ -92,6 +107,10 @@ class _Documents:
 
     def __contains__(self, path: object) -> bool:
         return path in self._documents
+
+    def asked(self, path: str, query: str) -> _Asked:
+        """Return what a client has asked, which may be the same for all queries."""
+        return path, query if isinstance(self._documents[path], ByQuery) else ""
 
     def start(self) -> None:
         """Begin, if there are any documents."""
@@ -101,21 +120,27 @@ class _Documents:
     def join(self) -> None:
         """End the thread."""
         if self._thread is not None:
-            self._to_make.put("")
+            with self._changed:
+                self._ends = True
+                self._changed.notify()
             self._thread.join()
 
-    def want(self, path: str) -> None:
+    def want(self, asked: _Asked) -> None:
         """Make the document, unless that has begun already."""
-        if path not in self._being_made:
-            self._being_made.add(path)
-            self._to_make.put(path)
+        with self._changed:
+            if asked != self._being_made:
+                self._wanted[asked] = None
+                self._changed.notify()
+
+    def forget(self, asked: _Asked) -> None:
+        """Do not make the document, because nobody waits for it any more."""
+        with self._changed:
+            self._wanted.pop(asked, None)
 
     def take(self) -> Iterator[_Made]:
         """Yield each document that is made."""
         while self._made:
-            made = self._made.popleft()
-            self._being_made.discard(made[0])
-            yield made
+            yield self._made.popleft()
 
     def once_read(self, path: str, tell: Callable[[], None]) -> bool:
         """See HealthServer."""
@@ -124,17 +149,33 @@ class _Documents:
         return path in self._once_read
 
     def _make(self) -> None:
-        while path := self._to_make.get():
+        while (asked := self._next()) is not None:
+            path, query = asked
             # A document whose making has begun may have older values.
             read = partial(self._was_read, path, self._once_read.get(path))
             try:
-                made = self._documents[path]()
-                self._made.append((path, made.status, made, read))
+                make = self._documents[path]
+                made = make.make(query) if isinstance(make, ByQuery) else make()
+                answer: _Made = (asked, made.status, made, read)
             except Exception as error:  # noqa: BLE001 - without this thread nobody gets a document any more
                 self._report(error)
                 wrong = _text(f"an error in this program, see its log: {type(error).__name__}")
-                self._made.append((path, "500 Internal Server Error", wrong, None))
+                answer = (asked, "500 Internal Server Error", wrong, None)
+            with self._changed:
+                # Who asks from now on gets another one.
+                self._being_made = None
+                self._made.append(answer)
             self._ready()
+
+    def _next(self) -> _Asked | None:
+        """Wait for the next one that somebody wants; None at the end."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._wanted or self._ends)
+            if self._ends:
+                return None
+            self._being_made = next(iter(self._wanted))
+            del self._wanted[self._being_made]
+            return self._being_made
 
     def _was_read(self, path: str, tell: Callable[[], None] | None) -> None:
         self._were_read.add(path)
@@ -155,7 +196,7 @@ class HealthServer:
         address: tuple[str, int],
         checks: Mapping[str, Answer],
         *,
-        documents: Mapping[str, Callable[[], Document]] = MappingProxyType({}),
+        documents: Mapping[str, Make] = MappingProxyType({}),
         ok: str = "ok",
         patience: float = PATIENCE,
         report: Callable[[Exception], None] = lambda _: None,
@@ -278,7 +319,7 @@ class HealthServer:
 
     def _answer(self, client: _Client, *, whole: bool) -> None:
         method, _, rest = bytes(client.received).partition(b" ")
-        path = rest.split(b" ", 1)[0].partition(b"?")[0].decode("latin-1")
+        path, _, query = rest.split(b" ", 1)[0].decode("latin-1").partition("?")
         client.only_headers = method == b"HEAD"
         if whole and not self._is_for_us(bytes(client.received)):
             # A browser that a web site has led here by its own name (DNS rebinding) sends that name.
@@ -288,8 +329,10 @@ class HealthServer:
             self._begin(client, "431 Request Header Fields Too Large", _text("the request is too large"))
         elif method not in (b"GET", b"HEAD"):
             self._begin(client, "405 Method Not Allowed", _text("only GET"))
+        elif len(query) > LARGEST_QUERY:
+            self._begin(client, "414 URI Too Long", _text("the query is too long"))
         elif path in self._made:
-            self._wait_for(client, path)
+            self._wait_for(client, self._made.asked(path, query))
         elif path in self._checks:
             wrong = self._wrong(self._checks[path])
             status = "503 Service Unavailable" if wrong else "200 OK"
@@ -310,19 +353,19 @@ class HealthServer:
                 return False
         return True
 
-    def _wait_for(self, client: _Client, path: str) -> None:
+    def _wait_for(self, client: _Client, asked: _Asked) -> None:
         """Make the document, unless that has begun already for another client."""
-        client.waits_for = path
+        client.waits_for = asked
         client.until = time.monotonic() + ANSWERING
         # Further bytes of the client are nothing to read, and would wake this thread again and again.
         self._selector.unregister(client.socket)
-        self._made.want(path)
+        self._made.want(asked)
 
     def _hand_out(self) -> None:
-        for path, status, document, read in self._made.take():
+        for asked, status, document, read in self._made.take():
             for client in list(self._clients.values()):
-                if client.waits_for == path:
-                    client.waits_for = ""
+                if client.waits_for == asked:
+                    client.waits_for = None
                     client.read = None if client.only_headers else read
                     self._selector.register(client.socket, selectors.EVENT_READ, client)
                     self._begin(client, status, document)
@@ -372,8 +415,11 @@ class HealthServer:
 
     def _close(self, client: _Client) -> None:
         self._clients.pop(client.socket.fileno(), None)
-        if not client.waits_for:
+        asked = client.waits_for
+        if asked is None:
             self._selector.unregister(client.socket)
+        elif all(other.waits_for != asked for other in self._clients.values()):
+            self._made.forget(asked)
         with contextlib.suppress(OSError):
             client.socket.shutdown(socket.SHUT_WR)
         client.socket.close()

@@ -20,7 +20,7 @@ from reconciler import plugins
 from reconciler.model.errors import ReconcilerError
 
 if TYPE_CHECKING:
-    from jobs.runtime.health import Document
+    from jobs.runtime.health import Make
     from jobs.runtime.machines import Makers
     from reconciler.http.retrying import Guard
     from reconciler.kubernetes.cluster import Cluster
@@ -79,7 +79,7 @@ class Observer:
     def __exit__(self, *_: object) -> None: ...
 
     @property
-    def documents(self) -> Mapping[str, Callable[[], Document]]:
+    def documents(self) -> Mapping[str, Make]:
         """What the HTTP server sends, by path."""
         return {}
 
@@ -191,7 +191,7 @@ class Observers(Observer):
         return next((observer.last_read for observer in self._all if observer.last_read), "")
 
     @property
-    def documents(self) -> Mapping[str, Callable[[], Document]]:
+    def documents(self) -> Mapping[str, Make]:
         """Those of all."""
         return {path: make for observer in self._all for path, make in observer.documents.items()}
 

@@ -6,6 +6,7 @@ time. Only what ends by itself in time has none.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import pairwise
@@ -29,6 +30,14 @@ _NODE = "NODE"
 
 _NAMED = 5
 """Nodes that a line names."""
+
+_TYPED = 20
+"""Nodes that a command names."""
+
+_SEVERAL = re.compile(
+    r"\b(reconciler (?:approve|defer|drain|hold|release|resume)|kubectl (?:cordon|describe node)) NODE\b"
+)
+"""Commands that take several nodes."""
 
 _REASONS = 3
 """Reasons of one code that have an entry of their own."""
@@ -203,5 +212,10 @@ def _in_name(character: str) -> bool:
 
 
 def for_all(nodes: list[str], text: str) -> str:
-    """Return such a text for these nodes: with the name if there is one node only."""
-    return text.replace(_NODE, nodes[0]) if len(nodes) == 1 else text
+    """Return such a text for these nodes: with the name if there is one node only.
+
+    A command that takes several nodes has all of them, so that it can be copied.
+    """
+    if len(nodes) == 1:
+        return text.replace(_NODE, nodes[0])
+    return _SEVERAL.sub(rf"\1 {' '.join(nodes)}", text) if len(nodes) <= _TYPED else text

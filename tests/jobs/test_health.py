@@ -15,7 +15,16 @@ from pathlib import Path
 
 import pytest
 
-from jobs.runtime.health import LARGEST_ANSWER, LARGEST_REQUEST, MOST_CONNECTIONS, Document, HealthServer
+from jobs.runtime.health import (
+    LARGEST_ANSWER,
+    LARGEST_QUERY,
+    LARGEST_REQUEST,
+    MOST_CONNECTIONS,
+    ByQuery,
+    Document,
+    HealthServer,
+    Make,
+)
 from tests.support.controlplane.processes import wait_for
 
 LOOPBACK = ("127.0.0.1", 0)
@@ -230,6 +239,45 @@ def test_a_document_that_takes_long_delays_no_probe_and_is_made_once_for_all() -
         for client in clients:
             assert client.makefile("rb").read().endswith(b"here it is")
         assert made == [1]
+
+
+def test_a_document_is_made_for_its_query_or_for_all_queries() -> None:
+    by_query = ByQuery(lambda query: Document("text/plain", query.encode()))
+    documents: dict[str, Make] = {"/": by_query, "/metrics": lambda: Document("text/plain", b"x 1")}
+    with HealthServer(LOOPBACK, {}, documents=documents) as server:
+        assert [ask(server, path)[1] for path in ("/", "/?pool=web", "/?q=%2f%3f")] == [
+            "",
+            "pool=web",
+            "q=%2f%3f",
+        ]
+        assert ask(server, "/metrics?since=1") == (200, "x 1")
+        assert ask(server, f"/?{'q' * (LARGEST_QUERY + 1)}") == (414, "the query is too long")
+
+
+def test_a_document_that_nobody_waits_for_any_more_is_not_made() -> None:
+    made: list[str] = []
+    go_on = threading.Event()
+
+    def make(query: str) -> Document:
+        made.append(query)
+        assert go_on.wait(60)
+        return Document("text/plain", query.encode())
+
+    probes = {"/healthz": lambda: ""}
+    with HealthServer(LOOPBACK, probes, documents={"/": ByQuery(make)}) as server, ExitStack() as open_:
+        first = open_.enter_context(connect(server))
+        first.sendall(b"GET /?first HTTP/1.1\r\n\r\n")
+        wait_for("the document's thread", lambda: made)
+        for number in range(MOST_CONNECTIONS + 40):
+            client = open_.enter_context(connect(server))
+            client.sendall(f"GET /?{number} HTTP/1.1\r\n\r\n".encode())
+        # Further connections have closed the first ones, and this one comes after all of them.
+        last = open_.enter_context(connect(server))
+        last.sendall(b"GET /?last HTTP/1.1\r\n\r\n")
+        assert ask(server, "/healthz") == (200, "ok")
+        go_on.set()
+        assert last.makefile("rb").read().endswith(b"last")
+        assert len(made) <= MOST_CONNECTIONS + 1
 
 
 def test_a_document_that_fails_is_an_answer_and_the_next_one_is_made(checks: Checks) -> None:

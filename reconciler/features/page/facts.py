@@ -50,6 +50,7 @@ class PageFacts(Struct, frozen=True):
     `rehearsed` says that nothing was written, `outcomes` are the results of the actions. `obstacles` say for
     each node what holds it and who can end that. `calendar` has the windows and freezes of the settings,
     `words` is what the settings do, line by line. `trouble` is what is wrong with the process itself.
+    `served` says that a process sends the page, and a newer one to who asks again; else it is a file.
     """
 
     plan: Plan
@@ -61,6 +62,7 @@ class PageFacts(Struct, frozen=True):
     words: str = ""
     trouble: tuple[str, ...] = ()
     readiness: KnownReadiness = KnownReadiness()
+    served: bool = False
 
     @property
     def zone(self) -> ZoneInfo:

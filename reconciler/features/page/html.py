@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import re
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from functools import cache
 from typing import TypeVar
 from zoneinfo import ZoneInfo
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, pass_context
 from jinja2.runtime import Context
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from reconciler import __version__
-from reconciler.calendar.values import format_local, in_zone
+from reconciler.calendar.values import format_duration, format_local, in_zone, with_time_left
 from reconciler.features.page.cases import Cases, Sources, age, blocking, cases, paragraphs, sources
 from reconciler.features.page.facts import (
     BACK,
@@ -29,13 +29,18 @@ from reconciler.features.page.facts import (
     zones,
 )
 from reconciler.features.page.timeline import Chart, Scale, chart
-from reconciler.features.page.top import Listed, asks, next_steps, openness, wrong
+from reconciler.features.page.top import Listed, asks, next_steps, openness, past_misses, wrong
 from reconciler.model.moments import to_text
 from reconciler.model.problems import guarded
+from reconciler.model.reconciler import OVERDUE_AFTER
 from reconciler.report import safe
 from reconciler.report.acting import acting_line
+from reconciler.report.commands import in_parts
 from reconciler.report.document import to_report
 from reconciler.report.text import headline, settings_lines
+
+REFRESH = timedelta(seconds=15)
+"""After how long a browser loads a page that is served again."""
 
 _LONGEST = 600
 """Characters of one text."""
@@ -43,7 +48,8 @@ _LONGEST = 600
 Part = TypeVar("Part")
 Other = TypeVar("Other")
 
-_CODE = re.compile(r"`([^`]+)`")
+AGE = Markup("<!--age-->")
+"""Where a page that is served has its age. Texts are escaped, so nothing else on a page is the same."""
 
 
 def as_html(facts: PageFacts) -> str:
@@ -58,6 +64,7 @@ def as_html(facts: PageFacts) -> str:
     rows = parts.made("the table of cases", lambda: cases(facts, report), Cases(()))
     shown = {
         "wrong": parts.made("what is wrong", lambda: wrong(facts), Listed(())),
+        "past": parts.made("the past misses", lambda: past_misses(facts), Listed(())),
         "next": parts.made("what happens next", lambda: next_steps(facts), Listed(())),
         "asks": parts.made("who must do something", lambda: asks(facts), Listed(())),
         "openness": parts.made("the windows", lambda: openness(facts), "not known"),
@@ -72,6 +79,7 @@ def as_html(facts: PageFacts) -> str:
         program=__version__,
         now=format_local(plan.now, facts.zone),
         at=to_text(plan.now),
+        age=AGE if facts.served else "",
         facts=facts,
         plan=plan,
         about=[headline(report).partition(" · ")[2], *settings_lines(plan)],
@@ -84,13 +92,30 @@ def as_html(facts: PageFacts) -> str:
         profiles=profiles(facts.plan),
         states=STATES,
         meanings=MEANINGS,
-        age=age,
+        age_of=age,
         cases=rows,
         anchors={row.node: f"case-{number}" for number, row in enumerate(rows.rows, 1)},
         paragraphs=paragraphs(facts.words),
         unheard=_unheard(facts),
         readiness=facts.readiness,
     )
+
+
+def with_age(page: str, at: datetime, now: datetime, apart: timedelta, *, refreshes: bool) -> str:
+    """Return a page of a pass `at` that moment, as it is sent `now`; both are aware.
+
+    `apart` is how far the passes are apart at most. `refreshes` says that the browser loads it again.
+    """
+    old = now - at > OVERDUE_AFTER * apart
+    ago = format_duration(max(now - at, timedelta()))
+    said = f"OLD: as of {ago} ago, and no pass has ended since" if old else f"as of {ago} ago"
+    other = (
+        f'it loads itself again every {format_duration(REFRESH)}: <a href="?refresh=off">stop that</a>'
+        if refreshes
+        else 'it does not load itself again: <a href="/">do that</a>'
+    )
+    age = f'<b class="{"age old" if old else "age"}">{said}</b> <span class="again">{other}</span>'
+    return page.replace(AGE, age, 1)
 
 
 class _Parts:
@@ -140,6 +165,7 @@ def _environment() -> Environment:
     made.globals["style"] = _style_element
     made.filters["squares"] = _squares
     made.filters["coded"] = _coded
+    made.filters["with_age"] = _with_age
     return made
 
 
@@ -157,9 +183,18 @@ def _squares(squares: tuple[Square, ...]) -> Markup:
 
 @pass_context
 def _coded(context: Context, text: str) -> Markup:
-    """Return a text of ours in which names stand between backticks, with these names as code."""
-    escaped = str(escape(_shown(context, text)))
-    return Markup(_CODE.sub(r"<code>\1</code>", escaped))
+    """Return a text of ours, with names between backticks as code, and its commands to copy as a whole."""
+    command, code = Markup('<code class="command">{}</code>'), Markup("<code>{}</code>")
+    return Markup().join(
+        command.format(part.text) if part.command else code.format(part.text) if part.code else part.text
+        for part in in_parts(str(_shown(context, text)))
+    )
+
+
+@pass_context
+def _with_age(context: Context, text: str) -> str:
+    """Return a text with how long ago its first moment was."""
+    return with_time_left(text, context["plan"].now)
 
 
 def _style_element() -> Markup:

@@ -9,10 +9,11 @@ from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Self
+from urllib.parse import parse_qs
 
 from msgspec import Struct
 
-from jobs.runtime.health import Document
+from jobs.runtime.health import ByQuery, Document, Make
 from jobs.runtime.output import write_output
 from jobs.runtime.process import Observer, Passed, Past
 from reconciler.model.ended_case import EndedCase
@@ -29,6 +30,12 @@ MOST_CASES = 1_000
 
 AGAIN = timedelta(seconds=10)
 """How long a look of a standby counts."""
+
+_APART = timedelta(seconds=30)
+"""How far passes are apart at most where that is not known."""
+
+_SOON = 5
+"""Seconds after which a browser asks again while there is no page."""
 
 HTML = "text/html; charset=utf-8"
 
@@ -50,7 +57,12 @@ class _Shown(Struct, frozen=True):
 
 
 def page_facts(
-    passed: Passed, history: History, trouble: tuple[str, ...] = (), readiness: KnownReadiness | None = None
+    passed: Passed,
+    history: History,
+    trouble: tuple[str, ...] = (),
+    readiness: KnownReadiness | None = None,
+    *,
+    served: bool = False,
 ) -> PageFacts:
     """Return what the page of a pass is made of."""
     from reconciler.features.page.facts import PageFacts
@@ -75,6 +87,7 @@ def page_facts(
         explain_settings(settings),
         trouble,
         readiness or KnownReadiness(),
+        served,
     )
 
 
@@ -110,7 +123,7 @@ class LivePage(Observer):
         self._look = look
         self._looked: tuple[datetime, Passed] | None = None
         self._ended: tuple[EndedCase, ...] = ()
-        self._made: tuple[_Shown, Document] | None = None
+        self._made: tuple[_Shown, str] | None = None
         self._making = Lock()
 
     def __enter__(self) -> Self:
@@ -127,12 +140,20 @@ class LivePage(Observer):
     def __exit__(self, *error: object) -> None:
         """Write the last page to the file, if there is one; raises OutputError."""
         if self._file is not None and not any(error):
-            write_output(self._file, self.document().body.decode())
+            write_output(self._file, self._of_file())
+
+    def _of_file(self) -> str:
+        """Return the last page as a file, which nobody loads again."""
+        passed, trouble = self._passed, self._trouble()
+        if passed is None:
+            return _nothing(self._holder, trouble).decode()
+        readiness = self._readiness(passed.settings) if self._readiness is not None else None
+        return self._make(_Shown(passed, trouble, readiness), trouble, served=False)
 
     @property
-    def documents(self) -> Mapping[str, Callable[[], Document]]:
+    def documents(self) -> Mapping[str, Make]:
         """Send the page."""
-        return {"/": self.document}
+        return {"/": ByQuery(self.document)}
 
     def keep(self, cases: Sequence[EndedCase]) -> None:
         """Keep cases that have ended for the page."""
@@ -150,11 +171,12 @@ class LivePage(Observer):
         """Show from now on that another process has the lock; what this one knew is no longer true."""
         self._passed, self._holder = None, holder
 
-    def document(self) -> Document:
+    def document(self, query: str = "") -> Document:
         """Return the page of the last pass, or of a look while another process has the lock.
 
-        Without both it is a line of text.
+        Without both it is a line of text. The browser loads it again, unless the query is `refresh=off`.
         """
+        refreshes = "off" not in parse_qs(query).get("refresh", ())
         passed, trouble = self._passed, self._trouble()
         if passed is None and self._holder and self._look is not None:
             try:
@@ -163,15 +185,24 @@ class LivePage(Observer):
                 trouble = trouble or str(error)
         if passed is None:
             text = _nothing(self._holder, trouble)
-            return Document("text/plain; charset=utf-8", text, _headers(""), "503 Service Unavailable")
+            headers = _headers("", _SOON if refreshes else None)
+            return Document("text/plain; charset=utf-8", text, headers, "503 Service Unavailable")
         # The trouble may name a time that grows with each second.
         reason = f"{_DIGITS.sub('', trouble)} {self._now():%F %H:%M}" if trouble else ""
         with self._making:
             readiness = self._readiness(passed.settings) if self._readiness is not None else None
             shown = _Shown(passed, reason, readiness)
             if self._made is None or not self._made[0].same(shown):
-                self._made = (shown, self._make(shown, trouble))
-            return self._made[1]
+                self._made = (shown, self._make(shown, trouble, served=True))
+            page = self._made[1]
+        from reconciler.features.page.html import REFRESH, style_hash, with_age
+
+        plan = passed.plan
+        # Such a pass goes by the slowest clock, and this process does not.
+        at = plan.now if plan.disagreement is None else plan.now + plan.disagreement.behind
+        page = with_age(page, at, self._now(), plan.reconciler.interval or _APART, refreshes=refreshes)
+        again = int(REFRESH.total_seconds()) if refreshes else None
+        return Document(HTML, page.encode("utf-8", "replace"), _headers(f"'{style_hash()}'", again))
 
     def _as_standby(self, look: Callable[[], Passed]) -> Passed:
         """Return what a look shows, the same one for some seconds: each reads all nodes."""
@@ -181,15 +212,14 @@ class LivePage(Observer):
                 self._looked = now, look()
             return self._looked[1]
 
-    def _make(self, shown: _Shown, trouble: str) -> Document:
+    def _make(self, shown: _Shown, trouble: str, *, served: bool) -> str:
         # A process that nobody asks for its page does not load what makes it.
         from reconciler.features.page.facts import History
-        from reconciler.features.page.html import as_html, style_hash
+        from reconciler.features.page.html import as_html
 
         history = History(self._since, self._ended, self._read_from)
-        facts = page_facts(shown.passed, history, (trouble,) if trouble else (), shown.readiness)
-        html = as_html(facts)
-        return Document(HTML, html.encode("utf-8", "replace"), _headers(f"'{style_hash()}'"))
+        troubles = (trouble,) if trouble else ()
+        return as_html(page_facts(shown.passed, history, troubles, shown.readiness, served=served))
 
 
 def _each_once(cases: Sequence[EndedCase]) -> tuple[EndedCase, ...]:
@@ -214,10 +244,14 @@ def _nothing(holder: str, trouble: str) -> bytes:
     return safe.lines(text).encode("utf-8", "replace")
 
 
-def _headers(style: str) -> tuple[tuple[str, str], ...]:
-    """Return the headers of a document that loads nothing, and has only the style with this hash."""
+def _headers(style: str, again: int | None) -> tuple[tuple[str, str], ...]:
+    """Return the headers of a document that loads nothing, and has only the style with this hash.
+
+    `again` is after how many seconds the browser loads it again; None: it does not.
+    """
     nothing = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     return (
+        *((("Refresh", str(again)),) if again is not None else ()),
         ("Content-Security-Policy", f"{nothing}; style-src {style}" if style else nothing),
         ("Cache-Control", "no-store"),
         ("X-Content-Type-Options", "nosniff"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from msgspec import Struct
 
@@ -32,7 +32,10 @@ _MOST = 6
 _NAMES = 3
 """Nodes that an entry names."""
 
-_LAST = (True, datetime.max.replace(tzinfo=UTC))
+SOON = timedelta(minutes=15)
+"""What is due so soon is red."""
+
+_LAST = (2, datetime.max.replace(tzinfo=UTC))
 
 
 _STAYS = "its drain has not ended"
@@ -49,7 +52,8 @@ class Entry(Struct, frozen=True):
     """One sentence, and the nodes or the thing that it is about.
 
     `at` is the moment of what comes next, for people, and `wait` how long it is until then. `who` is the
-    person whom it waits for. `about` is the time that is left, if it can't wait.
+    person whom it waits for. `about` is the time that is left, or what it is about. `red` says that there is
+    no time to lose.
     """
 
     nodes: Names
@@ -58,6 +62,7 @@ class Entry(Struct, frozen=True):
     at: str = ""
     wait: str = ""
     who: str = ""
+    red: bool = False
 
 
 class Listed(Struct, frozen=True):
@@ -70,6 +75,11 @@ class Listed(Struct, frozen=True):
     def count(self) -> int:
         """How many entries there are in all."""
         return len(self.entries) + self.more
+
+    @property
+    def red(self) -> bool:
+        """Whether there is no time to lose for one of them."""
+        return any(entry.red for entry in self.entries)
 
 
 def wrong(facts: PageFacts) -> Listed:
@@ -91,7 +101,6 @@ def wrong(facts: PageFacts) -> Listed:
             *_broken(facts),
             *(Entry(Names(), unseen_line(unseen), "could not see") for unseen in facts.plan.unseen),
             *_unread(facts),
-            *_past(facts),
         ]
     )
 
@@ -110,6 +119,21 @@ def _nobody_acts(facts: PageFacts) -> Iterator[Entry]:
     line = acting_line(facts.plan.reconciler, facts.plan.now)
     if line.alarm:
         yield Entry(Names(), line.text)
+
+
+def past_misses(facts: PageFacts) -> Listed:
+    """Return the cases that ended badly in the last day, and how long ago: nothing is to be done for them."""
+    return _listed(
+        [
+            Entry(
+                _some([case.place.node]),
+                f"{case.kind}: {case.why}" if case.kind else case.why,
+                f"{rounded(facts.plan.now - case.times.ended)} ago",
+            )
+            for case in facts.recent()
+            if not case.outcome.good
+        ]
+    )
 
 
 def next_steps(facts: PageFacts) -> Listed:
@@ -140,7 +164,7 @@ def openness(facts: PageFacts) -> str:
 
 
 def asks(facts: PageFacts) -> Listed:
-    """Return what waits for a person: first what can't wait, then in the order of the nodes.
+    """Return what waits for a person: what can't wait, what is due soon, the rest in the order of the nodes.
 
     The same reason has one entry. Of one code, the reasons after the first few share an entry.
     """
@@ -153,17 +177,28 @@ def asks(facts: PageFacts) -> Listed:
         obstacles_of=lambda node: facts.obstacles.get(node.node, ()),
         presses=facts.presses,
     )
-    entries: list[tuple[NodePlan | None, Entry]] = []
+    entries: list[tuple[tuple[int, datetime], Entry]] = []
     for ask in asked:
         first = next((plans[name] for name in ask.nodes if facts.presses(plans[name])), None)
-        left = _left(facts, first) if first is not None else ""
-        entries.append((first, Entry(_some(list(ask.nodes)), ask.because, left, who=ask.who)))
-    for case in facts.recent():
-        if not case.outcome.good:
-            node = case.place.node
-            who = f"the owners of its pods: reconciler explain {node} shows what is there now"
-            entries.append((None, Entry(_some([node]), case.why, who=who)))
-    entries.sort(key=lambda entry: _press_key(facts, entry[0]) if entry[0] is not None else _LAST)
+        unguarded_ones = [plans[name] for name in ask.nodes if name in plans and plans[name].unguarded]
+        if first is None and any(_dated(node) for node in unguarded_ones):
+            soonest = min(
+                filter(_dated, unguarded_ones), key=lambda node: node.platform_time or facts.plan.now
+            )
+            at = soonest.platform_time or facts.plan.now
+            key, left = (1, at) if at - facts.plan.now <= SOON else _LAST, _left(facts, soonest)
+        elif first is not None:
+            key, left = (0, first.platform_time or facts.plan.now), _left(facts, first)
+        else:
+            schedules = [plans[name].schedule for name in ask.nodes if name in plans]
+            starts = [schedule.latest_start for schedule in schedules if schedule is not None]
+            latest = min((at for at in starts if at is not None and at > facts.plan.now), default=None)
+            soon = latest is not None and latest - facts.plan.now <= SOON
+            key = (1, latest) if latest is not None and soon else _LAST
+            left = f"due in {rounded(latest - facts.plan.now)}" if latest is not None else ""
+        red = key is not _LAST
+        entries.append((key, Entry(_some(list(ask.nodes)), ask.because, left, who=ask.who, red=red)))
+    entries.sort(key=lambda entry: entry[0])
     return _listed([entry for _, entry in entries])
 
 
@@ -183,6 +218,11 @@ def _left(facts: PageFacts, node: NodePlan) -> str:
     return f"{rounded(date - now)} left" if date > now else "the platform may start now"
 
 
+def _dated(node: NodePlan) -> bool:
+    """Whether it is known when the platform may start, or that it has."""
+    return node.platform_time is not None or any(each.event.started for each in node.events)
+
+
 def _pressing(facts: PageFacts) -> Iterator[Entry]:
     """Yield what blocks nodes that can't wait, the soonest first, with the time that is left."""
     grouped: dict[tuple[str, str], list[str]] = {}
@@ -196,18 +236,20 @@ def _pressing(facts: PageFacts) -> Iterator[Entry]:
             because = f"{schedule.forecast}: {schedule.forecast_words}"
         grouped.setdefault((_left(facts, node), for_any(node.node, because)), []).append(node.node)
     for (left, because), names in grouped.items():
-        yield Entry(_some(names), for_all(names, because), left)
+        yield Entry(_some(names), for_all(names, because), left, red=True)
 
 
 def _unguarded(facts: PageFacts) -> Iterator[Entry]:
     """Yield the nodes with maintenance that nobody guards, with the time that is left for the soonest."""
     grouped = unguarded(node for node in facts.plan.nodes if not facts.presses(node))
     for text, nodes in grouped.items():
-        dated = [node for node in nodes if node.platform_time is not None]
+        dated = [node for node in nodes if _dated(node)]
         soonest = min(dated, key=lambda node: node.platform_time or facts.plan.now, default=nodes[0])
-        left = _left(facts, soonest) if dated or any(each.event.started for each in soonest.events) else ""
+        left = _left(facts, soonest) if dated else ""
         names = [node.node for node in nodes]
-        yield Entry(_some(names), for_all(names, f"unguarded, {text}"), left)
+        at = soonest.platform_time
+        red = bool(left) and (at is None or at - facts.plan.now <= SOON)
+        yield Entry(_some(names), for_all(names, f"unguarded, {text}"), left, red=red)
 
 
 def _missed(facts: PageFacts) -> Iterator[Entry]:
@@ -226,15 +268,6 @@ def _missed(facts: PageFacts) -> Iterator[Entry]:
             # In mode Observe nothing starts, so nothing is missed either.
             words = str(forecast).replace("will", "would") if facts.observes else forecast
             yield Entry(_some(names), f"{words}: {for_all(names, because)}")
-
-
-def _past(facts: PageFacts) -> Iterator[Entry]:
-    """Yield the cases that ended badly in the last day, and how long ago: nothing is to be done for them."""
-    for case in facts.recent():
-        if not case.outcome.good:
-            text = f"{case.kind}: {case.why}" if case.kind else case.why
-            ago = rounded(facts.plan.now - case.times.ended)
-            yield Entry(_some([case.place.node]), text, f"{ago} ago")
 
 
 def _broken(facts: PageFacts) -> Iterator[Entry]:

@@ -12,6 +12,7 @@ from reconciler.features.page import html
 from reconciler.features.page.facts import History, PageFacts
 from reconciler.features.page.html import as_html
 from reconciler.features.page.live import page_facts
+from reconciler.model.case_outcome import CaseResult
 from reconciler.model.drains import Blocker, DrainProgress, Phase
 from reconciler.model.event import Kind, Signal, Status
 from reconciler.model.outcome import Outcome, Result
@@ -72,7 +73,7 @@ def test_the_top_says_what_is_wrong_what_comes_next_and_who_must_act(page: Eleme
     wrong, coming, who = (section(page, name).text for name in ("wrong", "next", "who"))
 
     assert (
-        "aks-batch-31415926-vmss000017 1h ago Preempt: missed: the platform started at Sat 2026-11-21 11:20"
+        "1h ago aks-batch-31415926-vmss000017 Preempt: missed: the platform started at Sat 2026-11-21 11:20"
         in wrong
     )
     assert wrong.index("imds: its agent") < wrong.index("1h ago")
@@ -80,7 +81,9 @@ def test_the_top_says_what_is_wrong_what_comes_next_and_who_must_act(page: Eleme
     assert "imds: its agent is not ready" in wrong
     assert "Now, Sat 21 13:00" in coming
     assert "the platform may start: Redeploy" in coming
-    assert "→ whoever holds it: reconciler resume NODE ends the hold" in who
+    assert re.search(
+        "→ whoever holds it: reconciler resume( aks-web-31415926-vmss[0-9a-f]+)+ ends the hold", who
+    )
     # A window opens by itself, so nobody must act for it.
     assert "nobody" not in who
 
@@ -124,7 +127,7 @@ def test_in_mode_observe_the_page_says_that_nobody_guards_what_would_have_starte
     assert f"1 thing is wrong a, b {said} unguarded, Preempt: mode Observe only shows what" in wrong
     assert page.all("title")[0].text == "1 wrong, 1 to do: node maintenance"
     assert "a, b a drain would start, for Preempt" in coming
-    assert "→ the owner of the settings: mode: Enforce lets it act; or by hand: reconciler drain NODE" in who
+    assert "→ the owner of the settings: mode: Enforce lets it act; or by hand: reconciler drain a b" in who
     assert ("nobody guards it" in fleet, "draining" in fleet) == (True, False)
     for text in (wrong, coming, who, section(page, "cases").text):
         assert not re.search(r"Nothing is wrong|the drain starts|its drain starts|will be", text)
@@ -203,7 +206,7 @@ def test_what_is_blocked_within_the_lead_time_is_red_with_the_minutes_that_are_l
 @pytest.mark.parametrize(
     ("within", "leaving", "done"),
     [
-        pytest.param(16, False, False, id="there is time"),
+        pytest.param(31, False, False, id="there is time"),
         pytest.param(3, True, False, id="the pod may still leave"),
         pytest.param(3, False, True, id="the node is drained"),
     ],
@@ -213,6 +216,43 @@ def test_what_can_wait_or_is_not_blocked_is_not_red(within: float, leaving: bool
 
     assert colours(page) == ("good", "good" if done else "ask", False, False)
     assert "left" not in section(page, "who").text
+
+
+@pytest.mark.parametrize(("within", "said", "card"), [(20, "due in 5m", "bad"), (40, "due in 25m", "ask")])
+def test_what_waits_for_a_person_says_how_long_it_can_wait_and_is_red_when_that_is_short(
+    within: float, said: str, card: str
+) -> None:
+    told = signal(Kind.REDEPLOY, not_before=NOW + minutes(within))
+    seen = builders.snapshot(builders.node("a"), builders.node("b"), readings={"a": reported(told)})
+    chosen = builders.settings("events: {Redeploy: {approval: true}}")
+    page = shown(page_facts(Passed(builders.planned(seen, chosen), chosen, rehearsed=False), History()))
+    who = section(page, "who")
+
+    assert f"1 thing waits for a person: {said} a {said}" in who.text
+    assert who.attributes["class"] == f"card {card}"
+
+
+def test_each_command_of_a_person_is_a_whole_to_copy(page: Element) -> None:
+    commands = [
+        code.text for code in section(page, "who").all("code") if code.attributes.get("class") == "command"
+    ]
+
+    resumed = "reconciler resume aks-web-31415926-vmss000032 aks-web-31415926-vmss000079"
+    assert resumed in commands
+    assert all(command.startswith(("reconciler ", "kubectl ")) for command in commands)
+    (style,) = page.all("style")
+    assert re.search(r"\.command\{[^}]*user-select:all", style.text)
+
+
+def test_a_past_miss_is_named_with_its_age_and_is_neither_wrong_now_nor_to_be_done() -> None:
+    missed = ended("z", at=NOW - timedelta(hours=2), outcome=CaseResult.MISSED)
+    page = shown(small(history=History(NOW - timedelta(days=2), (missed,))))
+    wrong = section(page, "wrong")
+
+    assert "Nothing is wrong now, after 1 miss in the last 24 hours 2h ago z" in wrong.text
+    assert wrong.all("ul")[0].attributes["class"] == "past"
+    assert "Nobody" in section(page, "who").text
+    assert page.all("title")[0].text == "Nothing wrong, 0 to do: node maintenance"
 
 
 def test_what_can_not_wait_comes_first_among_what_waits_for_a_person() -> None:
@@ -302,7 +342,9 @@ def ready(note: str = "", rest: str = "") -> str:
 def test_readiness_is_shown_with_its_age_where_it_is_known() -> None:
     assert "Not known here" in section(shown(small()), "readiness").text
     text = ready(rest="and 3 more findings")
-    assert "1 of 3 nodes would not drain As of Sat 2026-11-21 12:51: 9 pods could not see: Pers" in text
+    assert (
+        "1 of 3 nodes would not drain As of Sat 2026-11-21 12:51 (9m ago): 9 pods could not see: Pers" in text
+    )
     assert "shop/web (Deployment) blocks 1 pod on a it allows nothing more replicas and 3 more" in text
     note = "Readiness can't be read: <i>the server</i> is away."
     assert ready(note).startswith(f"Readiness {note} 1 of 3 nodes would not drain")
@@ -434,7 +476,7 @@ def test_the_name_of_a_node_stands_only_for_itself_in_what_a_person_must_do() ->
     chosen = builders.settings()
     page = shown(page_facts(Passed(builders.planned(seen, chosen), chosen), History()))
 
-    assert "whoever holds it: reconciler resume NODE ends the hold" in section(page, "who").text
+    assert "whoever holds it: reconciler resume a b ends the hold" in section(page, "who").text
 
 
 def test_nodes_with_the_same_news_share_an_entry() -> None:
@@ -447,7 +489,7 @@ def test_nodes_with_the_same_news_share_an_entry() -> None:
 
     wrong, coming = section(page, "wrong").text, section(page, "next").text
     assert "1 thing is wrong m0, m1, m2 and 2 more will be missed: two places are too few" in wrong
-    assert "In 1h30m, Sat 21 14:30 Sat 21 14:30 s0, s1 the drain starts, for Reboot" in coming
+    assert "In 1h30m, Sat 21 14:30 in 1h30m, Sat 21 14:30 s0, s1 the drain starts, for Reboot" in coming
 
 
 def test_the_name_of_a_node_leads_to_its_case(page: Element) -> None:

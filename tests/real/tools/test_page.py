@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,13 @@ import pytest
 
 from jobs.runtime.health import HealthServer
 from jobs.runtime.process import Passed
+from reconciler.features.page import html
 from reconciler.features.page.live import LivePage
 from tests.features.page.scene import facts
 from tests.features.page.test_page import NASTY
 from tests.support import builders
 from tests.support.builders import NOW
+from tests.support.controlplane.processes import wait_for
 from tests.support.tools.chromium import Chromium, Tab
 
 pytestmark = pytest.mark.tools
@@ -24,7 +27,7 @@ pytestmark = pytest.mark.tools
 SETTINGS = "windows: [{name: nights, start: '22:00', end: '05:00'}]"
 LOOKS = [
     pytest.param((width, dark), id=f"{width}px, {'dark' if dark else 'light'}")
-    for width in (400, 1280)
+    for width in (390, 1024, 1600)
     for dark in (False, True)
 ]
 
@@ -46,7 +49,7 @@ def page() -> LivePage:
 
 @pytest.fixture(scope="module")
 def url(page: LivePage) -> Iterator[str]:
-    with HealthServer(("127.0.0.1", 0), {}, documents={"/": page.document}) as server:
+    with HealthServer(("127.0.0.1", 0), {}, documents=page.documents) as server:
         yield f"http://127.0.0.1:{server.port}/"
 
 
@@ -85,6 +88,43 @@ def test_the_keyboard_leads_past_the_navigation_first(browser: Chromium, url: st
         assert tab.evaluate("document.activeElement.getBoundingClientRect().left") >= 0
 
 
+def test_the_first_screen_of_a_phone_says_who_must_do_something_and_whether_anything_is_wrong(
+    browser: Chromium, url: str
+) -> None:
+    with browser.tab(390) as tab:
+        tab.open(url)
+
+        assert tab.evaluate("document.getElementById('who').getBoundingClientRect().bottom") < 400
+        verdict = tab.evaluate("document.querySelector('.verdict').getBoundingClientRect().bottom")
+        assert 0 < verdict < 400
+        assert " wrong" in tab.evaluate("document.querySelector('.verdict').innerText")
+
+
+def test_a_command_is_selected_as_a_whole_by_a_click(browser: Chromium, url: str) -> None:
+    with browser.tab(1280) as tab:
+        tab.open(url)
+        command = "document.querySelector('#who ~ ul .command')"
+        at = tab.evaluate(f"(r => [r.left + 20, r.top + 8])({command}.getBoundingClientRect())")
+        for kind in ("mousePressed", "mouseReleased"):
+            tab.send("Input.dispatchMouseEvent", type=kind, x=at[0], y=at[1], button="left", clickCount=1)
+        selected = tab.evaluate("getSelection().toString()")
+
+        assert selected == tab.evaluate(f"{command}.textContent")
+        assert selected.startswith("reconciler drain ")
+
+
+def test_the_page_comes_again_and_stays_where_its_reader_is(
+    browser: Chromium, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(html, "REFRESH", timedelta(seconds=1))
+    with browser.tab(1280) as tab:
+        tab.open(url)
+        tab.evaluate("window.here = true; scrollTo(0, 900)")
+        wait_for("the next page", lambda: tab.evaluate("window.here === undefined && scrollY > 0"))
+
+        assert tab.evaluate("scrollY") == 900
+
+
 def test_it_prints_in_black_on_white(browser: Chromium, url: str) -> None:
     with browser.tab(1280, dark=True) as tab:
         tab.open(url)
@@ -100,7 +140,7 @@ def test_text_from_outside_runs_nothing(browser: Chromium, page: LivePage) -> No
     made = facts()
     hostile = LivePage(lambda: NASTY, lambda: NOW)
     hostile.after(Passed(made.plan, builders.settings(), (), rehearsed=False))
-    make = partial(HealthServer, ("127.0.0.1", 0), {}, documents={"/": hostile.document})
+    make = partial(HealthServer, ("127.0.0.1", 0), {}, documents=hostile.documents)
     with make() as server, browser.tab(1280) as tab:
         url = f"http://127.0.0.1:{server.port}/"
         tab.open(url)
