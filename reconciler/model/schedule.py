@@ -67,6 +67,9 @@ class StartTimes(Struct, frozen=True):
     kept: str = ""
 
 
+HELD_BY = "held by "
+"""The begin of the cause of a miss that comes from a check, before the name of the check."""
+
 PODS_STAY = "pods stay"
 """The begin of the cause of a miss that comes from pods that no eviction removes."""
 

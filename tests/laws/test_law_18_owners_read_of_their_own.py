@@ -177,6 +177,12 @@ def _deleted() -> Spoiling:
     return following
 
 
+def _unapproved() -> Spoiling:
+    following = Spoiling(asking("a", request=LATER), "events: {Reboot: {approval: true}}")
+    following.steps(0)
+    return following
+
+
 SCENES: Mapping[Callable[[], Spoiling], tuple[Topic, ...]] = {
     _drained: (Topic.RECEIVED, Topic.STARTED, Topic.DRAINED, Topic.DONE),
     _refused: (Topic.FAILED,),
@@ -185,6 +191,7 @@ SCENES: Mapping[Callable[[], Spoiling], tuple[Topic, ...]] = {
     _blocked: (Topic.BLOCKED,),
     _uncordoned: (Topic.UNGUARDED, Topic.DONE),
     _held: (Topic.PERSON,),
+    _unapproved: (Topic.APPROVAL_NEEDED,),
     _struck: (Topic.DEADLINE_PASSED, Topic.MISSED),
     _deleted: (Topic.DONE,),
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 
@@ -11,9 +11,10 @@ from msgspec import Struct
 from reconciler.calendar.notice_times import Weekly
 from reconciler.calendar.values import in_zone
 from reconciler.features.notices.memory import OLDEST, Memory, receiver_of
-from reconciler.features.notices.messages import Message, Topic
+from reconciler.features.notices.messages import Message
 from reconciler.features.notices.settings import Notify
 from reconciler.features.notices.templates import TemplateFailed, rendered
+from reconciler.features.notices.wording import Part, parts_of, title_of
 from reconciler.model import limits
 from reconciler.model.moments import shifted, to_text
 from reconciler.model.values import replace
@@ -30,7 +31,6 @@ _LATE = timedelta(minutes=15)
 """A message that could not be sent for so long says from when it is."""
 
 _TITLE = 200
-_NAMED = 3
 
 
 class Delivery(Struct, frozen=True):
@@ -52,6 +52,9 @@ class Delivery(Struct, frozen=True):
     body: str = ""
     recipient: str = ""
     zone: tzinfo = UTC
+    parts: tuple[Part, ...] = ()
+    link: str = ""
+    now: datetime | None = None
 
     @property
     def text(self) -> str:
@@ -75,6 +78,9 @@ class Delivery(Struct, frozen=True):
                     "at": to_text(one.at),
                     "text": one.text,
                     "repeats": one.repeats,
+                    "cause": one.cause,
+                    "by": to_text(one.by) if one.by is not None else "",
+                    "remedy": one.remedy,
                 }
                 for one in self.messages
             ],
@@ -146,6 +152,8 @@ def ripe_at(entry: Notify, message: Message, now: datetime, zone: tzinfo) -> dat
     """Return when a message may be sent at the earliest (UTC)."""
     if message.at > now:
         return now  # A clock was ahead.
+    if message.over:
+        return message.at
     if entry.at is not None:
         weekly = Weekly(entry.at.time, entry.at.days, entry.at.time_zone or zone)
         return weekly.first_from(message.at)
@@ -157,7 +165,7 @@ def ripe_at(entry: Notify, message: Message, now: datetime, zone: tzinfo) -> dat
 def too_old(memory: Memory, entries: Sequence[Notify], now: datetime) -> Memory:
     """Return the memory without messages that could not be sent for a day; each counts as dropped.
 
-    The end of a case is kept for those who may have an open alert about it.
+    What closes an alert is kept.
     """
     after = memory
     for entry in entries:
@@ -167,9 +175,7 @@ def too_old(memory: Memory, entries: Sequence[Notify], now: datetime) -> Memory:
         old = frozenset(
             one.message.id
             for one in memory.pending
-            if entry.name in one.to
-            and shifted(one.message.at, limit) < now
-            and not (entry.pagerduty is not None and one.message.topic is Topic.DONE)
+            if entry.name in one.to and shifted(one.message.at, limit) < now and not one.message.over
         )
         if old:
             receiver = after.receiver(entry.name)
@@ -216,15 +222,33 @@ def delivery_of(
     """Return the delivery of these messages; those that are late at `now` (aware) say from when they are."""
     zone = entry.at.time_zone or zone if entry.at is not None else zone
     said = messages if now is None else tuple(_dated(entry, one, now, zone) for one in messages)
-    lines = [] if len(said) == 1 else list(_lines(said, zone))
-    if len(said) == 1:
-        lines = [safe.line(in_zone(said[0].text, zone))]
+    parts = parts_of(said, now)
+    title = title_of(said, parts)
+    title = f"[{safe.line(entry.cluster)}] {title}" if entry.cluster else title
+    lines = [parts[0].text] if len(parts) == 1 else []
+    if len(parts) == 1 and len(parts[0].names) > 1:
+        lines.append(", ".join(parts[0].names))
+    for part in parts:
+        lines += [part.line] if len(parts) > 1 else []
+        lines += [f"→ {part.remedy}"] if part.remedy else []
+    links = [
+        *([entry.link] if entry.link else []),
+        *dict.fromkeys(one.runbook for one in parts if one.runbook),
+    ]
     if dropped:
         lines.append(_left_out(dropped))
-    title = safe.line(_title(messages))
-    title = f"[{safe.line(entry.cluster)}] {title}" if entry.cluster else title
+    # The zone is named at the first moment only.
+    title, *lines = in_zone("\n".join((title, *lines)), zone).split("\n")
     return Delivery(
-        entry.name, said, limits.text(title, _TITLE), tuple(lines), safe.line(entry.cluster), zone=zone
+        entry.name,
+        said,
+        limits.text(title, _TITLE),
+        (*lines, *([" · ".join(links)] if links else [])),
+        safe.line(entry.cluster),
+        zone=zone,
+        parts=parts,
+        link=entry.link,
+        now=now,
     )
 
 
@@ -245,62 +269,3 @@ def letter_of(message: WorkflowMessage, dropped: int) -> Delivery:
 
 def _left_out(count: int) -> str:
     return f"{count} earlier messages were left out, because they could not be sent."
-
-
-_WORDS = {
-    Topic.RECEIVED: "maintenance announced",
-    Topic.PLANNED: "drain planned",
-    Topic.HELD: "held",
-    Topic.WILL_BE_MISSED: "will be missed",
-    Topic.NO_LONGER_MISSED: "no longer missed",
-    Topic.UNGUARDED: "unguarded",
-    Topic.TWO_RECONCILERS: "two reconcilers",
-    Topic.PERSON: "a person's word",
-    Topic.STARTED: "maintenance started",
-    Topic.BLOCKED: "drain blocked",
-    Topic.DRAINED: "drained",
-    Topic.DEADLINE_PASSED: "latest start passed",
-    Topic.MISSED: "missed",
-    Topic.FAILED: "failed",
-    Topic.DONE: "done",
-}
-
-
-def _title(messages: Sequence[Message]) -> str:
-    about = list(dict.fromkeys(one.about for one in messages))
-    topics = list(dict.fromkeys(one.topic for one in messages))
-    if len(about) == 1:
-        return f"{about[0]}: {', '.join(_WORDS[each] for each in topics)}"
-    if any(not one.node for one in messages):
-        of_cluster = _title([one for one in messages if not one.node])
-        return f"{of_cluster}; {_title([one for one in messages if one.node])}"
-    nodes = {one.node for one in messages}
-    counts = ", ".join(f"{_nodes_with(each, messages)} {_WORDS[each]}" for each in topics)
-    return f"{len(nodes)} nodes: {counts}"
-
-
-def _nodes_with(topic: Topic, messages: Sequence[Message]) -> int:
-    return len({one.node for one in messages if one.topic is topic})
-
-
-def _lines(messages: Sequence[Message], zone: tzinfo) -> Iterator[str]:
-    """Yield the lines, problems first. Nodes of which the same is said share one."""
-    groups: dict[tuple[Topic, bool, str], list[Message]] = {}
-    for one in sorted(messages, key=lambda one: not one.topic.bad):
-        groups.setdefault((one.topic, one.repeats, one.text), []).append(one)
-    for (topic, repeats, text), alike in groups.items():
-        said = f"{'still ' if repeats else ''}{_WORDS[topic]}: {in_zone(text, zone)}"
-        if len(alike) == 1:
-            where = ", ".join(_places(alike[0]))
-            name = alike[0].node or alike[0].about
-            head = f"{name} ({where})" if where else name
-            yield safe.line(f"{head}: {said}")
-        else:
-            yield safe.line(f"{len(alike)} nodes: {said}: {', '.join(one.node for one in alike)}")
-
-
-def _places(message: Message) -> Iterator[str]:
-    if message.pool:
-        yield message.pool
-    if message.zone:
-        yield message.zone

@@ -9,11 +9,20 @@ from functools import partial
 from msgspec import Struct
 
 from reconciler.calendar.notice_times import Past, Periodic, due
-from reconciler.features.notices.facts import ENDING, Fact, facts_of, kind_of, may_be_blocked, result_of
+from reconciler.features.notices.facts import (
+    ENDING,
+    Fact,
+    facts_of,
+    kind_of,
+    may_be_blocked,
+    remedy,
+    result_of,
+)
 from reconciler.features.notices.memory import (
     CASES,
     PENDING,
     SAID,
+    Alerted,
     Known,
     Memory,
     Pending,
@@ -36,8 +45,7 @@ _DELETED = "the node was deleted"
 _OF_CLUSTER = ""
 """What owners read about the whole cluster: no such message goes to them."""
 
-_NO_CASE = "nothing is announced for the node any more, and it has no case"
-_COME_BACK = ("Held", "Blocked")
+_COME_BACK = ("ApprovalNeeded", "Held", "Blocked")
 """The keys of what ends within a case, and can come back."""
 
 
@@ -62,7 +70,9 @@ _CLUSTER = ""
 
 def after_pass(memory: Memory, seen: Pass, entries: Sequence[Notify], now: datetime) -> Memory:
     """Return the memory with the messages of this pass. It is the same value if there is nothing new."""
-    news = _News(memory, entries, now)
+    lock = seen.plan.reconciler
+    origin = f"{lock.lock} {seconds(lock.since)}" if lock.since is not None else lock.lock
+    news = _News(memory, entries, now, origin, seen.plan.settings.prefix)
     news.beside(seen.plan.reconciler)
     for node in seen.plan.nodes:
         if node.uid:
@@ -78,7 +88,7 @@ def after_pass(memory: Memory, seen: Pass, entries: Sequence[Notify], now: datet
 def is_for(entry: Notify, message: Message, audience: Sequence[str]) -> bool:
     """Whether an entry of `notify` gets a message with this audience."""
     kinds = not entry.kinds or not message.node or message.kind in entry.kinds
-    return entry.name in audience and message.topic in entry.topics and kinds
+    return entry.name in audience and message.topic in entry.topics and kinds and not message.over
 
 
 class _Lasting(Struct, frozen=True):
@@ -98,12 +108,17 @@ class _Lasting(Struct, frozen=True):
 class _News:
     """Collects what changes in the memory with one pass."""
 
-    def __init__(self, memory: Memory, entries: Sequence[Notify], now: datetime) -> None:
+    def __init__(
+        self, memory: Memory, entries: Sequence[Notify], now: datetime, origin: str, prefix: str
+    ) -> None:
         self._before, self._entries, self._now = memory, entries, now.replace(microsecond=0)
+        self._origin, self._prefix = origin, prefix
+        self._plans: dict[str, NodePlan] = {}
         self._cases: dict[str, Known] = {}
         self._messages: list[tuple[Message, tuple[str, ...]]] = []
         self._lasting: list[_Lasting] = []
         self._over: set[tuple[str, str]] = set()
+        self._closed: set[tuple[str, str]] = set()
         self._ended: set[str] = set()
         self.seen: set[str] = set()
 
@@ -118,15 +133,18 @@ class _News:
         if not facts and not known.open and (before is None or not (unwritten or node.unknowns)):
             return
         self.seen.add(node.uid)
+        self._plans[node.node] = node
         known = self._say(known, facts)
         known = self._without_over(known, node, facts, unwritten=unwritten)
+        if not unwritten:
+            self._close(known, facts)
         if ENDING in facts:
             self._ended.add(known.case)
             kept = {key: at for key, at in known.said.items() if key in facts and key.startswith("Received ")}
             # An event that is still reported was said, and needs no second message.
             if kept:
                 self._cases[node.uid] = replace(
-                    known, case=_case_of(node.uid, self._now), said=kept, open=False, alerted=(), result=""
+                    known, case=_case_of(node.uid, self._now), said=kept, open=False, alerted={}, result=""
                 )
             return
         self._cases[node.uid] = known
@@ -147,23 +165,22 @@ class _News:
             # The nodes of each entry may be among those on which both act.
             audience=tuple(entry.name for entry in self._entries),
             said=before.said if before is not None else {},
+            alerted=before.alerted if before is not None else {},
         )
         text = f"another reconciler acts on the same nodes: {reconciler.beside}. Find both: {FIND}"
-        fact = Fact(Topic.TWO_RECONCILERS, text, _OF_CLUSTER, lasts=True)
-        self._cases[_CLUSTER] = self._say(known, {f"{fact.topic} {' '.join(reconciler.others)}": fact})
+        fact = Fact(Topic.TWO_RECONCILERS, text, _OF_CLUSTER, lasts=True, cause="two reconcilers")
+        facts = {f"{fact.topic} {' '.join(reconciler.others)}": fact}
+        self._cases[_CLUSTER] = self._say(known, facts)
+        self._close(self._cases[_CLUSTER], facts)
 
     def gone(self, known: Known, *, exists: bool) -> None:
-        """Add the end of a case that the plan does not have any more.
-
-        A node without a case has an end only for those who were asked to open an alert about it.
-        """
-        if known.open or known.alerted:
+        """Add the end of a case that the plan does not have any more."""
+        if known.open:
             stopped = "" if exists else CaseOutcome(CaseResult.STOPPED).words
             parts = (known.result or stopped, _LOST if exists else _DELETED)
-            text = "; ".join(part for part in parts if part) if known.open else _NO_CASE
             anyone = "the case has ended" if exists else _DELETED
-            message = self._message(known, ENDING, Fact(Topic.DONE, text, anyone))
-            self._messages.append((message, known.audience if known.open else ()))
+            fact = Fact(Topic.DONE, "; ".join(part for part in parts if part), anyone)
+            self._messages.append((self._message(known, ENDING, fact), known.audience))
         self._over |= {(known.case, self._key(known, key)) for key in _COME_BACK}
         self._ended.add(known.case)
 
@@ -184,7 +201,8 @@ class _News:
                 # What has come since the last reminders is sent for the first time about now.
                 again = [one.message for one in lasting if one.is_sent(entry, receiver.reminded)]
                 self._messages += [
-                    (replace(one, key=f"{one.key} {seconds(self._now)}"), (entry.name,)) for one in again
+                    (replace(self._with_remedy(one), key=f"{one.key} {seconds(self._now)}"), (entry.name,))
+                    for one in again
                 ]
             else:
                 reminded = receiver.reminded
@@ -194,26 +212,16 @@ class _News:
     def memory(self) -> Memory:
         """Return the memory after the pass."""
         by_name = {entry.name: entry for entry in self._entries}
-        alerted = {known.case: known.alerted for known in self._before.cases.values()}
         pending = [kept for one in self._before.pending if (kept := self._kept(one)) is not None]
-        for message, audience in self._messages:
-            closes = alerted.get(message.case, ()) if message.topic is Topic.DONE else ()
-            to = tuple(
-                entry.name
-                for entry in self._entries
-                if is_for(entry, message, audience) or (entry.name in closes and entry.pagerduty is not None)
-            )
-            pending += [Pending(message, to)] if to else []
-            opened = {name for name in to if by_name[name].pagerduty is not None}
-            if opened and message.topic is not Topic.DONE:
-                alerted[message.case] = tuple(sorted({*alerted.get(message.case, ()), *opened}))
+        alerted, added = self._alerts()
+        pending += added
         receivers = {
             name: one
             for name, one in self._receivers.items()
             if (name in by_name or is_workflow(name)) and one != Receiver()
         }
         # An end that nobody hears of would leave an alert open.
-        first = sorted(range(len(pending)), key=lambda index: pending[index].message.topic is Topic.DONE)
+        first = sorted(range(len(pending)), key=lambda index: pending[index].message.over)
         left_out = set(first[: max(len(pending) - PENDING, 0)])
         for index in left_out:
             for name in pending[index].to:
@@ -221,11 +229,75 @@ class _News:
                 receivers[name] = replace(before, dropped=before.dropped + 1)
         waiting = tuple(one for index, one in enumerate(pending) if index not in left_out)
         cases = {
-            uid: replace(known, alerted=alerted.get(known.case, ()))
+            uid: replace(known, alerted=alerted.get(known.case, {}))
             for uid, known in list(self._cases.items())[:CASES]
         }
         after = replace(self._before, cases=cases, pending=waiting, receivers=receivers)
         return self._before if after == self._before else after
+
+    def _alerts(self) -> tuple[dict[str, dict[str, Alerted]], list[Pending]]:
+        """Return what may have opened an alert, by case and message, and who gets the messages of this pass.
+
+        All cases with the same cause have one alert. It is closed when the last of them has ended, and opened
+        again when it gets worse, so that people are called again.
+        """
+        alarms = {entry.name for entry in self._entries if entry.pagerduty is not None}
+        before = {known.case: known for known in self._before.cases.values()}
+        alerted: dict[str, dict[str, Alerted]] = {}
+        closed: list[tuple[Known, Alerted]] = []
+        open_now: dict[tuple[str, str], list[Alerted]] = {}
+
+        def opened(case: str, key: str, one: Alerted) -> None:
+            alerted.setdefault(case, {})[key] = one
+            for name in one.to:
+                open_now.setdefault((name, one.cause or case), []).append(one)
+
+        for case, known in before.items():
+            for key, one in known.alerted.items():
+                if case in self._ended or (case, key) in self._closed:
+                    # Only a person closes an alert about a miss.
+                    closed += [(known, one)] if one.topic is not Topic.MISSED else []
+                else:
+                    opened(case, key, one)
+        added: list[Pending] = []
+        for message, audience in self._messages:
+            to = tuple(entry.name for entry in self._entries if is_for(entry, message, audience))
+            if message.case in self._ended and message.topic is not Topic.MISSED:
+                to = tuple(name for name in to if name not in alarms)
+            worse = [name for name in to if name in alarms and self._is_worse(message, open_now, name)]
+            added += [self._end_of(message, tuple(worse))] if worse else []
+            added += [Pending(message, to)] if to else []
+            calls = tuple(name for name in to if name in alarms)
+            if calls and not message.repeats:
+                opened(message.case, message.key, Alerted(message.topic, message.cause, calls))
+        ends = []
+        for known, one in closed:
+            fact = Fact(one.topic, "", "", cause=one.cause)
+            message = self._message(known, f"over {one.topic} {seconds(self._now)}", fact)
+            to = tuple(name for name in one.to if name in alarms and (name, message.alert) not in open_now)
+            for name in to:
+                open_now[name, message.alert] = []  # One message closes it.
+            ends += [self._end_of(message, to)] if to else []
+        return alerted, [*ends, *added]
+
+    @staticmethod
+    def _is_worse(message: Message, open_now: Mapping[tuple[str, str], list[Alerted]], name: str) -> bool:
+        """Whether the alert about its cause is open, and was opened about nothing that is as bad."""
+        known = open_now.get((name, message.alert), [])
+        return bool(known) and all(message.topic.severity.exceeds(one.topic.severity) for one in known)
+
+    @staticmethod
+    def _end_of(message: Message, to: tuple[str, ...]) -> Pending:
+        """Return the message that closes the alert of a message."""
+        key = message.key if message.key.startswith("over ") else f"over {message.key}"
+        return Pending(replace(message, key=key, text="", over=True, anyone="", named=()), to)
+
+    def _close(self, known: Known, facts: Mapping[str, Fact]) -> None:
+        """Note which alerts are about a state that has ended."""
+        lasting = {self._key(known, key) for key, fact in facts.items() if fact.lasts}
+        lasting |= {self._key(known, key) for key in _COME_BACK if key in known.said}
+        over = (key for key, one in known.alerted.items() if one.topic.lasts and key not in lasting)
+        self._closed |= {(known.case, key) for key in over}
 
     def _say(self, known: Known, facts: Mapping[str, Fact]) -> Known:
         """Add the messages of what was not said before, and return what was said then."""
@@ -235,7 +307,7 @@ class _News:
             if fact.lasts:
                 self._lasting.append(_Lasting(replace(message, repeats=True), known.audience, since))
             if key not in known.said and (len(known.said) < SAID or key == ENDING):
-                self._messages.append((message, self._audience(known, fact)))
+                self._messages.append((self._with_remedy(message), self._audience(known, fact)))
                 known = replace(known, said={**known.said, key: seconds(self._now)})
         return known
 
@@ -250,6 +322,13 @@ class _News:
         if (message.case, key) in self._over or (message.repeats and message.case in self._ended):
             return None
         names = {entry.name for entry in self._entries}
+        if message.over:
+            to = tuple(name for name in pending.to if name in names)
+            return Pending(message, to) if to else None
+        closed = (message.case, key) in self._closed or message.case in self._ended
+        if closed and message.topic is not Topic.MISSED:
+            # It would open an alert that is closed a moment later.
+            names -= {entry.name for entry in self._entries if entry.pagerduty is not None}
         if message.case in self._ended and message.topic not in _KEPT_AT_THE_END:
             names -= {
                 entry.name
@@ -279,6 +358,7 @@ class _News:
             pool=node.pool,
             zone=node.zone,
             namespaces=before.namespaces if before is not None else (),
+            alerted=before.alerted if before is not None else {},
             result=result_of(record) if record is not None and is_open else "",
         )
 
@@ -320,7 +400,16 @@ class _News:
             namespaces=known.namespaces,
             anyone=fact.anyone if for_owners else "",
             named=fact.named if for_owners else (),
+            cause=fact.cause,
+            origin=self._origin,
+            by=fact.by,
         )
+
+    def _with_remedy(self, message: Message) -> Message:
+        node = self._plans.get(message.node)
+        if node is None or not message.topic.bad:
+            return message
+        return replace(message, remedy=remedy(node, message.topic, self._prefix))
 
     def _key(self, known: Known, key: str) -> str:
         """Return the key of a message: what can come back has the moment at which it came."""

@@ -2,29 +2,47 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from zlib import crc32
 
 from msgspec import Struct
 
-from reconciler.features.notices.memory import NAMESPACES, OWN_TEXT, RESULT, TEXT, seconds
+from reconciler.features.notices.memory import NAMESPACES, OWN_TEXT, REMEDY, RESULT, TEXT, seconds
 from reconciler.features.notices.messages import OfNamespace, Topic
 from reconciler.model import limits
 from reconciler.model.case_outcome import CaseResult, counted, outcome_at_end, struck_by, unbegun
 from reconciler.model.drains import Blocker, Coming, Phase
 from reconciler.model.event import MaintenanceEvent
+from reconciler.model.keys import keys_of
 from reconciler.model.moments import to_text
 from reconciler.model.outcome import HoldCode, Outcome, Result, WaitsFor
 from reconciler.model.plan import Hold, JudgedEvent, NodePlan
 from reconciler.model.record import SAME_MOMENT, CaseRecord, State
+from reconciler.model.schedule import HELD_BY, PODS_STAY
 from reconciler.model.values import replace
+from reconciler.report.explain import blocked_by, obstacles
+from reconciler.report.people import for_any
 
 ENDING = "Done"
 """The key of the message about the end of a case."""
 
 _NAMED = 3
 _RECEIVED = "Received"
+APPROVED = "approved"
+"""The cause of what waits for an approval, as the check has it."""
+
+_MOMENT = re.compile(r" \d{4}-\S+Z$")
+_CHECKS = {
+    "maxUnavailable": "budgetLeft",
+    "perZone": "budgetLeft",
+    "perPool": "budgetLeft",
+    "calendar": "windowOpen",
+}
+"""The checks that hold a start for what a forecast names otherwise: both have one cause."""
+
+_WORDS_OF_PEOPLE = frozenset({"notHeld", "notDeferred"})
 _UNTOUCHED = frozenset({HoldCode.LOOKED_AFTER, HoldCode.RECORD_READABLE, HoldCode.NOT_CLAIMED})
 
 
@@ -34,7 +52,9 @@ class Fact(Struct, frozen=True):
     `text` is for the people who run the cluster. `anyone` and `named` are for the owners of pods on the node,
     see Message: nothing that a source, a person, a server or a webhook has written may stand in `anyone`.
     `takes_back` is the key of the message that it takes back, empty if there is none. `before` is the moment
-    before which people have to know it (UTC), None if there is none.
+    before which people have to know it (UTC), None if there is none. `cause` is the same for all nodes with
+    the same cause, empty if there is no other with it. `by` is when the platform may start, or until when a
+    person has to act (UTC).
     """
 
     topic: Topic
@@ -44,6 +64,8 @@ class Fact(Struct, frozen=True):
     lasts: bool = False
     takes_back: str = ""
     before: datetime | None = None
+    cause: str = ""
+    by: datetime | None = None
 
 
 def facts_of(
@@ -89,14 +111,15 @@ def _failures(node: NodePlan, outcomes: Sequence[Outcome]) -> Iterator[tuple[str
     for one in outcomes:
         if one.result is Result.FAILED:
             failed = f"{one.action} failed"
-            yield f"Failed {one.action}", Fact(Topic.FAILED, f"{failed}: {one.detail}", failed)
+            yield f"Failed {one.action}", Fact(Topic.FAILED, f"{failed}: {one.detail}", failed, cause=failed)
     progress = node.draining.progress
     if progress is not None and progress.phase is Phase.FAILED:
         failed = "the drain failed"
-        yield "Failed drain", Fact(Topic.FAILED, f"{failed}: {progress.error}", failed)
+        yield "Failed drain", Fact(Topic.FAILED, f"{failed}: {progress.error}", failed, cause=failed)
     for hold in node.holds:
         if hold.code == HoldCode.INTERNAL:
-            yield "Failed internal", Fact(Topic.FAILED, hold.reason, "the node can't be judged")
+            failed = "the node can't be judged"
+            yield "Failed internal", Fact(Topic.FAILED, hold.reason, failed, cause=failed)
 
 
 def _announced(events: Sequence[JudgedEvent], said: Mapping[str, int]) -> Iterator[tuple[str, Fact]]:
@@ -140,7 +163,8 @@ def _of_case(node: NodePlan, case: CaseRecord) -> Iterator[tuple[str, Fact]]:
         text = next(words, case.uncordoned.words)
         key = f"Unguarded {seconds(case.uncordoned.at)}"
         anyone = "somebody uncordoned the node, and the platform may still start"
-        yield key, Fact(Topic.UNGUARDED, text, anyone, lasts=True, before=node.platform_time)
+        date = node.platform_time
+        yield key, Fact(Topic.UNGUARDED, text, anyone, lasts=True, before=date, cause="unguarded", by=date)
     drained = case.drain is not None and case.drain.done is not None
     if case.open and case.state is State.REQUIRED and node.ended is None:
         if schedule is not None and schedule.planned_start is not None and not schedule.missed:
@@ -148,16 +172,22 @@ def _of_case(node: NodePlan, case: CaseRecord) -> Iterator[tuple[str, Fact]]:
             key = f"Planned {seconds(facts.planned)}" if facts.planned else "Planned"
             planned = f"the drain is planned for {start}"
             yield key, Fact(Topic.PLANNED, f"{planned}: {schedule.because}", planned)
+        needed = _approval(node)
+        if needed is not None:
+            yield "ApprovalNeeded", needed
         held = _held(node.holds)
         if held:
             codes = ", ".join(dict.fromkeys(hold.code for hold in held[:_NAMED]))
-            anyone = f"the start of the drain is held ({codes})"
-            yield "Held", Fact(Topic.HELD, _reasons(held), anyone, lasts=True, before=node.platform_time)
+            anyone, date = f"the start of the drain is held ({codes})", node.platform_time
+            cause = _cause(node, held)
+            yield "Held", Fact(Topic.HELD, _reasons(held), anyone, (), True, "", date, cause, date)
     if facts.deadline_passed is not None:
         why = _reasons(node.holds)
         text = f"{unbegun(case)}: {why}" if why else unbegun(case)
         lasts = case.drain is None and case.uncordoned is None and node.ended is None
-        yield "DeadlinePassed", Fact(Topic.DEADLINE_PASSED, text, unbegun(case), lasts=lasts)
+        cause, date = _cause(node, node.holds), node.platform_time
+        fact = Fact(Topic.DEADLINE_PASSED, text, unbegun(case), lasts=lasts, cause=cause, by=date)
+        yield "DeadlinePassed", fact
     if case.state is State.IN_MAINTENANCE or case.drain is not None:
         yield "Started", Fact(Topic.STARTED, _started(node), "the maintenance of the node starts")
     if drained and case.drain is not None and case.drain.done is not None:
@@ -174,7 +204,10 @@ def _of_case(node: NodePlan, case: CaseRecord) -> Iterator[tuple[str, Fact]]:
         name = missed.event.condition or missed.event.kind
         started = f"the platform started {name} at {to_text(missed.at)} while"
         text, anyone = f"{started} {counted(missed.pods, missed.met)}", f"{started} {counted(missed.pods)}"
-        yield f"Missed {seconds(missed.at)}", Fact(Topic.MISSED, text, anyone)
+        # Nobody closes an alert about a miss but a person, so one of an hour ago takes no more nodes.
+        hour = missed.at.astimezone(UTC).strftime("%Y-%m-%dT%H")
+        cause = f"missed {name} {hour}"
+        yield f"Missed {seconds(missed.at)}", Fact(Topic.MISSED, text, anyone, cause=cause)
 
 
 def _of_people(node: NodePlan, case: CaseRecord) -> Iterator[tuple[str, Fact]]:
@@ -208,12 +241,67 @@ def _foretold(
         return
     key = f"{Topic.WILL_BE_MISSED} {seconds(forecast.since)}"
     if forecast.is_due(now):
-        anyone = "the node will not be drained in time"
-        yield key, Fact(Topic.WILL_BE_MISSED, node.schedule.outlook, anyone, lasts=True)
+        anyone, date = "the node will not be drained in time", node.platform_time
+        cause = _MOMENT.sub("", forecast.cause.removeprefix(HELD_BY))
+        cause = APPROVED if _approval(node) is not None else _CHECKS.get(cause.partition(" ")[0], cause)
+        if cause.startswith(PODS_STAY):
+            # Without the code of the obstacle: a drain that is blocked by them has the same cause.
+            cause = f"{PODS_STAY}: {cause.removeprefix(f'{PODS_STAY}: ').partition(' ')[2]}"
+        fact = Fact(Topic.WILL_BE_MISSED, node.schedule.outlook, anyone, lasts=True, cause=cause, by=date)
+        yield key, fact
     elif forecast.over is not None and key in said:
         over = f"{Topic.NO_LONGER_MISSED} {seconds(forecast.over)}"
         anyone = "the node will be drained in time after all"
         yield over, Fact(Topic.NO_LONGER_MISSED, node.schedule.outlook, anyone, takes_back=key)
+
+
+def _approval(node: NodePlan) -> Fact | None:
+    """Return which approval is missing, and until when it helps; None if no event needs one."""
+    missing = [(one.event, one.kept.approval) for one in node.events if one.asks]
+    needed = [(event, wait) for event, wait in missing if wait is not None]
+    if not needed:
+        return None
+    event, wait = needed[0]
+    latest = node.schedule.latest_start if node.schedule is not None else None
+    by, date = latest or node.platform_time, node.platform_time
+    name = event.condition or event.kind.value
+    needs = f"the drain for {name} needs an approval{f' by {to_text(by)}' if by is not None else ''}"
+    follows = "the node is not drained"
+    if wait.until is not None:
+        follows = f"the drain starts at {to_text(wait.until)}"
+    starts = f"; the platform may start from {to_text(date)} on" if date is not None else ""
+    text = f"{needs}{starts}; without an approval, {follows}"
+    return Fact(Topic.APPROVAL_NEEDED, text, needs, lasts=True, before=by, cause=APPROVED, by=by)
+
+
+def remedy(node: NodePlan, topic: Topic, prefix: str) -> str:
+    """Return who can change what a message of this topic says of a node, with a command to type."""
+    keys, explain = keys_of(prefix), f"reconciler explain {node.node}"
+    progress = node.draining.progress
+    blockers = [one for one in progress.blockers if not one.leaving] if progress is not None else []
+    if topic is Topic.MISSED:
+        found = f"the owners of its pods: {explain} shows what is there now"
+    elif topic is Topic.FAILED:
+        found = f"whoever runs the reconciler: {explain}"
+    elif topic is Topic.BLOCKED and blockers:
+        found = blocked_by(blockers[0], None).who
+    elif topic is not Topic.UNGUARDED and _approval(node) is not None:
+        found = f"whoever may approve it: {keys.approve(node.node)}"
+    else:
+        waiting = (one.who for one in obstacles(node, keys) if not one.by_itself)
+        found = next(waiting, explain)
+    return limits.text(found, REMEDY)
+
+
+def _cause(node: NodePlan, holds: Sequence[Hold]) -> str:
+    """Return what a start is held by. What a person has said differs from node to node."""
+    if not holds:
+        return ""
+    # A missing approval comes first: it is what a person can give.
+    hold = next((hold for hold in holds if hold.code == APPROVED), holds[0])
+    if hold.code not in _WORDS_OF_PEOPLE:
+        return hold.code
+    return f"{hold.code} {crc32(for_any(node.node, hold.reason).encode('utf-8', 'replace'))}"
 
 
 def _held(holds: Sequence[Hold]) -> list[Hold]:
@@ -245,12 +333,15 @@ def _blocked(node: NodePlan) -> Fact | None:
     stay = f"pods stay: {'; '.join(named)}" + (f"; and {more} more" if more > 0 else "")
     parts = [*([stay] if named else []), *(one.words(node.node) for one in progress.coming)]
     date = node.platform_time
-    until = f"the platform may start from {to_text(date)} on; " if date is not None else ""
     if not parts:
         return None
     of_namespaces = _named(blockers, progress.coming, node.node)
-    text, anyone = f"{until}{'; '.join(parts)}", f"{until}pods stay"
-    return Fact(Topic.BLOCKED, text, anyone, of_namespaces, lasts=True, before=date)
+    first = blockers[0].budget or blockers[0].pod if blockers else progress.coming[0].namespace
+    until = f"the platform may start from {to_text(date)} on; " if date is not None else ""
+    cause = f"{PODS_STAY}: {first}"
+    return Fact(
+        Topic.BLOCKED, "; ".join(parts), f"{until}pods stay", of_namespaces, True, "", date, cause, date
+    )
 
 
 def _with_reason(blocker: Blocker) -> str:

@@ -33,6 +33,9 @@ SAID = 100
 TEXT = 600
 """Characters of a message's text."""
 
+REMEDY = 400
+"""Characters of who can change what a message says."""
+
 OWN_TEXT = 300
 """Characters of what a message says of the pods of one namespace."""
 
@@ -82,13 +85,21 @@ class Named(Protocol):
         """Its name."""
 
 
+class Alerted(Struct, frozen=True, rename={"topic": "t", "cause": "u", "to": "a"}):
+    """What opened an alert: the topic and the cause of a message, and the entries that were sent it."""
+
+    topic: Topic
+    cause: str
+    to: Names
+
+
 class Known(Struct, frozen=True, rename=_SHORT):
     """What was said of one node: `said` has the moment of each message by its key (Unix time).
 
     `case` identifies the case or the event, `open` is whether it is a case. `audience` are the names of the
-    entries of `notify` that select the node, `alerted` of those that may have an open alert about the case.
-    `namespaces` are those of its pods, if an entry needed them. The rest describes the node and its case for
-    a message after it is gone: `result` is what has become of the case, empty if that is not known.
+    entries of `notify` that select the node. `alerted` is what may have opened an alert, by the key of the
+    message. `namespaces` are those of its pods, if an entry needed them. The rest describes the node and its
+    case for a message after it is gone: `result` is what has become of the case, empty if that is not known.
     """
 
     node: str
@@ -100,7 +111,7 @@ class Known(Struct, frozen=True, rename=_SHORT):
     pool: str = ""
     zone: str = ""
     namespaces: Names = ()
-    alerted: Names = ()
+    alerted: Mapping[str, Alerted] = field(default_factory=dict)
     result: str = ""
 
 

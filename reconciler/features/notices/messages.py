@@ -21,6 +21,9 @@ class Topic(StrEnum):
     PLANNED = "Planned"
     """The start of the drain is planned."""
 
+    APPROVAL_NEEDED = "ApprovalNeeded"
+    """The drain needs the approval of a person, and has none."""
+
     HELD = "Held"
     """Something other than the time holds the start."""
 
@@ -61,21 +64,57 @@ class Topic(StrEnum):
     """The case has ended."""
 
     @property
+    def severity(self) -> Severity:
+        """How bad it is."""
+        return _SEVERITIES.get(self, Severity.INFO)
+
+    @property
     def bad(self) -> bool:
         """Whether a person probably has to do something."""
-        return self in _BAD
+        return self.severity is not Severity.INFO
+
+    @property
+    def lasts(self) -> bool:
+        """Whether it is about a state that ends, and not about something that happened."""
+        return self in _STATES
 
 
-_BAD = frozenset(
+class Severity(StrEnum):
+    """How bad a topic is, the least first. The values are those of PagerDuty."""
+
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+    CRITICAL = "critical"
+
+    def exceeds(self, other: Severity) -> bool:
+        """Whether it is worse than another one."""
+        order = tuple(Severity)
+        return order.index(self) > order.index(other)
+
+
+_SEVERITIES = {
+    Topic.APPROVAL_NEEDED: Severity.WARNING,
+    Topic.HELD: Severity.WARNING,
+    Topic.BLOCKED: Severity.WARNING,
+    Topic.DEADLINE_PASSED: Severity.WARNING,
+    Topic.WILL_BE_MISSED: Severity.ERROR,
+    Topic.UNGUARDED: Severity.ERROR,
+    Topic.TWO_RECONCILERS: Severity.ERROR,
+    Topic.FAILED: Severity.ERROR,
+    Topic.MISSED: Severity.CRITICAL,
+}
+
+
+_STATES = frozenset(
     {
+        Topic.APPROVAL_NEEDED,
         Topic.HELD,
         Topic.WILL_BE_MISSED,
         Topic.UNGUARDED,
         Topic.TWO_RECONCILERS,
         Topic.BLOCKED,
         Topic.DEADLINE_PASSED,
-        Topic.MISSED,
-        Topic.FAILED,
     }
 )
 
@@ -98,6 +137,11 @@ class Message(Struct, frozen=True):
     it may wait at most for the end of what it says, None if there is no limit. `anyone` is what every owner
     of pods on the node may read, so it names nothing of a namespace. `named` is what only the owners of a
     namespace may read.
+
+    `cause` is what it comes from, the same text for all nodes of which it is true; empty if only this case
+    has it. `origin` identifies the cluster where it has no name. `by` is when the platform may start, or
+    until when a person has to act (UTC). `remedy` says who can change it, with a command. `over`: what it
+    says is true no more; only who has an open alert about it gets that.
     """
 
     topic: Topic
@@ -114,6 +158,11 @@ class Message(Struct, frozen=True):
     patience: timedelta | None = None
     anyone: str = ""
     named: tuple[OfNamespace, ...] = ()
+    cause: str = ""
+    origin: str = ""
+    by: UnixMoment | None = None
+    remedy: str = ""
+    over: bool = False
 
     def for_owners(self, namespaces: Collection[str]) -> Message:
         """Return the message for the owners of these namespaces: of others it has only a number of pods."""
@@ -122,12 +171,17 @@ class Message(Struct, frozen=True):
         counted = f"{others} {'pod' if others == 1 else 'pods'} of others"
         rest = "; ".join((*own, *([counted] if others else ())))
         text = ": ".join(part for part in (self.anyone or self.topic.value, rest) if part)
-        return replace(self, text=text, namespaces=(), anyone=text, named=())
+        return replace(self, text=text, namespaces=(), anyone=text, named=(), cause="", remedy="")
 
     @property
     def about(self) -> str:
         """What it is about, in words."""
         return f"node {self.node}" if self.node else "the cluster"
+
+    @property
+    def alert(self) -> str:
+        """What identifies the alert about it: its cause, or its case."""
+        return self.cause or self.case
 
     @property
     def id(self) -> str:

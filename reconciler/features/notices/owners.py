@@ -97,7 +97,7 @@ def for_owners(
     for address in served:
         about = (one for one in delivery.messages if one.node in nodes[address])
         messages = tuple(one.for_owners(theirs[address]) for one in about)
-        found.append(replace(delivery_of(entry, messages, zone), recipient=address))
+        found.append(replace(delivery_of(entry, messages, zone, now=delivery.now), recipient=address))
     cut = (name for name, given in wanted.items() if not set(given) <= set(served))
     return ForOwners(tuple(found), tuple(sorted(cut)))
 

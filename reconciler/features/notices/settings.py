@@ -57,6 +57,16 @@ Name = Annotated[str, PlainValidator(_name), WithJsonSchema(TEXT)]
 Time = Annotated[TimeOfDay, PlainValidator(parse_time), WithJsonSchema({"type": "string"})]
 
 
+def _page_url(value: object) -> str:
+    if not isinstance(value, str) or not _PAGE.fullmatch(value):
+        raise ValueError(f"{literal(value)} is not a URL; write it like https://maintenance.example.com")
+    return value
+
+
+_PAGE = re.compile(r"https?://[^\s<>|]{1,500}")
+PageUrl = Annotated[str, PlainValidator(_page_url), WithJsonSchema(TEXT)]
+
+
 OPEN = "open"
 """Marks a value that the settings may show, though it can be named like a secret."""
 
@@ -146,7 +156,7 @@ class Mail(TransportSection):
 
 
 class PagerDuty(TransportSection):
-    """PagerDuty: an alert for each case with a problem, resolved when the case ends, and one for a miss."""
+    """PagerDuty: an alert for each cause of a problem, resolved when it is over, and one for misses."""
 
     routing_key: SecretText = Field(description="The integration key (Events API v2).")
     url: OpenUrl = Field(
@@ -276,7 +286,7 @@ class To(Section):
 
 
 _FOR_MESSAGES = frozenset(
-    {"when", "group", "every", "at", "after", "held_for", "blocked_for", "template", "cluster"}
+    {"when", "group", "every", "at", "after", "held_for", "blocked_for", "template", "cluster", "link"}
 )
 
 
@@ -300,8 +310,8 @@ class Notify(Section):
     )
     when: tuple[Topic, ...] | None = Field(
         default=None,
-        description="The topics to send. Default: all; for PagerDuty the problems and `Done`, which ends "
-        "each alert whatever is chosen.",
+        description="The topics to send. Default: all; for PagerDuty the problems; each alert ends "
+        "by itself.",
     )
     node_selector: Selector = Field(default=EVERYTHING, description="Its nodes. Default: all.")
     kinds: tuple[Kind, ...] = Field(
@@ -341,6 +351,10 @@ class Notify(Section):
         default="", max_length=100, description="The cluster's name, before each message. Default: `cluster`."
     )
 
+    link: PageUrl = Field(
+        default="", description="The URL of the [page](page.md), which each message links to. Default: none."
+    )
+
     @model_validator(mode="after")
     def _fits_together(self) -> Notify:
         chosen = [key for key in TRANSPORTS if getattr(self, key) is not None]
@@ -374,8 +388,11 @@ class Notify(Section):
         """The topics to send."""
         if self.alertmanager is not None:
             return frozenset()
-        usual = (one for one in Topic if self.pagerduty is None or one.bad or one is Topic.DONE)
-        chosen = frozenset(usual if self.when is None else self.when)
+        if self.pagerduty is not None:
+            chosen = frozenset((one for one in Topic if one.bad) if self.when is None else self.when)
+            # Alerts end by themselves: each is closed when what it says is over.
+            return chosen - {Topic.DONE, Topic.NO_LONGER_MISSED}
+        chosen = frozenset(Topic if self.when is None else self.when)
         return chosen | {Topic.NO_LONGER_MISSED} if Topic.WILL_BE_MISSED in chosen else chosen
 
     def delay(self, topic: Topic, patience: timedelta | None) -> timedelta:

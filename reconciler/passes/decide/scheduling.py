@@ -15,7 +15,7 @@ from reconciler.model.moments import shifted, to_text
 from reconciler.model.node import Node
 from reconciler.model.plan import Hold, JudgedEvent, NodePlan
 from reconciler.model.record import CaseRecord, State
-from reconciler.model.schedule import CaseSchedule, Prospect, StartTimes
+from reconciler.model.schedule import HELD_BY, CaseSchedule, Prospect, StartTimes
 from reconciler.model.snapshot import Ledger
 from reconciler.model.values import replace
 from reconciler.passes.decide.forecasts import Reasons, forecast_until
@@ -105,7 +105,7 @@ def as_held(schedule: CaseSchedule | None, holds: Sequence[Hold], now: datetime)
     if schedule.missed:
         return held
     if schedule.latest_start is not None and schedule.latest_start < (start or now):
-        return replace(held, missed=True, because=because, cause=f"held by {holds[0].code}")
+        return replace(held, missed=True, because=because, cause=f"{HELD_BY}{holds[0].code}")
     unknown = "" if start is not None else f"not known when its drain starts: {because}"
     prospect = schedule.prospect
     if unknown and not prospect.obstacles:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -15,7 +16,7 @@ from reconciler.features.notices.deliveries import due_for
 from reconciler.features.notices.memory import SAID
 from reconciler.features.notices.messages import Topic
 from reconciler.features.notices.settings import NOTIFY
-from reconciler.features.notices.transports.posts import event
+from reconciler.features.notices.transports.posts import pagerduty
 from reconciler.model.errors import Forbidden
 from reconciler.model.instructions import PersonHold, Word
 from reconciler.model.moments import to_text
@@ -31,6 +32,7 @@ from tests.support.searching import examples
 
 SECOND = timedelta(seconds=1)
 EVERY = "notify: [{name: oncall, pagerduty: {routingKey: key}, every: 20m}]"
+CHAT = "notify: [{name: oncall, slack: {webhook: 'http://127.0.0.1:1/'}, every: 20m}]"
 PROBLEMS = "notify: [{name: oncall, pagerduty: {routingKey: key}, when: [Blocked, Missed, Held]}]"
 TEAM = "notify: [{name: oncall, pagerduty: {routingKey: key}, nodeSelector: {team: shop}}]"
 ALL_TOPICS = (
@@ -48,15 +50,19 @@ class Paged(Following):
         self.reachable = True
         self.open: dict[str, str] = {}
         """The alerts that are open: what each was opened with, by its key."""
+        self.sent: list[dict[str, Any]] = []
+        """The events that PagerDuty got."""
         self.ended: set[str] = set()
-        """The cases that have ended, as far as PagerDuty knows."""
+        """The cases that have ended."""
 
     def go(self, pause: timedelta = SECOND) -> None:
         """Have passes for so long, and send what is due after each."""
         ends = self.world.now + pause
         while self.world.now < ends:
             self.world.advance(min(ends - self.world.now, max(pause / 5, SECOND)))
+            before = {known.case for known in self.memory.cases.values() if known.open}
             self.step()
+            self.ended |= before - {known.case for known in self.memory.cases.values()}
             self.deliver()
 
     def deliver(self) -> None:
@@ -66,15 +72,19 @@ class Paged(Following):
         if found is None or not self.reachable:
             self.memory = deliveries.too_old(self.memory, (entry,), self.world.now)
             return
+        alive = {known.case for known in self.memory.cases.values()}
         for message in found.messages:
-            sent = event(message, found, "key")
-            assert message.case not in self.ended, f"after the end of its case: {message}"
+            late = not message.over and message.topic is not Topic.MISSED and message.case not in alive
+            assert not late, f"after the end of its case: {message}"
+        posts = pagerduty(entry.pagerduty, found) if entry.pagerduty is not None else ()
+        for post in posts:
+            sent = post.body
+            assert isinstance(sent, dict)
+            self.sent.append(sent)
             if sent["event_action"] == "trigger":
-                self.open[sent["dedup_key"]] = f"{message.topic}"
-                continue
-            self.open.pop(sent["dedup_key"], None)
-            if message.topic is Topic.DONE:
-                self.ended.add(message.case)
+                self.open[sent["dedup_key"]] = sent["payload"]["class"]
+            else:
+                self.open.pop(sent["dedup_key"], None)
         self.memory = deliveries.sent(self.memory, found, self.world.now)
 
     def announce(self, name: str, kind: str = "Reboot", ahead: timedelta | None = None) -> None:
@@ -176,7 +186,7 @@ def test_a_drain_that_a_person_has_stopped_is_not_blocked() -> None:
 
 
 def test_a_reminder_does_not_follow_the_end() -> None:
-    paged = Paged(f"budget: {{maxUnavailable: 0}}\n{EVERY}")
+    paged = Paged(f"budget: {{maxUnavailable: 0}}\n{CHAT}")
     paged.announce("a", ahead=minutes(30))
     paged.go(timedelta(hours=1))
     reminded = paged.memory.receiver("oncall").reminded
@@ -185,6 +195,39 @@ def test_a_reminder_does_not_follow_the_end() -> None:
     paged.world.advance(reminded + minutes(20) - paged.world.now)
 
     assert paged.topics() == [Topic.DONE]
+
+
+APPROVAL = f"events: {{Reboot: {{approval: true}}}}\n{EVERY}"
+
+
+def test_nodes_with_one_cause_have_one_alert_which_the_last_of_them_closes() -> None:
+    paged = Paged(APPROVAL)
+    for name in ("a", "b"):
+        paged.announce(name, ahead=timedelta(hours=9))
+        paged.go(minutes(1))
+
+    assert len(paged.open) == 1
+    assert [one["payload"]["custom_details"]["nodes"] for one in paged.sent] == ["a", "b"]
+    paged.withdraw("a")
+    paged.go(minutes(1))
+    assert len(paged.open) == 1
+    paged.withdraw("b")
+    paged.go(minutes(1))
+    assert paged.open == {}
+
+
+def test_an_alert_that_gets_worse_is_opened_again_so_that_people_are_called_again() -> None:
+    paged = Paged(APPROVAL)
+    paged.announce("a", ahead=minutes(40))
+    paged.go(minutes(39))
+
+    (key,) = paged.open
+    severities = [one["payload"]["severity"] for one in paged.sent if one["event_action"] == "trigger"]
+    assert {one["dedup_key"] for one in paged.sent} == {key}
+    worse = severities.index("error")
+    assert set(severities[:worse]) == {"warning"}
+    assert [one["event_action"] for one in paged.sent].index("resolve") == worse
+    assert [one["event_action"] for one in paged.sent].count("resolve") == 1
 
 
 def test_a_failure_on_a_node_without_a_case_is_closed_once_it_is_over() -> None:
@@ -215,17 +258,15 @@ def test_who_was_asked_to_open_an_alert_closes_it_whatever_the_settings_select_t
 
 
 def test_the_end_of_a_case_of_many_messages_is_sent() -> None:
-    paged = Paged(f"budget: {{maxUnavailable: 0}}\n{EVERY}")
+    paged = Paged(f"budget: {{maxUnavailable: 0}}\n{CHAT}")
     paged.announce("a", ahead=minutes(30))
     paged.go(timedelta(hours=2))
-    assert len(paged.open) == 1
     known = paged.memory.cases["uid-a"]
     many = {**known.said, **{f"Planned {number}": number for number in range(SAID)}}
     paged.memory = replace(paged.memory, cases={"uid-a": replace(known, said=many)})
     paged.withdraw("a")
-    paged.go(minutes(1))
 
-    assert paged.open == {}
+    assert paged.topics() == [Topic.DONE]
 
 
 def test_an_alert_is_closed_also_after_pagerduty_could_not_be_reached_for_days() -> None:

@@ -11,6 +11,7 @@ from reconciler.calendar.values import in_zone
 from reconciler.features.notices.deliveries import MOST, Delivery, delivery_of, due_for, failed, sent, too_old
 from reconciler.features.notices.memory import Memory
 from reconciler.features.notices.messages import Topic
+from reconciler.features.notices.wording import runbook_of
 from reconciler.model.values import replace
 from tests.features.notices.following import entries, message, told
 from tests.support.builders import NOW, minutes
@@ -48,7 +49,7 @@ def test_forty_nodes_are_one_message() -> None:
     memory = told(*(message(node=f"node-{number:02}") for number in range(40)))
     found = due(memory, one(), NOW + timedelta(seconds=10))
 
-    assert found.title == "40 nodes: 40 maintenance started"
+    assert found.title == "40 nodes: drain started"
     assert sent(memory, found, NOW).pending == ()
 
 
@@ -58,10 +59,9 @@ def test_forty_nodes_of_which_much_is_said_are_one_message_too() -> None:
     memory = told(*(message(topic, name, text=f"{topic} {name}") for name in names for topic in topics))
     found = due(memory, one("group: 0s", hook="slack: {webhook: 'http://127.0.0.1:1/'}"))
 
-    assert found.title == "40 nodes: 40 maintenance announced, 40 drain planned, 40 will be missed"
-    assert len(found.lines) == 120
+    assert found.title == "40 nodes: 40 will be missed, 40 maintenance announced, 40 drain planned"
     # Problems come first.
-    assert found.lines[0] == "node-00: will be missed: WillBeMissed node-00"
+    assert found.lines[0].startswith("40 nodes: will be missed: WillBeMissed NODE: node-00, node-01")
 
 
 @pytest.mark.parametrize("hook", [HOOK, "pagerduty: {routingKey: key}"])
@@ -79,9 +79,10 @@ def test_nodes_of_which_the_same_is_said_share_a_line() -> None:
     ]
 
     assert delivery_of(entry, tuple(said), UTC).lines == (
-        "b: drain blocked: it is",
-        "3 nodes: maintenance started: it is: a, b, c",
-        "d: maintenance started: no",
+        "node b: drain blocked: it is",
+        "3 nodes: drain started: it is: a, b, c",
+        "node d: drain started: no",
+        runbook_of(said[3]),
     )
 
 
@@ -155,7 +156,7 @@ def test_one_message_has_its_text_under_its_title_in_the_zone_of_its_readers() -
         entry, (message(text="planned for 2026-11-21T22:00:00Z\x1b[31m"),), ZoneInfo("Europe/Berlin")
     )
 
-    assert found.title == "[prod] node a: maintenance started"
+    assert found.title == "[prod] node a: drain started"
     assert found.lines == ("planned for Sat 2026-11-21 23:00 CET (Europe/Berlin)\\x1b[31m",)
 
 
@@ -193,8 +194,8 @@ def test_a_message_that_could_not_be_sent_for_long_says_from_when_it_is() -> Non
     late, fresh = message(text="it has started"), message(node="b", at=NOW + minutes(29), text="it is new")
     found = due(told(late, fresh), one("group: 0s"), NOW + minutes(30))
 
-    said = in_zone("2026-11-21T12:00:00Z", UTC)
+    said = f"{in_zone('2026-11-21T12:00:00Z', UTC)} (30m ago)"
     assert found.lines == (
-        f"a: maintenance started: it has started (this is from {said}, and could not be sent before)",
-        "b: maintenance started: it is new",
+        f"node a: drain started: it has started (this is from {said}, and could not be sent before)",
+        "node b: drain started: it is new",
     )

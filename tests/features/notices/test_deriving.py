@@ -13,6 +13,7 @@ from reconciler.features.notices.memory import Memory
 from reconciler.features.notices.messages import Topic
 from reconciler.features.notices.settings import NOTIFY
 from reconciler.model.errors import Forbidden, Rejected
+from reconciler.model.moments import to_text
 from reconciler.model.reconciler import Reconciler, Running, beside
 from reconciler.model.selector import EVERYTHING
 from reconciler.model.values import replace
@@ -320,8 +321,9 @@ def test_that_a_drain_is_blocked_is_told_before_the_platform_starts(
     assert ripe_at(receiver, blocked, blocked.at, UTC) - blocked.at == pytest.approx(
         wait, abs=timedelta(seconds=4)
     )
-    until = f"the platform may start from {date} on; " if date else ""
-    assert blocked.text.startswith(f"{until}pods stay: shop/ledger-0 (shop/ledger: ")
+    assert blocked.text.startswith("pods stay: shop/ledger-0 (shop/ledger: ")
+    assert (to_text(blocked.by) if blocked.by is not None else "") == date
+    assert "let the budget shop/ledger allow a disruption" in blocked.remedy
 
 
 DUE = '{"kind":"Reboot","notBefore":"2026-11-21T18:00:00Z"}'
@@ -469,8 +471,8 @@ def test_a_second_reconciler_is_told_once_to_each_entry_and_so_is_its_end() -> N
     assert after(once, first) == once
 
     alone = after(once)
-    _, over = alone.pending
     # The alert is closed, though its entry does not choose `Done`.
-    assert (over.message.topic, over.message.case) == (Topic.DONE, told.message.case)
-    assert over.to == ("pool", "alarms")
+    ends = {one.to: (one.message.topic, one.message.over) for one in alone.pending}
+    assert ends == {("pool",): (Topic.DONE, False), ("alarms",): (Topic.TWO_RECONCILERS, True)}
+    assert {one.message.case for one in alone.pending} == {told.message.case}
     assert after(alone) == alone

@@ -48,14 +48,14 @@ def test_a_delivery_is_one_mail_to_all_recipients(smtp: FakeSmtp) -> None:
 
     (mail,) = smtp.box.mails
     assert smtp.box.recipients == [["a@example.com", "b@example.com"]]
-    assert mail["Subject"] == "[prod] 2 nodes: 2 maintenance started"
+    assert mail["Subject"] == "[prod] 2 nodes: 2 drain started"
     assert (mail["From"], mail["To"]) == ("nodes@example.com", "a@example.com, b@example.com")
     assert mail["Auto-Submitted"] == "auto-generated"
     assert mail["Date"].datetime == NOW
     assert mail["Importance"] is None
     assert mail.get_content().splitlines() == [
-        "a: maintenance started: Käse . Bcc: c@example.com",
-        "b: maintenance started: it is",
+        "node a: drain started: Käse . Bcc: c@example.com",
+        "node b: drain started: it is",
     ]
 
 

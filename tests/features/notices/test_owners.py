@@ -70,7 +70,7 @@ def test_each_owner_gets_the_messages_about_nodes_with_own_pods() -> None:
         ("cart@example.com", ["a"]),
         ("shop@example.com", ["a", "b"]),
     ]
-    assert found[0].title == "node a: maintenance started"
+    assert found[0].title == "node a: drain started"
 
 
 def shares(of: Mapping[str, Sequence[str]]) -> tuple[list[str], tuple[str, ...]]:

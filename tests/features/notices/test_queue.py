@@ -433,7 +433,7 @@ def test_a_template_of_the_settings_makes_the_text(people: People) -> None:
     )
 
     (delivery,) = people.to("all").sent
-    assert delivery.text == "hello node a: maintenance started"
+    assert delivery.text == "hello node a: drain started"
 
 
 SILENCES = "notify: [{name: all, alertmanager: {url: 'http://x'}}]"

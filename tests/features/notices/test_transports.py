@@ -20,9 +20,10 @@ from reconciler.features.notices.settings import Notify
 from reconciler.features.notices.transports.sending import Http, NotSent, Post
 from reconciler.features.notices.transports.slack import LONGEST, shortened
 from reconciler.features.notices.transports.table import TRANSPORTS, Tools, transport_of
+from reconciler.features.notices.wording import runbook_of
 from reconciler.model.values import replace
 from tests.features.notices.following import entries, message, tools_at
-from tests.support.builders import NOW
+from tests.support.builders import NOW, minutes
 from tests.support.stub import Answer, Asked, Stub, json_answer
 
 UTC = ZoneInfo("UTC")
@@ -57,7 +58,7 @@ class Receiver:
         self, text: str, *messages: Message, thread: str = "", recipient: str = "", zone: str = "UTC"
     ) -> str:
         entry = self.entry(text)
-        made = delivery_of(entry, messages or (message(),), ZoneInfo(zone))
+        made = delivery_of(entry, messages or (message(),), ZoneInfo(zone), now=NOW)
         return transport_of(entry, self.tools).send(replace(made, thread=thread, recipient=recipient))
 
     def body(self, number: int = -1) -> Any:
@@ -81,8 +82,7 @@ def test_slack_gets_the_text_without_markup_and_mentions(receiver: Receiver) -> 
 
     assert receiver.server.asked[0].path == "/services/SECRET"
     assert receiver.body() == {
-        "text": "[prod] node a: maintenance started\n"
-        "&lt;!channel&gt; &amp; &lt;https://evil.example|click&gt;"
+        "text": "[prod] node a: drain started\n&lt;!channel&gt; &amp; &lt;https://evil.example|click&gt;"
     }
 
 
@@ -137,7 +137,7 @@ def test_teams_gets_a_card_without_markup(receiver: Receiver) -> None:
     (attachment,) = receiver.body()["attachments"]
     blocks = [one["text"] for one in attachment["content"]["body"]]
     assert attachment["contentType"] == "application/vnd.microsoft.card.adaptive"
-    assert blocks[0] == "\\[prod\\] node a: maintenance started"
+    assert blocks[0] == "\\[prod\\] node a: drain started"
     assert blocks[1] == "\\*\\*x\\*\\* \\[y\\](https: //evil.example)"
 
 
@@ -153,49 +153,69 @@ def test_a_card_stays_below_the_limit_of_teams(receiver: Receiver, count: int, t
     assert len(receiver.server.asked[0].body) < 28_000
     (attachment,) = receiver.body()["attachments"]
     _, first, *_, last = attachment["content"]["body"]
-    assert first["text"].startswith("n0: ")
+    assert first["text"].startswith("node n0: ")
     assert "more lines" in last["text"]
 
 
-@pytest.mark.parametrize("end", [Topic.DONE, Topic.NO_LONGER_MISSED])
-def test_pagerduty_opens_an_alert_for_a_case_and_resolves_it(receiver: Receiver, end: Topic) -> None:
-    text = "pagerduty: {routingKey: SECRET-KEY, url: 'URL'}"
+PAGER = "pagerduty: {routingKey: SECRET-KEY, url: 'URL'}"
+
+
+def test_pagerduty_opens_an_alert_for_a_cause_and_resolves_it(receiver: Receiver) -> None:
     receiver.answers = [Answer(status=202)] * 2
-    receiver.send(text, message(Topic.FAILED), message(end))
+    failed = [replace(message(Topic.FAILED, node), cause="cordon failed") for node in ("a", "b")]
+    receiver.send(PAGER, *failed, replace(failed[1], over=True))
 
     opened, resolved = (json.loads(one.body) for one in receiver.server.asked)
     assert {one.path for one in receiver.server.asked} == {"/v2/enqueue"}
-    assert opened["dedup_key"] == resolved["dedup_key"] == "uid-a@1"
+    assert opened["dedup_key"] == resolved["dedup_key"] == "prod: cordon failed"
     assert (opened["event_action"], resolved["event_action"]) == ("trigger", "resolve")
     assert opened["payload"]["severity"] == "error"
-    assert opened["payload"]["summary"] == "[prod] node a: Failed: it is"
+    assert opened["payload"]["summary"] == "[prod] 2 nodes: failed: it is: a, b"
     assert opened["payload"]["source"] == "a"
+    assert opened["payload"]["custom_details"]["count"] == 2
+
+
+def test_an_alert_has_the_time_that_is_left_the_command_and_where_to_look(receiver: Receiver) -> None:
+    text = "it needs one; reconciler approve a"
+    needed = [
+        replace(
+            message(Topic.APPROVAL_NEEDED, f"n{number}", text=text),
+            cause="approved",
+            pool="np",
+            by=NOW + minutes(14 + number),
+            remedy=f"whoever may approve it: reconciler approve n{number}",
+        )
+        for number in range(20)
+    ]
+    receiver.answers = [Answer(status=202)]
+    receiver.send(f"{PAGER}, link: 'https://maintenance.example.com'", *needed, zone="Europe/Berlin")
+
+    sent = receiver.body()
+    date = "Sat 2026-11-21 13:14 CET (Europe/Berlin) (in 14m)"
+    assert sent["payload"]["summary"].startswith(f"[prod] 20 nodes of np: approval needed, by {date}: ")
+    assert sent["payload"]["custom_details"]["by"] == date
+    assert sent["payload"]["custom_details"]["command"].endswith("reconciler approve --pool np")
+    assert sent["client_url"] == "https://maintenance.example.com"
+    assert [one["text"] for one in sent["links"]] == ["Page", "Runbook"]
+    assert sent["links"][1]["href"].endswith("/docs/runbooks/NodeMaintenanceWillBeMissed.md")
 
 
 def test_pagerduty_gets_moments_as_people_read_them(receiver: Receiver) -> None:
-    text, said = "pagerduty: {routingKey: KEY, url: 'URL'}", "it starts at 2026-11-21T12:00:00Z"
+    said = "it starts at 2026-11-21T12:00:00Z"
     receiver.answers = [Answer(status=202)]
-    receiver.send(text, message(Topic.BLOCKED, text=said), zone="Europe/Berlin")
+    receiver.send(PAGER, message(Topic.BLOCKED, text=said), zone="Europe/Berlin")
 
     summary = receiver.body()["payload"]["summary"]
-    assert summary == f"[prod] node a: Blocked: {in_zone(said, ZoneInfo('Europe/Berlin'))}"
+    assert summary == f"[prod] node a: drain blocked: {in_zone(said, ZoneInfo('Europe/Berlin'))} (now)"
     assert "13:00" in summary
 
 
-def test_a_miss_has_an_alert_of_its_own_that_the_end_of_its_case_does_not_resolve(receiver: Receiver) -> None:
-    receiver.answers = [Answer(status=202)] * 2
-    receiver.send("pagerduty: {routingKey: KEY, url: 'URL'}", message(Topic.MISSED), message(Topic.DONE))
-
-    missed, done = (json.loads(one.body) for one in receiver.server.asked)
-    assert (missed["event_action"], missed["payload"]["severity"]) == ("trigger", "critical")
-    assert (missed["dedup_key"], done["dedup_key"]) == ("uid-a@1 Missed", "uid-a@1")
-
-
-def test_pagerduty_is_told_of_problems_and_ends_by_default(receiver: Receiver) -> None:
+def test_pagerduty_gets_problems_and_no_end_of_a_case(receiver: Receiver) -> None:
     topics = receiver.entry("pagerduty: {routingKey: key}").topics
 
     assert Topic.RECEIVED not in topics
-    assert {Topic.MISSED, Topic.DONE} <= topics
+    assert Topic.MISSED in topics
+    assert Topic.DONE not in receiver.entry("pagerduty: {routingKey: key}, when: [Missed, Done]").topics
 
 
 def test_one_message_is_a_cloud_event(receiver: Receiver) -> None:
@@ -224,13 +244,14 @@ def test_a_message_about_the_cluster_names_no_node(receiver: Receiver) -> None:
     assert "subject" not in receiver.body()
     receiver.send("pagerduty: {routingKey: KEY, url: 'URL'}", about)
     payload = receiver.body()["payload"]
-    assert payload["summary"] == "[prod] the cluster: TwoReconcilers: it is"
+    assert payload["summary"] == "[prod] the cluster: two reconcilers: it is"
     assert (payload["source"], payload["severity"]) == ("prod", "error")
     receiver.send(HOOK, about, message(node="b"))
     assert receiver.body()["text"].split("\n") == [
-        "[prod] the cluster: two reconcilers; node b: maintenance started",
+        "[prod] the cluster: two reconcilers; node b: drain started",
         "the cluster: two reconcilers: it is",
-        "b: maintenance started: it is",
+        "node b: drain started: it is",
+        runbook_of(about),
     ]
 
 
@@ -338,7 +359,7 @@ def test_apprise_sends_by_its_url_and_needs_its_extra(
     receiver.send(f"apprise: {{url: '{url}/hook'}}", message(Topic.MISSED))
 
     assert receiver.body()["title"] == "[prod] node a: missed"
-    assert receiver.body()["message"] == "it is"
+    assert receiver.body()["message"].startswith("it is\n")
     assert receiver.body()["type"] == "warning"
     monkeypatch.setitem(sys.modules, "apprise", None)
     with pytest.raises(NotSent, match=r"the extra \[notify\] is not installed"):
@@ -411,4 +432,4 @@ def test_a_template_that_fails_loses_no_message(receiver: Receiver) -> None:
     assert entry.template is not None
     made = delivery_of(entry, (message(),), UTC).with_template(entry.template, lambda: False)
 
-    assert made.text.startswith("[prod] node a: maintenance started\nit is\nThe template failed: Undefined")
+    assert made.text.startswith("[prod] node a: drain started\nit is\nThe template failed: Undefined")

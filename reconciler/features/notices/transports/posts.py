@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct
 
-from reconciler.calendar.values import in_zone
+from reconciler.calendar.values import in_zone, with_time_left
 from reconciler.features.notices.deliveries import Delivery
-from reconciler.features.notices.messages import Message, Topic
+from reconciler.features.notices.messages import Message
 from reconciler.features.notices.settings import PagerDuty, Teams, Webhook
 from reconciler.features.notices.transports.sending import Http, Post, resolved
+from reconciler.features.notices.wording import part_of, runbook_of
+from reconciler.model import limits
 from reconciler.model.moments import to_text
 from reconciler.report import safe
 
@@ -69,53 +71,80 @@ def card(delivery: Delivery) -> dict[str, Any]:
     return {"type": "message", "attachments": [{"contentType": kind, "contentUrl": None, "content": content}]}
 
 
-# PagerDuty, Events API v2: an alert for each case with a problem, resolved when the case ends. A miss has one
-# of its own, which only a person resolves: its case often ends seconds later.
+# PagerDuty, Events API v2: an alert for each cause, resolved when the last case with it has ended. Misses
+# have one that only a person resolves: a case often ends seconds later.
 
 _LONGEST_SUMMARY = 1024
 _LONGEST_KEY = 255
+_NAMED = 100
 
-_SEVERITIES = {
-    Topic.MISSED: "critical",
-    Topic.WILL_BE_MISSED: "error",
-    Topic.UNGUARDED: "error",
-    Topic.TWO_RECONCILERS: "error",
-    Topic.FAILED: "error",
-}
+CLIENT = "node-maintenance-reconciler"
 
 
 def pagerduty(settings: PagerDuty, delivery: Delivery) -> Iterator[Post]:
-    """Yield a request for each message: PagerDuty groups them by case itself.
-
-    One with a known key opens no second alert.
-    """
+    """Yield a request for each alert that is opened or closed; one with a known key opens no second alert."""
     key, url = resolved(settings.routing_key), f"{resolved(settings.url)}/v2/enqueue"
-    for message in delivery.messages:
-        yield Post(url, event(message, delivery, key), secrets=(key,))
+    for alike in _by_alert(delivery.messages):
+        yield Post(url, event(alike, delivery, key), secrets=(key,))
 
 
-def event(message: Message, delivery: Delivery, key: str) -> dict[str, Any]:
-    """Return the event: the end of a case, or of the forecast of its miss, resolves its alert.
+def _by_alert(messages: Iterable[Message]) -> list[list[Message]]:
+    """Return the messages by their alert, in their order: what closes one is not mixed with what opens it."""
+    steps: list[list[Message]] = []
+    last: dict[str, list[Message]] = {}
+    for one in messages:
+        step = last.get(one.alert)
+        if step is None or step[0].over or one.over or step[0].topic is not one.topic:
+            step = last[one.alert] = []
+            steps.append(step)
+        step.append(one)
+    return steps
 
-    Anything else triggers the alert.
-    """
-    cluster, missed = delivery.cluster, " Missed" if message.topic is Topic.MISSED else ""
-    common = {"routing_key": key, "dedup_key": f"{message.case[: _LONGEST_KEY - len(missed)]}{missed}"}
-    if message.topic in (Topic.DONE, Topic.NO_LONGER_MISSED):
+
+def event(alike: Sequence[Message], delivery: Delivery, key: str) -> dict[str, Any]:
+    """Return the event about messages with one topic and cause: it triggers their alert, or resolves it."""
+    first, cluster = alike[0], delivery.cluster
+    # Clusters without a name can share a service of PagerDuty.
+    dedup = f"{cluster or first.origin}: {first.cause}" if first.cause else first.case
+    common = {"routing_key": key, "dedup_key": dedup[:_LONGEST_KEY]}
+    if first.over:
         return {**common, "event_action": "resolve"}
-    summary = safe.line(f"{message.about}: {message.topic}: {in_zone(message.text, delivery.zone)}")
-    severity = _SEVERITIES.get(message.topic, "warning" if message.topic.bad else "info")
-    payload = {
-        "summary": f"[{cluster}] {summary}"[:_LONGEST_SUMMARY] if cluster else summary[:_LONGEST_SUMMARY],
-        "source": message.node or cluster or "node-maintenance",
-        "severity": severity,
-        "timestamp": to_text(message.at),
-        "component": message.pool or ("node" if message.node else "reconciler"),
-        "group": cluster or "node-maintenance",
-        "class": message.topic.value,
-        "custom_details": {"kind": message.kind, "pool": message.pool, "zone": message.zone},
+    part = part_of(alike, delivery.now)
+    said = f"{part.line} → {part.remedy}" if part.remedy else part.line
+    summary = in_zone(f"[{safe.line(cluster)}] {said}" if cluster else said, delivery.zone)
+    soonest = part.first
+    details = {
+        "nodes": ", ".join(part.names[:_NAMED]),
+        "count": len(part.names),
+        "kind": soonest.kind,
+        "pool": soonest.pool,
+        "zone": soonest.zone,
+        "by": in_zone(_with_time_left(to_text(soonest.by), delivery), delivery.zone) if soonest.by else "",
+        "command": part.remedy,
     }
-    return {**common, "event_action": "trigger", "payload": payload}
+    links = [{"href": delivery.link, "text": "Page"}] if delivery.link else []
+    links += [{"href": part.runbook, "text": "Runbook"}] if part.runbook else []
+    return {
+        **common,
+        "event_action": "trigger",
+        "client": CLIENT,
+        **({"client_url": delivery.link} if delivery.link else {}),
+        **({"links": links} if links else {}),
+        "payload": {
+            "summary": limits.text(summary, _LONGEST_SUMMARY),
+            "source": soonest.node or cluster or "node-maintenance",
+            "severity": soonest.topic.severity.value,
+            "timestamp": to_text(soonest.at),
+            "component": soonest.pool or ("node" if soonest.node else "reconciler"),
+            "group": cluster or "node-maintenance",
+            "class": soonest.topic.value,
+            "custom_details": {name: value for name, value in details.items() if value},
+        },
+    }
+
+
+def _with_time_left(text: str, delivery: Delivery) -> str:
+    return with_time_left(text, delivery.now) if delivery.now is not None else text
 
 
 # Any HTTP server: CloudEvents 1.0, one as a structured message, several as a batch.
@@ -129,12 +158,12 @@ SOURCE = "/node-maintenance-reconciler"
 def webhook(settings: Webhook, delivery: Delivery) -> Iterator[Post]:
     """Yield the request with the CloudEvents of a delivery."""
     headers = {name: resolved(value) for name, value in settings.headers.items()}
-    events = [cloud_event(message, delivery.cluster) for message in delivery.messages]
+    events = [cloud_event(message, delivery.cluster, delivery.link) for message in delivery.messages]
     body, kind = (events[0], ONE) if len(events) == 1 else (events, BATCH)
     yield Post(resolved(settings.url), body, headers, f"{kind}; charset=utf-8")
 
 
-def cloud_event(message: Message, cluster: str) -> dict[str, Any]:
+def cloud_event(message: Message, cluster: str, page: str = "") -> dict[str, Any]:
     """Return a message as a CloudEvent. Its `id` is the same whenever the message is sent again."""
     return {
         "specversion": "1.0",
@@ -155,5 +184,9 @@ def cloud_event(message: Message, cluster: str) -> dict[str, Any]:
             "cluster": cluster,
             "text": message.text,
             "repeats": message.repeats,
+            "cause": message.cause,
+            "by": to_text(message.by) if message.by is not None else None,
+            "remedy": message.remedy,
+            "links": [link for link in (page, runbook_of(message)) if link],
         },
     }
